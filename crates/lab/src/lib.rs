@@ -1,0 +1,1 @@
+//! Lab files: YAML to a checked experiment, with all mistakes at once.

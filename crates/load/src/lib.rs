@@ -1,0 +1,1 @@
+//! Sends a plan and records what happened.

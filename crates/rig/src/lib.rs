@@ -1,0 +1,1 @@
+//! Builds, starts, limits, readies, watches and stops systems.

@@ -1,0 +1,1 @@
+//! Quantiles, intervals and paired overhead: numbers in, numbers out.

@@ -1,0 +1,2 @@
+//! `weigh`: tells what a layer of an API stack costs.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Two GraphQL servers with the same answers.
