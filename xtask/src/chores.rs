@@ -1,0 +1,72 @@
+//! What each chore runs. All of them are ordinary cargo commands, so that a
+//! person can run any step alone.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+/// The repository's root.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies one folder below the root")
+        .to_path_buf()
+}
+
+/// Everything CI runs, cheapest first.
+pub(crate) fn ci() -> anyhow::Result<()> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    tidy()?;
+    cargo(
+        &[
+            "clippy",
+            "--locked",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &[],
+    )?;
+    // The end-to-end tests start the binaries; building them once up front keeps
+    // parallel tests from queueing behind each other's build lock.
+    cargo(&["build", "--locked", "--workspace", "--bins"], &[])?;
+    cargo(
+        &["test", "--locked", "--workspace", "--exclude", "xtask"],
+        &[],
+    )
+}
+
+/// The rules of the house, which are tests of this crate.
+pub(crate) fn tidy() -> anyhow::Result<()> {
+    cargo(&["test", "--locked", "--quiet", "--package", "xtask"], &[])
+}
+
+/// Generated files are compared by tests of the crate that owns them; with this
+/// variable set the same tests write them instead.
+pub(crate) fn schema() -> anyhow::Result<()> {
+    cargo(
+        &["test", "--package", "lab", "--package", "report"],
+        &[("UPDATE_SCHEMAS", "1")],
+    )
+}
+
+fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
+    let shown = format!("cargo {}", arguments.join(" "));
+    #[expect(clippy::print_stderr, reason = "the only voice of a chore")]
+    {
+        eprintln!("xtask: {shown}");
+    }
+    let status = Command::new(env!("CARGO"))
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .current_dir(root())
+        .status()
+        .with_context(|| format!("`{shown}` could not be started"))?;
+    if !status.success() {
+        bail!("`{shown}` ended with {status}");
+    }
+    Ok(())
+}

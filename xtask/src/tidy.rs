@@ -1,0 +1,281 @@
+//! The rules of the house as tests. Each failure names the file and the rule.
+//!
+//! Rules about code that rustc and clippy can see are lints in `Cargo.toml`;
+//! here are those about the whole: who may import whom, which rooms are pure,
+//! what must not stand in a file.
+
+mod graph;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::chores::root;
+use graph::Graph;
+
+/// Who may import whom inside `crates/` (design: "an arrow means may import").
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("stats", &[]),
+    ("schedule", &[]),
+    ("lab", &["schedule"]),
+    ("report", &["stats"]),
+    ("load", &["schedule", "stats"]),
+    ("rig", &[]),
+    (
+        "weigh",
+        &["lab", "schedule", "stats", "report", "load", "rig"],
+    ),
+];
+
+/// Rooms without sockets, clock or environment.
+const PURE: &[&str] = &["stats", "schedule", "lab", "report"];
+
+/// Crates that bring sockets, a clock or an operating system with them.
+const IMPURE_CRATES: &[&str] = &[
+    "tokio",
+    "mio",
+    "socket2",
+    "rustix",
+    "nix",
+    "hyper",
+    "reqwest",
+    "async-std",
+    "smol",
+    "signal-hook",
+    "chrono",
+    "getrandom",
+    "rand",
+];
+
+/// What a pure room's own sources may not name.
+const IMPURE_PATHS: &[&str] = &[
+    "std::net",
+    "std::fs",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "Instant::now",
+    "SystemTime",
+    "std::os::",
+];
+
+#[test]
+fn crates_import_only_along_the_arrows() {
+    let graph = Graph::load();
+    let rooms: Vec<&str> = MAY_IMPORT.iter().map(|(name, _)| *name).collect();
+    for (name, allowed) in MAY_IMPORT {
+        for import in graph.direct(name) {
+            assert!(
+                !rooms.contains(&import.as_str()) || allowed.contains(&import.as_str()),
+                "crates/{name} imports `{import}`; ARCHITECTURE.md allows only {allowed:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_crate_of_the_instrument_has_its_arrows_written_down() {
+    for name in Graph::load().members_below("crates/") {
+        assert!(
+            MAY_IMPORT.iter().any(|(known, _)| *known == name),
+            "crates/{name} is new: add it to MAY_IMPORT and to ARCHITECTURE.md"
+        );
+    }
+}
+
+#[test]
+fn systems_and_end_to_end_tests_do_not_link_the_instrument() {
+    let graph = Graph::load();
+    let outside = graph
+        .members_below("systems/")
+        .into_iter()
+        .chain(graph.members_below("tests/"));
+    for name in outside {
+        for (room, _) in MAY_IMPORT {
+            assert!(
+                !graph.reach_with_dev(&name).contains(*room),
+                "`{name}` links to crates/{room}; what is weighed and what tests it reach the \
+                 instrument through processes and sockets only"
+            );
+        }
+    }
+}
+
+#[test]
+fn pure_rooms_pull_in_nothing_impure() {
+    let graph = Graph::load();
+    for name in PURE {
+        let reach = graph.reach(name);
+        for banned in IMPURE_CRATES {
+            assert!(
+                !reach.contains(*banned),
+                "crates/{name} is pure, yet `{banned}` is among its dependencies"
+            );
+        }
+    }
+}
+
+#[test]
+fn pure_rooms_name_no_clock_socket_or_environment() {
+    for name in PURE {
+        for file in tracked(&format!("crates/{name}/src")) {
+            if is_test_source(&file) {
+                continue;
+            }
+            let text = read(&file);
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for (number, line) in code.lines().enumerate() {
+                let line = line.split("//").next().unwrap_or_default();
+                for banned in IMPURE_PATHS {
+                    assert!(
+                        !line.contains(banned),
+                        "{file}:{}: crates/{name} is pure and may not use `{banned}`",
+                        number + 1
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_dependency_has_its_sentence() {
+    let manifest = read("Cargo.toml");
+    let section = manifest
+        .split("[workspace.dependencies]")
+        .nth(1)
+        .and_then(|rest| rest.split("\n[").next())
+        .expect("the root manifest lists dependencies");
+    for line in section.lines() {
+        let is_entry = line.contains(" = ") && !line.contains("{ path =");
+        assert!(
+            !is_entry || line.contains("# ") || line.trim_start().starts_with('#'),
+            "Cargo.toml: say in one sentence what this is for: {line}"
+        );
+    }
+}
+
+#[test]
+fn names_of_files_say_what_they_hold() {
+    const EMPTY_NAMES: &[&str] = &[
+        "mod.rs",
+        "imp.rs",
+        "utils.rs",
+        "util.rs",
+        "helpers.rs",
+        "common.rs",
+        "misc.rs",
+        "shared.rs",
+        "types.rs",
+        "models.rs",
+        "core.rs",
+    ];
+    for file in tracked("") {
+        let name = Path::new(&file).file_name().and_then(|name| name.to_str());
+        assert!(
+            !name.is_some_and(|name| EMPTY_NAMES.contains(&name)),
+            "{file}: this name says nothing; name the content"
+        );
+    }
+}
+
+#[test]
+fn mains_are_thin() {
+    for file in tracked("") {
+        if file.ends_with("/main.rs") {
+            let lines = read(&file).lines().count();
+            assert!(
+                lines <= 40,
+                "{file} has {lines} lines; a main has at most 40"
+            );
+        }
+    }
+}
+
+#[test]
+fn lab_files_name_their_schema() {
+    for file in tracked("labs") {
+        if !file.ends_with(".yaml") {
+            continue;
+        }
+        let text = read(&file);
+        if text.lines().any(|line| line.starts_with("question:")) {
+            assert!(
+                text.starts_with("# yaml-language-server: $schema="),
+                "{file}: a lab starts with `# yaml-language-server: $schema=…/schemas/lab.schema.json`"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_file_speaks_of_the_machine_it_was_written_on() {
+    // Written in two halves so that this file passes its own test.
+    let banned = [
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("registry.npm", "js.org"),
+        concat!("index.crates", ".io"),
+    ];
+    for file in tracked("") {
+        let Ok(text) = fs::read_to_string(root().join(&file)) else {
+            continue;
+        };
+        for word in banned {
+            assert!(!text.contains(word), "{file} contains `{word}`");
+        }
+    }
+}
+
+#[test]
+fn heavy_crates_are_built_once() {
+    const HEAVY: &[&str] = &[
+        "tokio",
+        "hyper",
+        "h2",
+        "rustls",
+        "ring",
+        "regex-automata",
+        "async-graphql",
+        "juniper",
+    ];
+    let lock = read("Cargo.lock");
+    for name in HEAVY {
+        let copies = lock.matches(&format!("name = \"{name}\"\n")).count();
+        assert!(
+            copies <= 1,
+            "Cargo.lock holds {copies} versions of `{name}`"
+        );
+    }
+}
+
+fn is_test_source(file: &str) -> bool {
+    file.ends_with("tests.rs") || file.ends_with("props.rs") || file.contains("/tests/")
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// Files that git tracks below `folder`, relative to the root.
+fn tracked(folder: &str) -> Vec<String> {
+    let output = Command::new("git")
+        .args([
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "--",
+            folder,
+        ])
+        .args(folder.is_empty().then_some("."))
+        .current_dir(root())
+        .output()
+        .expect("git lists the files");
+    String::from_utf8(output.stdout)
+        .expect("file names are UTF-8")
+        .lines()
+        .filter(|file| root().join(file).is_file())
+        .map(str::to_owned)
+        .collect()
+}
