@@ -1,1 +1,13 @@
-//! The recording format and its renderings.
+//! The recording format, its analysis and its renderings.
+//!
+//! `weigh` fills a [`Recording`] and writes it as JSON. Everything a reader sees is derived from
+//! that file alone: [`Summary::of`] computes, the renderers print, and `weigh report` can repeat
+//! both on another machine or in a later year.
+//!
+//! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
+
+mod hdr;
+pub mod recording;
+
+pub use hdr::{Hdr, HdrError};
+pub use recording::{METHOD, ReadError, Recording};

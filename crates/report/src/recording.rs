@@ -1,0 +1,206 @@
+//! What one run wrote down: the format of `recording.json`.
+//!
+//! A recording holds what was seen, never what was concluded from it: counts, lossless histograms,
+//! settings, versions and the environment. Conclusions belong to [`crate::Summary`], so that an old
+//! recording profits from a better analysis.
+//!
+//! Unknown fields are ignored on reading, so a newer `weigh` of the same [`METHOD`] may add some.
+//! A missing field, another format and a newer method are errors that say so.
+
+mod environment;
+mod load;
+mod round;
+mod variant;
+
+pub use environment::Environment;
+pub use load::{ArrivalText, LoadModel, LoadText, PhaseText, RequestText};
+pub use round::{
+    FailedCounts, FailureKind, FailureSample, GeneratorRecord, MismatchedCounts, Outcomes, Pause,
+    RoundRecord, SystemUsage, Throttled, Windows,
+};
+pub use variant::{
+    Header, InvalidKind, LimitsText, Proof, ProofAnswer, SystemRecord, VariantRecord, VariantStatus,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How numbers are computed and recorded. Raised when old and new recordings stop being comparable.
+pub const METHOD: u32 = 1;
+
+/// Everything one run wrote down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recording {
+    /// Names the format, so that a stranger's JSON is not taken for a recording.
+    pub format: Format,
+    /// How numbers were computed and recorded; see `METHOD`.
+    pub method: u32,
+    /// The `weigh` that made the recording.
+    pub weigh: Version,
+    /// What was run: a lab or a single load.
+    pub kind: Kind,
+    /// The command line that made the recording, program name first.
+    pub command: Vec<String>,
+    /// The lab as it was read; absent for a single load.
+    pub lab: Option<LabText>,
+    /// When the run began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// When the run ended, RFC 3339 in UTC.
+    pub ended_at: String,
+    /// Whether the user stopped the run; the rounds measured until then are kept.
+    pub interrupted: bool,
+    /// The seed of the order of variants and of random arrivals.
+    pub seed: u64,
+    /// The planned order: for each round the names of the variants in turn.
+    pub order: Vec<Vec<String>>,
+    /// The machine, before and after.
+    pub environment: Environment,
+    /// The load as it was meant.
+    pub load: LoadText,
+    /// The name of the variant the others are compared with.
+    pub baseline: String,
+    /// The setups, baseline first, in report order.
+    pub variants: Vec<VariantRecord>,
+    /// Every measurement, in the order made.
+    pub rounds: Vec<RoundRecord>,
+}
+
+/// The name of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Format {
+    /// A recording of `weigh`.
+    #[serde(rename = "weighbridge-recording")]
+    Recording,
+}
+
+/// Which program made the recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Version {
+    /// The version of the release.
+    pub version: String,
+    /// The commit it was built from, where known.
+    pub commit: Option<String>,
+}
+
+/// What was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// `weigh lab`: variants against a baseline.
+    Lab,
+    /// `weigh load`: one target, nothing compared; the one variant is the baseline.
+    Load,
+}
+
+/// A lab as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LabText {
+    /// The lab's name.
+    pub name: String,
+    /// The question it asks.
+    pub question: String,
+    /// The lab file, as the user named it.
+    pub path: String,
+    /// SHA-256 of the lab file, in hexadecimal.
+    pub sha256: String,
+    /// Every file the lab was read from, the lab file first.
+    pub files: Vec<FileText>,
+}
+
+/// One file a lab was read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileText {
+    /// Its path, as the lab names it.
+    pub path: String,
+    /// SHA-256 of its content, in hexadecimal.
+    pub sha256: String,
+    /// Its content; absent when it is not text or too long to keep.
+    pub text: Option<String>,
+}
+
+/// Why a file is not a recording this `weigh` can read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Not JSON, a field missing or of another type, or a histogram that does not decode.
+    #[error("the recording cannot be read: {0}; it may be cut off, or edited by hand")]
+    Malformed(#[from] serde_json::Error),
+    /// JSON, but of another format.
+    #[error(
+        "expected `format` to be `weighbridge-recording`, found {found}; is it a `recording.json` of `weigh`?"
+    )]
+    OtherFormat {
+        /// What stood there instead.
+        found: String,
+    },
+    /// Made by a newer `weigh` that computes numbers in another way.
+    #[error(
+        "the recording was made by method {found} and this `weigh` knows methods up to {METHOD}; read it with `weigh` {weigh} or newer"
+    )]
+    NewerMethod {
+        /// The recording's method.
+        found: u32,
+        /// The version of the `weigh` that made it.
+        weigh: String,
+    },
+}
+
+/// The part of a recording that is readable whatever the method.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    format: serde_json::Value,
+    #[serde(default)]
+    method: Option<u32>,
+    #[serde(default)]
+    weigh: serde_json::Value,
+}
+
+impl Recording {
+    /// Reads a recording and checks its format, its method and every histogram.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        let head: Head = serde_json::from_str(text)?;
+        if head.format != "weighbridge-recording" {
+            let found = match head.format {
+                serde_json::Value::Null => "none".to_owned(),
+                other => format!("`{}`", other.as_str().unwrap_or("something else")),
+            };
+            return Err(ReadError::OtherFormat { found });
+        }
+        if let Some(found) = head.method.filter(|method| *method > METHOD) {
+            let weigh = head.weigh["version"]
+                .as_str()
+                .unwrap_or("that made it")
+                .to_owned();
+            return Err(ReadError::NewerMethod { found, weigh });
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// Writes the recording as JSON, one field a line so that two recordings can be diffed.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self)
+            .expect("a recording has only text keys and finite numbers");
+        text.push('\n');
+        text
+    }
+
+    /// The JSON Schema of the format, committed at `schemas/recording.schema.json`.
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Recording).to_value()
+    }
+
+    /// The record of a variant.
+    pub fn variant(&self, name: &str) -> Option<&VariantRecord> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// The measurements of a variant, in the order made.
+    pub fn rounds_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a RoundRecord> {
+        self.rounds
+            .iter()
+            .filter(move |round| round.variant == name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! The machine a recording was made on.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The machine, as far as it could be read. What could not be read is absent, never guessed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// The processor's model name.
+    pub cpu_model: Option<String>,
+    /// Cores online.
+    pub cores: Option<u32>,
+    /// Cores the load generator was pinned to; absent when it was not pinned.
+    pub generator_cpus: Option<Vec<usize>>,
+    /// Kernel name and release.
+    pub kernel: Option<String>,
+    /// The operating system's release name.
+    pub os: Option<String>,
+    /// A hint of virtualization: the hypervisor or the container.
+    pub virtualization: Option<String>,
+    /// Main memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The frequency governor, where readable.
+    pub governor: Option<String>,
+    /// Whether the processor may clock above its nominal frequency, where readable.
+    pub boost: Option<bool>,
+    /// How CPU and memory were accounted and limited: `cgroup v2`, `cgroup v1` or `/proc`.
+    pub accounting: Option<String>,
+    /// Load average of one minute before the first round.
+    pub load_average_before: Option<f64>,
+    /// Load average of one minute after the last round.
+    pub load_average_after: Option<f64>,
+    /// Processor time taken by other guests of the host during the run, in milliseconds.
+    pub steal_ms: Option<u64>,
+    /// Everything else worth keeping, by name.
+    #[serde(default)]
+    pub other: BTreeMap<String, String>,
+}

@@ -1,0 +1,109 @@
+//! The load as it was meant.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Header;
+
+/// The load of every round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadText {
+    /// How requests arrive.
+    pub model: LoadModel,
+    /// The URL of a single load; absent in a lab, whose ports change with every start.
+    pub url: Option<String>,
+    /// Load sent and thrown away before each measurement, in microseconds; 0 for none.
+    pub warmup_us: u64,
+    /// Threads of the generator.
+    pub threads: u32,
+    /// How long an answer may take, in microseconds, before it counts as failed.
+    pub timeout_us: u64,
+    /// Whether connections are used for more than one request.
+    pub keep_alive: bool,
+    /// The requests, sent in rotation.
+    pub requests: Vec<RequestText>,
+}
+
+/// How requests arrive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "loop", rename_all = "kebab-case")]
+pub enum LoadModel {
+    /// Every connection sends its next request when its last answer is complete.
+    Closed {
+        /// Connections, each with at most one request under way.
+        connections: u32,
+        /// Stop after this many requests a round.
+        requests: Option<u64>,
+        /// Stop after this long a round, in microseconds.
+        duration_us: Option<u64>,
+    },
+    /// Requests leave by plan, whether or not earlier ones were answered.
+    Open {
+        /// The phases, in order.
+        phases: Vec<PhaseText>,
+        /// The law of the gaps between requests.
+        arrival: ArrivalText,
+        /// At most this many connections at once.
+        connections_max: u32,
+        /// At most this many requests a round.
+        requests: Option<u64>,
+    },
+}
+
+/// One stretch of an open load; the rate goes linearly from one value to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseText {
+    /// Its length in microseconds.
+    pub duration_us: u64,
+    /// Requests per second at its start.
+    pub rate_from_per_s: f64,
+    /// Requests per second at its end.
+    pub rate_to_per_s: f64,
+}
+
+/// The law of the gaps between requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrivalText {
+    /// Equal gaps.
+    Uniform,
+    /// Exponential gaps, drawn from the recording's seed.
+    Poisson,
+}
+
+/// One request of the rotation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestText {
+    /// Its name in the lab, or its method and path.
+    pub name: String,
+    /// The HTTP method.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// Headers as sent, without those the generator adds itself. Values of headers that carry
+    /// credentials may be replaced by `(hidden)`.
+    pub headers: Vec<Header>,
+    /// SHA-256 of the body, in hexadecimal; absent when there is no body.
+    pub body_sha256: Option<String>,
+    /// Length of the body.
+    pub body_bytes: u64,
+    /// The body; absent when there is none, when it is not text, or when it is too long to keep.
+    pub body: Option<String>,
+    /// How often it is sent, relative to the others.
+    pub weight: u32,
+}
+
+impl LoadModel {
+    /// The planned length of one round in microseconds; absent when only a count ends it.
+    pub fn duration_us(&self) -> Option<u64> {
+        match self {
+            Self::Closed { duration_us, .. } => *duration_us,
+            Self::Open { phases, .. } => Some(phases.iter().map(|phase| phase.duration_us).sum()),
+        }
+    }
+
+    /// Whether requests leave by plan.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+}

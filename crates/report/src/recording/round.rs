@@ -1,0 +1,263 @@
+//! One measurement: one variant in one round.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Hdr;
+
+/// One measurement: one variant in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundRecord {
+    /// The round, from 0.
+    pub round: u32,
+    /// The variant's turn within the round, from 0.
+    pub position: u32,
+    /// The variant's name.
+    pub variant: String,
+    /// Whether it was cut short. Such a measurement is kept and never compared.
+    pub interrupted: bool,
+    /// When the measurement began, in microseconds since the run began.
+    pub started_offset_us: u64,
+    /// From the first send to the last answer, in microseconds, without the warm-up.
+    pub elapsed_us: u64,
+    /// Intended sends. In a closed loop the sends themselves.
+    pub planned: u64,
+    /// What became of them.
+    pub outcomes: Outcomes,
+    /// Complete answers by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Bytes received: heads and bodies, without TCP.
+    pub bytes_in: u64,
+    /// Bytes of bodies received; absent when not counted apart.
+    pub bytes_in_bodies: Option<u64>,
+    /// Bytes sent: heads and bodies, without TCP.
+    pub bytes_out: u64,
+    /// Latency of complete answers: from due to the last byte.
+    pub latency_ns_hdr: Hdr,
+    /// Service time of complete answers: from the actual send to the last byte.
+    pub service_ns_hdr: Hdr,
+    /// Lateness of sends: actual send minus due. Empty in a closed loop, which has no due.
+    pub lateness_ns_hdr: Hdr,
+    /// Time to open a connection, one value per connection opened.
+    pub connect_ns_hdr: Hdr,
+    /// From the actual send to the first byte of the answer.
+    pub first_byte_ns_hdr: Hdr,
+    /// Answers and errors over time.
+    pub windows: Windows,
+    /// What the generator itself cost.
+    pub generator: GeneratorRecord,
+    /// What each system cost.
+    pub systems: Vec<SystemUsage>,
+    /// The first few failures of each kind.
+    pub failures: Vec<FailureSample>,
+}
+
+/// What became of the intended sends; the sum is the number planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcomes {
+    /// A complete answer that met the expectation.
+    pub passed: u64,
+    /// A complete answer that did not.
+    pub mismatched: MismatchedCounts,
+    /// No complete answer.
+    pub failed: FailedCounts,
+    /// Due, and never sent because every connection was busy to the end.
+    pub missed: u64,
+}
+
+/// Complete answers that did not meet the expectation, by the first rule they broke.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MismatchedCounts {
+    /// Another status code.
+    pub status: u64,
+    /// A GraphQL answer with `errors`.
+    pub graphql: u64,
+    /// Another body.
+    pub body: u64,
+    /// A header absent or of another value.
+    pub header: u64,
+}
+
+/// Requests without a complete answer, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedCounts {
+    /// No connection.
+    pub connect: u64,
+    /// No complete answer in time.
+    pub timeout: u64,
+    /// The connection was reset.
+    pub reset: u64,
+    /// The connection was closed before the answer was complete.
+    pub closed: u64,
+    /// The answer is not HTTP.
+    pub protocol: u64,
+    /// The answer exceeds the bounds on head or body.
+    pub too_large: u64,
+}
+
+/// Answers and errors counted in windows of equal width from the first send on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Windows {
+    /// Width of a window in microseconds.
+    pub width_us: u64,
+    /// Complete answers in each window; the last window may be cut short.
+    pub completed: Vec<u32>,
+    /// Mismatched, failed and missed in each window; as long as `completed`.
+    pub errors: Vec<u32>,
+}
+
+/// What the generator itself cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratorRecord {
+    /// Processor time of its threads in microseconds, user and system.
+    pub cpu_us: u64,
+    /// Its threads.
+    pub threads: u32,
+    /// Stretches in which it did not run although work was due.
+    pub pauses: Vec<Pause>,
+}
+
+/// One stretch in which the generator did not run although work was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// Its start, in microseconds since the first send.
+    pub at_us: u64,
+    /// Its length in microseconds.
+    pub length_us: u64,
+}
+
+/// What one system cost during one measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemUsage {
+    /// The system's name in the lab.
+    pub name: String,
+    /// Processor time of all its processes in microseconds, user and system; absent where it could
+    /// not be read.
+    pub cpu_us: Option<u64>,
+    /// Peak memory in bytes since its start; absent where it could not be read.
+    pub memory_peak_bytes: Option<u64>,
+    /// How often its processor limit stopped it; absent without a limit.
+    pub throttled: Option<Throttled>,
+    /// Context switches; absent where they could not be read.
+    pub context_switches: Option<u64>,
+    /// Where the numbers come from: `cgroup v2`, `cgroup v1` or `/proc`.
+    pub source: String,
+}
+
+/// How often a processor limit stopped a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Throttled {
+    /// Periods of the scheduler in which it wanted to run.
+    pub periods: u64,
+    /// Those in which it was stopped.
+    pub throttled_periods: u64,
+    /// How long it was stopped, in microseconds, summed over cores.
+    pub throttled_us: u64,
+}
+
+/// One request that did not pass, kept as an example.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailureSample {
+    /// What kind of failure.
+    pub kind: FailureKind,
+    /// What exactly.
+    pub reason: String,
+    /// When, in microseconds since the first send.
+    pub at_us: u64,
+    /// The start of the request; bytes that are not text are replaced.
+    pub request: String,
+    /// The start of the answer, as far as there was one.
+    pub answer: Option<String>,
+}
+
+/// What kind of failure a sample shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// Mismatched: another status code.
+    Status,
+    /// Mismatched: a GraphQL answer with `errors`.
+    Graphql,
+    /// Mismatched: another body.
+    Body,
+    /// Mismatched: a header absent or of another value.
+    Header,
+    /// Failed: no connection.
+    Connect,
+    /// Failed: no complete answer in time.
+    Timeout,
+    /// Failed: the connection was reset.
+    Reset,
+    /// Failed: the connection was closed before the answer was complete.
+    Closed,
+    /// Failed: the answer is not HTTP.
+    Protocol,
+    /// Failed: the answer exceeds the bounds on head or body.
+    TooLarge,
+}
+
+impl Outcomes {
+    /// All intended sends.
+    pub fn total(&self) -> u64 {
+        self.completed() + self.failed.total() + self.missed
+    }
+
+    /// Complete answers, right or wrong.
+    pub fn completed(&self) -> u64 {
+        self.passed + self.mismatched.total()
+    }
+
+    /// Adds the counts of another measurement.
+    pub fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.missed += other.missed;
+        self.mismatched.status += other.mismatched.status;
+        self.mismatched.graphql += other.mismatched.graphql;
+        self.mismatched.body += other.mismatched.body;
+        self.mismatched.header += other.mismatched.header;
+        self.failed.connect += other.failed.connect;
+        self.failed.timeout += other.failed.timeout;
+        self.failed.reset += other.failed.reset;
+        self.failed.closed += other.failed.closed;
+        self.failed.protocol += other.failed.protocol;
+        self.failed.too_large += other.failed.too_large;
+    }
+}
+
+impl MismatchedCounts {
+    /// All mismatched answers.
+    pub fn total(&self) -> u64 {
+        self.by_name().iter().map(|(_, count)| count).sum()
+    }
+
+    /// The counts with their names, in report order.
+    pub fn by_name(&self) -> [(&'static str, u64); 4] {
+        [
+            ("status", self.status),
+            ("graphql", self.graphql),
+            ("body", self.body),
+            ("header", self.header),
+        ]
+    }
+}
+
+impl FailedCounts {
+    /// All failed requests.
+    pub fn total(&self) -> u64 {
+        self.by_name().iter().map(|(_, count)| count).sum()
+    }
+
+    /// The counts with their names, in report order.
+    pub fn by_name(&self) -> [(&'static str, u64); 6] {
+        [
+            ("connect", self.connect),
+            ("timeout", self.timeout),
+            ("reset", self.reset),
+            ("closed", self.closed),
+            ("protocol", self.protocol),
+            ("too large", self.too_large),
+        ]
+    }
+}

@@ -1,0 +1,121 @@
+//! A setup that was compared: what it consisted of, and whether it could be measured.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One setup: the baseline or a variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantRecord {
+    /// Its name: a row of the report.
+    pub name: String,
+    /// The settings that make the difference.
+    pub with: BTreeMap<String, String>,
+    /// The systems it was made of, in the order they were started.
+    pub systems: Vec<SystemRecord>,
+    /// What it was seen to do before the load. In a lab, a variant without it has no number.
+    pub proof: Option<Proof>,
+    /// Whether it was measured.
+    pub status: VariantStatus,
+}
+
+/// Whether a variant was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum VariantStatus {
+    /// It started, gave its proof and was loaded.
+    Measured,
+    /// It has no number.
+    Invalid {
+        /// What kind of thing went wrong.
+        kind: InvalidKind,
+        /// What exactly, in one sentence for the report.
+        reason: String,
+    },
+}
+
+/// What kind of thing kept a variant from having a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InvalidKind {
+    /// It answered, and wrongly.
+    Mismatched,
+    /// It did not become ready in time, or ended before.
+    NotReady,
+    /// A program it needs is not installed.
+    ProgramMissing,
+    /// Its build failed.
+    BuildFailed,
+    /// A system of it ended while it was loaded.
+    Crashed,
+    /// The load itself could not be carried out.
+    LoadFailed,
+    /// The user stopped the run before it was measured.
+    Interrupted,
+}
+
+/// One system of a variant, as it was started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemRecord {
+    /// Its name in the lab.
+    pub name: String,
+    /// The command as started, program first; ports as in the last start.
+    pub command: Vec<String>,
+    /// The version as the system reports it.
+    pub version: Option<String>,
+    /// Environment variables the lab set.
+    pub env: BTreeMap<String, String>,
+    /// Its settings, after the variant's `with`.
+    pub settings: BTreeMap<String, String>,
+    /// The limits the lab asked for.
+    pub limits_asked: LimitsText,
+    /// The limits that were in force, read back; absent where nothing could be enforced.
+    pub limits_enforced: Option<LimitsText>,
+    /// What enforced the limits (`cgroup v1`, `cgroup v2`), or why nothing did.
+    pub limits_by: Option<String>,
+    /// The cores it was pinned to; absent when it was not pinned.
+    pub cpus: Option<Vec<usize>>,
+    /// How long its build took, in milliseconds; absent when it has none or shared another's.
+    pub build_ms: Option<u64>,
+}
+
+/// Limits of a system; what is absent is unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitsText {
+    /// Processor time per wall time: 0.25 is a quarter of a core.
+    pub cpus: Option<f64>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What a variant was seen to do before the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// One answer to each request of the load.
+    pub answers: Vec<ProofAnswer>,
+}
+
+/// One answer that met the expectation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProofAnswer {
+    /// The request's name.
+    pub request: String,
+    /// Status code of the answer.
+    pub status: u16,
+    /// Headers of the answer.
+    pub headers: Vec<Header>,
+    /// Length of its body.
+    pub body_bytes: u64,
+    /// SHA-256 of its body, in hexadecimal.
+    pub body_sha256: String,
+}
+
+/// One header of a request or an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// Its name, as written.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
