@@ -1,0 +1,223 @@
+//! Why an operation of the rig was not possible, one enum per operation.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::outcome::Status;
+
+/// Why the rig could not start or did not end cleanly.
+#[derive(Debug, Error)]
+pub enum RigError {
+    /// The folder for logs or the keeper's log cannot be written.
+    #[error("cannot write the keeper's log `{}`: {source}; make its folder writable", path.display())]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The keeper's program could not be run.
+    #[error("cannot start the keeper `{}`: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The keeper is gone or does not answer; its systems are dead.
+    #[error("the keeper process {what}, so every system was stopped; its log is `{}`{}", log.display(), quoted(last_lines))]
+    KeeperLost {
+        /// What was seen.
+        what: String,
+        /// The keeper's log.
+        log: PathBuf,
+        /// The end of that log.
+        last_lines: Vec<String>,
+    },
+    /// Processes that could not be killed.
+    #[error(
+        "processes {pids:?} are still there after {within:?} of SIGKILL; look at them with `ps -o pid,stat,wchan,args`"
+    )]
+    Unkillable {
+        /// Their ids.
+        pids: Vec<i32>,
+        /// How long it was tried.
+        within: Duration,
+    },
+}
+
+/// Why a system could not be started.
+#[derive(Debug, Error)]
+pub enum SpawnError {
+    /// The command has no words.
+    #[error("the command of `{name}` is empty; give a program")]
+    EmptyCommand {
+        /// The system or build step.
+        name: String,
+    },
+    /// There is no such program.
+    #[error(
+        "`{name}` needs the program `{program}`, which is not {searched}; install it or correct the command"
+    )]
+    ProgramMissing {
+        /// The system or build step.
+        name: String,
+        /// The program as it was written.
+        program: String,
+        /// Where it was looked for.
+        searched: String,
+    },
+    /// The folder to run in does not exist.
+    #[error("`{name}` should run in `{}`, which is not a folder", folder.display())]
+    FolderMissing {
+        /// The system or build step.
+        name: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The log cannot be opened.
+    #[error("cannot write the log `{}` of `{name}`: {reason}", log.display())]
+    Log {
+        /// The system or build step.
+        name: String,
+        /// The log.
+        log: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The CPUs asked for cannot be had.
+    #[error("`{name}` cannot be pinned to CPUs {cpus:?}: {reason}")]
+    Pin {
+        /// The system.
+        name: String,
+        /// The CPUs asked for.
+        cpus: Vec<usize>,
+        /// What the system said.
+        reason: String,
+    },
+    /// A limit makes no sense.
+    #[error("the limit `{limit}` of `{name}` is {found}; {expected}")]
+    Limit {
+        /// The system.
+        name: String,
+        /// `cpus` or `memory`.
+        limit: &'static str,
+        /// The value found.
+        found: String,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// The kernel refused to run the program.
+    #[error("cannot run `{program}` of `{name}`: {reason}")]
+    Exec {
+        /// The system or build step.
+        name: String,
+        /// The program that was found.
+        program: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The process that should watch it could not be set up.
+    #[error("cannot watch over `{name}`: {reason}")]
+    Watch {
+        /// The system or build step.
+        name: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The keeper is gone.
+    #[error(transparent)]
+    Keeper(#[from] RigError),
+}
+
+/// Why a build step did not succeed.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// It could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// It ended with something else than exit code 0.
+    #[error("`{command}` (building `{name}`) ended with {status}; its log is `{}`{}", log.display(), quoted(last_lines))]
+    Failed {
+        /// The build step.
+        name: String,
+        /// The command as a person would type it.
+        command: String,
+        /// How it ended.
+        status: Status,
+        /// Its log.
+        log: PathBuf,
+        /// The end of its log.
+        last_lines: Vec<String>,
+    },
+    /// The caller's stop flag was raised.
+    #[error("building `{name}` was interrupted")]
+    Interrupted {
+        /// The build step.
+        name: String,
+    },
+}
+
+/// Why a system did not become ready.
+#[derive(Debug, Error)]
+pub enum ReadyError {
+    /// It ended first.
+    #[error("`{system}` ended with {status} before it was ready; its log is `{}`{}", log.display(), quoted(last_lines))]
+    Exited {
+        /// The system.
+        system: String,
+        /// How it ended.
+        status: Status,
+        /// Its log.
+        log: PathBuf,
+        /// The end of its log.
+        last_lines: Vec<String>,
+    },
+    /// The time ran out.
+    #[error("`{system}` was not ready within {within:?}: {last_reason}; its log is `{}`{}", log.display(), quoted(last_lines))]
+    TimedOut {
+        /// The system.
+        system: String,
+        /// How long it was waited for.
+        within: Duration,
+        /// What the last probe said.
+        last_reason: String,
+        /// Its log.
+        log: PathBuf,
+        /// The end of its log.
+        last_lines: Vec<String>,
+    },
+    /// The caller's stop flag was raised.
+    #[error("waiting for `{system}` was interrupted")]
+    Interrupted {
+        /// The system.
+        system: String,
+    },
+}
+
+/// Why the usage of a system is not known.
+#[derive(Debug, Error)]
+pub enum UsageError {
+    /// Nothing of it is left to read.
+    #[error("`{system}` has ended, and what it used can no longer be read")]
+    Gone {
+        /// The system.
+        system: String,
+    },
+}
+
+/// Log lines as they are put at the end of a message.
+fn quoted(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return " and is empty".to_owned();
+    }
+    let mut text = " and ends with:".to_owned();
+    for line in lines {
+        text.push_str("\n  | ");
+        text.push_str(line);
+    }
+    text
+}

@@ -1,0 +1,76 @@
+//! What a caller asks for: a system to run, a build step to carry out.
+
+use std::path::PathBuf;
+
+/// How to start the keeper and, from it, the launchers.
+///
+/// Both are the caller's own program with arguments that end in
+/// [`crate::keeper::main`] and [`crate::launch::main`]. The keeper starts the
+/// launchers through `/proc/self/exe`, so a build that replaces the program
+/// file in the middle of a run does no harm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeeperCommand {
+    /// The program, normally the running one (`std::env::current_exe()`).
+    pub program: PathBuf,
+    /// Arguments that lead to [`crate::keeper::main`].
+    pub keeper: Vec<String>,
+    /// Arguments that lead to [`crate::launch::main`]; the rig appends its own
+    /// arguments, which must reach that function as they are.
+    pub launch: Vec<String>,
+}
+
+impl KeeperCommand {
+    /// `PROGRAM keeper` and `PROGRAM launch …`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            keeper: vec!["keeper".to_owned()],
+            launch: vec!["launch".to_owned()],
+        }
+    }
+}
+
+/// A system to start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SystemSpec {
+    /// The name a person knows it by; appears in errors, in the process list
+    /// and in the name of its cgroup.
+    pub name: String,
+    /// Program and arguments. The program is looked for as
+    /// [`crate::find_program`] does.
+    pub command: Vec<String>,
+    /// The folder the system runs in; it must exist.
+    pub folder: PathBuf,
+    /// Added to, or replacing, the variables of the calling process.
+    pub env: Vec<(String, String)>,
+    /// What the system may use at most.
+    pub limits: Limits,
+    /// The CPUs that the system may run on, by number; `None` means all.
+    pub cpus_allowed: Option<Vec<usize>>,
+    /// Standard output and standard error are appended here.
+    pub log: PathBuf,
+}
+
+/// What a system may use at most; `None` means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// CPU time per wall time, 0.01 or more: `0.25` is a quarter of one core.
+    pub cpus: Option<f64>,
+    /// Bytes of memory, including page cache and kernel memory; no swap.
+    pub memory: Option<u64>,
+}
+
+/// A command that must run to its end before a system can be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildSpec {
+    /// The name a person knows it by; appears in errors.
+    pub name: String,
+    /// Program and arguments, looked for as [`crate::find_program`] does.
+    pub command: Vec<String>,
+    /// The folder the command runs in; it must exist.
+    pub folder: PathBuf,
+    /// Added to, or replacing, the variables of the calling process.
+    pub env: Vec<(String, String)>,
+    /// Standard output and standard error are appended here.
+    pub log: PathBuf,
+}
