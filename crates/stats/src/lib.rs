@@ -1,1 +1,20 @@
 //! Quantiles, intervals and paired overhead: numbers in, numbers out.
+//!
+//! Inside a round, requests are counted in a [`Histogram`] that merges without loss. Between
+//! rounds, the unit of statistics is the round: requests of one round share its luck, so an
+//! interval over requests would be far too narrow. [`paired::overhead`] compares a variant with
+//! its baseline round by round.
+//!
+//! Absent on purpose: means over percentiles, p-values, and every test that treats requests as
+//! independent.
+
+pub mod histogram;
+pub mod little;
+pub mod multiple;
+mod normal;
+pub mod paired;
+pub mod sample;
+mod signed_rank;
+
+pub use histogram::{DecodeError, Histogram};
+pub use paired::{Claim, Estimate, Interval, Overhead, PairError};

@@ -1,0 +1,273 @@
+//! Counts of durations in nanoseconds, in the format that HdrHistogram tools read.
+//!
+//! Every value is kept to three significant digits, so a bucket is never wider than 0.1 % of its
+//! value and two histograms add up exactly, in any order. Memory is constant (about 270 KiB),
+//! whatever the number of samples.
+//!
+//! All figures are computed from the buckets, so they are the same before [`Histogram::encode`]
+//! and after [`Histogram::decode`]: the format has no place for the exact smallest and largest
+//! sample. Where a bucket stands for a single value, the conventions of HdrHistogram hold, so
+//! that other tools print the same numbers for the same recording: quantiles and the maximum are
+//! the upper edge of their bucket, the minimum is the lower edge.
+
+use std::fmt;
+use std::io::Read;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::read::ZlibDecoder;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+
+/// Durations in nanoseconds, counted.
+#[derive(Clone, PartialEq)]
+pub struct Histogram {
+    counts: hdrhistogram::Histogram<u64>,
+}
+
+/// Why a text is not a histogram.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The text is not base64.
+    #[error("expected a histogram in base64, found {0}")]
+    NotBase64(base64::DecodeError),
+    /// The first bytes are not those of a compressed V2 histogram.
+    #[error(
+        "expected a compressed HdrHistogram V2 (its text starts with `HISTFAAA`), found something else"
+    )]
+    OtherFormat,
+    /// The compressed part does not inflate.
+    #[error("the compressed part of the histogram is damaged: {0}")]
+    Damaged(std::io::Error),
+    /// The content inflates to more than any histogram needs.
+    #[error("the histogram inflates to more than {limit} bytes")]
+    TooLarge {
+        /// The most bytes accepted.
+        limit: u64,
+    },
+    /// The inflated bytes are not a V2 histogram.
+    #[error("the content is not a V2 histogram: {0}")]
+    Malformed(String),
+}
+
+impl Histogram {
+    /// One hour. Larger values are recorded as this one, see [`Histogram::saturated`].
+    pub const MAX_NS: u64 = 3_600_000_000_000;
+
+    const SIGNIFICANT_DIGITS: u8 = 3;
+
+    /// A compressed V2 histogram starts with its cookie, the length of the compressed part, and
+    /// that part.
+    const COMPRESSED_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+
+    /// Far above the largest V2 payload with three digits: 64 x 1,024 counts of 9 bytes.
+    const INFLATED_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+    /// An empty histogram for values of 0 ns to one hour.
+    #[must_use]
+    pub fn new() -> Histogram {
+        let counts =
+            hdrhistogram::Histogram::new_with_bounds(1, Self::MAX_NS, Self::SIGNIFICANT_DIGITS)
+                .expect("the bounds are constants that HdrHistogram accepts");
+        Histogram { counts }
+    }
+
+    /// Counts one duration. Takes a few nanoseconds and never allocates.
+    #[inline]
+    pub fn record_ns(&mut self, value: u64) {
+        self.counts.saturating_record(value.min(Self::MAX_NS));
+    }
+
+    /// Counts the same duration several times.
+    pub fn record_n_ns(&mut self, value: u64, count: u64) {
+        self.counts
+            .saturating_record_n(value.min(Self::MAX_NS), count);
+    }
+
+    /// Adds all counts of another histogram; exact, and the order of additions does not matter.
+    pub fn add(&mut self, other: &Histogram) {
+        self.counts
+            .add(&other.counts)
+            .expect("all histograms of this type have the same bounds");
+    }
+
+    /// Number of recorded durations.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// Whether nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// How many of the recorded durations were one hour (to three digits) or longer, and so
+    /// count as one hour in every other figure.
+    #[must_use]
+    pub fn saturated(&self) -> u64 {
+        self.counts.count_at(Self::MAX_NS)
+    }
+
+    /// Shortest duration, to three digits (lower edge of its bucket); none when empty.
+    #[must_use]
+    pub fn min_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.counts.min())
+    }
+
+    /// Longest duration, to three digits (upper edge of its bucket); none when empty.
+    #[must_use]
+    pub fn max_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.counts.max())
+    }
+
+    /// Mean over all samples; none when empty.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.counts.mean())
+    }
+
+    /// Standard deviation over all samples, every sample counted once (the divisor is the number
+    /// of samples); none when empty.
+    #[must_use]
+    pub fn stddev_ns(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.counts.stdev())
+    }
+
+    /// The smallest duration (upper edge of its bucket) that at least the share `quantile` of all
+    /// samples does not exceed; none when empty. Shares outside of 0 to 1 count as 0 and 1.
+    #[must_use]
+    pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        if quantile <= 0.0 {
+            return self.min_ns();
+        }
+        let total = as_f64(self.len());
+        // 0.07 of 100 samples is 7.000000000000001 in binary, but means the 7th sample.
+        let exact = quantile.min(1.0) * total;
+        let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
+        // The library rounds up again; half a rank below, it cannot land on the next one.
+        Some(self.counts.value_at_quantile((rank - 0.5) / total))
+    }
+
+    /// Share of the samples (0 to 1) that are at or below `value`, to three digits; none when
+    /// empty.
+    #[must_use]
+    pub fn share_at_or_below_ns(&self, value: u64) -> Option<f64> {
+        (!self.is_empty()).then(|| self.counts.quantile_below(value))
+    }
+
+    /// Every bucket that is not empty, in rising order, as (upper edge in ns, number of samples).
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts
+            .iter_recorded()
+            .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+    }
+
+    /// The histogram as text: HdrHistogram V2, deflated, in base64, as in HdrHistogram's own log
+    /// files. Lossless: the decoded histogram is equal to this one.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.counts, &mut bytes)
+            .expect("writing to memory does not fail and every count fits");
+        BASE64.encode(bytes)
+    }
+
+    /// Reads the text of [`Histogram::encode`], or that of another HdrHistogram library. Values
+    /// of a histogram with another range or resolution are recorded anew with ours.
+    ///
+    /// # Errors
+    /// When the text is not a compressed V2 histogram.
+    pub fn decode(text: &str) -> Result<Histogram, DecodeError> {
+        let bytes = BASE64.decode(text.trim()).map_err(DecodeError::NotBase64)?;
+        let v2 = inflate(&bytes)?;
+        let decoded: hdrhistogram::Histogram<u64> = Deserializer::new()
+            .deserialize(&mut v2.as_slice())
+            .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        Ok(Histogram::adopt(decoded))
+    }
+
+    fn adopt(decoded: hdrhistogram::Histogram<u64>) -> Histogram {
+        let mut ours = Histogram::new();
+        let is_same_layout = decoded.low() == ours.counts.low()
+            && decoded.high() == ours.counts.high()
+            && decoded.sigfig() == ours.counts.sigfig();
+        if is_same_layout {
+            ours.counts = decoded;
+        } else {
+            for bucket in decoded.iter_recorded() {
+                ours.record_n_ns(bucket.value_iterated_to(), bucket.count_at_value());
+            }
+        }
+        ours
+    }
+}
+
+/// Inflates the compressed part and checks the lengths that it states, because the library
+/// allocates what a text asks for before it looks whether it is there.
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let compressed = bytes
+        .strip_prefix(&Histogram::COMPRESSED_COOKIE)
+        .and_then(|rest| rest.split_first_chunk::<4>())
+        .and_then(|(length, rest)| rest.get(..usize::try_from(u32::from_be_bytes(*length)).ok()?))
+        .ok_or(DecodeError::OtherFormat)?;
+    let mut v2 = Vec::new();
+    ZlibDecoder::new(compressed)
+        .take(Histogram::INFLATED_BYTES_MAX + 1)
+        .read_to_end(&mut v2)
+        .map_err(DecodeError::Damaged)?;
+    if v2.len() as u64 > Histogram::INFLATED_BYTES_MAX {
+        return Err(DecodeError::TooLarge {
+            limit: Histogram::INFLATED_BYTES_MAX,
+        });
+    }
+    let header_bytes = 40;
+    let stated = v2
+        .get(4..8)
+        .and_then(|length| length.try_into().ok())
+        .map(u32::from_be_bytes);
+    let is_complete =
+        stated.is_some_and(|stated| v2.len() as u64 >= u64::from(stated) + header_bytes);
+    if !is_complete {
+        return Err(DecodeError::Malformed(
+            "it is shorter than it says".to_owned(),
+        ));
+    }
+    // A run of 2^63 zeros: impossible in a histogram, and the library negates it unchecked.
+    if v2.windows(9).any(|window| window == [0xff; 9]) {
+        return Err(DecodeError::Malformed("a count is impossible".to_owned()));
+    }
+    Ok(v2)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts beyond 2^53 samples do not occur; 10^9 samples a second would take 100 days"
+)]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram::new()
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Histogram")
+            .field("len", &self.len())
+            .field("min_ns", &self.min_ns())
+            .field("max_ns", &self.max_ns())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

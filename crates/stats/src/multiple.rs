@@ -1,0 +1,55 @@
+//! Several variants against one baseline.
+//!
+//! With ten variants that all equal the baseline, ten intervals of 95 % together are wrong about
+//! once in three labs. Bonferroni's correction asks more of each, so that *all* of them hold
+//! together with the overall confidence. It is a little conservative here, where all comparisons
+//! share the baseline, and it needs no assumption at all.
+
+use crate::paired;
+
+/// Confidence that each of `comparisons` intervals needs so that all hold together with `overall`
+/// confidence: `1 - (1 - overall) / comparisons`.
+#[must_use]
+pub fn per_comparison_confidence(overall: f64, comparisons: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "nobody compares 2^53 variants")]
+    let comparisons = comparisons.max(1) as f64;
+    1.0 - (1.0 - overall) / comparisons
+}
+
+/// The fewest rounds with which so many comparisons can be made at this overall confidence: for
+/// 0.95, 6 for one comparison, 7 for two or three, 8 for four to six.
+#[must_use]
+pub fn rounds_needed(overall: f64, comparisons: usize) -> usize {
+    paired::rounds_needed(per_comparison_confidence(overall, comparisons))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_comparison_needs_no_correction() {
+        assert_eq!(
+            per_comparison_confidence(0.95, 1).to_bits(),
+            0.95_f64.to_bits()
+        );
+        assert_eq!(rounds_needed(0.95, 1), 6);
+    }
+
+    #[test]
+    fn the_chances_of_error_add_up_to_the_overall_one() {
+        for comparisons in 2_u32..50 {
+            let each = per_comparison_confidence(0.95, comparisons as usize);
+            let sum = (1.0 - each) * f64::from(comparisons);
+            assert!((sum - 0.05).abs() < 1e-12, "{comparisons}: {sum}");
+        }
+    }
+
+    #[test]
+    fn more_comparisons_need_more_rounds() {
+        let needed: Vec<usize> = (1..=7)
+            .map(|comparisons| rounds_needed(0.95, comparisons))
+            .collect();
+        assert_eq!(needed, [6, 7, 7, 8, 8, 8, 9]);
+    }
+}

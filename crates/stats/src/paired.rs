@@ -1,0 +1,284 @@
+//! Paired overhead: how much higher a variant is than its baseline, and how sure that is.
+//!
+//! The unit is the round. Every round measures baseline and variant once, close together, so slow
+//! drift of the machine cancels in the difference. The estimate is the Hodges-Lehmann estimate of
+//! the per-round differences (the median of all pairwise averages): one spoiled round hardly
+//! moves it. The interval is the one that belongs to Wilcoxon's signed-rank test, exact for small
+//! numbers of rounds.
+//!
+//! Signed-rank statistics are whole numbers, so only some confidences exist for a given number of
+//! rounds. The next one *at or above* the wanted confidence is used: intervals are never too
+//! narrow, and at few rounds a little too wide (asked 95 %: 96.9 % at 6 rounds, 96.1 % at 8,
+//! 95.1 % at 10). [`Interval::achieved`] tells which. With `n` rounds no two-sided claim can have
+//! more confidence than `1 - 2 / 2^n`, so fewer than 6 rounds never support 95 %.
+//!
+//! Absent on purpose: p-values, and claims without an interval.
+
+use crate::sample;
+use crate::signed_rank;
+
+/// A range that contains the true value with the stated confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Confidence asked for, strictly between 0 and 1.
+    pub confidence: f64,
+    /// Confidence that this interval has: the next possible one at or above the one asked for.
+    pub achieved: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies inside or on an end.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Half of the distance between the ends.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// A value with its uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Best single value.
+    pub value: f64,
+    /// None when there are too few rounds for the confidence asked for.
+    pub interval: Option<Interval>,
+}
+
+/// What a variant costs compared with its baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Overhead {
+    /// Variant minus baseline, in the unit of the values.
+    pub difference: Estimate,
+    /// Variant divided by baseline, from the differences of logarithms; none when a value is not
+    /// positive.
+    pub ratio: Option<Estimate>,
+    /// Median of the variant minus median of the baseline, to compare with `difference`.
+    pub difference_of_medians: f64,
+    /// What may be said.
+    pub claim: Claim,
+}
+
+impl Overhead {
+    /// Whether the estimate points one way and the plain difference of medians the other, which
+    /// happens when rounds fall into several groups. Then neither number tells the story alone.
+    #[must_use]
+    pub fn is_sign_disputed(&self) -> bool {
+        self.difference.value * self.difference_of_medians < 0.0
+    }
+}
+
+/// What may be said about a difference: whether its interval excludes zero, and on which side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The variant's values are higher.
+    Higher,
+    /// The variant's values are lower.
+    Lower,
+    /// The interval contains zero. Not a proof that there is no difference.
+    NoDifferenceShown,
+    /// This many rounds could never support the confidence asked for.
+    TooFewRounds {
+        /// The fewest rounds that could.
+        needed: usize,
+    },
+}
+
+/// Why two series cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum PairError {
+    /// Pairs need equally many values.
+    #[error(
+        "expected as many rounds of the variant as of the baseline ({baseline}), found {variant}"
+    )]
+    Unequal {
+        /// Rounds of the baseline.
+        baseline: usize,
+        /// Rounds of the variant.
+        variant: usize,
+    },
+    /// Both series are empty.
+    #[error("expected at least one round, found none")]
+    NoRounds,
+    /// A value is infinite or not a number.
+    #[error("expected finite values, found {value} in round {round}")]
+    NotFinite {
+        /// Index of the round, from 0.
+        round: usize,
+        /// The value of the baseline or of the variant that is not finite.
+        value: f64,
+    },
+    /// A confidence outside of its range.
+    #[error("expected a confidence between 0 and 1, such as 0.95, found {confidence}")]
+    Confidence {
+        /// The confidence asked for.
+        confidence: f64,
+    },
+}
+
+/// Compares a variant with its baseline; values with the same index belong to the same round.
+///
+/// # Errors
+/// When the series differ in length, are empty or hold a value that is not finite, or when
+/// `confidence` does not lie strictly between 0 and 1.
+pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Overhead, PairError> {
+    check(baseline, variant, confidence)?;
+    let pairs = || baseline.iter().zip(variant);
+    let differences: Vec<f64> = pairs().map(|(base, value)| value - base).collect();
+    let difference = location(&differences, confidence).ok_or(PairError::NoRounds)?;
+    let are_positive = pairs().all(|(base, value)| *base > 0.0 && *value > 0.0);
+    let ratio = are_positive
+        .then(|| {
+            let logs: Vec<f64> = pairs()
+                .map(|(base, value)| libm::log(*value) - libm::log(*base))
+                .collect();
+            location(&logs, confidence).map(exponentiate)
+        })
+        .flatten();
+    let difference_of_medians = sample::median(variant)
+        .zip(sample::median(baseline))
+        .map(|(value, base)| value - base)
+        .ok_or(PairError::NoRounds)?;
+    let claim = difference.interval.map_or(
+        Claim::TooFewRounds {
+            needed: rounds_needed(confidence),
+        },
+        claim,
+    );
+    Ok(Overhead {
+        difference,
+        ratio,
+        difference_of_medians,
+        claim,
+    })
+}
+
+fn check(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<(), PairError> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return Err(PairError::Confidence { confidence });
+    }
+    if baseline.len() != variant.len() {
+        return Err(PairError::Unequal {
+            baseline: baseline.len(),
+            variant: variant.len(),
+        });
+    }
+    if baseline.is_empty() {
+        return Err(PairError::NoRounds);
+    }
+    for (round, (&base, &value)) in baseline.iter().zip(variant).enumerate() {
+        // The difference is looked at too: that of two huge values can be infinite.
+        if let Some(value) = [base, value, value - base]
+            .into_iter()
+            .find(|value| !value.is_finite())
+        {
+            return Err(PairError::NotFinite { round, value });
+        }
+    }
+    Ok(())
+}
+
+fn claim(interval: Interval) -> Claim {
+    if interval.low > 0.0 {
+        Claim::Higher
+    } else if interval.high < 0.0 {
+        Claim::Lower
+    } else {
+        Claim::NoDifferenceShown
+    }
+}
+
+fn exponentiate(logs: Estimate) -> Estimate {
+    Estimate {
+        value: libm::exp(logs.value),
+        interval: logs.interval.map(|interval| Interval {
+            low: libm::exp(interval.low),
+            high: libm::exp(interval.high),
+            ..interval
+        }),
+    }
+}
+
+/// One series, one value per round: its Hodges-Lehmann estimate with the Wilcoxon interval. None
+/// when there is no value or one that is not finite.
+#[must_use]
+pub fn location(values: &[f64], confidence: f64) -> Option<Estimate> {
+    let averages = walsh_averages(values)?;
+    Some(Estimate {
+        value: sample::median(&averages)?,
+        interval: cut_averages(&averages, values.len(), confidence),
+    })
+}
+
+/// Median of the averages of all pairs, each value paired with itself too (Hodges and Lehmann,
+/// "Estimates of Location Based on Rank Tests", 1963). None when there is no value or one that is
+/// not finite.
+///
+/// Memory grows with the square of the number of values: it is meant for rounds, not requests.
+#[must_use]
+pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
+    sample::median(&walsh_averages(values)?)
+}
+
+/// The interval of all centers that Wilcoxon's signed-rank test does not reject. None when this
+/// many rounds cannot support the confidence (see [`rounds_needed`]), when a value is not finite,
+/// or when `confidence` does not lie strictly between 0 and 1.
+#[must_use]
+pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    cut_averages(&walsh_averages(values)?, values.len(), confidence)
+}
+
+fn cut_averages(averages: &[f64], rounds: usize, confidence: f64) -> Option<Interval> {
+    let cut = signed_rank::cut(rounds, confidence)?;
+    Some(Interval {
+        low: *averages.get(cut.rank - 1)?,
+        high: *averages.get(averages.len().checked_sub(cut.rank)?)?,
+        confidence,
+        achieved: cut.achieved,
+    })
+}
+
+/// Averages of all pairs, sorted.
+fn walsh_averages(values: &[f64]) -> Option<Vec<f64>> {
+    if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mut averages = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
+    for (index, first) in values.iter().enumerate() {
+        averages.extend(
+            values[index..]
+                .iter()
+                .map(|second| f64::midpoint(*first, *second)),
+        );
+    }
+    averages.sort_unstable_by(f64::total_cmp);
+    Some(averages)
+}
+
+/// The fewest rounds whose interval can have this confidence: 6 for 0.95, 8 for 0.99. Confidences
+/// of 1 and more need more rounds than can be counted, those of 0 and less need one.
+#[must_use]
+pub fn rounds_needed(confidence: f64) -> usize {
+    if confidence.is_nan() || confidence >= 1.0 {
+        return usize::MAX;
+    }
+    let mut rounds = 1;
+    // Two-sided, the most extreme outcome of n rounds has a chance of 2 / 2^n.
+    let mut chance = 1.0;
+    while chance > 1.0 - confidence {
+        rounds += 1;
+        chance /= 2.0;
+    }
+    rounds
+}
+
+#[cfg(test)]
+mod tests;
