@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use stats::{DecodeError, Histogram};
 
 /// A lossless histogram of durations in nanoseconds, as text: HdrHistogram V2, deflated, base64.
 ///
@@ -13,12 +14,17 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Hdr(String);
 
-/// The text is not a histogram.
-#[derive(Debug, thiserror::Error)]
-#[error("expected a histogram (HdrHistogram V2, deflated, base64), found something else: {0}")]
-pub struct HdrError(String);
-
 impl Hdr {
+    /// Encodes a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        Self(histogram.encode())
+    }
+
+    /// Decodes the histogram.
+    pub fn histogram(&self) -> Histogram {
+        Histogram::decode(&self.0).expect("an `Hdr` is made of a histogram or decoded once before")
+    }
+
     /// The text itself.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -26,12 +32,10 @@ impl Hdr {
 }
 
 impl TryFrom<String> for Hdr {
-    type Error = HdrError;
+    type Error = DecodeError;
 
-    fn try_from(text: String) -> Result<Self, HdrError> {
-        if text.is_empty() {
-            return Err(HdrError("empty text".to_owned()));
-        }
+    fn try_from(text: String) -> Result<Self, DecodeError> {
+        Histogram::decode(&text)?;
         Ok(Self(text))
     }
 }

@@ -6,8 +6,9 @@
 //!
 //! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
 
+mod digits;
 mod hdr;
 pub mod recording;
 
-pub use hdr::{Hdr, HdrError};
+pub use hdr::Hdr;
 pub use recording::{METHOD, ReadError, Recording};

@@ -28,10 +28,14 @@ pub struct Environment {
     pub boost: Option<bool>,
     /// How CPU and memory were accounted and limited: `cgroup v2`, `cgroup v1` or `/proc`.
     pub accounting: Option<String>,
-    /// Load average of one minute before the first round.
-    pub load_average_before: Option<f64>,
-    /// Load average of one minute after the last round.
-    pub load_average_after: Option<f64>,
+    /// Whether cores run two threads each.
+    pub smt: Option<bool>,
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub transparent_huge_pages: Option<String>,
+    /// Load average over 1, 5 and 15 minutes before the first round.
+    pub load_average_before: Option<[f64; 3]>,
+    /// Load average over 1, 5 and 15 minutes after the last round.
+    pub load_average_after: Option<[f64; 3]>,
     /// Processor time taken by other guests of the host during the run, in milliseconds.
     pub steal_ms: Option<u64>,
     /// Everything else worth keeping, by name.

@@ -24,7 +24,10 @@ pub struct RoundRecord {
     pub elapsed_us: u64,
     /// Intended sends. In a closed loop the sends themselves.
     pub planned: u64,
-    /// What became of them.
+    /// Sends that had to wait for a free connection (open loop): their lateness is the target's
+    /// doing, not the generator's.
+    pub waited: u64,
+    /// What became of them; the sum is `planned`.
     pub outcomes: Outcomes,
     /// Complete answers by status code.
     pub statuses: BTreeMap<u16, u64>,
@@ -103,9 +106,11 @@ pub struct Windows {
     /// Width of a window in microseconds.
     pub width_us: u64,
     /// Complete answers in each window; the last window may be cut short.
-    pub completed: Vec<u32>,
-    /// Mismatched, failed and missed in each window; as long as `completed`.
-    pub errors: Vec<u32>,
+    pub completed: Vec<u64>,
+    /// Requests that ended mismatched or failed in each window; as long as `completed`.
+    pub errors: Vec<u64>,
+    /// Sum of the latencies of the complete answers of each window; as long as `completed`.
+    pub latency_sum_ns: Vec<u64>,
 }
 
 /// What the generator itself cost.
@@ -117,6 +122,8 @@ pub struct GeneratorRecord {
     pub threads: u32,
     /// Stretches in which it did not run although work was due.
     pub pauses: Vec<Pause>,
+    /// Pauses beyond those listed.
+    pub pauses_unlisted: u64,
 }
 
 /// One stretch in which the generator did not run although work was due.
@@ -196,6 +203,8 @@ pub enum FailureKind {
     Protocol,
     /// Failed: the answer exceeds the bounds on head or body.
     TooLarge,
+    /// Missed: never sent.
+    Missed,
 }
 
 impl Outcomes {

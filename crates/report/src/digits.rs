@@ -1,0 +1,333 @@
+//! How many digits a figure may show.
+//!
+//! The one idea: the error decides. An error keeps one significant digit, or two when the first is
+//! a 1 (the Particle Data Group's habit, simplified), and its value is rounded to the same place.
+//! So `0.9012 ±0.0312` is shown as `0.90 ±0.03` and `137164 ±812` as `137,200 ±800`.
+//!
+//! A figure without an error keeps three significant digits, which is what the histograms hold.
+
+/// The relative half-width below which histograms of three significant digits cannot see.
+const RESOLUTION: f64 = 0.0005;
+
+/// Where to round: digits after the decimal point, negative for tens, hundreds and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(i32);
+
+impl Place {
+    /// The place an error of this half-width supports.
+    ///
+    /// An error of 0 (or one that is not a number) supports whatever is asked; callers pass errors
+    /// through [`at_least_resolution`] first.
+    pub fn of_error(half_width: f64) -> Self {
+        if !(half_width > 0.0 && half_width.is_finite()) {
+            return Self(9);
+        }
+        // Rounding first to two digits makes 0.096 count as 0.096 and 0.0996 as 0.10.
+        let mut exponent = exponent(half_width);
+        let two_digits = (half_width / 10f64.powi(exponent - 1)).round();
+        let leading_is_one = if two_digits >= 100.0 {
+            exponent += 1;
+            true
+        } else {
+            two_digits < 20.0
+        };
+        Self((i32::from(leading_is_one) - exponent).clamp(-9, 9))
+    }
+
+    /// The place that leaves three significant digits of a value.
+    pub fn of_value(value: f64) -> Self {
+        if value == 0.0 || !value.is_finite() {
+            return Self(0);
+        }
+        Self((2 - exponent(value.abs())).clamp(-9, 9))
+    }
+
+    /// The value rounded to this place, with thousands separated.
+    pub fn show(self, value: f64) -> String {
+        if !value.is_finite() {
+            return "–".to_owned();
+        }
+        let text = self.plain(value);
+        // A value that rounds to nothing has no sign.
+        match text.strip_prefix('-') {
+            Some(rest) if rest.chars().all(|character| matches!(character, '0' | '.')) => {
+                rest.to_owned()
+            }
+            Some(rest) => format!("-{}", with_thousands(rest)),
+            None => with_thousands(&text),
+        }
+    }
+
+    /// The same with a sign unless it rounds to nothing.
+    pub fn show_signed(self, value: f64) -> String {
+        let text = self.show(value);
+        let is_nothing = !text.contains(|character: char| ('1'..='9').contains(&character));
+        if is_nothing || text.starts_with('-') {
+            text
+        } else {
+            format!("+{text}")
+        }
+    }
+
+    fn plain(self, value: f64) -> String {
+        match usize::try_from(self.0) {
+            Ok(decimals) => format!("{value:.decimals$}"),
+            Err(_) => {
+                let unit = 10f64.powi(-self.0);
+                format!("{:.0}", (value / unit).round() * unit)
+            }
+        }
+    }
+
+    fn floor(self, value: f64) -> f64 {
+        let unit = 10f64.powi(-self.0);
+        // The nudge keeps 0.30000000000000004 from becoming 0.2.
+        (value / unit + 1e-9).floor() * unit
+    }
+
+    fn ceil(self, value: f64) -> f64 {
+        let unit = 10f64.powi(-self.0);
+        (value / unit - 1e-9).ceil() * unit
+    }
+}
+
+fn exponent(positive: f64) -> i32 {
+    // The range of f64 exponents is -324 to 308.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the exponent of an f64 is below 400"
+    )]
+    let exponent = positive.log10().floor() as i32;
+    exponent
+}
+
+fn with_thousands(digits: &str) -> String {
+    let (whole, fraction) = match digits.find('.') {
+        Some(point) => digits.split_at(point),
+        None => (digits, ""),
+    };
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + fraction
+}
+
+/// The half-width, or what the histograms can resolve at a value of this size, whichever is larger.
+pub fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
+    half_width.max(scale.abs() * RESOLUTION)
+}
+
+/// A value with the digits its error supports: `0.90`; without an error three significant digits.
+pub fn value(value: f64, half_width: Option<f64>) -> String {
+    place(value, half_width).show(value)
+}
+
+/// A value and its error: `0.90 ±0.03`; without an error the value alone.
+pub fn value_with_error(value: f64, half_width: Option<f64>) -> String {
+    let place = place(value, half_width);
+    match half_width {
+        Some(half) => format!(
+            "{} ±{}",
+            place.show(value),
+            place.show(at_least_resolution(half, value))
+        ),
+        None => place.show(value),
+    }
+}
+
+/// A difference and its error: `+0.22 ±0.03`. `scale` is the size of the values it came from:
+/// without an error it decides the digits, and with one it bounds them.
+pub fn difference(difference: f64, half_width: Option<f64>, scale: f64) -> String {
+    match half_width {
+        Some(half) => {
+            let half = at_least_resolution(half, scale);
+            let place = Place::of_error(half);
+            format!("{} ±{}", place.show_signed(difference), place.show(half))
+        }
+        None => Place::of_value(scale).show_signed(difference),
+    }
+}
+
+/// An interval: `0.10 to 0.14`, rounded outward so that it never claims more than was found. An
+/// end that rounds to 0 although the interval excludes 0 gets the digits to show it.
+pub fn interval(low: f64, high: f64) -> String {
+    let half = at_least_resolution((high - low) / 2.0, low.abs().max(high.abs()));
+    let mut place = Place::of_error(half);
+    while low > 0.0 && place.floor(low) <= 0.0 || high < 0.0 && place.ceil(high) >= 0.0 {
+        if place.0 >= 9 {
+            break;
+        }
+        place = Place(place.0 + 1);
+    }
+    format!(
+        "{} to {}",
+        place.show(place.floor(low)),
+        place.show(place.ceil(high))
+    )
+}
+
+fn place(value: f64, half_width: Option<f64>) -> Place {
+    match half_width {
+        Some(half) => Place::of_error(at_least_resolution(half, value)),
+        None => Place::of_value(value),
+    }
+}
+
+/// A duration in the unit that suits it, three significant digits: `714 us`, `1.29 ms`, `2.50 s`.
+pub fn duration_ns(nanoseconds: f64) -> String {
+    let (value, unit) = if nanoseconds < 1e6 {
+        (nanoseconds / 1e3, "us")
+    } else if nanoseconds < 1e9 {
+        (nanoseconds / 1e6, "ms")
+    } else {
+        (nanoseconds / 1e9, "s")
+    };
+    format!("{} {unit}", Place::of_value(value).show(value))
+}
+
+/// A length of time as a person wrote it: `5 s`, `250 ms`, `1.5 s`.
+pub fn length_us(microseconds: u64) -> String {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "lengths of rounds are far below 2^53 microseconds"
+    )]
+    let microseconds = microseconds as f64;
+    let (value, unit) = if microseconds < 1e3 {
+        (microseconds, "us")
+    } else if microseconds < 1e6 {
+        (microseconds / 1e3, "ms")
+    } else {
+        (microseconds / 1e6, "s")
+    };
+    format!("{} {unit}", (value * 1e3).round() / 1e3)
+}
+
+/// A size in binary units, three significant digits: `12.3 MiB`.
+pub fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024.0 {
+        return format!("{bytes:.0} B");
+    }
+    let mut value = bytes / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", Place::of_value(value).show(value), UNITS[unit])
+}
+
+/// A count with thousands separated.
+pub fn count(count: u64) -> String {
+    with_thousands(&count.to_string())
+}
+
+/// A share in percent, with the digits that tell it from 0 and from 100.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let distance = percent.abs().min((100.0 - percent).abs());
+    let place = if distance == 0.0 {
+        Place(0)
+    } else {
+        Place::of_error(distance).max(Place(0))
+    };
+    format!("{} %", place.show(percent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_error_decides_how_many_digits_are_shown() {
+        assert_eq!(value_with_error(0.9012, Some(0.0312)), "0.90 ±0.03");
+        assert_eq!(value_with_error(0.9012, Some(0.0132)), "0.901 ±0.013");
+        assert_eq!(value_with_error(137_164.04, Some(812.0)), "137,200 ±800");
+        assert_eq!(value_with_error(137_164.04, Some(1812.0)), "137,200 ±1,800");
+        assert_eq!(value_with_error(12.7, Some(40.0)), "10 ±40");
+        assert_eq!(value_with_error(5.04, Some(0.0996)), "5.04 ±0.10");
+        assert_eq!(value_with_error(5.04, Some(0.096)), "5.04 ±0.10");
+    }
+
+    #[test]
+    fn a_figure_without_an_error_keeps_three_significant_digits() {
+        assert_eq!(value(0.901_234, None), "0.901");
+        assert_eq!(value(16.8234, None), "16.8");
+        assert_eq!(value(137_164.04, None), "137,000");
+        assert_eq!(value(0.0, None), "0");
+        assert_eq!(value(f64::NAN, None), "–");
+    }
+
+    #[test]
+    fn rounds_that_agree_exactly_do_not_make_the_histogram_finer_than_it_is() {
+        assert_eq!(value_with_error(0.9012, Some(0.0)), "0.9012 ±0.0005");
+        assert_eq!(difference(0.1, Some(0.0), 0.9), "+0.1000 ±0.0005");
+    }
+
+    #[test]
+    fn a_difference_has_a_sign_unless_it_rounds_to_nothing() {
+        assert_eq!(difference(0.2234, Some(0.031), 0.9), "+0.22 ±0.03");
+        assert_eq!(difference(-0.2234, Some(0.031), 0.9), "-0.22 ±0.03");
+        assert_eq!(difference(-0.0034, Some(0.031), 0.9), "0.00 ±0.03");
+        assert_eq!(difference(0.2234, None, 0.9), "+0.223");
+        assert_eq!(difference(-7234.0, Some(812.0), 137_000.0), "-7,200 ±800");
+    }
+
+    #[test]
+    fn an_interval_is_rounded_outward() {
+        assert_eq!(interval(0.104, 0.136), "0.104 to 0.136");
+        assert_eq!(interval(0.1049, 0.1631), "0.10 to 0.17");
+        assert_eq!(interval(12.2, 13.7), "12.2 to 13.7");
+        assert_eq!(interval(11.0, 17.2), "11 to 18");
+    }
+
+    #[test]
+    fn an_interval_that_excludes_zero_does_not_print_zero() {
+        assert_eq!(interval(0.004, 0.093), "0.004 to 0.093");
+        assert_eq!(interval(-0.093, -0.004), "-0.093 to -0.004");
+        assert_eq!(interval(-0.004, 0.093), "-0.01 to 0.10");
+    }
+
+    #[test]
+    fn durations_sizes_and_shares_read_as_people_write_them() {
+        assert_eq!(duration_ns(714_000.0), "714 us");
+        assert_eq!(duration_ns(1_290_000.0), "1.29 ms");
+        assert_eq!(duration_ns(2.5e9), "2.50 s");
+        assert_eq!(length_us(5_000_000), "5 s");
+        assert_eq!(length_us(1_500_000), "1.5 s");
+        assert_eq!(length_us(250_000), "250 ms");
+        assert_eq!(bytes(512.0), "512 B");
+        assert_eq!(bytes(12.3 * 1024.0 * 1024.0), "12.3 MiB");
+        assert_eq!(count(10_000_000), "10,000,000");
+        assert_eq!(percent(0.996), "99.6 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.000_012), "0.0012 %");
+    }
+
+    proptest! {
+        #[test]
+        fn the_shown_value_is_never_farther_off_than_its_error(
+            value in -1e9..1e9f64,
+            relative in 1e-6..10.0f64,
+        ) {
+            let half = at_least_resolution(value.abs() * relative, value);
+            prop_assume!(half > 1e-8);
+            let shown: f64 = Place::of_error(half).show(value).replace(',', "").parse().unwrap();
+            prop_assert!((shown - value).abs() <= half);
+        }
+
+        #[test]
+        fn the_shown_interval_contains_the_interval(low in -1e6..1e6f64, width in 1e-3..1e6f64) {
+            let text = interval(low, low + width).replace(',', "");
+            let (shown_low, shown_high) = text.split_once(" to ").unwrap();
+            let tolerance = 1e-6 * (low.abs() + width);
+            prop_assert!(shown_low.parse::<f64>().unwrap() <= low + tolerance);
+            prop_assert!(shown_high.parse::<f64>().unwrap() >= low + width - tolerance);
+        }
+    }
+}
