@@ -1,0 +1,325 @@
+//! Decides whether an answer is right, while it arrives.
+//!
+//! The one idea: a body that equals one already judged needs no second judgment. So bytes are
+//! compared with a reference (the expected body, or the first one that was found free of GraphQL
+//! errors) straight from the read buffer, at the speed of a memory comparison; only where they
+//! differ does the scanner for `errors` run, over the common part and on from there.
+//!
+//! The same code judges one answer at leisure ([`check`]) and each of a million in the hot path.
+
+use std::sync::Arc;
+
+use httparse::Header;
+
+use crate::exchange::Answer;
+use crate::job::{BodyRule, Expectation, StatusRule};
+use crate::measurement::FailureKind;
+use crate::parser::{Head, Sink};
+
+mod graphql;
+#[cfg(test)]
+mod tests;
+
+use graphql::ErrorsScan;
+pub use graphql::GraphqlFault;
+
+/// A first right body beyond this size is not kept as a reference; every answer is scanned instead.
+const LEARNED_MAX: usize = 1024 * 1024;
+
+/// The first rule that an answer broke.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// The status.
+    #[error("expected status {expected}, found {found}")]
+    Status {
+        /// The rule.
+        expected: StatusRule,
+        /// What was answered.
+        found: u16,
+    },
+    /// The GraphQL answer.
+    #[error("expected a GraphQL answer without errors, found {0}")]
+    Graphql(GraphqlFault),
+    /// The body.
+    #[error(
+        "expected the known body of {expected_bytes} bytes, found {found_bytes} bytes that differ \
+         at byte {at}"
+    )]
+    Body {
+        /// Where the first difference is, from 0.
+        at: usize,
+        /// Length of the right body.
+        expected_bytes: usize,
+        /// Length of the body that came.
+        found_bytes: u64,
+    },
+    /// A header.
+    #[error("expected header `{name}: {expected}`, found {}", describe(found.as_deref()))]
+    Header {
+        /// Its name.
+        name: String,
+        /// Its right value.
+        expected: String,
+        /// Its value; `None` when it was not there.
+        found: Option<String>,
+    },
+}
+
+impl Mismatch {
+    /// Under which outcome it counts.
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Mismatch::Status { .. } => FailureKind::Status,
+            Mismatch::Graphql(_) => FailureKind::Graphql,
+            Mismatch::Body { .. } => FailureKind::Body,
+            Mismatch::Header { .. } => FailureKind::Header,
+        }
+    }
+}
+
+impl std::fmt::Display for StatusRule {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StatusRule::Success => out.write_str("2xx"),
+            StatusRule::Exactly(status) => write!(out, "{status}"),
+            StatusRule::Any => out.write_str("any"),
+        }
+    }
+}
+
+fn describe(found: Option<&str>) -> String {
+    found.map_or_else(|| "none".to_owned(), |value| format!("`{value}`"))
+}
+
+/// Judges one answer by the rules of the hot path.
+///
+/// # Errors
+/// With the first rule that it breaks.
+pub fn check(expect: &Expectation, answer: &Answer) -> Result<(), Mismatch> {
+    let mut rules = Rules::new(expect);
+    let mut findings = Findings::default();
+    let headers: Vec<Header<'_>> = answer
+        .headers
+        .iter()
+        .map(|(name, value)| Header {
+            name,
+            value: value.as_bytes(),
+        })
+        .collect();
+    let mut judge = Judge {
+        rules: &rules,
+        findings: &mut findings,
+    };
+    judge.head(&Head::new(answer.status, &headers));
+    judge.body(&answer.body);
+    findings.conclude(&mut rules).map_or(Ok(()), Err)
+}
+
+/// The expectation of one request, ready for many answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    status: StatusRule,
+    graphql: bool,
+    headers: Vec<(String, String)>,
+    /// What bodies are compared with.
+    reference: Option<Arc<[u8]>>,
+    /// A body other than the reference is wrong (and not just not yet judged).
+    must_equal: bool,
+    /// What the scanner says about the reference.
+    reference_fault: Option<GraphqlFault>,
+}
+
+impl Rules {
+    pub(crate) fn new(expect: &Expectation) -> Rules {
+        let (reference, must_equal) = match &expect.body {
+            BodyRule::Any => (None, false),
+            BodyRule::Equals(body) => (Some(Arc::clone(body)), true),
+        };
+        let reference_fault = match &reference {
+            Some(body) if expect.graphql => graphql::scan(body).err(),
+            _ => None,
+        };
+        Rules {
+            status: expect.status,
+            graphql: expect.graphql,
+            headers: expect.headers.clone(),
+            reference,
+            must_equal,
+            reference_fault,
+        }
+    }
+
+    fn accepts(&self, status: u16) -> bool {
+        match self.status {
+            StatusRule::Success => (200..300).contains(&status),
+            StatusRule::Exactly(expected) => status == expected,
+            StatusRule::Any => true,
+        }
+    }
+
+    fn wrong_header(&self, head: &Head<'_>) -> Option<Mismatch> {
+        self.headers.iter().find_map(|(name, expected)| {
+            let found = head.header(name);
+            (found != Some(expected.as_bytes())).then(|| Mismatch::Header {
+                name: name.clone(),
+                expected: expected.clone(),
+                found: found.map(|value| String::from_utf8_lossy(value).into_owned()),
+            })
+        })
+    }
+}
+
+/// What is known about the answer that is arriving.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) status: u16,
+    wrong_status: bool,
+    wrong_header: Option<Box<Mismatch>>,
+    mode: Mode,
+    /// Bytes of body that equal the reference, from its start.
+    equal_bytes: usize,
+    body_bytes: u64,
+    scan: ErrorsScan,
+    /// The body so far, while there is no reference to compare with.
+    learned: Vec<u8>,
+}
+
+/// What is done with the body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    /// Counted only.
+    #[default]
+    Skip,
+    /// Compared with the reference, and equal so far.
+    Compare,
+    /// Scanned for errors.
+    Scan,
+    /// Scanned for errors and collected, to become the reference.
+    Learn,
+}
+
+impl Findings {
+    /// Forgets the last answer.
+    pub(crate) fn start(&mut self) {
+        self.status = 0;
+        self.wrong_status = false;
+        self.wrong_header = None;
+        self.mode = Mode::Skip;
+        self.equal_bytes = 0;
+        self.body_bytes = 0;
+    }
+
+    /// The verdict on a complete answer; what was learned from it goes into the rules.
+    pub(crate) fn conclude(&mut self, rules: &mut Rules) -> Option<Mismatch> {
+        if self.wrong_status {
+            return Some(Mismatch::Status {
+                expected: rules.status,
+                found: self.status,
+            });
+        }
+        if self.mode == Mode::Compare {
+            let reference = rules.reference.as_deref().unwrap_or_default();
+            if self.equal_bytes == reference.len() {
+                return match rules.reference_fault {
+                    Some(fault) => Some(Mismatch::Graphql(fault)),
+                    None => self.wrong_header.take().map(|mismatch| *mismatch),
+                };
+            }
+            // The body ended early: so far equal is not equal.
+            self.diverge(rules, &[]);
+        }
+        if matches!(self.mode, Mode::Scan | Mode::Learn)
+            && let Err(fault) = self.scan.finish()
+        {
+            return Some(Mismatch::Graphql(fault));
+        }
+        if rules.must_equal {
+            return Some(Mismatch::Body {
+                at: self.equal_bytes,
+                expected_bytes: rules.reference.as_deref().map_or(0, <[u8]>::len),
+                found_bytes: self.body_bytes,
+            });
+        }
+        if self.mode == Mode::Learn && rules.reference.is_none() {
+            rules.reference = Some(Arc::from(std::mem::take(&mut self.learned)));
+        }
+        self.wrong_header.take().map(|mismatch| *mismatch)
+    }
+
+    /// The body stopped being equal to the reference, with `part` as its next bytes.
+    fn diverge(&mut self, rules: &Rules, part: &[u8]) {
+        let reference = rules.reference.as_deref().unwrap_or_default();
+        let equal = &reference[..self.equal_bytes];
+        if rules.graphql {
+            self.mode = Mode::Scan;
+            self.scan = ErrorsScan::new();
+            self.scan.feed(equal);
+            self.scan.feed(part);
+        } else {
+            self.mode = Mode::Skip;
+        }
+        let more = &reference[self.equal_bytes..];
+        self.equal_bytes += more
+            .iter()
+            .zip(part)
+            .take_while(|(expected, found)| expected == found)
+            .count();
+    }
+}
+
+/// Feeds an answer's findings from the parser.
+pub(crate) struct Judge<'a> {
+    pub(crate) rules: &'a Rules,
+    pub(crate) findings: &'a mut Findings,
+}
+
+impl Sink for Judge<'_> {
+    fn head(&mut self, head: &Head<'_>) {
+        let findings = &mut *self.findings;
+        findings.status = head.status;
+        findings.wrong_status = !self.rules.accepts(head.status);
+        if findings.wrong_status {
+            return;
+        }
+        if !self.rules.headers.is_empty() {
+            findings.wrong_header = self.rules.wrong_header(head).map(Box::new);
+        }
+        findings.mode = match &self.rules.reference {
+            Some(_) => Mode::Compare,
+            None if self.rules.graphql => {
+                findings.scan = ErrorsScan::new();
+                findings.learned.clear();
+                Mode::Learn
+            }
+            None => Mode::Skip,
+        };
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        let findings = &mut *self.findings;
+        findings.body_bytes += part.len() as u64;
+        match findings.mode {
+            Mode::Skip => {}
+            Mode::Compare => {
+                let reference = self.rules.reference.as_deref().unwrap_or_default();
+                let end = findings.equal_bytes + part.len();
+                if reference.get(findings.equal_bytes..end) == Some(part) {
+                    findings.equal_bytes = end;
+                } else {
+                    findings.diverge(self.rules, part);
+                }
+            }
+            Mode::Scan => findings.scan.feed(part),
+            Mode::Learn => {
+                findings.scan.feed(part);
+                if findings.learned.len() + part.len() > LEARNED_MAX {
+                    findings.learned = Vec::new();
+                    findings.mode = Mode::Scan;
+                } else {
+                    findings.learned.extend_from_slice(part);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One request on a fresh connection, at leisure: readiness and proof read answers with the very
+//! parser that the load uses.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::clock::{Clock, to_ns};
+use crate::job::{Bounds, Request, Target};
+use crate::measurement::FailureKind;
+use crate::parser::{End, Head, ParseError, Parsed, Parser, Sink};
+use crate::rendered::{Rendered, RequestError};
+use crate::socket::{self, Connect, Moved, Peer};
+
+/// A complete answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Names as sent, and values (bytes that are not UTF-8 are replaced), in order.
+    pub headers: Vec<(String, String)>,
+    /// Its body, without framing.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The value of the first header of this name, in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why there is no complete answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The request itself is wrong.
+    #[error("the request cannot be sent: {0}")]
+    Request(#[from] RequestError),
+    /// No connection.
+    #[error("cannot connect: {0}")]
+    Connect(String),
+    /// No complete answer in time.
+    #[error("expected an answer within {limit:?}, found {found_bytes} bytes of one")]
+    Timeout {
+        /// The time allowed.
+        limit: Duration,
+        /// What had come by then.
+        found_bytes: usize,
+    },
+    /// The connection was reset.
+    #[error("the connection was reset after {found_bytes} bytes of the answer: {reason}")]
+    Reset {
+        /// What had come by then.
+        found_bytes: usize,
+        /// The system's words.
+        reason: String,
+    },
+    /// The connection was closed.
+    #[error("the connection was closed after {found_bytes} bytes of the answer")]
+    Closed {
+        /// What had come by then.
+        found_bytes: usize,
+    },
+    /// No HTTP answer.
+    #[error("{0}")]
+    Protocol(String),
+    /// Too much of an answer.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+impl Failure {
+    /// Under which outcome it counts; `None` for a request that was never sent because it is wrong.
+    #[must_use]
+    pub fn kind(&self) -> Option<FailureKind> {
+        match self {
+            Failure::Request(_) => None,
+            Failure::Connect(_) => Some(FailureKind::Connect),
+            Failure::Timeout { .. } => Some(FailureKind::Timeout),
+            Failure::Reset { .. } => Some(FailureKind::Reset),
+            Failure::Closed { .. } => Some(FailureKind::Closed),
+            Failure::Protocol(_) => Some(FailureKind::Protocol),
+            Failure::TooLarge(_) => Some(FailureKind::TooLarge),
+        }
+    }
+}
+
+impl From<ParseError> for Failure {
+    fn from(error: ParseError) -> Failure {
+        match error {
+            ParseError::Malformed(_) => Failure::Protocol(error.to_string()),
+            ParseError::TooLarge { .. } => Failure::TooLarge(error.to_string()),
+        }
+    }
+}
+
+/// Sends one request on a connection of its own and reads the whole answer, within default
+/// [`Bounds`]. The bytes sent are those of a load with keep-alive.
+///
+/// # Errors
+/// When the request cannot be sent, or no complete answer comes within `timeout`.
+pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
+    let rendered = Rendered::new(target, request, true)?;
+    let deadline = Deadline {
+        clock: Clock::start(),
+        limit: timeout,
+        found_bytes: 0,
+    };
+    let peer = Peer::new(&target.address).map_err(|error| Failure::Connect(error.to_string()))?;
+    let socket = connect(&peer, &deadline)?;
+    let mut conversation = Conversation {
+        socket,
+        deadline,
+        parser: Parser::new(Bounds::default()),
+        answer: Answer {
+            status: 0,
+            headers: Vec::new(),
+            body: Vec::new(),
+        },
+    };
+    conversation.parser.start(rendered.bodiless);
+    conversation.send(&rendered.bytes)?;
+    conversation.receive()?;
+    Ok(conversation.answer)
+}
+
+fn connect(peer: &Peer, deadline: &Deadline) -> Result<OwnedFd, Failure> {
+    let failed = |error: std::io::Error| Failure::Connect(error.to_string());
+    match peer.connect().map_err(failed)? {
+        Connect::Done(socket) => Ok(socket),
+        Connect::Pending(socket) => {
+            deadline.wait(&socket, PollFlags::OUT).map_err(|_| {
+                Failure::Connect(format!("no connection within {:?}", deadline.limit))
+            })?;
+            peer.connected(&socket).map_err(failed)?;
+            Ok(socket)
+        }
+        Connect::Full => Err(Failure::Connect(
+            "the queue of the listener is full".to_owned(),
+        )),
+    }
+}
+
+struct Deadline {
+    clock: Clock,
+    limit: Duration,
+    found_bytes: usize,
+}
+
+impl Deadline {
+    /// Waits until the socket is ready.
+    fn wait(&self, socket: &OwnedFd, flags: PollFlags) -> Result<(), Failure> {
+        loop {
+            let left = to_ns(self.limit).saturating_sub(self.clock.now_ns());
+            let timeout = Timespec::try_from(Duration::from_nanos(left)).unwrap_or_default();
+            let mut polled = [PollFd::new(socket, flags)];
+            match rustix::event::poll(&mut polled, Some(&timeout)) {
+                Ok(0) if left == 0 => {
+                    return Err(Failure::Timeout {
+                        limit: self.limit,
+                        found_bytes: self.found_bytes,
+                    });
+                }
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(Failure::Connect(error.to_string())),
+            }
+        }
+    }
+}
+
+struct Conversation {
+    socket: OwnedFd,
+    deadline: Deadline,
+    parser: Parser,
+    answer: Answer,
+}
+
+impl Conversation {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match socket::send(&self.socket, rest) {
+                Ok(Moved::Bytes(sent)) => rest = &rest[sent..],
+                Ok(Moved::Later) => self.deadline.wait(&self.socket, PollFlags::OUT)?,
+                // A server may answer before it has read everything, and close; its answer counts.
+                Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
+                Err(error) => return Err(self.reset(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<(), Failure> {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let bytes = match socket::receive(&self.socket, &mut buffer) {
+                Ok(Moved::Later) => {
+                    self.deadline.wait(&self.socket, PollFlags::IN)?;
+                    continue;
+                }
+                Ok(Moved::Bytes(0)) => {
+                    return match self.parser.end() {
+                        End::Complete => Ok(()),
+                        End::Nothing | End::Truncated => Err(Failure::Closed {
+                            found_bytes: self.deadline.found_bytes,
+                        }),
+                    };
+                }
+                Ok(Moved::Bytes(bytes)) => bytes,
+                Err(error) => return Err(self.reset(error)),
+            };
+            self.deadline.found_bytes += bytes;
+            match self.parser.feed(&buffer[..bytes], &mut self.answer)? {
+                Parsed::Complete { used, .. } if used < bytes => {
+                    return Err(Failure::Protocol(leftover(bytes - used)));
+                }
+                Parsed::Complete { .. } => return Ok(()),
+                Parsed::More => {}
+            }
+        }
+    }
+
+    fn reset(&self, error: Errno) -> Failure {
+        Failure::Reset {
+            found_bytes: self.deadline.found_bytes,
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// The words for an answer that is longer than it said.
+pub(crate) fn leftover(bytes: usize) -> String {
+    format!("expected the end of the answer, found {bytes} more bytes")
+}
+
+impl Sink for Answer {
+    fn head(&mut self, head: &Head<'_>) {
+        self.status = head.status;
+        self.headers = head
+            .headers()
+            .map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into_owned()))
+            .collect();
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        self.body.extend_from_slice(part);
+    }
+}

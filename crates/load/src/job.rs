@@ -1,0 +1,124 @@
+//! What to send, where to, how fast, and what a right answer looks like.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One load on one target, from the first send to the last answer.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Who gets the load.
+    pub target: Target,
+    /// What is sent, in weighted rotation. At least one.
+    pub requests: Vec<Request>,
+    /// When requests leave and when the load ends.
+    pub load: schedule::Load,
+    /// Open loop: how many connections may be open at once, over all threads. At least 1.
+    /// A slot that finds all of them busy waits, and the wait is part of its latency.
+    pub connections_max: u32,
+    /// Generator threads, one event loop each. At least 1; never more than there are connections.
+    pub threads: u32,
+    /// The longest time from the actual send (or from the connect, where the request needed one)
+    /// to the last byte. It is the grace after the end of an open plan as well.
+    pub timeout: Duration,
+    /// `false`: every request travels on a connection of its own and says `Connection: close`.
+    pub keep_alive: bool,
+    /// How many failing request and answer pairs of each kind are kept.
+    pub failures_kept: usize,
+    /// What an answer may cost at most.
+    pub bound: Bounds,
+    /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
+    pub cpus: Option<Vec<usize>>,
+}
+
+/// The receiver of the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Where to connect.
+    pub address: Address,
+    /// The value of the `Host` header, unless a request brings its own.
+    pub host: String,
+}
+
+/// Where a target listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// TCP over IPv4 or IPv6.
+    Tcp(SocketAddr),
+    /// A Unix domain socket.
+    Unix(PathBuf),
+}
+
+/// One request of the rotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Path and query, as it goes into the request line.
+    pub path: String,
+    /// Sent as they are. `Content-Length` and `Host` are added where they are missing.
+    pub headers: Vec<(String, String)>,
+    /// Sent with its `Content-Length`; may be empty.
+    pub body: Vec<u8>,
+    /// What a right answer looks like.
+    pub expect: Expectation,
+    /// How often in a turn of the rotation. At least 1.
+    pub weight: u32,
+}
+
+/// What every answer is checked against. The first rule that fails, in the order of the fields,
+/// names the mismatch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expectation {
+    /// The status line.
+    pub status: StatusRule,
+    /// The body is a JSON object without a top-level `errors` member (`null` and `[]` count as
+    /// none).
+    pub graphql: bool,
+    /// The body.
+    pub body: BodyRule,
+    /// Headers that must be there with exactly this value; names in any case.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Which status is right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusRule {
+    /// 200 to 299.
+    #[default]
+    Success,
+    /// This one.
+    Exactly(u16),
+    /// All are.
+    Any,
+}
+
+/// Which body is right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BodyRule {
+    /// All are.
+    #[default]
+    Any,
+    /// The same bytes as these.
+    Equals(Arc<[u8]>),
+}
+
+/// What an answer may cost at most; beyond it is `failed: too-large`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of status line and headers, and of trailers.
+    pub head_bytes: usize,
+    /// Bytes of body, without framing.
+    pub body_bytes: u64,
+}
+
+impl Default for Bounds {
+    /// 64 KiB of head, 1 GiB of body.
+    fn default() -> Bounds {
+        Bounds {
+            head_bytes: 64 * 1024,
+            body_bytes: 1024 * 1024 * 1024,
+        }
+    }
+}

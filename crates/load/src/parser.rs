@@ -1,0 +1,489 @@
+//! Reads HTTP/1 answers as they arrive, in whatever pieces they arrive.
+//!
+//! The parser owns no body: it hands every stretch of it to a [`Sink`] while it is still in the read
+//! buffer, so an answer that fits into one read is neither copied nor allocated for. Only a head
+//! that was cut by the end of a read is kept until the rest is there.
+//!
+//! It is strict where an answer could be taken for a longer or shorter one (lengths that
+//! contradict each other, chunk framing), because a load generator that guesses a length measures
+//! the guess.
+//!
+//! Absent on purpose: pipelining (one answer at a time; whatever follows it is left to the caller),
+//! content decoding, upgrades.
+//!
+//! Framing follows RFC 9112, section 6.3.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+
+use crate::job::Bounds;
+
+mod chunked;
+#[cfg(test)]
+mod tests;
+
+use chunked::{Chunked, Piece};
+
+/// More header lines than any server sends; beyond it is "too large".
+const HEADERS_MAX: usize = 128;
+
+/// Receives an answer while it is parsed.
+pub trait Sink {
+    /// Status line and headers of the final answer; interim (1xx) ones are not shown.
+    fn head(&mut self, head: &Head<'_>);
+    /// The next bytes of the body, without framing.
+    fn body(&mut self, part: &[u8]);
+}
+
+/// Status and headers of an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// 200 to 999.
+    pub status: u16,
+    headers: &'a [Header<'a>],
+}
+
+impl<'a> Head<'a> {
+    /// A head that did not come through the parser.
+    pub(crate) fn new(status: u16, headers: &'a [Header<'a>]) -> Head<'a> {
+        Head { status, headers }
+    }
+
+    /// Names as sent, and values, in order.
+    pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        self.headers
+            .iter()
+            .map(|header| (header.name, header.value))
+    }
+
+    /// The value of the first header of this name, in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers()
+            .find(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+}
+
+/// How far the answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// All bytes were used, and more must come.
+    More,
+    /// The answer is complete.
+    Complete {
+        /// Bytes used; the rest is not part of this answer.
+        used: usize,
+        /// The connection may carry another request.
+        reusable: bool,
+    },
+}
+
+/// What the end of the connection means for the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The end of the connection was the end of the answer.
+    Complete,
+    /// The answer had not begun.
+    Nothing,
+    /// The answer was cut off.
+    Truncated,
+}
+
+/// Why the bytes cannot be an acceptable answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// They are not HTTP/1.
+    #[error("expected an HTTP/1 answer, found {0}")]
+    Malformed(&'static str),
+    /// They are more than [`Bounds`] allow.
+    #[error("the {part} of the answer is larger than the {limit} {unit} allowed")]
+    TooLarge {
+        /// `head`, `body`, …
+        part: &'static str,
+        /// What would have been accepted.
+        limit: u64,
+        /// What `limit` counts.
+        unit: &'static str,
+    },
+}
+
+/// An answer in the making.
+#[derive(Clone, Debug)]
+pub struct Parser {
+    bounds: Bounds,
+    state: State,
+    /// The request was a HEAD: the answer has no body, whatever its headers say.
+    bodiless: bool,
+    reusable: bool,
+    body_bytes: u64,
+    /// The beginning of a head that was cut by the end of a read; else empty.
+    head: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+}
+
+/// How the body of an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+impl Parser {
+    /// A parser for the answers of one connection.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Parser {
+        Parser {
+            bounds,
+            state: State::Head,
+            bodiless: false,
+            reusable: false,
+            body_bytes: 0,
+            head: Vec::new(),
+        }
+    }
+
+    /// Forgets everything and expects an answer; `bodiless` when the request was a HEAD.
+    pub fn start(&mut self, bodiless: bool) {
+        self.state = State::Head;
+        self.bodiless = bodiless;
+        self.body_bytes = 0;
+        self.head.clear();
+    }
+
+    /// Takes the next bytes of the connection.
+    ///
+    /// # Errors
+    /// When the bytes cannot be an acceptable answer. The parser is of no use then until the next
+    /// [`start`](Parser::start), and the connection of none at all.
+    pub fn feed<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<Parsed, ParseError> {
+        let mut used = 0;
+        while let State::Head = self.state {
+            match self.feed_head(&bytes[used..], sink)? {
+                None => return Ok(Parsed::More),
+                Some((length, complete)) => {
+                    used += length;
+                    if complete {
+                        return Ok(self.complete(used));
+                    }
+                }
+            }
+        }
+        self.feed_body(bytes, used, sink)
+    }
+
+    /// The connection ended.
+    #[must_use]
+    pub fn end(&self) -> End {
+        match self.state {
+            State::UntilClose => End::Complete,
+            State::Head if self.head.is_empty() => End::Nothing,
+            _ => End::Truncated,
+        }
+    }
+
+    fn complete(&self, used: usize) -> Parsed {
+        Parsed::Complete {
+            used,
+            reusable: self.reusable,
+        }
+    }
+
+    /// Returns how many of the bytes belonged to a head, and whether that completed the answer;
+    /// `None` when the head goes on.
+    fn feed_head<S: Sink>(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut S,
+    ) -> Result<Option<(usize, bool)>, ParseError> {
+        if self.head.is_empty() {
+            let Some((length, framing)) = self.parse_head(bytes, sink)? else {
+                self.head.extend_from_slice(bytes);
+                return Ok(None);
+            };
+            return Ok(Some((length, self.enter(framing))));
+        }
+        let before = self.head.len();
+        let room = (self.bounds.head_bytes + 1).saturating_sub(before);
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        // A long head in tiny pieces would be parsed from its start for every piece; only a line
+        // end can complete it.
+        if self.head.len() > 1024
+            && self.head.len() <= self.bounds.head_bytes
+            && !bytes.contains(&b'\n')
+        {
+            return Ok(None);
+        }
+        let head = std::mem::take(&mut self.head);
+        let parsed = self.parse_head(&head, sink);
+        self.head = head;
+        let Some((length, framing)) = parsed? else {
+            return Ok(None);
+        };
+        self.head.clear();
+        Ok(Some((length - before, self.enter(framing))))
+    }
+
+    /// Sets the state that follows a head; `true` when the answer is complete with it.
+    fn enter(&mut self, framing: Option<Framing>) -> bool {
+        self.state = match framing {
+            // An interim answer: the final one follows.
+            None => State::Head,
+            Some(Framing::None | Framing::Length(0)) => return true,
+            Some(Framing::Length(length)) => State::Length(length),
+            Some(Framing::Chunked) => State::Chunked(Chunked::new()),
+            Some(Framing::UntilClose) => State::UntilClose,
+        };
+        false
+    }
+
+    /// Returns the length of the head and the framing of what follows (`None` after an interim
+    /// answer), or `None` while the head is incomplete.
+    #[expect(
+        clippy::type_complexity,
+        reason = "two levels of `maybe` with two meanings, told apart one line above"
+    )]
+    fn parse_head<S: Sink>(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut S,
+    ) -> Result<Option<(usize, Option<Framing>)>, ParseError> {
+        let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
+        let mut response = Response::new(&mut []);
+        let parsed = ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            bytes,
+            &mut headers,
+        );
+        let too_large = ParseError::TooLarge {
+            part: "head",
+            limit: self.bounds.head_bytes as u64,
+            unit: "bytes",
+        };
+        let length = match parsed {
+            Ok(Status::Complete(length)) if length > self.bounds.head_bytes => {
+                return Err(too_large);
+            }
+            Ok(Status::Complete(length)) => length,
+            Ok(Status::Partial) if bytes.len() > self.bounds.head_bytes => return Err(too_large),
+            Ok(Status::Partial) => return Ok(None),
+            Err(error) => return Err(malformed_head(error)),
+        };
+        let status = response.code.unwrap_or_default();
+        let is_http_1_1 = response.version == Some(1);
+        match status {
+            0..100 => return Err(ParseError::Malformed("a status below 100")),
+            101 => {
+                return Err(ParseError::Malformed(
+                    "a switch to another protocol that was not asked for",
+                ));
+            }
+            102..200 | 100 => return Ok(Some((length, None))),
+            200.. => {}
+        }
+        let lengths = Lengths::read(response.headers)?;
+        self.reusable = !lengths.close && (is_http_1_1 || lengths.keep_alive);
+        let framing = self.framing(status, is_http_1_1, &lengths)?;
+        sink.head(&Head::new(status, response.headers));
+        Ok(Some((length, Some(framing))))
+    }
+
+    fn framing(
+        &mut self,
+        status: u16,
+        is_http_1_1: bool,
+        lengths: &Lengths,
+    ) -> Result<Framing, ParseError> {
+        if lengths.chunked && lengths.content.is_some() {
+            return Err(ParseError::Malformed(
+                "both `Content-Length` and `Transfer-Encoding`",
+            ));
+        }
+        if lengths.chunked && !is_http_1_1 {
+            return Err(ParseError::Malformed("`Transfer-Encoding` in HTTP/1.0"));
+        }
+        if self.bodiless || status == 204 || status == 304 {
+            return Ok(Framing::None);
+        }
+        if lengths.chunked {
+            return Ok(Framing::Chunked);
+        }
+        if let Some(length) = lengths.content {
+            self.claim(length)?;
+            return Ok(Framing::Length(length));
+        }
+        self.reusable = false;
+        Ok(Framing::UntilClose)
+    }
+
+    fn feed_body<S: Sink>(
+        &mut self,
+        bytes: &[u8],
+        mut used: usize,
+        sink: &mut S,
+    ) -> Result<Parsed, ParseError> {
+        match &mut self.state {
+            State::Head => Ok(Parsed::More),
+            State::Length(left) => {
+                let available = &bytes[used..];
+                let take = usize::try_from(*left)
+                    .map_or(available.len(), |left| left.min(available.len()));
+                *left -= take as u64;
+                let is_complete = *left == 0;
+                if take > 0 {
+                    sink.body(&available[..take]);
+                }
+                Ok(if is_complete {
+                    self.complete(used + take)
+                } else {
+                    Parsed::More
+                })
+            }
+            State::UntilClose => {
+                let available = &bytes[used..];
+                self.claim(available.len() as u64)?;
+                if !available.is_empty() {
+                    sink.body(available);
+                }
+                Ok(Parsed::More)
+            }
+            State::Chunked(chunked) => {
+                let mut chunked = *chunked;
+                while used < bytes.len() {
+                    let piece = chunked.next(&bytes[used..], self.bounds.head_bytes)?;
+                    match piece {
+                        Piece::Framing(length) => used += length,
+                        Piece::Data(length) => {
+                            self.claim(length as u64)?;
+                            sink.body(&bytes[used..used + length]);
+                            used += length;
+                        }
+                        Piece::End(length) => return Ok(self.complete(used + length)),
+                    }
+                }
+                self.state = State::Chunked(chunked);
+                Ok(Parsed::More)
+            }
+        }
+    }
+
+    /// Adds to the size of the body, as far as the bounds allow.
+    fn claim(&mut self, more: u64) -> Result<(), ParseError> {
+        self.body_bytes = self.body_bytes.saturating_add(more);
+        if self.body_bytes > self.bounds.body_bytes {
+            return Err(ParseError::TooLarge {
+                part: "body",
+                limit: self.bounds.body_bytes,
+                unit: "bytes",
+            });
+        }
+        Ok(())
+    }
+}
+
+fn malformed_head(error: httparse::Error) -> ParseError {
+    ParseError::Malformed(match error {
+        httparse::Error::HeaderName => "a malformed header name",
+        httparse::Error::HeaderValue => "a malformed header value",
+        httparse::Error::NewLine => "a malformed line end in its head",
+        httparse::Error::Status => "a malformed status line",
+        httparse::Error::Version => "something that does not begin with `HTTP/1.1` or `HTTP/1.0`",
+        httparse::Error::TooManyHeaders => {
+            return ParseError::TooLarge {
+                part: "head",
+                limit: HEADERS_MAX as u64,
+                unit: "headers",
+            };
+        }
+        httparse::Error::Token => "a malformed token in its head",
+    })
+}
+
+/// What the headers say about where the answer ends.
+#[derive(Debug, Default)]
+struct Lengths {
+    content: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Lengths {
+    fn read(headers: &[Header<'_>]) -> Result<Lengths, ParseError> {
+        let mut lengths = Lengths::default();
+        for header in headers {
+            // The length of the name sorts out nearly all headers at the price of one comparison.
+            match header.name.len() {
+                10 if header.name.eq_ignore_ascii_case("connection") => {
+                    lengths.read_connection(header.value);
+                }
+                14 if header.name.eq_ignore_ascii_case("content-length") => {
+                    lengths.read_content_length(header.value)?;
+                }
+                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    lengths.read_transfer_encoding(header.value)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(lengths)
+    }
+
+    fn read_connection(&mut self, value: &[u8]) {
+        for option in value.split(|byte| *byte == b',') {
+            let option = option.trim_ascii();
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// A length said twice is accepted when it is the same one (RFC 9110, section 8.6).
+    fn read_content_length(&mut self, value: &[u8]) -> Result<(), ParseError> {
+        for item in value.split(|byte| *byte == b',') {
+            let item = item.trim_ascii();
+            if item.is_empty() {
+                return Err(ParseError::Malformed("an empty `Content-Length`"));
+            }
+            let mut length: u64 = 0;
+            for byte in item {
+                if !byte.is_ascii_digit() {
+                    return Err(ParseError::Malformed(
+                        "a `Content-Length` that is not a number",
+                    ));
+                }
+                length = length
+                    .checked_mul(10)
+                    .and_then(|length| length.checked_add(u64::from(byte - b'0')))
+                    .ok_or(ParseError::Malformed("a `Content-Length` beyond 64 bits"))?;
+            }
+            if self.content.is_some_and(|other| other != length) {
+                return Err(ParseError::Malformed(
+                    "two `Content-Length` that contradict each other",
+                ));
+            }
+            self.content = Some(length);
+        }
+        Ok(())
+    }
+
+    /// We never offer another transfer coding (`TE`), so a server must not use one.
+    fn read_transfer_encoding(&mut self, value: &[u8]) -> Result<(), ParseError> {
+        if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+            return Err(ParseError::Malformed(
+                "a `Transfer-Encoding` other than `chunked`",
+            ));
+        }
+        self.chunked = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! Requests as the bytes that travel, made once and sent a million times.
+
+use crate::check::Rules;
+use crate::job::{Request, Target};
+
+/// A table of turns longer than this is a mistake in the weights.
+const TURNS_MAX: usize = 1 << 16;
+
+/// Why a request cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The method is no token.
+    #[error("expected a method such as `GET`, found `{0}`")]
+    Method(String),
+    /// The path is none.
+    #[error(
+        "expected a path that starts with `/` and has no spaces or control characters, found \
+         `{0}`; write such characters as %20"
+    )]
+    Path(String),
+    /// A header name is no token.
+    #[error("expected a header name such as `Content-Type`, found `{0}`")]
+    HeaderName(String),
+    /// A header value would break the head.
+    #[error("header `{name}`: expected a value on one line, found `{value}`")]
+    HeaderValue {
+        /// The header.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// A length of its own that is wrong.
+    #[error(
+        "header `Content-Length`: the body has {body_bytes} bytes, found `{value}`; leave it out"
+    )]
+    ContentLength {
+        /// Length of the body.
+        body_bytes: usize,
+        /// The value given.
+        value: String,
+    },
+    /// A framing of its own.
+    #[error("header `Transfer-Encoding`: bodies are sent with their length; leave it out")]
+    TransferEncoding,
+    /// No part of the rotation.
+    #[error("expected a weight of at least 1, found 0; leave the request out")]
+    Weight,
+}
+
+/// One request, ready to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Rendered {
+    pub(crate) bytes: Box<[u8]>,
+    /// Its answer has no body, whatever the headers say.
+    pub(crate) bodiless: bool,
+    pub(crate) rules: Rules,
+}
+
+impl Rendered {
+    pub(crate) fn new(
+        target: &Target,
+        request: &Request,
+        keep_alive: bool,
+    ) -> Result<Rendered, RequestError> {
+        verify(target, request)?;
+        let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
+        let has = |name: &str| {
+            request
+                .headers
+                .iter()
+                .any(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
+        };
+        let mut line = |name: &str, value: &str| {
+            head.push_str(name);
+            head.push_str(": ");
+            head.push_str(value);
+            head.push_str("\r\n");
+        };
+        if !has("host") {
+            line("Host", &target.host);
+        }
+        for (name, value) in &request.headers {
+            line(name, value);
+        }
+        // A method that usually has a body says so when it has none (RFC 9110, section 8.6).
+        let expects_body = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+        if (!request.body.is_empty() || expects_body) && !has("content-length") {
+            line("Content-Length", &request.body.len().to_string());
+        }
+        if !keep_alive && !has("connection") {
+            line("Connection", "close");
+        }
+        head.push_str("\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(&request.body);
+        Ok(Rendered {
+            bytes: bytes.into_boxed_slice(),
+            bodiless: request.method == "HEAD",
+            rules: Rules::new(&request.expect),
+        })
+    }
+}
+
+fn verify(target: &Target, request: &Request) -> Result<(), RequestError> {
+    if !is_token(&request.method) {
+        return Err(RequestError::Method(request.method.clone()));
+    }
+    let is_path = request.path.starts_with('/') || request.path == "*";
+    if !is_path
+        || request
+            .path
+            .bytes()
+            .any(|byte| byte <= b' ' || byte == 0x7f)
+    {
+        return Err(RequestError::Path(request.path.clone()));
+    }
+    let host = ("Host".to_owned(), target.host.clone());
+    for (name, value) in request.headers.iter().chain([&host]) {
+        if !is_token(name) {
+            return Err(RequestError::HeaderName(name.clone()));
+        }
+        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return Err(RequestError::HeaderValue {
+                name: name.clone(),
+                value: value.clone(),
+            });
+        }
+        if name.eq_ignore_ascii_case("transfer-encoding") {
+            return Err(RequestError::TransferEncoding);
+        }
+        if name.eq_ignore_ascii_case("content-length")
+            && value.trim() != request.body.len().to_string()
+        {
+            return Err(RequestError::ContentLength {
+                body_bytes: request.body.len(),
+                value: value.clone(),
+            });
+        }
+    }
+    if request.weight == 0 {
+        return Err(RequestError::Weight);
+    }
+    Ok(())
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// The requests of a job in their weighted order.
+///
+/// Slot `i` sends the request of turn `i mod turns`, so which request a slot sends does not depend
+/// on the number of threads. Heavy requests are spread over the turn, not sent in a row.
+#[derive(Clone, Debug)]
+pub(crate) struct Rotation {
+    pub(crate) requests: Vec<Rendered>,
+    turns: Vec<usize>,
+}
+
+impl Rotation {
+    /// `None` when the weights have no sensible common turn.
+    pub(crate) fn new(requests: Vec<Rendered>, weights: &[u32]) -> Option<Rotation> {
+        Some(Rotation {
+            turns: turns(weights)?,
+            requests,
+        })
+    }
+
+    /// Which request a slot sends.
+    #[inline]
+    pub(crate) fn pick(&self, slot: u64) -> usize {
+        match self.turns.len() {
+            // A division costs more than all the rest of this function.
+            1 => self.turns[0],
+            turns => self.turns[usize::try_from(slot % turns as u64).unwrap_or(0)],
+        }
+    }
+}
+
+/// Smooth weighted round robin: at each turn everybody gains their weight, the richest is served
+/// and pays the sum of all weights.
+fn turns(weights: &[u32]) -> Option<Vec<usize>> {
+    let divisor = weights.iter().copied().fold(0, greatest_common_divisor);
+    let weights: Vec<i64> = weights
+        .iter()
+        .map(|weight| i64::from(weight / divisor.max(1)))
+        .collect();
+    let sum: i64 = weights.iter().sum();
+    let length = usize::try_from(sum)
+        .ok()
+        .filter(|sum| (1..=TURNS_MAX).contains(sum))?;
+    let mut credits = vec![0; weights.len()];
+    let mut turns = Vec::with_capacity(length);
+    for _ in 0..length {
+        let mut served = 0;
+        for index in 0..weights.len() {
+            credits[index] += weights[index];
+            if credits[index] > credits[served] {
+                served = index;
+            }
+        }
+        credits[served] -= sum;
+        turns.push(served);
+    }
+    Some(turns)
+}
+
+fn greatest_common_divisor(left: u32, right: u32) -> u32 {
+    if right == 0 {
+        left
+    } else {
+        greatest_common_divisor(right, left % right)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Address, Expectation};
+
+    fn target() -> Target {
+        Target {
+            address: Address::Unix("/nowhere".into()),
+            host: "example.test".to_owned(),
+        }
+    }
+
+    fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Request {
+        Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            body: body.as_bytes().to_vec(),
+            expect: Expectation::default(),
+            weight: 1,
+        }
+    }
+
+    fn check(request: &Request, keep_alive: bool) -> String {
+        match Rendered::new(&target(), request, keep_alive) {
+            Ok(rendered) => String::from_utf8_lossy(&rendered.bytes).replace('\r', ""),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn a_request_gets_host_and_length_where_they_are_missing() {
+        insta::assert_snapshot!(check(&request("POST", "/graphql", &[("Content-Type", "application/json")], "{}"), true), @"
+        POST /graphql HTTP/1.1
+        Host: example.test
+        Content-Type: application/json
+        Content-Length: 2
+
+        {}
+        ");
+        insta::assert_snapshot!(check(&request("GET", "/a?b", &[("host", "other")], ""), false), @"
+        GET /a?b HTTP/1.1
+        host: other
+        Connection: close
+        ");
+        insta::assert_snapshot!(check(&request("POST", "/", &[("content-length", "0")], ""), true), @"
+        POST / HTTP/1.1
+        Host: example.test
+        content-length: 0
+        ");
+    }
+
+    #[test]
+    fn what_would_break_the_request_is_refused() {
+        insta::assert_snapshot!(check(&request("GE T", "/", &[], ""), true), @"error: expected a method such as `GET`, found `GE T`");
+        insta::assert_snapshot!(check(&request("GET", "/a b", &[], ""), true), @"error: expected a path that starts with `/` and has no spaces or control characters, found `/a b`; write such characters as %20");
+        insta::assert_snapshot!(check(&request("GET", "/", &[("a b", "")], ""), true), @"error: expected a header name such as `Content-Type`, found `a b`");
+        insta::assert_snapshot!(check(&request("GET", "/", &[("a", "b\r\nc: d")], ""), true).replace('\r', ""), @"
+        error: header `a`: expected a value on one line, found `b
+        c: d`
+        ");
+        insta::assert_snapshot!(check(&request("GET", "/", &[("Content-Length", "7")], "body"), true), @"error: header `Content-Length`: the body has 4 bytes, found `7`; leave it out");
+        insta::assert_snapshot!(check(&request("GET", "/", &[("Transfer-Encoding", "chunked")], ""), true), @"error: header `Transfer-Encoding`: bodies are sent with their length; leave it out");
+    }
+
+    #[test]
+    fn heavy_requests_are_spread_over_the_turn() {
+        assert_eq!(turns(&[1]), Some(vec![0]));
+        assert_eq!(turns(&[10, 10]), Some(vec![0, 1]));
+        assert_eq!(turns(&[5, 1, 1]), Some(vec![0, 0, 1, 0, 2, 0, 0]));
+        assert_eq!(turns(&[100_000, 1]), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Non-blocking sockets, opened the same way for TCP and Unix targets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
+
+use crate::job::Address;
+
+/// An address in the form that the kernel takes.
+#[derive(Clone, Debug)]
+pub(crate) enum Peer {
+    Tcp(SocketAddr),
+    Unix(SocketAddrUnix),
+}
+
+/// How a connect went on.
+pub(crate) enum Connect {
+    /// The connection is there.
+    Done(OwnedFd),
+    /// The socket becomes writable when it is decided.
+    Pending(OwnedFd),
+    /// The queue of a Unix listener is full; a later try may find room.
+    Full,
+}
+
+impl Peer {
+    pub(crate) fn new(address: &Address) -> io::Result<Peer> {
+        Ok(match address {
+            Address::Tcp(address) => Peer::Tcp(*address),
+            Address::Unix(path) => Peer::Unix(SocketAddrUnix::new(path)?),
+        })
+    }
+
+    /// Begins to connect a new socket.
+    pub(crate) fn connect(&self) -> io::Result<Connect> {
+        let family = match self {
+            Peer::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
+            Peer::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Peer::Unix(_) => AddressFamily::UNIX,
+        };
+        let socket = rustix::net::socket_with(
+            family,
+            SocketType::STREAM,
+            SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let connected = match self {
+            Peer::Tcp(address) => {
+                // A request that needs two writes must not wait for the acknowledgment of the
+                // first.
+                sockopt::set_tcp_nodelay(&socket, true)?;
+                rustix::net::connect(&socket, address)
+            }
+            Peer::Unix(address) => rustix::net::connect(&socket, address),
+        };
+        match connected {
+            Ok(()) => {
+                self.refuse_self(&socket)?;
+                Ok(Connect::Done(socket))
+            }
+            Err(Errno::INPROGRESS) => Ok(Connect::Pending(socket)),
+            Err(Errno::AGAIN) if matches!(self, Peer::Unix(_)) => Ok(Connect::Full),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The end of a pending connect.
+    pub(crate) fn connected(&self, socket: &OwnedFd) -> io::Result<()> {
+        sockopt::socket_error(socket)??;
+        self.refuse_self(socket)
+    }
+
+    /// A socket that connects to a free port of its own machine may be given that very port and
+    /// then talks to itself (TCP simultaneous open). Nobody listens there.
+    fn refuse_self(&self, socket: &OwnedFd) -> io::Result<()> {
+        let Peer::Tcp(peer) = self else {
+            return Ok(());
+        };
+        if !peer.ip().is_loopback() {
+            return Ok(());
+        }
+        let own = SocketAddr::try_from(rustix::net::getsockname(socket)?)?;
+        if own == *peer {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        Ok(())
+    }
+}
+
+/// What a read or a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// So many bytes; 0 of a read is the end of the connection.
+    Bytes(usize),
+    /// Nothing now.
+    Later,
+}
+
+/// Reads what is there.
+#[inline]
+pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Moved, Errno> {
+    loop {
+        match rustix::net::recv(socket, &mut *buffer, RecvFlags::empty()) {
+            Ok((bytes, _)) => return Ok(Moved::Bytes(bytes)),
+            Err(Errno::AGAIN) => return Ok(Moved::Later),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes what fits.
+#[inline]
+pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<Moved, Errno> {
+    loop {
+        match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(bytes) => return Ok(Moved::Bytes(bytes)),
+            Err(Errno::AGAIN) => return Ok(Moved::Later),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
