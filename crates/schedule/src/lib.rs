@@ -1,6 +1,23 @@
 //! When each request should leave, and in which order variants are measured; no clock.
+//!
+//! A [`Load`] says what a person asked for. [`OpenPlan`] turns the open kind into slots, each with
+//! the offset from the start at which it is due. Everything here is a function of its arguments:
+//! the same load and seed give the same slots on every machine, so that a plan can be cut into
+//! shards without a coordinator and a recording needs to keep no more than the seed.
+//!
+//! Absent on purpose: sleeping, sending, and any idea of what time it is.
+
+mod order;
+mod plan;
+mod random;
+mod rate;
+mod segment;
 
 use std::time::Duration;
+
+pub use order::round_order;
+pub use plan::{OpenPlan, PlanError, Slot, Slots};
+pub use rate::{Rate, RateError};
 
 /// How requests arrive, and when the load ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +41,7 @@ pub enum Load {
 }
 
 /// When a closed loop stops sending: at whichever comes first.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// After this many requests.
     pub requests: Option<u64>,
@@ -35,7 +52,7 @@ pub struct Stop {
 /// One stretch of an open plan in which the rate goes linearly from `from` to `to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// Length of the phase.
+    /// Length of the phase. `Duration::MAX` at a constant rate means until `requests_max`.
     pub duration: Duration,
     /// Rate at its start.
     pub from: Rate,
@@ -43,16 +60,24 @@ pub struct Phase {
     pub to: Rate,
 }
 
-/// Requests per second; finite and at least 0.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Rate(pub f64);
+impl Phase {
+    /// A phase at one rate.
+    #[must_use]
+    pub fn constant(duration: Duration, rate: Rate) -> Phase {
+        Phase {
+            duration,
+            from: rate,
+            to: rate,
+        }
+    }
+}
 
 /// The law of the gaps between requests of an open plan.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Equal gaps.
+    /// Equal gaps; the first request is due at once.
     Uniform,
-    /// Exponential gaps drawn from this seed.
+    /// Exponential gaps drawn from this seed, the first one before the first request.
     Poisson {
         /// Same seed, same plan, on every machine.
         seed: u64,

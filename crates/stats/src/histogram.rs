@@ -144,7 +144,7 @@ impl Histogram {
         if quantile <= 0.0 {
             return self.min_ns();
         }
-        let total = as_f64(self.len());
+        let total = self.len() as f64;
         // 0.07 of 100 samples is 7.000000000000001 in binary, but means the 7th sample.
         let exact = quantile.min(1.0) * total;
         let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
@@ -242,14 +242,6 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
         return Err(DecodeError::Malformed("a count is impossible".to_owned()));
     }
     Ok(v2)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 samples do not occur; 10^9 samples a second would take 100 days"
-)]
-fn as_f64(count: u64) -> f64 {
-    count as f64
 }
 
 impl Default for Histogram {

@@ -17,4 +17,8 @@ pub mod sample;
 mod signed_rank;
 
 pub use histogram::{DecodeError, Histogram};
-pub use paired::{Claim, Estimate, Interval, Overhead, PairError};
+pub use multiple::per_comparison_confidence;
+pub use paired::{
+    Claim, Estimate, Interval, Overhead, PairError, hodges_lehmann, location, overhead,
+    rounds_needed, wilcoxon_interval,
+};

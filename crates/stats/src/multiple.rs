@@ -11,7 +11,6 @@ use crate::paired;
 /// confidence: `1 - (1 - overall) / comparisons`.
 #[must_use]
 pub fn per_comparison_confidence(overall: f64, comparisons: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "nobody compares 2^53 variants")]
     let comparisons = comparisons.max(1) as f64;
     1.0 - (1.0 - overall) / comparisons
 }

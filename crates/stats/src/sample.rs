@@ -8,7 +8,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() || has_nan(values) {
         return None;
     }
-    Some(values.iter().sum::<f64>() / count(values))
+    Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Sample standard deviation (the divisor is the number of values less one); none for fewer than
@@ -20,7 +20,7 @@ pub fn stddev(values: &[f64]) -> Option<f64> {
     }
     let center = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - center).powi(2)).sum();
-    Some((squares / (count(values) - 1.0)).sqrt())
+    Some((squares / (values.len() as f64 - 1.0)).sqrt())
 }
 
 /// Median: the middle value, or the mean of the two middle values.
@@ -57,10 +57,9 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     }
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let position = (count(values) - 1.0) * share.clamp(0.0, 1.0);
+    let position = (values.len() as f64 - 1.0) * share.clamp(0.0, 1.0);
     #[expect(
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "a position lies between 0 and the number of values"
     )]
     let index = position.floor() as usize;
@@ -78,10 +77,3 @@ fn has_nan(values: &[f64]) -> bool {
     values.iter().any(|value| value.is_nan())
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a slice of values never has 2^53 elements"
-)]
-fn count(values: &[f64]) -> f64 {
-    values.len() as f64
-}

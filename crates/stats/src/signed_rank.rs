@@ -71,9 +71,7 @@ fn lower_half(rounds: usize) -> Vec<f64> {
 }
 
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "rank sums are whole, not negative here and far below 2^53"
 )]
 fn approximate(rounds: usize, tail: f64) -> Option<Cut> {

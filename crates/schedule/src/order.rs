@@ -1,0 +1,62 @@
+//! The order in which the variants of a lab are measured.
+//!
+//! Machines drift: they warm up, neighbors come and go. Every round measures every variant once,
+//! in an order that is random (so that nothing periodic favors one) and counterbalanced (so that
+//! luck does not put one variant first too often). Abedi and Brecht, "Conducting Repeatable
+//! Experiments in Highly Variable Cloud Computing Environments", ICPE 2017, show what happens
+//! without.
+
+use crate::random::Random;
+
+/// Purpose of the random numbers, see `Random::new`.
+const ORDER: u64 = 2;
+
+/// For each round, the order in which to measure variants `0..variants` (the baseline is one of
+/// them).
+///
+/// Every variant is measured once a round. Over each block of `variants` rounds every variant has
+/// every position once (a Latin square with shuffled rows and names); in a last, incomplete block
+/// no variant has a position more than once. The squares are those of Williams ("Experimental
+/// designs balanced for the estimation of residual effects of treatments", 1949): with an even
+/// number of variants each one also directly follows each other one once a block, so that what a
+/// variant leaves behind (heat, page cache) hits all alike; with an odd number, once or not more
+/// than twice. Same seed, same order.
+#[must_use]
+pub fn round_order(variants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
+    if variants == 0 {
+        return vec![Vec::new(); rounds];
+    }
+    let mut random = Random::new(seed, ORDER);
+    let mut order = Vec::with_capacity(rounds);
+    let columns = zigzag(variants);
+    while order.len() < rounds {
+        let mut names: Vec<usize> = (0..variants).collect();
+        random.shuffle(&mut names);
+        let mut rows: Vec<usize> = (0..variants).collect();
+        random.shuffle(&mut rows);
+        let left = rounds - order.len();
+        order.extend(rows.into_iter().take(left).map(|row| {
+            columns
+                .iter()
+                .map(|column| names[(row + column) % variants])
+                .collect()
+        }));
+    }
+    order
+}
+
+/// 0, 1, n-1, 2, n-2 …: neighbors differ by a different amount each time.
+fn zigzag(variants: usize) -> Vec<usize> {
+    (0..variants)
+        .map(|position| {
+            if position % 2 == 1 {
+                position.div_ceil(2)
+            } else {
+                (variants - position / 2) % variants
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
