@@ -11,14 +11,14 @@ const RESOLUTION: f64 = 0.0005;
 
 /// Where to round: digits after the decimal point, negative for tens, hundreds and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(i32);
+pub(crate) struct Place(i32);
 
 impl Place {
     /// The place an error of this half-width supports.
     ///
     /// An error of 0 (or one that is not a number) supports whatever is asked; callers pass errors
     /// through [`at_least_resolution`] first.
-    pub fn of_error(half_width: f64) -> Self {
+    pub(crate) fn of_error(half_width: f64) -> Self {
         if !(half_width > 0.0 && half_width.is_finite()) {
             return Self(9);
         }
@@ -35,7 +35,7 @@ impl Place {
     }
 
     /// The place that leaves three significant digits of a value.
-    pub fn of_value(value: f64) -> Self {
+    pub(crate) fn of_value(value: f64) -> Self {
         if value == 0.0 || !value.is_finite() {
             return Self(0);
         }
@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// The value rounded to this place, with thousands separated.
-    pub fn show(self, value: f64) -> String {
+    pub(crate) fn show(self, value: f64) -> String {
         if !value.is_finite() {
             return "–".to_owned();
         }
@@ -59,7 +59,7 @@ impl Place {
     }
 
     /// The same with a sign unless it rounds to nothing.
-    pub fn show_signed(self, value: f64) -> String {
+    pub(crate) fn show_signed(self, value: f64) -> String {
         let text = self.show(value);
         let is_nothing = !text.contains(|character: char| ('1'..='9').contains(&character));
         if is_nothing || text.starts_with('-') {
@@ -117,17 +117,17 @@ fn with_thousands(digits: &str) -> String {
 }
 
 /// The half-width, or what the histograms can resolve at a value of this size, whichever is larger.
-pub fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
+pub(crate) fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
     half_width.max(scale.abs() * RESOLUTION)
 }
 
 /// A value with the digits its error supports: `0.90`; without an error three significant digits.
-pub fn value(value: f64, half_width: Option<f64>) -> String {
+pub(crate) fn value(value: f64, half_width: Option<f64>) -> String {
     place(value, half_width).show(value)
 }
 
 /// A value and its error: `0.90 ±0.03`; without an error the value alone.
-pub fn value_with_error(value: f64, half_width: Option<f64>) -> String {
+pub(crate) fn value_with_error(value: f64, half_width: Option<f64>) -> String {
     let place = place(value, half_width);
     match half_width {
         Some(half) => format!(
@@ -141,7 +141,7 @@ pub fn value_with_error(value: f64, half_width: Option<f64>) -> String {
 
 /// A difference and its error: `+0.22 ±0.03`. `scale` is the size of the values it came from:
 /// without an error it decides the digits, and with one it bounds them.
-pub fn difference(difference: f64, half_width: Option<f64>, scale: f64) -> String {
+pub(crate) fn difference(difference: f64, half_width: Option<f64>, scale: f64) -> String {
     match half_width {
         Some(half) => {
             let half = at_least_resolution(half, scale);
@@ -152,9 +152,9 @@ pub fn difference(difference: f64, half_width: Option<f64>, scale: f64) -> Strin
     }
 }
 
-/// An interval: `0.10 to 0.14`, rounded outward so that it never claims more than was found. An
+/// The ends of an interval: `0.10` and `0.14`, rounded outward so that it never claims more than was found. An
 /// end that rounds to 0 although the interval excludes 0 gets the digits to show it.
-pub fn interval(low: f64, high: f64) -> String {
+pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
     let half = at_least_resolution((high - low) / 2.0, low.abs().max(high.abs()));
     let mut place = Place::of_error(half);
     while low > 0.0 && place.floor(low) <= 0.0 || high < 0.0 && place.ceil(high) >= 0.0 {
@@ -163,11 +163,7 @@ pub fn interval(low: f64, high: f64) -> String {
         }
         place = Place(place.0 + 1);
     }
-    format!(
-        "{} to {}",
-        place.show(place.floor(low)),
-        place.show(place.ceil(high))
-    )
+    (place.show(place.floor(low)), place.show(place.ceil(high)))
 }
 
 fn place(value: f64, half_width: Option<f64>) -> Place {
@@ -178,7 +174,7 @@ fn place(value: f64, half_width: Option<f64>) -> Place {
 }
 
 /// A duration in the unit that suits it, three significant digits: `714 us`, `1.29 ms`, `2.50 s`.
-pub fn duration_ns(nanoseconds: f64) -> String {
+pub(crate) fn duration_ns(nanoseconds: f64) -> String {
     let (value, unit) = if nanoseconds < 1e6 {
         (nanoseconds / 1e3, "us")
     } else if nanoseconds < 1e9 {
@@ -190,7 +186,7 @@ pub fn duration_ns(nanoseconds: f64) -> String {
 }
 
 /// A length of time as a person wrote it: `5 s`, `250 ms`, `1.5 s`.
-pub fn length_us(microseconds: u64) -> String {
+pub(crate) fn length_us(microseconds: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
         reason = "lengths of rounds are far below 2^53 microseconds"
@@ -207,7 +203,7 @@ pub fn length_us(microseconds: u64) -> String {
 }
 
 /// A size in binary units, three significant digits: `12.3 MiB`.
-pub fn bytes(bytes: f64) -> String {
+pub(crate) fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024.0 {
         return format!("{bytes:.0} B");
@@ -222,12 +218,12 @@ pub fn bytes(bytes: f64) -> String {
 }
 
 /// A count with thousands separated.
-pub fn count(count: u64) -> String {
+pub(crate) fn count(count: u64) -> String {
     with_thousands(&count.to_string())
 }
 
 /// A share in percent, with the digits that tell it from 0 and from 100.
-pub fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let distance = percent.abs().min((100.0 - percent).abs());
     let place = if distance == 0.0 {
@@ -307,6 +303,11 @@ mod tests {
         assert_eq!(percent(0.996), "99.6 %");
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.000_012), "0.0012 %");
+    }
+
+    fn interval(low: f64, high: f64) -> String {
+        let (low, high) = interval_ends(low, high);
+        format!("{low} to {high}")
     }
 
     proptest! {

@@ -8,7 +8,13 @@
 
 mod digits;
 mod hdr;
+mod metric;
 pub mod recording;
+#[cfg(test)]
+mod sample;
+pub mod summary;
 
 pub use hdr::Hdr;
+pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
+pub use summary::{CONFIDENCE, Summary, Verdict};

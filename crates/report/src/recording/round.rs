@@ -207,6 +207,16 @@ pub enum FailureKind {
     Missed,
 }
 
+impl FailureKind {
+    /// Whether there was a complete answer, and a wrong one.
+    pub fn is_mismatch(self) -> bool {
+        matches!(
+            self,
+            Self::Status | Self::Graphql | Self::Body | Self::Header
+        )
+    }
+}
+
 impl Outcomes {
     /// All intended sends.
     pub fn total(&self) -> u64 {
@@ -216,6 +226,11 @@ impl Outcomes {
     /// Complete answers, right or wrong.
     pub fn completed(&self) -> u64 {
         self.passed + self.mismatched.total()
+    }
+
+    /// Whether every intended send got a complete answer.
+    pub fn is_all_completed(&self) -> bool {
+        self.failed.total() == 0 && self.missed == 0
     }
 
     /// Adds the counts of another measurement.

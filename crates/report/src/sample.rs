@@ -1,0 +1,331 @@
+//! Realistic recordings for tests: seeded samples, and figures that agree with one another.
+
+use std::collections::BTreeMap;
+
+use stats::Histogram;
+
+use crate::Hdr;
+use crate::recording::{
+    ArrivalText, Environment, FileText, Format, GeneratorRecord, Header, Kind, LabText, LimitsText,
+    LoadModel, LoadText, METHOD, Outcomes, PhaseText, Proof, ProofAnswer, Recording, RequestText,
+    RoundRecord, SystemRecord, SystemUsage, VariantRecord, VariantStatus, Version, Windows,
+};
+
+const CONNECTIONS: u32 = 100;
+const ANSWERS: u64 = 2000;
+const ROUND_US: u64 = 500_000;
+
+/// Builds a recording; the first variant is the baseline.
+pub(crate) struct Sample {
+    is_open: bool,
+    rounds: u32,
+    /// Name, mean latency in microseconds.
+    variants: Vec<(String, f64)>,
+    random: Random,
+}
+
+impl Sample {
+    /// 100 connections, each sending its next request when its last answer is complete.
+    pub(crate) fn closed() -> Self {
+        Self {
+            is_open: false,
+            rounds: 8,
+            variants: Vec::new(),
+            random: Random(7),
+        }
+    }
+
+    /// 4,000 requests per second by plan.
+    pub(crate) fn open() -> Self {
+        Self {
+            is_open: true,
+            ..Self::closed()
+        }
+    }
+
+    pub(crate) fn rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    pub(crate) fn variant(mut self, name: &str, latency_us_mean: f64) -> Self {
+        self.variants.push((name.to_owned(), latency_us_mean));
+        self
+    }
+
+    /// The lab of seed 003: two stacks, two builds.
+    pub(crate) fn graphql_server() -> Recording {
+        Self::closed()
+            .variant("juniper-ntex plain", 723.0)
+            .variant("juniper-ntex tuned", 684.0)
+            .variant("async-graphql-actix-web plain", 578.0)
+            .variant("async-graphql-actix-web tuned", 491.0)
+            .build()
+    }
+
+    pub(crate) fn build(mut self) -> Recording {
+        let names: Vec<String> = self.variants.iter().map(|(name, _)| name.clone()).collect();
+        let variants = self.variants.clone();
+        let mut rounds = Vec::new();
+        for round in 0..self.rounds {
+            // Machines drift: a round is a little faster or slower for all.
+            let luck = 1.0 + 0.02 * self.random.normal();
+            for (position, (name, mean)) in variants.iter().enumerate() {
+                let mean = mean * luck * (1.0 + 0.004 * self.random.normal());
+                rounds.push(self.measure(round, position as u32, name, mean));
+            }
+        }
+        Recording {
+            format: Format::Recording,
+            method: METHOD,
+            weigh: Version {
+                version: "0.1.0".to_owned(),
+                commit: Some("1f3c2a0".to_owned()),
+            },
+            kind: Kind::Lab,
+            command: vec!["weigh".into(), "lab".into(), "graphql server".into()],
+            lab: Some(lab()),
+            started_at: "2026-02-01T10:00:00Z".to_owned(),
+            ended_at: "2026-02-01T10:01:00Z".to_owned(),
+            interrupted: false,
+            seed: 7,
+            order: vec![names.clone(); self.rounds as usize],
+            environment: environment(),
+            load: load(self.is_open),
+            baseline: names[0].clone(),
+            variants: names.iter().map(|name| variant(name)).collect(),
+            rounds,
+        }
+    }
+
+    /// A single load without a lab.
+    pub(crate) fn load_alone(is_open: bool) -> Recording {
+        let sample = if is_open {
+            Self::open()
+        } else {
+            Self::closed()
+        };
+        let mut recording = sample.rounds(1).variant("target", 723.0).build();
+        recording.kind = Kind::Load;
+        recording.lab = None;
+        recording.load.url = Some("http://127.0.0.1:8080/graphql".to_owned());
+        recording.load.warmup_us = 0;
+        recording.command = [
+            "weigh",
+            "load",
+            "-c",
+            "100",
+            "http://127.0.0.1:8080/graphql",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        recording
+    }
+
+    fn measure(&mut self, round: u32, position: u32, name: &str, mean_us: f64) -> RoundRecord {
+        let mut latency = Histogram::new();
+        let mut connect = Histogram::new();
+        let mut lateness = Histogram::new();
+        let mut first_byte = Histogram::new();
+        let mut latency_sum_us = 0.0;
+        for _ in 0..ANSWERS {
+            // Log-normal with a deviation of 0.3: mean = exp(0.045) times the median.
+            let us = mean_us * (0.3 * self.random.normal() - 0.045).exp();
+            latency_sum_us += us;
+            latency.record_ns((us * 1e3) as u64);
+            first_byte.record_ns((us * 0.98e3) as u64);
+            if self.is_open {
+                lateness.record_ns((20e3 * self.random.share()) as u64);
+            }
+        }
+        for _ in 0..CONNECTIONS {
+            connect.record_ns(50_000 + (20e3 * self.random.share()) as u64);
+        }
+        let elapsed_us = if self.is_open {
+            ROUND_US
+        } else {
+            (latency_sum_us / f64::from(CONNECTIONS)) as u64
+        };
+        let per_window = ANSWERS / 5;
+        RoundRecord {
+            round,
+            position,
+            variant: name.to_owned(),
+            interrupted: false,
+            started_offset_us: u64::from(round) * 4_000_000 + u64::from(position) * 1_000_000,
+            elapsed_us,
+            planned: ANSWERS,
+            waited: 0,
+            outcomes: Outcomes {
+                passed: ANSWERS,
+                ..Outcomes::default()
+            },
+            statuses: BTreeMap::from([(200, ANSWERS)]),
+            bytes_in: ANSWERS * 160,
+            bytes_in_bodies: Some(ANSWERS * 30),
+            bytes_out: ANSWERS * 140,
+            latency_ns_hdr: Hdr::of(&latency),
+            service_ns_hdr: Hdr::of(&latency),
+            lateness_ns_hdr: Hdr::of(&lateness),
+            connect_ns_hdr: Hdr::of(&connect),
+            first_byte_ns_hdr: Hdr::of(&first_byte),
+            windows: Windows {
+                width_us: elapsed_us / 5,
+                completed: (0..5).map(|index| per_window + 4 * index - 8).collect(),
+                errors: vec![0; 5],
+                latency_sum_ns: vec![(latency_sum_us * 200.0) as u64; 5],
+            },
+            generator: GeneratorRecord {
+                cpu_us: elapsed_us * 7 / 10,
+                threads: 1,
+                pauses: Vec::new(),
+                pauses_unlisted: 0,
+            },
+            systems: vec![SystemUsage {
+                name: "server".to_owned(),
+                cpu_us: Some((mean_us * ANSWERS as f64 / 103.0) as u64),
+                memory_peak_bytes: Some(11_500_000 + u64::from(round % 3) * 20_000),
+                throttled: None,
+                context_switches: Some(5200),
+                source: "cgroup v1".to_owned(),
+            }],
+            failures: Vec::new(),
+        }
+    }
+}
+
+fn lab() -> LabText {
+    let text = "question: How far does a bare GraphQL server go?\n";
+    LabText {
+        name: "graphql-server".to_owned(),
+        question: "How far does a bare GraphQL server go, and what does its stack cost?".to_owned(),
+        path: "labs/graphql-server/graphql-server.yaml".to_owned(),
+        sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
+        files: vec![FileText {
+            path: "labs/graphql-server/graphql-server.yaml".to_owned(),
+            sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
+            text: Some(text.to_owned()),
+        }],
+    }
+}
+
+fn environment() -> Environment {
+    Environment {
+        cpu_model: Some("Example CPU 3000".to_owned()),
+        cores: Some(2),
+        kernel: Some("Linux 6.1.0".to_owned()),
+        os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
+        memory_bytes: Some(24 * 1024 * 1024 * 1024),
+        accounting: Some("cgroup v1".to_owned()),
+        load_average_before: Some([0.2, 0.3, 0.3]),
+        load_average_after: Some([1.4, 0.6, 0.4]),
+        steal_ms: Some(120),
+        ..Environment::default()
+    }
+}
+
+fn load(is_open: bool) -> LoadText {
+    let model = if is_open {
+        let rate = ANSWERS as f64 * 1e6 / ROUND_US as f64;
+        LoadModel::Open {
+            phases: vec![PhaseText {
+                duration_us: ROUND_US,
+                rate_from_per_s: rate,
+                rate_to_per_s: rate,
+            }],
+            arrival: ArrivalText::Uniform,
+            connections_max: 1000,
+            requests: None,
+        }
+    } else {
+        LoadModel::Closed {
+            connections: CONNECTIONS,
+            requests: Some(ANSWERS),
+            duration_us: None,
+        }
+    };
+    let body = r#"{"query":"{\n  test {\n    id\n  }\n}\n","variables":null}"#;
+    LoadText {
+        model,
+        url: None,
+        warmup_us: 1_000_000,
+        threads: 1,
+        timeout_us: 5_000_000,
+        keep_alive: true,
+        requests: vec![RequestText {
+            name: "test".to_owned(),
+            method: "POST".to_owned(),
+            path: "/graphql".to_owned(),
+            headers: vec![Header {
+                name: "Content-Type".to_owned(),
+                value: "application/json".to_owned(),
+            }],
+            body_sha256: Some(
+                "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752".into(),
+            ),
+            body_bytes: body.len() as u64,
+            body: Some(body.to_owned()),
+            weight: 1,
+        }],
+    }
+}
+
+fn variant(name: &str) -> VariantRecord {
+    let (stack, build) = name.split_once(' ').unwrap_or((name, "plain"));
+    let with = [("server.stack", stack), ("server.build", build)];
+    VariantRecord {
+        name: name.to_owned(),
+        with: with
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+        systems: vec![SystemRecord {
+            name: "server".to_owned(),
+            command: vec![format!("target/release/graphql-server-{stack}")],
+            version: Some(format!("graphql-server-{stack} 0.1.0")),
+            env: BTreeMap::new(),
+            settings: BTreeMap::from([("workers".to_owned(), "1".to_owned())]),
+            limits_asked: LimitsText::default(),
+            limits_enforced: None,
+            limits_by: None,
+            cpus: Some(vec![0]),
+            build_ms: Some(41_000),
+        }],
+        proof: Some(Proof {
+            answers: vec![ProofAnswer {
+                request: "test".to_owned(),
+                status: 200,
+                headers: vec![Header {
+                    name: "Server".to_owned(),
+                    value: "ntex".to_owned(),
+                }],
+                body_bytes: 30,
+                body_sha256: "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"
+                    .into(),
+            }],
+        }),
+        status: VariantStatus::Measured,
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// Uniform in 0 (excluded) to 1.
+    fn share(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Standard normal, by Box and Muller.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
+    }
+}

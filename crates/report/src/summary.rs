@@ -1,0 +1,297 @@
+//! What a recording says: figures over rounds, overhead against the baseline, checks, verdicts.
+//!
+//! The round is the unit of statistics. Every figure is computed per round; a value is the
+//! Hodges-Lehmann estimate over rounds with its Wilcoxon interval, an overhead the same over the
+//! differences of rounds in which both sides were measured. So the `max` of a variant is that of a
+//! typical round; the longest latency of all is in its [`Distribution`].
+//!
+//! A variant that mismatched, gave no proof or failed a check has no figures at all: what is not
+//! believed is not printed.
+
+mod check;
+mod figures;
+mod verdict;
+
+pub use check::{Check, CheckName, CheckState};
+pub use figures::{
+    ClaimName, Distribution, MetricSummary, OverheadSummary, RateWindows, SystemSummary,
+};
+pub use verdict::{Invalidity, Verdict};
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metric::Metric;
+use crate::recording::{Kind, Outcomes, Recording, RoundRecord, VariantRecord};
+use figures::Figures;
+
+/// The confidence of every interval, and of all verdicts together.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// What a recording says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How numbers were computed; see [`crate::METHOD`].
+    pub method: u32,
+    /// The lab's name, or the URL of a single load.
+    pub title: String,
+    /// The lab's question.
+    pub question: Option<String>,
+    /// What was run.
+    pub kind: Kind,
+    /// Whether the user stopped the run.
+    pub interrupted: bool,
+    /// The seed of the order of variants and of random arrivals.
+    pub seed: u64,
+    /// Whether requests left by plan (open loop) or after answers (closed loop).
+    pub is_open_loop: bool,
+    /// Rounds that were to be measured.
+    pub rounds_planned: usize,
+    /// Rounds in which at least one variant was measured completely.
+    pub rounds_measured: usize,
+    /// The variant the others are compared with.
+    pub baseline: String,
+    /// The metric that decides the verdict: requests per second in a closed loop, which is bound by
+    /// the target, and mean latency in an open loop, where the rate is given.
+    pub headline: Metric,
+    /// Confidence of every value's interval, and of all verdicts together.
+    pub confidence: f64,
+    /// Variants compared with the baseline.
+    pub comparisons: usize,
+    /// Confidence of each overhead's interval, so that all headline intervals hold together with
+    /// `confidence` (Bonferroni). Other metrics use the same and are not corrected for their number.
+    pub confidence_each: f64,
+    /// The variants, baseline first.
+    pub variants: Vec<VariantSummary>,
+}
+
+/// What a recording says about one variant: a row of the report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VariantSummary {
+    /// Its name.
+    pub name: String,
+    /// Whether it is what the others are compared with.
+    pub is_baseline: bool,
+    /// Complete measurements of it, one a round.
+    pub rounds: usize,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The verdict in words.
+    pub verdict_text: String,
+    /// What became of all intended sends, over all its measurements.
+    pub outcomes: Outcomes,
+    /// Complete answers by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Its figures; empty when it has no number.
+    pub metrics: BTreeMap<Metric, MetricSummary>,
+    /// What each of its systems cost; empty when it has no number.
+    pub systems: Vec<SystemSummary>,
+    /// Latency over the requests of all rounds; absent when it has no number.
+    pub distribution: Option<Distribution>,
+    /// Requests per second within rounds; absent when it has no number or no complete window.
+    pub rate_windows: Option<RateWindows>,
+    /// What was watched while it was measured, and whether that was in order.
+    pub checks: Vec<Check>,
+}
+
+impl Summary {
+    /// Analyzes a recording.
+    pub fn of(recording: &Recording) -> Self {
+        let rows: Vec<Row<'_>> = recording
+            .variants
+            .iter()
+            .map(|variant| Row::of(recording, variant))
+            .collect();
+        let baseline = rows.iter().find(|row| row.is_baseline());
+        let baseline = baseline.filter(|row| row.invalid.is_none());
+        let compared = rows
+            .iter()
+            .filter(|row| row.invalid.is_none() && !row.is_baseline())
+            .count();
+        let comparisons = if baseline.is_some() { compared } else { 0 };
+        let is_open_loop = recording.load.model.is_open();
+        let mut rounds: Vec<u32> = rows
+            .iter()
+            .flat_map(|row| row.complete.iter().map(|round| round.round))
+            .collect();
+        rounds.sort_unstable();
+        rounds.dedup();
+        let frame = Frame {
+            kind: recording.kind,
+            headline: if is_open_loop {
+                Metric::Mean
+            } else {
+                Metric::Requests
+            },
+            confidence_each: stats::multiple::per_comparison_confidence(CONFIDENCE, comparisons),
+        };
+        Self {
+            method: recording.method,
+            title: title(recording),
+            question: recording.lab.as_ref().map(|lab| lab.question.clone()),
+            kind: recording.kind,
+            interrupted: recording.interrupted,
+            seed: recording.seed,
+            is_open_loop,
+            rounds_planned: recording.order.len().max(rounds.len()),
+            rounds_measured: rounds.len(),
+            baseline: recording.baseline.clone(),
+            headline: frame.headline,
+            confidence: CONFIDENCE,
+            comparisons,
+            confidence_each: frame.confidence_each,
+            variants: rows
+                .iter()
+                .map(|row| row.summarize(baseline, &frame))
+                .collect(),
+        }
+    }
+
+    /// The row of a variant.
+    pub fn variant(&self, name: &str) -> Option<&VariantSummary> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+}
+
+impl VariantSummary {
+    /// Whether it has figures to show.
+    pub fn has_number(&self) -> bool {
+        !self.metrics.is_empty()
+    }
+
+    /// One of its figures.
+    pub fn metric(&self, metric: Metric) -> Option<&MetricSummary> {
+        self.metrics.get(&metric)
+    }
+
+    /// Complete answers by class: 1xx to 5xx, and others last.
+    pub fn status_classes(&self) -> [(&'static str, u64); 6] {
+        let count = |class: u16| -> u64 {
+            let codes = self.statuses.range(class * 100..class * 100 + 100);
+            codes.map(|(_, count)| count).sum()
+        };
+        let all: u64 = self.statuses.values().sum();
+        let known: u64 = (1..=5).map(count).sum();
+        [
+            ("1xx", count(1)),
+            ("2xx", count(2)),
+            ("3xx", count(3)),
+            ("4xx", count(4)),
+            ("5xx", count(5)),
+            ("others", all - known),
+        ]
+    }
+}
+
+/// What all rows share.
+struct Frame {
+    kind: Kind,
+    headline: Metric,
+    confidence_each: f64,
+}
+
+/// A variant on its way to a summary.
+struct Row<'a> {
+    variant: &'a VariantRecord,
+    baseline: &'a str,
+    /// Its complete measurements.
+    complete: Vec<&'a RoundRecord>,
+    outcomes: Outcomes,
+    statuses: BTreeMap<u16, u64>,
+    figures: Figures,
+    checks: Vec<Check>,
+    invalid: Option<Verdict>,
+}
+
+impl<'a> Row<'a> {
+    fn of(recording: &'a Recording, variant: &'a VariantRecord) -> Self {
+        let all: Vec<&RoundRecord> = recording.rounds_of(&variant.name).collect();
+        // A single load has nothing to pair, so what was measured until Ctrl-C is still an answer.
+        let is_kept = |round: &RoundRecord| !round.interrupted || recording.kind == Kind::Load;
+        let complete: Vec<&RoundRecord> =
+            all.iter().copied().filter(|round| is_kept(round)).collect();
+        let mut outcomes = Outcomes::default();
+        let mut statuses = BTreeMap::new();
+        for round in &all {
+            outcomes.add(&round.outcomes);
+            for (code, count) in &round.statuses {
+                *statuses.entry(*code).or_insert(0) += count;
+            }
+        }
+        let figures = Figures::of(&complete);
+        let checks = check::all(&recording.load.model, &complete, &figures);
+        let invalid = verdict::invalid(recording.kind, variant, &outcomes, &checks, &all);
+        let invalid = invalid.or_else(|| {
+            complete.is_empty().then(|| {
+                Verdict::invalid(
+                    Invalidity::Interrupted,
+                    "no round of it was measured to the end",
+                )
+            })
+        });
+        Self {
+            variant,
+            baseline: &recording.baseline,
+            complete,
+            outcomes,
+            statuses,
+            figures,
+            checks,
+            invalid,
+        }
+    }
+
+    fn is_baseline(&self) -> bool {
+        self.variant.name == self.baseline
+    }
+
+    fn summarize(&self, baseline: Option<&Self>, frame: &Frame) -> VariantSummary {
+        let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
+        let compared = baseline.filter(|_| is_shown && !self.is_baseline());
+        let metrics = if is_shown {
+            self.figures
+                .metrics(compared.map(|row| &row.figures), frame.confidence_each)
+        } else {
+            BTreeMap::new()
+        };
+        let verdict = match &self.invalid {
+            Some(invalid) => invalid.clone(),
+            None if frame.kind == Kind::Load => Verdict::Measured,
+            None if self.is_baseline() => Verdict::Baseline,
+            None if baseline.is_none() => Verdict::NotCompared,
+            None => Verdict::of(frame.headline, metrics.get(&frame.headline)),
+        };
+        VariantSummary {
+            name: self.variant.name.clone(),
+            is_baseline: self.is_baseline(),
+            rounds: self.complete.len(),
+            verdict_text: verdict.to_string(),
+            verdict,
+            outcomes: self.outcomes,
+            statuses: self.statuses.clone(),
+            metrics,
+            systems: if is_shown {
+                self.figures.systems(self.variant)
+            } else {
+                Vec::new()
+            },
+            distribution: is_shown.then(|| self.figures.distribution()).flatten(),
+            rate_windows: is_shown
+                .then(|| figures::rate_windows(&self.complete))
+                .flatten(),
+            checks: self.checks.clone(),
+        }
+    }
+}
+
+fn title(recording: &Recording) -> String {
+    match (&recording.lab, &recording.load.url) {
+        (Some(lab), _) => lab.name.clone(),
+        (None, Some(url)) => url.clone(),
+        (None, None) => recording.baseline.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

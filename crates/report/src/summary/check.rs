@@ -1,0 +1,341 @@
+//! What was watched while a variant was measured, and whether that was in order.
+//!
+//! A check is ok, weak (the figures stand, read them with care) or failed (the verdict is withheld).
+//! Figures are over all complete measurements of a variant.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::figures::Figures;
+use crate::digits;
+use crate::metric::float;
+use crate::recording::{LoadModel, Outcomes, RoundRecord};
+
+/// One thing that was watched.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// What was watched.
+    pub name: CheckName,
+    /// Whether it was in order.
+    pub state: CheckState,
+    /// The figure behind it, in the unit that the check's name documents.
+    pub figure: f64,
+    /// Beyond this it is weak.
+    pub weak_beyond: f64,
+    /// Beyond this it is failed; absent when it can only be weak.
+    pub failed_beyond: Option<f64>,
+    /// The figure in words, with what it means where it is not in order.
+    pub text: String,
+}
+
+/// Whether a check was in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckState {
+    /// In order.
+    Ok,
+    /// The figures stand, read them with care.
+    Weak,
+    /// The verdict is withheld.
+    Failed,
+}
+
+/// What is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckName {
+    /// Share of intended sends without a complete answer.
+    Failures,
+    /// Share of intended sends that were never sent (open loop).
+    Missed,
+    /// How far connections differ from throughput times mean latency, as a share (closed loop).
+    LittlesLaw,
+    /// How far the achieved rate is below the plan, as a share (open loop).
+    Rate,
+    /// Lateness in microseconds that 99 % of the sends that had a free connection did not exceed
+    /// (open loop).
+    Lateness,
+    /// Share of its threads' time in which the generator was busy.
+    GeneratorCpu,
+    /// Share of the time in which the generator did not run although work was due.
+    GeneratorPauses,
+}
+
+impl fmt::Display for CheckName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Failures => "failures",
+            Self::Missed => "missed sends",
+            Self::LittlesLaw => "Little's law",
+            Self::Rate => "achieved rate",
+            Self::Lateness => "lateness",
+            Self::GeneratorCpu => "generator CPU",
+            Self::GeneratorPauses => "generator pauses",
+        })
+    }
+}
+
+impl fmt::Display for CheckState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Ok => "ok",
+            Self::Weak => "weak",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+/// Limits between ok, weak and failed.
+struct Limits {
+    weak_beyond: f64,
+    failed_beyond: Option<f64>,
+}
+
+impl Limits {
+    const fn new(weak_beyond: f64, failed_beyond: f64) -> Self {
+        Self {
+            weak_beyond,
+            failed_beyond: Some(failed_beyond),
+        }
+    }
+
+    fn judge(self, name: CheckName, figure: f64, text: String) -> Check {
+        let state = if self.failed_beyond.is_some_and(|limit| figure > limit) {
+            CheckState::Failed
+        } else if figure > self.weak_beyond {
+            CheckState::Weak
+        } else {
+            CheckState::Ok
+        };
+        Check {
+            name,
+            state,
+            figure,
+            weak_beyond: self.weak_beyond,
+            failed_beyond: self.failed_beyond,
+            text,
+        }
+    }
+}
+
+/// Sums over the complete measurements of a variant.
+struct Totals {
+    outcomes: Outcomes,
+    planned: f64,
+    elapsed_us: f64,
+    latency_sum_us: f64,
+    /// Time that connections had to idle at the end, while the slowest answer was awaited.
+    tail_us: f64,
+}
+
+/// All checks that apply to this load.
+pub(crate) fn all(load: &LoadModel, complete: &[&RoundRecord], figures: &Figures) -> Vec<Check> {
+    if complete.is_empty() {
+        return Vec::new();
+    }
+    let totals = Totals::of(complete);
+    let mut checks = vec![failures(&totals)];
+    match load {
+        LoadModel::Closed { connections, .. } => {
+            checks.extend(littles_law(*connections, &totals));
+        }
+        LoadModel::Open { .. } => {
+            checks.push(missed(&totals));
+            checks.extend(rate(load, complete));
+            checks.extend(lateness(complete, figures));
+        }
+    }
+    checks.extend(generator_cpu(complete));
+    checks.push(generator_pauses(complete, &totals));
+    checks
+}
+
+impl Totals {
+    fn of(complete: &[&RoundRecord]) -> Self {
+        let mut totals = Self {
+            outcomes: Outcomes::default(),
+            planned: 0.0,
+            elapsed_us: 0.0,
+            latency_sum_us: 0.0,
+            tail_us: 0.0,
+        };
+        for round in complete {
+            totals.outcomes.add(&round.outcomes);
+            totals.planned += float(round.planned);
+            totals.elapsed_us += float(round.elapsed_us);
+            let latency = round.latency_ns_hdr.histogram();
+            let sum_ns = latency.mean_ns().unwrap_or(0.0) * float(latency.len());
+            totals.latency_sum_us += sum_ns / 1e3;
+            totals.tail_us += latency.quantile_ns(0.999).map_or(0.0, float) / 1e3;
+        }
+        totals
+    }
+}
+
+fn failures(totals: &Totals) -> Check {
+    let share = ratio(float(totals.outcomes.failed.total()), totals.planned);
+    let kinds = named(&totals.outcomes.failed.by_name());
+    let text = if kinds.is_empty() {
+        "every request had a complete answer".to_owned()
+    } else {
+        let share = digits::percent(share);
+        format!("{share} of the requests had no complete answer ({kinds}); they have no latency")
+    };
+    Limits::new(0.0, 0.01).judge(CheckName::Failures, share, text)
+}
+
+fn missed(totals: &Totals) -> Check {
+    let share = ratio(float(totals.outcomes.missed), totals.planned);
+    let text = if totals.outcomes.missed == 0 {
+        "every planned request was sent".to_owned()
+    } else {
+        let share = digits::percent(share);
+        format!("{share} of the planned requests were never sent: every connection was busy")
+    };
+    Limits::new(0.0, 0.001).judge(CheckName::Missed, share, text)
+}
+
+/// Connections = throughput x mean latency. At the end of a round, connections idle while the
+/// slowest answers are awaited: that much less is allowed.
+fn littles_law(connections: u32, totals: &Totals) -> Option<Check> {
+    if totals.elapsed_us <= 0.0 || !totals.outcomes.is_all_completed() {
+        // Failed requests hold connections without a latency, so the law says nothing.
+        return None;
+    }
+    let answers = float(totals.outcomes.completed());
+    let throughput_per_s = answers / totals.elapsed_us * 1e6;
+    let latency_s_mean = ratio(totals.latency_sum_us, answers) / 1e6;
+    let little = stats::little::little(throughput_per_s, latency_s_mean, connections, 0.01)?;
+    let figure = (little.ratio - 1.0).abs();
+    let allowance = if little.ratio < 1.0 {
+        totals.tail_us / totals.elapsed_us
+    } else {
+        0.0
+    };
+    let busy = digits::value(little.busy, Some(little.busy * 0.005));
+    let text = format!(
+        "requests/s x mean latency = {busy}, connections = {connections}: {} apart",
+        digits::percent(figure)
+    );
+    Some(Limits::new(0.01 + allowance, 0.05 + allowance).judge(CheckName::LittlesLaw, figure, text))
+}
+
+/// Requests sent per second against the plan. The last send left at the planned end plus its
+/// lateness; how long its answer took does not matter.
+fn rate(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
+    let planned_us = float(load.duration_us()?);
+    let (mut sent, mut planned, mut sending_us) = (0.0, 0.0, 0.0);
+    for round in complete {
+        let late_us = round
+            .lateness_ns_hdr
+            .histogram()
+            .max_ns()
+            .map_or(0.0, float)
+            / 1e3;
+        // A count can end the plan before its phases do.
+        let length_us = planned_us.min(float(round.elapsed_us));
+        sending_us += float(round.elapsed_us)
+            .min(length_us + late_us)
+            .max(length_us);
+        planned += float(round.planned) / length_us;
+        sent += float(round.planned - round.outcomes.missed.min(round.planned));
+    }
+    let rounds = float(complete.len() as u64);
+    let planned_per_s = planned / rounds * 1e6;
+    let achieved_per_s = ratio(sent, sending_us) * 1e6;
+    if !(planned_per_s > 0.0 && planned_per_s.is_finite()) {
+        return None;
+    }
+    let figure = (1.0 - achieved_per_s / planned_per_s).max(0.0);
+    let text = format!(
+        "sent {} of {} planned requests/s",
+        digits::value(achieved_per_s, Some(planned_per_s * 0.0005)),
+        digits::value(planned_per_s, Some(planned_per_s * 0.0005))
+    );
+    Some(Limits::new(0.01, 0.1).judge(CheckName::Rate, figure, text))
+}
+
+/// Lateness against latency: it is inside every latency, so it must be small beside it. Sends that
+/// waited for a free connection are the target's doing and the latest of all, so they are cut off.
+fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
+    let waited: u64 = complete.iter().map(|round| round.waited).sum();
+    let sent = float(figures.lateness.len());
+    let punctual = (1.0 - ratio(float(waited), sent)).max(0.0);
+    let late_us = float(figures.lateness.quantile_ns(0.99 * punctual)?) / 1e3;
+    let latency_us = float(figures.latency.quantile_ns(0.5)?) / 1e3;
+    let mut text = format!(
+        "99 % of the sends left within {} of their due",
+        digits::duration_ns(late_us * 1e3)
+    );
+    if waited > 0 {
+        text += &format!(
+            "; {} more waited for a free connection",
+            digits::count(waited)
+        );
+    }
+    let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
+    Some(limits.judge(CheckName::Lateness, late_us, text))
+}
+
+fn generator_cpu(complete: &[&RoundRecord]) -> Option<Check> {
+    let busy_us: f64 = complete
+        .iter()
+        .map(|round| float(round.generator.cpu_us))
+        .sum();
+    let time_us =
+        |round: &&RoundRecord| float(round.elapsed_us) * f64::from(round.generator.threads);
+    let available_us: f64 = complete.iter().map(time_us).sum();
+    if available_us <= 0.0 {
+        return None;
+    }
+    let share = busy_us / available_us;
+    let mut text = format!(
+        "the generator was busy {} of the time",
+        digits::percent(share)
+    );
+    if share > 0.9 {
+        text += "; the target may be faster than the generator could tell";
+    }
+    let limits = Limits {
+        weak_beyond: 0.9,
+        failed_beyond: None,
+    };
+    Some(limits.judge(CheckName::GeneratorCpu, share, text))
+}
+
+fn generator_pauses(complete: &[&RoundRecord], totals: &Totals) -> Check {
+    let pauses = || complete.iter().flat_map(|round| &round.generator.pauses);
+    let unlisted: u64 = complete
+        .iter()
+        .map(|round| round.generator.pauses_unlisted)
+        .sum();
+    let paused_us: u64 = pauses().map(|pause| pause.length_us).sum();
+    let count = pauses().count() as u64 + unlisted;
+    let share = ratio(float(paused_us), totals.elapsed_us);
+    let text = if count == 0 {
+        "the generator was never kept from running".to_owned()
+    } else {
+        let longest = pauses().map(|pause| pause.length_us).max().unwrap_or(0);
+        format!(
+            "the generator did not run although work was due {} times, {} of the time, at most {}",
+            digits::count(count),
+            digits::percent(share),
+            digits::duration_ns(float(longest) * 1e3),
+        )
+    };
+    Limits::new(0.0, 0.02).judge(CheckName::GeneratorPauses, share, text)
+}
+
+/// The kinds that occurred, with their counts: `timeout 3, reset 1`.
+pub(crate) fn named(kinds: &[(&str, u64)]) -> String {
+    let seen = kinds.iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> = seen
+        .map(|(name, count)| format!("{name} {}", digits::count(*count)))
+        .collect();
+    words.join(", ")
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}

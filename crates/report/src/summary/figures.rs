@@ -1,0 +1,345 @@
+//! Figures per round, over rounds, and against the baseline.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stats::paired;
+use stats::{Claim, Histogram, sample};
+
+use super::CONFIDENCE;
+use crate::metric::{Metric, float};
+use crate::recording::{RoundRecord, SystemUsage, VariantRecord};
+
+/// One metric of one variant over its rounds, in the unit of the metric's name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// Hodges-Lehmann estimate over rounds.
+    pub value: f64,
+    /// Lower end of its interval; absent with too few rounds.
+    pub low: Option<f64>,
+    /// Upper end of its interval; absent with too few rounds.
+    pub high: Option<f64>,
+    /// The figure of each complete measurement, in the order made.
+    pub rounds: Vec<f64>,
+    /// Against the baseline; absent for the baseline itself.
+    pub overhead: Option<OverheadSummary>,
+}
+
+/// A variant's metric minus the baseline's, paired by round.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OverheadSummary {
+    /// Rounds in which both were measured.
+    pub rounds: usize,
+    /// Hodges-Lehmann estimate of the difference, in the metric's unit.
+    pub difference: f64,
+    /// Lower end of its interval; absent with too few rounds.
+    pub difference_low: Option<f64>,
+    /// Upper end of its interval; absent with too few rounds.
+    pub difference_high: Option<f64>,
+    /// Variant divided by baseline; absent when a figure is 0.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval; absent with too few rounds.
+    pub ratio_low: Option<f64>,
+    /// Upper end of its interval; absent with too few rounds.
+    pub ratio_high: Option<f64>,
+    /// What may be said about the difference.
+    pub claim: ClaimName,
+    /// The fewest rounds that could support a claim.
+    pub rounds_needed: usize,
+    /// Whether the estimate points one way and the plain difference of medians the other.
+    pub is_sign_disputed: bool,
+}
+
+/// What may be said about a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimName {
+    /// The variant's values are higher.
+    Higher,
+    /// The variant's values are lower.
+    Lower,
+    /// The interval contains zero, which does not prove that there is no difference.
+    NoDifferenceShown,
+    /// Too few rounds for any claim.
+    TooFewRounds,
+}
+
+/// Latency over the requests of all rounds together, from losslessly merged histograms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Distribution {
+    /// Complete answers.
+    pub requests: u64,
+    /// Shortest.
+    pub latency_us_min: f64,
+    /// Mean over requests.
+    pub latency_us_mean: f64,
+    /// Standard deviation over requests.
+    pub latency_us_stdev: f64,
+    /// 50 % of the requests do not exceed it.
+    pub latency_us_p50: f64,
+    /// 75 % of the requests do not exceed it.
+    pub latency_us_p75: f64,
+    /// 90 % of the requests do not exceed it.
+    pub latency_us_p90: f64,
+    /// 95 % of the requests do not exceed it.
+    pub latency_us_p95: f64,
+    /// 99 % of the requests do not exceed it.
+    pub latency_us_p99: f64,
+    /// 99.9 % of the requests do not exceed it.
+    pub latency_us_p999: f64,
+    /// 99.99 % of the requests do not exceed it.
+    pub latency_us_p9999: f64,
+    /// Longest.
+    pub latency_us_max: f64,
+}
+
+/// Requests per second in windows within rounds; windows that the end cut short are left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateWindows {
+    /// Width of a window.
+    pub width_us: u64,
+    /// Complete windows over all rounds.
+    pub windows: usize,
+    /// Mean over windows.
+    pub requests_per_s_mean: f64,
+    /// Standard deviation over windows; absent with fewer than two.
+    pub requests_per_s_stdev: Option<f64>,
+    /// Highest window.
+    pub requests_per_s_max: f64,
+}
+
+/// What one system of a variant cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SystemSummary {
+    /// Its name.
+    pub name: String,
+    /// Its version, as it reports it.
+    pub version: Option<String>,
+    /// Processor time per complete answer; absent where it could not be read.
+    pub cpu_us_per_request: Option<MetricSummary>,
+    /// Peak memory; absent where it could not be read.
+    pub memory_peak_bytes: Option<MetricSummary>,
+    /// Share of scheduler periods in which a limit stopped it; absent without a limit.
+    pub throttled_periods_share: Option<f64>,
+    /// Where the numbers come from.
+    pub source: Option<String>,
+}
+
+/// The figures of one variant, round by round.
+pub(crate) struct Figures {
+    /// The round of each entry below.
+    rounds: Vec<u32>,
+    by_metric: BTreeMap<Metric, Vec<Option<f64>>>,
+    systems: Vec<SystemFigures>,
+    /// Latency of all rounds.
+    pub(crate) latency: Histogram,
+    /// Lateness of all rounds.
+    pub(crate) lateness: Histogram,
+}
+
+struct SystemFigures {
+    name: String,
+    source: String,
+    cpu: Vec<f64>,
+    memory: Vec<f64>,
+    periods: u64,
+    throttled_periods: u64,
+}
+
+impl Figures {
+    pub(crate) fn of(complete: &[&RoundRecord]) -> Self {
+        let mut figures = Self {
+            rounds: complete.iter().map(|round| round.round).collect(),
+            by_metric: BTreeMap::new(),
+            systems: Vec::new(),
+            latency: Histogram::new(),
+            lateness: Histogram::new(),
+        };
+        for round in complete {
+            let latency = round.latency_ns_hdr.histogram();
+            for metric in Metric::ALL {
+                let values = figures.by_metric.entry(metric).or_default();
+                values.push(metric.of(round, &latency));
+            }
+            for usage in &round.systems {
+                figures.add_system(usage, round.outcomes.completed());
+            }
+            figures.latency.add(&latency);
+            figures.lateness.add(&round.lateness_ns_hdr.histogram());
+        }
+        figures
+    }
+
+    fn add_system(&mut self, usage: &SystemUsage, completed: u64) {
+        let known = self
+            .systems
+            .iter()
+            .position(|system| system.name == usage.name);
+        let index = known.unwrap_or_else(|| {
+            self.systems.push(SystemFigures {
+                name: usage.name.clone(),
+                source: usage.source.clone(),
+                cpu: Vec::new(),
+                memory: Vec::new(),
+                periods: 0,
+                throttled_periods: 0,
+            });
+            self.systems.len() - 1
+        });
+        let system = &mut self.systems[index];
+        if completed > 0 {
+            system
+                .cpu
+                .extend(usage.cpu_us.map(|cpu| float(cpu) / float(completed)));
+        }
+        system.memory.extend(usage.memory_peak_bytes.map(float));
+        if let Some(throttled) = usage.throttled {
+            system.periods += throttled.periods;
+            system.throttled_periods += throttled.throttled_periods;
+        }
+    }
+
+    pub(crate) fn metrics(
+        &self,
+        baseline: Option<&Self>,
+        confidence: f64,
+    ) -> BTreeMap<Metric, MetricSummary> {
+        let summarize = |(metric, values): (&Metric, &Vec<Option<f64>>)| {
+            let mut summary = MetricSummary::of(values.iter().flatten().copied().collect())?;
+            summary.overhead =
+                baseline.and_then(|baseline| self.overhead(baseline, *metric, confidence));
+            Some((*metric, summary))
+        };
+        self.by_metric.iter().filter_map(summarize).collect()
+    }
+
+    /// Pairs the rounds in which both were measured; the baseline appears once a round.
+    fn overhead(
+        &self,
+        baseline: &Self,
+        metric: Metric,
+        confidence: f64,
+    ) -> Option<OverheadSummary> {
+        let of_baseline: BTreeMap<u32, f64> = baseline.by_round(metric).collect();
+        let (base, own): (Vec<f64>, Vec<f64>) = self
+            .by_round(metric)
+            .filter_map(|(round, value)| Some((*of_baseline.get(&round)?, value)))
+            .unzip();
+        // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
+        let overhead = paired::overhead(&base, &own, confidence).ok()?;
+        let interval = overhead.difference.interval;
+        let ratio_interval = overhead.ratio.and_then(|ratio| ratio.interval);
+        Some(OverheadSummary {
+            rounds: base.len(),
+            difference: overhead.difference.value,
+            difference_low: interval.map(|interval| interval.low),
+            difference_high: interval.map(|interval| interval.high),
+            ratio: overhead.ratio.map(|ratio| ratio.value),
+            ratio_low: ratio_interval.map(|interval| interval.low),
+            ratio_high: ratio_interval.map(|interval| interval.high),
+            claim: ClaimName::from(overhead.claim),
+            rounds_needed: paired::rounds_needed(confidence),
+            is_sign_disputed: overhead.is_sign_disputed(),
+        })
+    }
+
+    fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
+        let values = self.by_metric.get(&metric).into_iter().flatten();
+        let pairs = self.rounds.iter().zip(values);
+        pairs.filter_map(|(round, value)| Some((*round, (*value)?)))
+    }
+
+    pub(crate) fn systems(&self, variant: &VariantRecord) -> Vec<SystemSummary> {
+        let version = |name: &str| {
+            let record = variant.systems.iter().find(|system| system.name == name);
+            record.and_then(|system| system.version.clone())
+        };
+        let summarize = |system: &SystemFigures| SystemSummary {
+            name: system.name.clone(),
+            version: version(&system.name),
+            cpu_us_per_request: MetricSummary::of(system.cpu.clone()),
+            memory_peak_bytes: MetricSummary::of(system.memory.clone()),
+            throttled_periods_share: (system.periods > 0)
+                .then(|| float(system.throttled_periods) / float(system.periods)),
+            source: Some(system.source.clone()),
+        };
+        self.systems.iter().map(summarize).collect()
+    }
+
+    pub(crate) fn distribution(&self) -> Option<Distribution> {
+        let latency = &self.latency;
+        let us = |nanoseconds: f64| nanoseconds / 1e3;
+        let quantile = |share: f64| latency.quantile_ns(share).map(float).map(us);
+        Some(Distribution {
+            requests: latency.len(),
+            latency_us_min: us(float(latency.min_ns()?)),
+            latency_us_mean: us(latency.mean_ns()?),
+            latency_us_stdev: us(latency.stddev_ns()?),
+            latency_us_p50: quantile(0.5)?,
+            latency_us_p75: quantile(0.75)?,
+            latency_us_p90: quantile(0.9)?,
+            latency_us_p95: quantile(0.95)?,
+            latency_us_p99: quantile(0.99)?,
+            latency_us_p999: quantile(0.999)?,
+            latency_us_p9999: quantile(0.9999)?,
+            latency_us_max: us(float(latency.max_ns()?)),
+        })
+    }
+}
+
+impl MetricSummary {
+    fn of(rounds: Vec<f64>) -> Option<Self> {
+        let estimate = paired::location(&rounds, CONFIDENCE)?;
+        Some(Self {
+            value: estimate.value,
+            low: estimate.interval.map(|interval| interval.low),
+            high: estimate.interval.map(|interval| interval.high),
+            rounds,
+            overhead: None,
+        })
+    }
+
+    /// Half of the width of its interval.
+    pub fn half_width(&self) -> Option<f64> {
+        Some((self.high? - self.low?) / 2.0)
+    }
+}
+
+impl OverheadSummary {
+    /// Half of the width of the difference's interval.
+    pub fn half_width(&self) -> Option<f64> {
+        Some((self.difference_high? - self.difference_low?) / 2.0)
+    }
+}
+
+impl From<Claim> for ClaimName {
+    fn from(claim: Claim) -> Self {
+        match claim {
+            Claim::Higher => Self::Higher,
+            Claim::Lower => Self::Lower,
+            Claim::NoDifferenceShown => Self::NoDifferenceShown,
+            Claim::TooFewRounds { .. } => Self::TooFewRounds,
+        }
+    }
+}
+
+/// Requests per second in the complete windows of the measurements.
+pub(crate) fn rate_windows(complete: &[&RoundRecord]) -> Option<RateWindows> {
+    let mut rates = Vec::new();
+    for round in complete {
+        let width_us = round.windows.width_us;
+        if width_us == 0 {
+            continue;
+        }
+        let whole = usize::try_from(round.elapsed_us / width_us).unwrap_or(usize::MAX);
+        let counts = round.windows.completed.iter().take(whole);
+        rates.extend(counts.map(|count| float(*count) * 1e6 / float(width_us)));
+    }
+    Some(RateWindows {
+        width_us: complete.first()?.windows.width_us,
+        windows: rates.len(),
+        requests_per_s_mean: sample::mean(&rates)?,
+        requests_per_s_stdev: sample::stddev(&rates),
+        requests_per_s_max: sample::max(&rates)?,
+    })
+}

@@ -1,0 +1,251 @@
+//! The verdict: one sentence about a variant, and what it may say.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::check::{Check, CheckState, named};
+use super::figures::{ClaimName, MetricSummary, OverheadSummary};
+use crate::digits;
+use crate::metric::Metric;
+use crate::recording::{InvalidKind, Kind, Outcomes, RoundRecord, VariantRecord, VariantStatus};
+
+/// What may be said about a variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The others are compared with it.
+    Baseline,
+    /// Measured alone: a single load.
+    Measured,
+    /// Worse than the baseline in the headline metric.
+    Slower {
+        /// By how much, from interval end to interval end: `slower by 0.10 to 0.14 ms`.
+        sentence: String,
+    },
+    /// Better than the baseline in the headline metric.
+    Faster {
+        /// By how much, from interval end to interval end: `12 % to 14 % more requests/s`.
+        sentence: String,
+    },
+    /// The interval contains zero. Not a proof that there is no difference.
+    NoDifferenceShown,
+    /// Too few rounds for any claim.
+    TooFewRounds {
+        /// The fewest that could support one.
+        needed: usize,
+        /// Rounds in which both were measured.
+        measured: usize,
+    },
+    /// Measured, and the baseline has no number to compare with.
+    NotCompared,
+    /// It has no number.
+    Invalid {
+        /// What kind of thing went wrong.
+        kind: Invalidity,
+        /// What exactly.
+        reason: String,
+    },
+}
+
+/// What kind of thing kept a variant from having a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Invalidity {
+    /// It answered, and wrongly.
+    Mismatched,
+    /// It did not become ready in time, or ended before.
+    NotReady,
+    /// A program it needs is not installed.
+    ProgramMissing,
+    /// Its build failed.
+    BuildFailed,
+    /// A system of it ended while it was loaded.
+    Crashed,
+    /// The load itself could not be carried out.
+    LoadFailed,
+    /// The user stopped the run before it was measured.
+    Interrupted,
+    /// It was not seen to do its work before the load.
+    NotProven,
+    /// A check failed, so the figures cannot be trusted.
+    CheckFailed,
+}
+
+impl Verdict {
+    pub(super) fn invalid(kind: Invalidity, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            kind,
+            reason: reason.into(),
+        }
+    }
+
+    /// The verdict on a variant that was compared.
+    pub(super) fn of(headline: Metric, figure: Option<&MetricSummary>) -> Self {
+        let Some(overhead) = figure.and_then(|figure| figure.overhead.as_ref()) else {
+            return Self::NotCompared;
+        };
+        let is_lower = match overhead.claim {
+            ClaimName::NoDifferenceShown => return Self::NoDifferenceShown,
+            ClaimName::TooFewRounds => {
+                return Self::TooFewRounds {
+                    needed: overhead.rounds_needed,
+                    measured: overhead.rounds,
+                };
+            }
+            ClaimName::Lower => true,
+            ClaimName::Higher => false,
+        };
+        let is_faster = is_lower == headline.is_better_low();
+        let sentence = share_of_requests(headline, overhead)
+            .or_else(|| amount(headline, overhead, is_faster))
+            .unwrap_or_else(|| if is_faster { "faster" } else { "slower" }.to_owned());
+        if is_faster {
+            Self::Faster { sentence }
+        } else {
+            Self::Slower { sentence }
+        }
+    }
+
+    /// The verdict in few words, for a narrow column.
+    pub fn short(&self) -> String {
+        match self {
+            Self::Invalid { kind, .. } => format!("invalid: {kind}"),
+            Self::TooFewRounds { .. } => "not enough rounds".to_owned(),
+            Self::NotCompared => "not compared".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether the variant has no number.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self, Self::Invalid { .. })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Baseline => formatter.write_str("baseline"),
+            Self::Measured => formatter.write_str("measured"),
+            Self::Slower { sentence } | Self::Faster { sentence } => formatter.write_str(sentence),
+            Self::NoDifferenceShown => formatter.write_str("no difference shown"),
+            Self::TooFewRounds { needed, measured } => {
+                write!(
+                    formatter,
+                    "not enough rounds ({needed} needed, {measured} measured)"
+                )
+            }
+            Self::NotCompared => formatter.write_str("not compared: the baseline has no number"),
+            Self::Invalid { reason, .. } => write!(formatter, "invalid: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for Invalidity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Mismatched => "mismatched",
+            Self::NotReady => "not ready",
+            Self::ProgramMissing => "program missing",
+            Self::BuildFailed => "build failed",
+            Self::Crashed => "crashed",
+            Self::LoadFailed => "load failed",
+            Self::Interrupted => "interrupted",
+            Self::NotProven => "not proven",
+            Self::CheckFailed => "a check failed",
+        })
+    }
+}
+
+impl From<InvalidKind> for Invalidity {
+    fn from(kind: InvalidKind) -> Self {
+        match kind {
+            InvalidKind::Mismatched => Self::Mismatched,
+            InvalidKind::NotReady => Self::NotReady,
+            InvalidKind::ProgramMissing => Self::ProgramMissing,
+            InvalidKind::BuildFailed => Self::BuildFailed,
+            InvalidKind::Crashed => Self::Crashed,
+            InvalidKind::LoadFailed => Self::LoadFailed,
+            InvalidKind::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// `12.1 % to 13.9 % fewer requests/s`, when requests per second decide.
+fn share_of_requests(headline: Metric, overhead: &OverheadSummary) -> Option<String> {
+    let (low, high) = (overhead.ratio_low?, overhead.ratio_high?);
+    let (from, to, word) = if overhead.claim == ClaimName::Lower {
+        (1.0 - high, 1.0 - low, "fewer")
+    } else {
+        (low - 1.0, high - 1.0, "more")
+    };
+    // The ratio has its own interval, which may just touch 1 where the difference does not touch 0.
+    if headline != Metric::Requests || from <= 0.0 {
+        return None;
+    }
+    let (from, to) = digits::interval_ends(from * 100.0, to * 100.0);
+    Some(format!("{from} % to {to} % {word} requests/s"))
+}
+
+/// `slower by 0.10 to 0.14 ms`.
+fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Option<String> {
+    let (low, high) = (overhead.difference_low?, overhead.difference_high?);
+    let (from, to) = if overhead.claim == ClaimName::Lower {
+        (-high, -low)
+    } else {
+        (low, high)
+    };
+    let unit = headline.unit();
+    let (from, to) = digits::interval_ends(unit.shown(from), unit.shown(to));
+    let word = if is_faster { "faster" } else { "slower" };
+    Some(format!("{word} by {from} to {to} {}", unit.sign()))
+}
+
+/// Why a variant has no number, if it has none.
+pub(super) fn invalid(
+    kind: Kind,
+    variant: &VariantRecord,
+    outcomes: &Outcomes,
+    checks: &[Check],
+    rounds: &[&RoundRecord],
+) -> Option<Verdict> {
+    if let VariantStatus::Invalid { kind, reason } = &variant.status {
+        return Some(Verdict::invalid(Invalidity::from(*kind), reason.clone()));
+    }
+    if outcomes.mismatched.total() > 0 {
+        return Some(Verdict::invalid(
+            Invalidity::Mismatched,
+            mismatched(outcomes, rounds),
+        ));
+    }
+    if kind == Kind::Lab
+        && variant
+            .proof
+            .as_ref()
+            .is_none_or(|proof| proof.answers.is_empty())
+    {
+        let reason = "it was not seen to do its work before the load";
+        return Some(Verdict::invalid(Invalidity::NotProven, reason));
+    }
+    let failed: Vec<String> = checks
+        .iter()
+        .filter(|check| check.state == CheckState::Failed)
+        .map(|check| format!("{}: {}", check.name, check.text))
+        .collect();
+    (!failed.is_empty()).then(|| Verdict::invalid(Invalidity::CheckFailed, failed.join("; ")))
+}
+
+fn mismatched(outcomes: &Outcomes, rounds: &[&RoundRecord]) -> String {
+    let mut reason = format!(
+        "{} of {} answers mismatched ({})",
+        digits::count(outcomes.mismatched.total()),
+        digits::count(outcomes.completed()),
+        named(&outcomes.mismatched.by_name())
+    );
+    let mut samples = rounds.iter().flat_map(|round| &round.failures);
+    if let Some(first) = samples.find(|sample| sample.kind.is_mismatch()) {
+        reason += &format!(", first: {}", first.reason);
+    }
+    reason
+}
