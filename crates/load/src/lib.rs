@@ -2,13 +2,19 @@
 
 mod check;
 mod clock;
+mod connection;
 mod exchange;
 mod job;
 mod live;
 mod measurement;
 mod parser;
+mod poll;
+mod recorder;
 mod rendered;
+mod run;
 mod socket;
+mod supply;
+mod worker;
 
 pub use check::{GraphqlFault, Mismatch, check};
 pub use exchange::{Answer, Failure, exchange};
@@ -20,3 +26,4 @@ pub use measurement::{
 };
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use rendered::RequestError;
+pub use run::{LoadError, run};

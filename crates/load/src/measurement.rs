@@ -33,6 +33,8 @@ pub struct Measurement {
     /// Slots of the plan. A closed loop plans as it goes, so an end by duration leaves only sent
     /// ones; an interrupted load counts the slots that had an outcome when it ended.
     pub planned: u64,
+    /// Requests that left.
+    pub sent: u64,
     /// Slots that had to wait because every connection was busy (open loop only). Their lateness is
     /// the target's doing, not the generator's.
     pub waited: u64,
@@ -41,6 +43,8 @@ pub struct Measurement {
     pub unsolicited: u64,
     /// From the first send to the last answer.
     pub elapsed: Duration,
+    /// From the first send to the last send: `(sent - 1) / sending` is the rate that was achieved.
+    pub sending: Duration,
     /// Length of a window: 100 ms, doubled as often as it takes to keep a long load at 36,000.
     pub window_width: Duration,
     /// What ended when, from the start of the load. The last window is usually a partial one.

@@ -249,10 +249,6 @@ impl Parser {
 
     /// Returns the length of the head and the framing of what follows (`None` after an interim
     /// answer), or `None` while the head is incomplete.
-    #[expect(
-        clippy::type_complexity,
-        reason = "two levels of `maybe` with two meanings, told apart one line above"
-    )]
     fn parse_head<S: Sink>(
         &mut self,
         bytes: &[u8],

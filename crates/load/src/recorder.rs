@@ -1,0 +1,302 @@
+//! What one generator thread saw: constant memory, and as little work per request as the truth
+//! allows.
+
+use std::time::Duration;
+
+use stats::Histogram;
+
+use crate::live::{Live, Progress};
+use crate::measurement::{
+    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Pause, Statuses,
+};
+
+mod windows;
+
+use windows::Windows;
+
+/// Bytes of a request or an answer that are kept as evidence.
+pub(crate) const EXCERPT_BYTES: usize = 4096;
+
+/// Pauses beyond this many are only counted.
+const PAUSES_MAX: usize = 1000;
+
+/// The times of one answered request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) due_ns: u64,
+    pub(crate) sent_ns: u64,
+    pub(crate) first_byte_ns: u64,
+    pub(crate) done_ns: u64,
+}
+
+/// Request and answer of a slot that did not pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) request: &'a [u8],
+    /// What came of the answer, in two stretches.
+    pub(crate) answer: [&'a [u8]; 2],
+}
+
+/// The account of one generator thread, later of all.
+pub(crate) struct Recorder {
+    start_ns: u64,
+    /// Latency, service time and first byte at once: in most answers they are the same figure, and
+    /// counting it once is a third of the work.
+    all_equal: Histogram,
+    /// Service time and first byte at once.
+    whole_at_once: Histogram,
+    latency: Histogram,
+    service: Histogram,
+    first_byte: Histogram,
+    lateness: Histogram,
+    pub(crate) connect: Histogram,
+    outcomes: Outcomes,
+    statuses: Vec<u64>,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) waited: u64,
+    pub(crate) unsolicited: u64,
+    sent: u64,
+    first_sent_ns: u64,
+    last_sent_ns: u64,
+    last_answer_ns: u64,
+    latency_sum_ns: u64,
+    windows: Windows,
+    failures: Vec<FailureSample>,
+    failures_kept: usize,
+    pauses: Vec<Pause>,
+    pauses_dropped: u64,
+    published: Progress,
+}
+
+impl Recorder {
+    pub(crate) fn new(start_ns: u64, failures_kept: usize) -> Recorder {
+        Recorder {
+            start_ns,
+            all_equal: Histogram::new(),
+            whole_at_once: Histogram::new(),
+            latency: Histogram::new(),
+            service: Histogram::new(),
+            first_byte: Histogram::new(),
+            lateness: Histogram::new(),
+            connect: Histogram::new(),
+            outcomes: Outcomes::default(),
+            statuses: vec![0; 1000],
+            bytes_in: 0,
+            bytes_out: 0,
+            waited: 0,
+            unsolicited: 0,
+            sent: 0,
+            first_sent_ns: u64::MAX,
+            last_sent_ns: 0,
+            last_answer_ns: 0,
+            latency_sum_ns: 0,
+            windows: Windows::new(start_ns),
+            failures: Vec::new(),
+            failures_kept,
+            pauses: Vec::new(),
+            pauses_dropped: 0,
+            published: Progress::default(),
+        }
+    }
+
+    /// A request left; `due_ns` when there is a plan it belongs to.
+    #[inline]
+    pub(crate) fn sent(&mut self, sent_ns: u64, due_ns: Option<u64>) {
+        self.sent += 1;
+        self.first_sent_ns = self.first_sent_ns.min(sent_ns);
+        self.last_sent_ns = sent_ns;
+        if let Some(due_ns) = due_ns {
+            self.lateness.record_ns(sent_ns.saturating_sub(due_ns));
+        }
+    }
+
+    /// A complete answer came.
+    #[inline]
+    pub(crate) fn answered(&mut self, times: Times, status: u16, is_right: bool) {
+        let service_ns = times.done_ns - times.sent_ns;
+        let latency_ns = times.done_ns.saturating_sub(times.due_ns);
+        let is_whole = times.first_byte_ns == times.done_ns;
+        if is_whole && latency_ns == service_ns {
+            self.all_equal.record_ns(latency_ns);
+        } else if is_whole {
+            self.latency.record_ns(latency_ns);
+            self.whole_at_once.record_ns(service_ns);
+        } else {
+            self.latency.record_ns(latency_ns);
+            self.service.record_ns(service_ns);
+            self.first_byte
+                .record_ns(times.first_byte_ns - times.sent_ns);
+        }
+        self.statuses[usize::from(status).min(999)] += 1;
+        self.latency_sum_ns += latency_ns;
+        self.last_answer_ns = times.done_ns;
+        let window = self.windows.at(times.done_ns);
+        window.completed += 1;
+        window.latency_sum_ns += latency_ns;
+        if is_right {
+            self.outcomes.passed += 1;
+        }
+    }
+
+    /// A slot ended other than passed. The reason is only put into words when it is kept.
+    pub(crate) fn failed(
+        &mut self,
+        kind: FailureKind,
+        at_ns: u64,
+        evidence: Evidence<'_>,
+        reason: impl FnOnce() -> String,
+    ) {
+        self.outcomes.count(kind);
+        if kind != FailureKind::Missed {
+            self.windows.at(at_ns).errors += 1;
+        }
+        let kept = self
+            .failures
+            .iter()
+            .filter(|sample| sample.kind == kind)
+            .count();
+        if kept < self.failures_kept {
+            self.failures.push(FailureSample {
+                kind,
+                reason: reason(),
+                at: self.since_start(at_ns),
+                request: excerpt([evidence.request, &[]]),
+                answer: excerpt(evidence.answer),
+            });
+        }
+    }
+
+    /// The thread stood still.
+    pub(crate) fn paused(&mut self, at_ns: u64, length_ns: u64) {
+        if self.pauses.len() < PAUSES_MAX {
+            self.pauses.push(Pause {
+                at: self.since_start(at_ns),
+                length: Duration::from_nanos(length_ns),
+            });
+        } else {
+            self.pauses_dropped += 1;
+        }
+    }
+
+    /// Adds to the live counts what happened since it last did.
+    pub(crate) fn publish(&mut self, live: &Live) {
+        let now = Progress {
+            planned: 0,
+            sent: self.sent,
+            passed: self.outcomes.passed,
+            mismatched: self.outcomes.mismatched.total(),
+            failed: self.outcomes.failed.total(),
+            missed: self.outcomes.missed,
+            latency_sum_ns: self.latency_sum_ns,
+        };
+        let before = std::mem::replace(&mut self.published, now);
+        live.add(&Progress {
+            planned: 0,
+            sent: now.sent - before.sent,
+            passed: now.passed - before.passed,
+            mismatched: now.mismatched - before.mismatched,
+            failed: now.failed - before.failed,
+            missed: now.missed - before.missed,
+            latency_sum_ns: now.latency_sum_ns - before.latency_sum_ns,
+        });
+    }
+
+    /// Puts the account of another thread on top.
+    pub(crate) fn absorb(&mut self, other: Recorder) {
+        self.all_equal.add(&other.all_equal);
+        self.whole_at_once.add(&other.whole_at_once);
+        self.latency.add(&other.latency);
+        self.service.add(&other.service);
+        self.first_byte.add(&other.first_byte);
+        self.lateness.add(&other.lateness);
+        self.connect.add(&other.connect);
+        self.outcomes.add(&other.outcomes);
+        for (total, part) in self.statuses.iter_mut().zip(&other.statuses) {
+            *total += part;
+        }
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.waited += other.waited;
+        self.unsolicited += other.unsolicited;
+        self.sent += other.sent;
+        self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
+        self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
+        self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
+        self.windows.absorb(other.windows);
+        self.failures.extend(other.failures);
+        self.pauses.extend(other.pauses);
+        self.pauses_dropped += other.pauses_dropped;
+    }
+
+    /// The account as others read it.
+    pub(crate) fn into_measurement(mut self, mut generator: GeneratorCost) -> Measurement {
+        for histogram in [&mut self.latency, &mut self.service, &mut self.first_byte] {
+            histogram.add(&self.all_equal);
+        }
+        self.service.add(&self.whole_at_once);
+        self.first_byte.add(&self.whole_at_once);
+        self.pauses.sort_unstable();
+        generator.pauses = self.pauses;
+        generator.pauses_dropped = self.pauses_dropped;
+        let elapsed_ns = self.last_answer_ns.saturating_sub(self.first_sent_ns);
+        let sending_ns = self.last_sent_ns.saturating_sub(self.first_sent_ns);
+        let (window_width, windows) = self.windows.into_parts();
+        Measurement {
+            latency: self.latency,
+            service: self.service,
+            lateness: self.lateness,
+            connect: self.connect,
+            first_byte: self.first_byte,
+            outcomes: self.outcomes,
+            statuses: statuses(&self.statuses),
+            bytes_in: self.bytes_in,
+            bytes_out: self.bytes_out,
+            planned: self.outcomes.total(),
+            sent: self.sent,
+            waited: self.waited,
+            unsolicited: self.unsolicited,
+            elapsed: Duration::from_nanos(elapsed_ns),
+            sending: Duration::from_nanos(sending_ns),
+            window_width,
+            windows,
+            generator,
+            failures: first_of_each_kind(self.failures, self.failures_kept),
+            interrupted: false,
+        }
+    }
+
+    fn since_start(&self, at_ns: u64) -> Duration {
+        Duration::from_nanos(at_ns.saturating_sub(self.start_ns))
+    }
+}
+
+fn excerpt(stretches: [&[u8]; 2]) -> String {
+    let bytes: Vec<u8> = stretches
+        .into_iter()
+        .flatten()
+        .copied()
+        .take(EXCERPT_BYTES)
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn statuses(counts: &[u64]) -> Statuses {
+    Statuses {
+        by_code: (0..)
+            .zip(counts)
+            .filter(|(_, count)| **count > 0)
+            .map(|(code, count)| (code, *count))
+            .collect(),
+    }
+}
+
+fn first_of_each_kind(mut samples: Vec<FailureSample>, kept: usize) -> Vec<FailureSample> {
+    samples.sort_by_key(|sample| sample.at);
+    let mut seen = [0; FailureKind::ALL.len()];
+    samples.retain(|sample| {
+        seen[sample.kind as usize] += 1;
+        seen[sample.kind as usize] <= kept
+    });
+    samples
+}

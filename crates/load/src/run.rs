@@ -1,0 +1,382 @@
+//! Prepares a job, runs its generator threads, and adds up what they saw.
+
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, OnceLock};
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit};
+use rustix::thread::{ClockId, CpuSet};
+use schedule::{Load, OpenPlan, PlanError, Stop};
+
+use crate::clock::{Clock, to_ns};
+use crate::job::Job;
+use crate::live::Live;
+use crate::measurement::{GeneratorCost, Measurement};
+use crate::poll::Poll;
+use crate::recorder::Recorder;
+use crate::rendered::{Rendered, RequestError, Rotation};
+use crate::socket::Peer;
+use crate::supply::{Closed, Open, Supply};
+use crate::worker::{Shared, Worker};
+
+/// Files that the process may have open beside its connections.
+const OTHER_FILES: u64 = 64;
+
+/// Why a load could not be begun. What goes wrong later is an outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// There is nothing to send.
+    #[error("expected at least one request, found none")]
+    NoRequests,
+    /// A request cannot be sent.
+    #[error("request {} (`{method} {path}`): {reason}", index + 1)]
+    Request {
+        /// Its position in the job, from 0.
+        index: usize,
+        /// Its method.
+        method: String,
+        /// Its path.
+        path: String,
+        /// What is wrong with it.
+        reason: RequestError,
+    },
+    /// The weights have no common turn of sensible length.
+    #[error(
+        "the weights need a turn of more than 65,536 requests; use smaller weights, or ones with a common divisor"
+    )]
+    Weights,
+    /// Nobody to send.
+    #[error("expected at least one {0}, found 0")]
+    Zero(&'static str),
+    /// A closed loop that never ends.
+    #[error("expected a number of requests or a duration after which to stop, found neither")]
+    Endless,
+    /// The plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The system does not allow so many connections.
+    #[error(
+        "{connections} connections need {needed} open files and the system allows {allowed}; raise it with `ulimit -n`"
+    )]
+    OpenFiles {
+        /// Connections asked for.
+        connections: u32,
+        /// Files they need.
+        needed: u64,
+        /// Files allowed.
+        allowed: u64,
+    },
+    /// The path of a Unix socket.
+    #[error("not an address: {0}")]
+    Address(std::io::Error),
+    /// The event loop.
+    #[error("cannot create an epoll instance: {0}")]
+    Poll(rustix::io::Errno),
+    /// A pin to a CPU that is not there.
+    #[error("cannot pin a generator thread to CPU {cpu}: {reason}")]
+    Pin {
+        /// The CPU asked for.
+        cpu: usize,
+        /// The system's words.
+        reason: rustix::io::Errno,
+    },
+}
+
+/// Runs a job until its end, or until `stop` is set, which ends it within a few milliseconds and
+/// leaves the requests under way without an outcome.
+///
+/// In a closed loop with keep-alive all connections are opened before the first send, and their
+/// connect times are recorded apart. Wherever else a request needs a new connection, connecting is
+/// part of its latency and not of its service time.
+///
+/// # Errors
+/// When the job cannot be begun. What happens to its requests is in the [`Measurement`].
+pub fn run(job: &Job, live: &Live, stop: &AtomicBool) -> Result<Measurement, LoadError> {
+    let prepared = Prepared::new(job)?;
+    live.planned
+        .fetch_add(prepared.planned(), Ordering::Relaxed);
+    let peer = Peer::new(&job.target.address).map_err(LoadError::Address)?;
+    let shared = Shared {
+        clock: Clock::start(),
+        peer: &peer,
+        timeout_ns: to_ns(job.timeout).min(u64::MAX / 4),
+        keep_alive: job.keep_alive,
+        live,
+        stop,
+    };
+    let epolls = (0..prepared.threads)
+        .map(|_| Poll::create().map_err(LoadError::Poll))
+        .collect::<Result<Vec<_>, _>>()?;
+    let start = Start::new(prepared.threads);
+    let parts: Vec<Result<Part, LoadError>> = std::thread::scope(|scope| {
+        let (prepared, start) = (&prepared, &start);
+        let threads: Vec<_> = (0..)
+            .zip(epolls)
+            .map(|(thread, epoll)| {
+                scope.spawn(move || prepared.generate(thread, epoll, shared, start))
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    });
+    let parts = parts
+        .into_iter()
+        .collect::<Result<Vec<Part>, LoadError>>()?;
+    Ok(sum(parts, prepared.threads))
+}
+
+/// What one thread brought back.
+struct Part {
+    recorder: Recorder,
+    cpu: Duration,
+    was_interrupted: bool,
+}
+
+fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
+    let cpu = parts.iter().map(|part| part.cpu).sum();
+    let interrupted = parts.iter().any(|part| part.was_interrupted);
+    let recorder = parts
+        .into_iter()
+        .map(|part| part.recorder)
+        .reduce(|mut total, part| {
+            total.absorb(part);
+            total
+        })
+        .expect("there is at least one thread");
+    let generator = GeneratorCost {
+        cpu,
+        threads,
+        ..GeneratorCost::default()
+    };
+    let mut measurement = recorder.into_measurement(generator);
+    measurement.interrupted = interrupted;
+    measurement
+}
+
+/// The threads begin together: none sends while another still connects.
+struct Start {
+    barrier: Barrier,
+    start_ns: OnceLock<u64>,
+    is_cancelled: AtomicBool,
+}
+
+impl Start {
+    fn new(threads: u32) -> Start {
+        Start {
+            barrier: Barrier::new(threads as usize),
+            start_ns: OnceLock::new(),
+            is_cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits for all others. Returns the start of the load, or `None` when one of them cannot take
+    /// part.
+    fn wait(&self, clock: Clock) -> Option<u64> {
+        self.barrier.wait();
+        let start_ns = *self.start_ns.get_or_init(|| clock.now_ns());
+        (!self.is_cancelled.load(Ordering::Relaxed)).then_some(start_ns)
+    }
+}
+
+/// A job that was found to be possible.
+struct Prepared<'a> {
+    job: &'a Job,
+    rotation: Rotation,
+    plan: Option<OpenPlan>,
+    stop: Stop,
+    connections: u32,
+    threads: u32,
+}
+
+impl Prepared<'_> {
+    fn new(job: &Job) -> Result<Prepared<'_>, LoadError> {
+        let rotation = rotation(job)?;
+        let (connections, stop, plan) = match &job.load {
+            Load::Closed { connections, stop } => {
+                if stop.requests.is_none() && stop.duration.is_none() {
+                    return Err(LoadError::Endless);
+                }
+                (*connections, *stop, None)
+            }
+            Load::Open {
+                phases,
+                arrival,
+                requests_max,
+            } => {
+                let plan = OpenPlan::new(phases, *arrival, *requests_max)?;
+                let never = Stop {
+                    requests: None,
+                    duration: None,
+                };
+                (job.connections_max, never, Some(plan))
+            }
+        };
+        if connections == 0 {
+            return Err(LoadError::Zero("connection"));
+        }
+        if job.threads == 0 {
+            return Err(LoadError::Zero("generator thread"));
+        }
+        allow_open_files(connections)?;
+        Ok(Prepared {
+            job,
+            rotation,
+            plan,
+            stop,
+            connections,
+            threads: job.threads.min(connections),
+        })
+    }
+
+    /// Slots known beforehand.
+    fn planned(&self) -> u64 {
+        match &self.plan {
+            Some(plan) => plan.len(),
+            None => self.stop.requests.unwrap_or(0),
+        }
+    }
+
+    /// The whole life of one generator thread.
+    fn generate(
+        &self,
+        thread: u32,
+        epoll: OwnedFd,
+        shared: Shared<'_>,
+        start: &Start,
+    ) -> Result<Part, LoadError> {
+        let pinned = self.settle(thread);
+        if pinned.is_err() {
+            start.is_cancelled.store(true, Ordering::Relaxed);
+        }
+        let mut worker = Worker::new(
+            shared,
+            Poll::new(epoll),
+            self.rotation.clone(),
+            self.connections_of(thread),
+            self.job.bound,
+        );
+        if self.plan.is_none() && shared.keep_alive && pinned.is_ok() {
+            worker.open_all();
+        }
+        let begin = start.wait(shared.clock);
+        pinned?;
+        let cpu = cpu_time();
+        if let Some(start_ns) = begin {
+            let recorder = Recorder::new(start_ns, self.job.failures_kept);
+            worker.run(self.supply(thread, start_ns), recorder);
+        }
+        Ok(Part {
+            cpu: cpu_time().saturating_sub(cpu),
+            was_interrupted: worker.was_interrupted,
+            recorder: worker.recorder,
+        })
+    }
+
+    fn connections_of(&self, thread: u32) -> usize {
+        let connections = share(u64::from(self.connections), thread, self.threads);
+        usize::try_from(connections).expect("a part of 32 bits fits into an address")
+    }
+
+    /// Pins the thread and makes its sleeps punctual.
+    fn settle(&self, thread: u32) -> Result<(), LoadError> {
+        // Refused only where the call is unknown: sleeps are then up to 50 microseconds longer,
+        // and the event loop adapts.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let Some(cpus) = self.job.cpus.as_deref().filter(|cpus| !cpus.is_empty()) else {
+            return Ok(());
+        };
+        let cpu = cpus[thread as usize % cpus.len()];
+        let pin = |reason| LoadError::Pin { cpu, reason };
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(pin(rustix::io::Errno::INVAL));
+        }
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        rustix::thread::sched_setaffinity(None, &set).map_err(pin)
+    }
+
+    /// The slots of one thread: every `threads`th of the load.
+    fn supply(&self, thread: u32, start_ns: u64) -> Supply {
+        let step = u64::from(self.threads);
+        match &self.plan {
+            Some(plan) => {
+                let end_ns = start_ns.saturating_add(to_ns(plan.duration()));
+                let give_up_ns = end_ns.saturating_add(to_ns(self.job.timeout));
+                let slots = plan.shard(u64::from(thread), step);
+                Supply::Open(Open::new(slots, start_ns, give_up_ns))
+            }
+            None => Supply::Closed(Closed {
+                next: u64::from(thread),
+                step,
+                left: self
+                    .stop
+                    .requests
+                    .map(|requests| share(requests, thread, self.threads)),
+                end_ns: self
+                    .stop
+                    .duration
+                    .map(|duration| start_ns.saturating_add(to_ns(duration))),
+            }),
+        }
+    }
+}
+
+/// A thread's part of a total that need not be divisible.
+fn share(total: u64, thread: u32, threads: u32) -> u64 {
+    total / u64::from(threads) + u64::from(u64::from(thread) < total % u64::from(threads))
+}
+
+fn rotation(job: &Job) -> Result<Rotation, LoadError> {
+    if job.requests.is_empty() {
+        return Err(LoadError::NoRequests);
+    }
+    let rendered = job
+        .requests
+        .iter()
+        .enumerate()
+        .map(|(index, request)| {
+            Rendered::new(&job.target, request, job.keep_alive).map_err(|reason| {
+                LoadError::Request {
+                    index,
+                    method: request.method.clone(),
+                    path: request.path.clone(),
+                    reason,
+                }
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let weights: Vec<u32> = job.requests.iter().map(|request| request.weight).collect();
+    Rotation::new(rendered, &weights).ok_or(LoadError::Weights)
+}
+
+/// Raises the limit of open files as far as it takes and the system lets us.
+fn allow_open_files(connections: u32) -> Result<(), LoadError> {
+    let needed = u64::from(connections) + OTHER_FILES;
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(needed.max(limit.current.unwrap_or(0))),
+        maximum: limit.maximum,
+    };
+    rustix::process::setrlimit(Resource::Nofile, raised).map_err(|_| LoadError::OpenFiles {
+        connections,
+        needed,
+        allowed: limit.current.unwrap_or(u64::MAX),
+    })
+}
+
+/// User and system time of the calling thread.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}

@@ -1,0 +1,628 @@
+//! One generator thread: an event loop over its share of the connections.
+//!
+//! A request costs one write, one read and a share of an `epoll_wait`; everything else here is
+//! arranged so that nothing is added to that. A connection is registered once, with edges only; an
+//! answer is parsed and checked in the one read buffer of the thread; the next request of a closed
+//! loop leaves from within the event of the last answer.
+//!
+//! Both meanings of a load run through this one loop. They differ in when a slot exists, which
+//! [`Supply`] knows, and nowhere else.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+
+use crate::check::Judge;
+use crate::clock::Clock;
+use crate::connection::{Connection, Phase};
+use crate::exchange::leftover;
+use crate::job::Bounds;
+use crate::live::Live;
+use crate::measurement::FailureKind;
+use crate::parser::{End, ParseError, Parsed};
+use crate::poll::{Poll, Wait};
+use crate::recorder::{Evidence, Recorder};
+use crate::rendered::Rotation;
+use crate::socket::{self, Connect, Moved, Peer};
+use crate::supply::{Supply, Taken};
+
+/// No wait is longer: the stop flag must be seen.
+const WAIT_MAX_NS: u64 = 10_000_000;
+
+/// Standing still longer than this is a pause.
+const PAUSE_NS: u64 = 10_000_000;
+
+/// Between two updates of the live counts.
+const PUBLISH_NS: u64 = 100_000_000;
+
+/// Between two tries to get into a full listener queue.
+const QUEUE_RETRY_NS: u64 = 1_000_000;
+
+/// After a refused connect, doubled with each further one.
+const REFUSED_PAUSE_NS: u64 = 1_000_000;
+const REFUSED_PAUSE_DOUBLINGS_MAX: u32 = 7;
+
+/// What all threads of a load share.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) peer: &'a Peer,
+    pub(crate) timeout_ns: u64,
+    pub(crate) keep_alive: bool,
+    pub(crate) live: &'a Live,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// One generator thread.
+pub(crate) struct Worker<'a> {
+    shared: Shared<'a>,
+    poll: Poll,
+    rotation: Rotation,
+    supply: Supply,
+    pub(crate) recorder: Recorder,
+    connections: Vec<Connection>,
+    /// Connections that are ready for a request.
+    idle: Vec<usize>,
+    /// Places without a socket.
+    vacant: Vec<usize>,
+    /// Slots under way.
+    active: usize,
+    buffer: Vec<u8>,
+    /// The latest reading of the clock.
+    now_ns: u64,
+    /// The earliest `wake_ns` of all connections, or an earlier time.
+    wake_ns: u64,
+    publish_ns: u64,
+    pub(crate) was_interrupted: bool,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(
+        shared: Shared<'a>,
+        poll: Poll,
+        rotation: Rotation,
+        connections: usize,
+        bounds: Bounds,
+    ) -> Worker<'a> {
+        Worker {
+            shared,
+            poll,
+            rotation,
+            supply: Supply::none(),
+            recorder: Recorder::new(0, 0),
+            connections: (0..connections).map(|_| Connection::new(bounds)).collect(),
+            idle: Vec::with_capacity(connections),
+            // The first place is the last of the list, where places are taken from.
+            vacant: (0..connections).rev().collect(),
+            active: 0,
+            buffer: vec![0; 64 * 1024],
+            now_ns: shared.clock.now_ns(),
+            wake_ns: u64::MAX,
+            publish_ns: 0,
+            was_interrupted: false,
+        }
+    }
+
+    /// Opens all connections before the load begins, so that the first answers of a closed loop
+    /// are not those of a server busy with accepting.
+    pub(crate) fn open_all(&mut self) {
+        for index in std::mem::take(&mut self.vacant).into_iter().rev() {
+            self.connect(index);
+        }
+        let is_opening = |connection: &Connection| {
+            matches!(connection.phase, Phase::Connecting | Phase::Queueing)
+        };
+        while self.connections.iter().any(is_opening) && !self.is_stopped() {
+            self.turn();
+        }
+    }
+
+    /// Sends all slots of the supply and awaits their answers.
+    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder) {
+        self.supply = supply;
+        let connect = std::mem::replace(&mut self.recorder, recorder).connect;
+        self.recorder.connect.add(&connect);
+        self.now_ns = self.shared.clock.now_ns();
+        while !(self.supply.is_over(self.now_ns) && self.active == 0) {
+            if self.is_stopped() {
+                self.was_interrupted = true;
+                break;
+            }
+            self.turn();
+            self.give_up_missed();
+        }
+        self.recorder.publish(self.shared.live);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits once and deals with all that happened.
+    fn turn(&mut self) {
+        self.dispatch();
+        let before_ns = self.now();
+        let wait = self.next_wait(before_ns);
+        let meant_ns = self.poll.wait(wait);
+        let after_ns = self.now();
+        let took_ns = after_ns - before_ns;
+        if took_ns > meant_ns + PAUSE_NS && self.has_work(after_ns) {
+            self.recorder
+                .paused(before_ns + meant_ns, took_ns - meant_ns);
+        }
+        if self.poll.events.is_empty() && matches!(wait, Wait::Punctually(_)) {
+            self.poll.overslept(meant_ns, took_ns);
+        }
+        let events = std::mem::take(&mut self.poll.events);
+        for event in &events {
+            let (flags, token) = (event.flags, event.data.u64());
+            self.on_event(token, flags);
+            if self
+                .supply
+                .next_due_ns()
+                .is_some_and(|due_ns| due_ns <= self.now_ns)
+            {
+                self.dispatch();
+            }
+        }
+        self.poll.events = events;
+        if self.now_ns >= self.wake_ns {
+            self.sweep();
+        }
+        if self.now_ns >= self.publish_ns {
+            self.publish_ns = self.now_ns + PUBLISH_NS;
+            self.recorder.publish(self.shared.live);
+        }
+        let end_ns = self.now();
+        if end_ns - after_ns > PAUSE_NS {
+            self.recorder.paused(after_ns, end_ns - after_ns);
+        }
+    }
+
+    /// Reads the clock.
+    #[inline]
+    fn now(&mut self) -> u64 {
+        self.now_ns = self.shared.clock.now_ns();
+        self.now_ns
+    }
+
+    fn has_work(&self, now_ns: u64) -> bool {
+        self.active > 0
+            || self
+                .supply
+                .next_due_ns()
+                .is_some_and(|due_ns| due_ns <= now_ns)
+    }
+
+    /// How long nothing is to do but to look at sockets.
+    fn next_wait(&self, now_ns: u64) -> Wait {
+        let left_ns = self.wake_ns.saturating_sub(now_ns).min(WAIT_MAX_NS);
+        let is_anybody_free = !self.idle.is_empty() || !self.vacant.is_empty();
+        match self.supply.next_due_ns() {
+            Some(due_ns) if is_anybody_free => {
+                Wait::Punctually(left_ns.min(due_ns.saturating_sub(now_ns)))
+            }
+            _ => Wait::Roughly(left_ns),
+        }
+    }
+
+    /// Sends slots for as long as there are some, and connections for them.
+    #[inline]
+    fn dispatch(&mut self) {
+        while let Some(index) = self.idle.last().or(self.vacant.last()).copied() {
+            let Some(taken) = self.supply.take(self.now_ns) else {
+                return;
+            };
+            if self.idle.pop().is_none() {
+                self.vacant.pop();
+            }
+            self.begin(index, taken);
+        }
+    }
+
+    /// A connection became free: sends the next slot or parks it.
+    #[inline]
+    fn release(&mut self, index: usize) {
+        let is_nobody_free = self.idle.is_empty() && self.vacant.is_empty();
+        match self.supply.take(self.now_ns) {
+            Some(taken) => {
+                if is_nobody_free && taken.due_ns.is_some() {
+                    self.recorder.waited += 1;
+                }
+                self.begin(index, taken);
+            }
+            None => self.park(index),
+        }
+    }
+
+    fn park(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.wake_ns = u64::MAX;
+        if connection.socket.is_some() {
+            connection.phase = Phase::Idle;
+            self.idle.push(index);
+        } else {
+            connection.phase = Phase::Vacant;
+            self.vacant.push(index);
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, index: usize, taken: Taken) {
+        self.active += 1;
+        let connection = &mut self.connections[index];
+        connection.has_slot = true;
+        connection.due_ns = taken.due_ns;
+        connection.request = self.rotation.pick(taken.index);
+        connection.is_fresh = connection.socket.is_none();
+        if connection.is_fresh {
+            self.connect(index);
+        } else {
+            self.transmit(index);
+        }
+    }
+
+    /// Opens a new socket, for the slot under way or for later.
+    fn connect(&mut self, index: usize) {
+        let now_ns = self.now();
+        let connection = &mut self.connections[index];
+        connection.connect_ns = now_ns;
+        // Whoever needs a connection waits for it from here on.
+        if connection.has_slot && connection.due_ns.is_none() {
+            connection.due_ns = Some(now_ns);
+        }
+        self.try_connect(index);
+    }
+
+    fn try_connect(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.generation = connection.generation.wrapping_add(1);
+        let token = u64::from(connection.generation) << 32 | index as u64;
+        let give_up_ns = connection.connect_ns + self.shared.timeout_ns;
+        let (socket, is_done) = match self.shared.peer.connect() {
+            Ok(Connect::Done(socket)) => (socket, true),
+            Ok(Connect::Pending(socket)) => (socket, false),
+            Ok(Connect::Full) => {
+                connection.phase = Phase::Queueing;
+                let retry_ns = self.now_ns + QUEUE_RETRY_NS;
+                return self.wake_at(index, retry_ns.min(give_up_ns));
+            }
+            Err(error) => return self.fail(index, FailureKind::Connect, 0, &|| error.to_string()),
+        };
+        if let Err(error) = self.poll.add(&socket, token) {
+            return self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
+        }
+        connection.socket = Some(socket);
+        connection.phase = Phase::Connecting;
+        self.wake_at(index, give_up_ns);
+        if is_done {
+            self.connected(index);
+        }
+    }
+
+    fn wake_at(&mut self, index: usize, wake_ns: u64) {
+        self.connections[index].wake_ns = wake_ns;
+        self.wake_ns = self.wake_ns.min(wake_ns);
+    }
+
+    fn connected(&mut self, index: usize) {
+        let now_ns = self.now();
+        let connection = &mut self.connections[index];
+        self.recorder
+            .connect
+            .record_ns(now_ns - connection.connect_ns);
+        connection.refusals = 0;
+        if connection.has_slot {
+            self.transmit(index);
+        } else {
+            self.park(index);
+        }
+    }
+
+    /// Sends the request of the slot on the connection that is there.
+    #[inline]
+    fn transmit(&mut self, index: usize) {
+        let now_ns = self.now();
+        let connection = &mut self.connections[index];
+        let request = &self.rotation.requests[connection.request];
+        connection.expect_answer(now_ns, request.bodiless);
+        let Some(socket) = &connection.socket else {
+            unreachable!("a request is only sent where a socket is");
+        };
+        match socket::send(socket, &request.bytes) {
+            Ok(moved) => {
+                let written = match moved {
+                    Moved::Bytes(written) => written,
+                    Moved::Later => 0,
+                };
+                connection.written = written;
+                connection.phase = if written == request.bytes.len() {
+                    Phase::Receiving
+                } else {
+                    Phase::Sending
+                };
+                self.recorder.bytes_out += written as u64;
+                // Of a closed loop, only requests that needed a connect have a `due`.
+                let is_planned = matches!(self.supply, Supply::Open(_));
+                let due_ns = connection.due_ns.filter(|_| is_planned);
+                self.recorder.sent(now_ns, due_ns);
+                if !connection.is_fresh {
+                    let wake_ns = now_ns + self.shared.timeout_ns;
+                    self.wake_at(index, wake_ns);
+                }
+            }
+            // The server had closed the idle connection, and nothing of the request has left: this
+            // is no failure of the request, which needs a new connection.
+            Err(_) if !connection.is_fresh => {
+                connection.close();
+                connection.is_fresh = true;
+                self.connect(index);
+            }
+            Err(error) => self.fail(index, FailureKind::Reset, 0, &|| error.to_string()),
+        }
+    }
+
+    fn on_event(&mut self, token: u64, flags: EventFlags) {
+        let index = usize::try_from(token & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        let connection = &self.connections[index];
+        if u64::from(connection.generation) != token >> 32 {
+            return;
+        }
+        let is_hangup = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        let is_readable = is_hangup || flags.contains(EventFlags::IN);
+        match connection.phase {
+            Phase::Receiving if is_readable => self.read(index, is_hangup),
+            Phase::Idle if is_readable => self.on_idle_event(index),
+            Phase::Sending => {
+                if is_readable {
+                    self.read(index, is_hangup);
+                }
+                if self.connections[index].phase == Phase::Sending {
+                    self.send_rest(index);
+                }
+            }
+            Phase::Connecting => self.on_connect_event(index),
+            _ => {}
+        }
+    }
+
+    fn on_connect_event(&mut self, index: usize) {
+        let Some(socket) = &self.connections[index].socket else {
+            return;
+        };
+        match self.shared.peer.connected(socket) {
+            Ok(()) => self.connected(index),
+            Err(error) => {
+                self.now();
+                self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
+            }
+        }
+    }
+
+    /// Something came, or the end, where nothing was asked for.
+    fn on_idle_event(&mut self, index: usize) {
+        let Some(socket) = &self.connections[index].socket else {
+            return;
+        };
+        match socket::receive(socket, &mut self.buffer) {
+            Ok(Moved::Later) => return,
+            Ok(Moved::Bytes(0)) | Err(_) => {}
+            Ok(Moved::Bytes(_)) => self.recorder.unsolicited += 1,
+        }
+        self.connections[index].close();
+        self.idle.retain(|idle| *idle != index);
+        self.vacant.push(index);
+    }
+
+    fn send_rest(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let request = &self.rotation.requests[connection.request];
+        let Some(socket) = &connection.socket else {
+            return;
+        };
+        match socket::send(socket, &request.bytes[connection.written..]) {
+            Ok(Moved::Later) => {}
+            Ok(Moved::Bytes(written)) => {
+                self.recorder.bytes_out += written as u64;
+                connection.written += written;
+                if connection.written == request.bytes.len() {
+                    connection.phase = Phase::Receiving;
+                }
+            }
+            // The server closed its side early: what it had to say may be waiting.
+            Err(_) => self.read(index, true),
+        }
+    }
+
+    /// Reads and judges what came.
+    fn read(&mut self, index: usize, is_hangup: bool) {
+        loop {
+            let connection = &mut self.connections[index];
+            let Some(socket) = &connection.socket else {
+                return;
+            };
+            let received = socket::receive(socket, &mut self.buffer);
+            self.now_ns = self.shared.clock.now_ns();
+            let bytes = match received {
+                Ok(Moved::Later) => return,
+                Ok(Moved::Bytes(0)) => return self.on_end(index),
+                Ok(Moved::Bytes(bytes)) => bytes,
+                Err(error) => return self.on_reset(index, error),
+            };
+            self.recorder.bytes_in += bytes as u64;
+            if connection.first_byte_ns == 0 {
+                connection.first_byte_ns = self.now_ns;
+            }
+            let piece = &self.buffer[..bytes];
+            let mut judge = Judge {
+                rules: &self.rotation.requests[connection.request].rules,
+                findings: &mut connection.findings,
+            };
+            match connection.parser.feed(piece, &mut judge) {
+                Ok(Parsed::Complete { used, reusable }) if used == bytes => {
+                    return self.complete(index, reusable, is_hangup, bytes);
+                }
+                Ok(Parsed::Complete { used, .. }) => {
+                    return self.fail(index, FailureKind::Protocol, bytes, &|| {
+                        leftover(bytes - used)
+                    });
+                }
+                Ok(Parsed::More) => {
+                    connection.keep(piece);
+                    // A read that left room took all there was; a new edge tells of more. The end
+                    // of the connection may be part of the edge that is being dealt with.
+                    if bytes < self.buffer.len() && !is_hangup {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    return self.fail(index, kind_of(error), bytes, &|| error.to_string());
+                }
+            }
+        }
+    }
+
+    /// The answer is complete, with the last `bytes` of it in the buffer.
+    #[inline]
+    fn complete(&mut self, index: usize, reusable: bool, is_hangup: bool, bytes: usize) {
+        let done_ns = self.now_ns;
+        let connection = &mut self.connections[index];
+        if is_hangup
+            && let Some(socket) = &connection.socket
+            && let Ok(Moved::Bytes(more @ 1..)) = socket::receive(socket, &mut self.buffer)
+        {
+            return self.fail(index, FailureKind::Protocol, 0, &|| leftover(more));
+        }
+        let request = &mut self.rotation.requests[connection.request];
+        let mismatch = connection.findings.conclude(&mut request.rules);
+        let times = connection.times(done_ns);
+        self.recorder
+            .answered(times, connection.findings.status, mismatch.is_none());
+        if let Some(mismatch) = mismatch {
+            let evidence = Evidence {
+                request: &request.bytes,
+                answer: [&connection.kept, &self.buffer[..bytes]],
+            };
+            self.recorder
+                .failed(mismatch.kind(), done_ns, evidence, || mismatch.to_string());
+        }
+        let is_unsent = connection.phase == Phase::Sending;
+        if is_hangup || !reusable || !self.shared.keep_alive || is_unsent {
+            connection.close();
+        }
+        connection.has_slot = false;
+        self.active -= 1;
+        self.release(index);
+    }
+
+    /// The server closed the connection.
+    fn on_end(&mut self, index: usize) {
+        match self.connections[index].parser.end() {
+            End::Complete => self.complete(index, false, true, 0),
+            End::Nothing => self.fail(index, FailureKind::Closed, 0, &|| {
+                "the connection was closed before the answer".to_owned()
+            }),
+            End::Truncated => self.fail(index, FailureKind::Closed, 0, &|| {
+                "the connection was closed within the answer".to_owned()
+            }),
+        }
+    }
+
+    /// A reset under a request on a used connection, before anything came, is how a server that has
+    /// just closed an idle connection looks from here.
+    fn on_reset(&mut self, index: usize, error: Errno) {
+        let connection = &self.connections[index];
+        let kind = if !connection.is_fresh && connection.first_byte_ns == 0 {
+            FailureKind::Closed
+        } else {
+            FailureKind::Reset
+        };
+        self.fail(index, kind, 0, &|| error.to_string());
+    }
+
+    /// Ends the slot under way, if there is one, and the connection. The last `bytes` of the answer
+    /// are in the buffer.
+    fn fail(&mut self, index: usize, kind: FailureKind, bytes: usize, reason: &dyn Fn() -> String) {
+        let connection = &mut self.connections[index];
+        if connection.has_slot {
+            // Nothing came of an answer where there was no connection.
+            let kept: &[u8] = match kind {
+                FailureKind::Connect => &[],
+                _ => &connection.kept,
+            };
+            let evidence = Evidence {
+                request: &self.rotation.requests[connection.request].bytes,
+                answer: [kept, &self.buffer[..bytes]],
+            };
+            self.recorder.failed(kind, self.now_ns, evidence, reason);
+            connection.has_slot = false;
+            self.active -= 1;
+        }
+        connection.close();
+        // In a closed loop the next slot would run into the same refusal at once, and a million
+        // requests would be over in seconds. A plan has its own pace.
+        if kind == FailureKind::Connect && matches!(self.supply, Supply::Closed(_)) {
+            let doublings = connection.refusals.min(REFUSED_PAUSE_DOUBLINGS_MAX);
+            connection.refusals += 1;
+            connection.phase = Phase::Pausing;
+            let wake_ns = self.now_ns + (REFUSED_PAUSE_NS << doublings);
+            self.wake_at(index, wake_ns);
+        } else {
+            self.vacant.push(index);
+        }
+    }
+
+    /// Looks at every connection whose time has come.
+    fn sweep(&mut self) {
+        self.wake_ns = u64::MAX;
+        for index in 0..self.connections.len() {
+            if self.connections[index].wake_ns <= self.now_ns {
+                self.wake(index);
+            }
+            self.wake_ns = self.wake_ns.min(self.connections[index].wake_ns);
+        }
+    }
+
+    fn wake(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let limit = std::time::Duration::from_nanos(self.shared.timeout_ns);
+        let give_up_ns = connection.connect_ns.saturating_add(self.shared.timeout_ns);
+        match connection.phase {
+            Phase::Queueing if self.now_ns < give_up_ns => self.try_connect(index),
+            Phase::Connecting | Phase::Queueing => {
+                self.fail(index, FailureKind::Connect, 0, &|| {
+                    format!("no connection within {limit:?}")
+                });
+            }
+            Phase::Sending | Phase::Receiving => {
+                self.fail(index, FailureKind::Timeout, 0, &|| {
+                    format!("no complete answer within {limit:?}")
+                });
+            }
+            Phase::Pausing | Phase::Vacant | Phase::Idle => self.park(index),
+        }
+    }
+
+    /// Counts the slots of a plan that nobody was free for until the end of the grace.
+    fn give_up_missed(&mut self) {
+        while let Some(taken) = self.supply.take_missed(self.now_ns) {
+            let request = &self.rotation.requests[self.rotation.pick(taken.index)];
+            let evidence = Evidence {
+                request: &request.bytes,
+                answer: [&[], &[]],
+            };
+            self.recorder
+                .failed(FailureKind::Missed, self.now_ns, evidence, || {
+                    "every connection was busy until the grace after the plan was over".to_owned()
+                });
+        }
+    }
+}
+
+fn kind_of(error: ParseError) -> FailureKind {
+    match error {
+        ParseError::Malformed(_) => FailureKind::Protocol,
+        ParseError::TooLarge { .. } => FailureKind::TooLarge,
+    }
+}
