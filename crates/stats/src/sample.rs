@@ -77,3 +77,43 @@ fn has_nan(values: &[f64]) -> bool {
     values.iter().any(|value| value.is_nan())
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_textbook() {
+        let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        assert_eq!(mean(&values), Some(5.0));
+        assert_eq!(median(&values), Some(4.5));
+        assert_eq!(min(&values), Some(2.0));
+        assert_eq!(max(&values), Some(9.0));
+        // Squares add up to 32; the divisor is 7, not 8.
+        assert_eq!(stddev(&values), Some((32.0_f64 / 7.0).sqrt()));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_type_7() {
+        // R: quantile(c(1, 2, 4, 8, 16), c(0.1, 0.25, 0.5, 0.9))
+        let values = [16.0, 1.0, 4.0, 8.0, 2.0];
+        for (share, expected) in [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8)] {
+            let found = quantile(&values, share).unwrap();
+            assert!((found - expected).abs() < 1e-12, "{share}: {found}");
+        }
+        assert_eq!(quantile(&values, 1.0), Some(16.0));
+        assert_eq!(quantile(&values, 7.0), Some(16.0));
+    }
+
+    #[test]
+    fn nothing_and_not_a_number_have_no_figures() {
+        for values in [&[][..], &[1.0, f64::NAN][..]] {
+            assert_eq!(mean(values), None);
+            assert_eq!(stddev(values), None);
+            assert_eq!(median(values), None);
+            assert_eq!(min(values), None);
+            assert_eq!(max(values), None);
+        }
+        assert_eq!(stddev(&[1.0]), None);
+        assert_eq!(quantile(&[1.0], f64::NAN), None);
+    }
+}

@@ -6,8 +6,8 @@
 
 use crate::normal;
 
-/// Up to this many rounds the distribution is exact; above, the normal approximation differs from
-/// it by less than one rank and an exact one would cost `n^3` steps.
+/// Up to this many rounds the distribution is exact. Above, an exact one would cost `n^3` steps, and
+/// the confidence of the normal approximation is right to a tenth of a percentage point.
 const EXACT_ROUNDS_MAX: usize = 100;
 
 /// Where to cut the sorted Walsh averages.

@@ -1,1 +1,90 @@
-//! Claims about signed_rank.
+//! Claims about the signed-rank distribution.
+
+use super::*;
+
+/// Largest rank sum `c` with a lower tail of at most 2.5 %, from the tables of Wilcoxon's signed
+/// rank test (two-sided 5 %), for 6 to 30 rounds.
+const CRITICAL_AT_5_PERCENT: [usize; 25] = [
+    0, 2, 3, 5, 8, 10, 13, 17, 21, 25, 29, 34, 40, 46, 52, 58, 65, 73, 81, 89, 98, 107, 116, 126,
+    137,
+];
+
+#[test]
+fn critical_values_are_those_of_the_tables() {
+    for (rounds, critical) in (6..).zip(CRITICAL_AT_5_PERCENT) {
+        assert_eq!(
+            cut(rounds, 0.95).unwrap().rank,
+            critical + 1,
+            "{rounds} rounds"
+        );
+    }
+}
+
+#[test]
+fn too_few_rounds_have_no_cut() {
+    for rounds in 0..6 {
+        assert_eq!(cut(rounds, 0.95), None, "{rounds} rounds");
+    }
+    assert_eq!(cut(7, 0.99), None);
+    assert_eq!(cut(8, 0.99).map(|cut| cut.rank), Some(1));
+    // The most that six rounds can have is 1 - 2/64, exactly.
+    assert_eq!(cut(6, 0.968_75).map(|cut| cut.rank), Some(1));
+    assert_eq!(cut(6, 0.968_76), None);
+}
+
+#[test]
+fn no_cut_for_what_is_no_confidence() {
+    for confidence in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
+        assert_eq!(cut(10, confidence), None, "{confidence}");
+    }
+}
+
+#[test]
+fn achieved_confidence_is_the_next_possible_one() {
+    for (rounds, achieved) in [(6, 0.968_75), (8, 0.960_937_5), (10, 0.951_171_875)] {
+        let found = cut(rounds, 0.95).unwrap().achieved;
+        assert!((found - achieved).abs() < 1e-12, "{rounds} rounds: {found}");
+    }
+    for rounds in 6..300 {
+        let found = cut(rounds, 0.95).unwrap();
+        assert!(
+            found.achieved >= 0.95,
+            "{rounds} rounds: {}",
+            found.achieved
+        );
+        assert!(
+            found.achieved < 0.985,
+            "{rounds} rounds: {}",
+            found.achieved
+        );
+    }
+}
+
+#[test]
+fn the_exact_distribution_is_that_of_all_sign_patterns() {
+    let rounds = 8;
+    let mut counts = vec![0.0; 37];
+    for signs in 0..1_usize << rounds {
+        let sum: usize = (0..rounds)
+            .filter(|rank| signs >> rank & 1 == 1)
+            .map(|rank| rank + 1)
+            .sum();
+        counts[sum] += 1.0 / 256.0;
+    }
+    assert_eq!(lower_half(rounds), counts[..=18]);
+}
+
+#[test]
+fn the_approximation_joins_the_exact_distribution() {
+    for confidence in [0.9, 0.95, 0.99, 0.999] {
+        for rounds in [60, 80, EXACT_ROUNDS_MAX] {
+            let found = approximate(rounds, (1.0 - confidence) / 2.0).unwrap();
+            let below: f64 = lower_half(rounds)[..found.rank].iter().sum();
+            let really = 1.0 - 2.0 * below;
+            assert!(
+                (found.achieved - really).abs() < 0.001,
+                "{rounds} rounds at {confidence}: {found:?}, but really {really}"
+            );
+        }
+    }
+}

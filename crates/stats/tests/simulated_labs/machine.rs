@@ -1,0 +1,147 @@
+//! A machine that drifts, with systems whose speed differs a little from start to start.
+
+use std::f64::consts::PI;
+
+/// Standard deviation of the machine's drift from one measurement to the next.
+const DRIFT: f64 = 0.005;
+/// Standard deviation of a system's speed from start to start.
+const RESTART: f64 = 0.01;
+/// Requests in one measurement.
+const REQUESTS: f64 = 20_000.0;
+/// Standard deviation of the logarithm of a single latency.
+const SPREAD: f64 = 0.5;
+
+/// In which order baseline and variant are measured.
+#[derive(Clone, Copy)]
+pub(crate) enum Order {
+    /// Both in every round, in random order.
+    Interleaved,
+    /// First all measurements of the baseline, then all of the variant.
+    Blocks,
+}
+
+/// A quantile of latency.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Quantile {
+    P50,
+    P90,
+    P99,
+}
+
+pub(crate) struct Machine {
+    state: u64,
+    slowness: f64,
+}
+
+impl Machine {
+    pub(crate) fn new(seed: u64) -> Machine {
+        Machine {
+            state: seed.wrapping_mul(0x2545_f491_4f6c_dd1d),
+            slowness: 1.0,
+        }
+    }
+
+    /// Mean latency of each round: (baseline, variant), the variant being slower by the share
+    /// `effect`.
+    pub(crate) fn lab(&mut self, rounds: usize, order: Order, effect: f64) -> (Vec<f64>, Vec<f64>) {
+        let truth = [1.0, 1.0 + effect];
+        let mut found = [vec![0.0; rounds], vec![0.0; rounds]];
+        let sequence: Vec<(usize, usize)> = match order {
+            Order::Interleaved => (0..rounds)
+                .flat_map(|round| {
+                    let first = self.below(2);
+                    [(first, round), (1 - first, round)]
+                })
+                .collect(),
+            Order::Blocks => (0..2)
+                .flat_map(|system| (0..rounds).map(move |round| (system, round)))
+                .collect(),
+        };
+        for (system, round) in sequence {
+            found[system][round] = truth[system] * self.measure_mean();
+        }
+        let [baseline, variant] = found;
+        (baseline, variant)
+    }
+
+    /// Mean latencies of several equal systems, one row each, measured round by round. Each round
+    /// begins with another one.
+    pub(crate) fn equal_systems(&mut self, systems: usize, rounds: usize) -> Vec<Vec<f64>> {
+        let mut rows = vec![Vec::with_capacity(rounds); systems];
+        for _ in 0..rounds {
+            let first = self.below(systems);
+            for position in 0..systems {
+                let value = self.measure_mean();
+                rows[(first + position) % systems].push(value);
+            }
+        }
+        rows
+    }
+
+    /// One quantile of the latency of each round, in ms: (baseline, variant), the variant adding
+    /// `added` ms to every request.
+    pub(crate) fn quantiles(
+        &mut self,
+        rounds: usize,
+        quantile: Quantile,
+        added: f64,
+    ) -> (Vec<f64>, Vec<f64>) {
+        (0..rounds)
+            .map(|_| {
+                let baseline = self.measure_quantile(quantile);
+                (baseline, self.measure_quantile(quantile) + added)
+            })
+            .unzip()
+    }
+
+    /// Mean of log-normal latencies with mean 1: the sampling error of so many requests, times
+    /// the state of the machine and of the system.
+    fn measure_mean(&mut self) -> f64 {
+        let relative = ((SPREAD * SPREAD).exp_m1() / REQUESTS).sqrt();
+        (1.0 + relative * self.normal()) * self.start()
+    }
+
+    /// Quantile of log-normal latencies with median 1 ms: asymptotically normal around the true
+    /// one, with the binomial spread of the share below it divided by the density there.
+    fn measure_quantile(&mut self, quantile: Quantile) -> f64 {
+        let (share, z) = match quantile {
+            Quantile::P50 => (0.5, 0.0),
+            Quantile::P90 => (0.9, 1.281_551_565_544_6),
+            Quantile::P99 => (0.99, 2.326_347_874_040_8),
+        };
+        let density = (-z * z / 2.0_f64).exp() / (2.0 * PI).sqrt();
+        let deviation = (share * (1.0 - share) / REQUESTS).sqrt() / density;
+        (SPREAD * (z + deviation * self.normal())).exp() * self.start()
+    }
+
+    /// Starts a system, and lets the machine drift on.
+    fn start(&mut self) -> f64 {
+        self.slowness *= 1.0 + DRIFT * self.normal();
+        self.slowness * (1.0 + RESTART * self.normal())
+    }
+
+    /// Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (2.0 * PI * self.uniform()).cos()
+    }
+
+    /// In (0, 1].
+    fn uniform(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        let product = u128::from(self.bits()) * bound as u128;
+        usize::try_from(product >> 64).expect("the high half is below the bound")
+    }
+
+    /// SplitMix64.
+    fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.state;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+}

@@ -1,0 +1,130 @@
+//! Simulated labs: how often a claim is right when the truth is known.
+//!
+//! Each lab has a machine that drifts (a random walk from measurement to measurement) and systems
+//! that come up a little faster or slower at every start. Seeds are fixed; what is asserted is
+//! how often, not which.
+
+mod machine;
+
+use machine::{Machine, Order, Quantile};
+use stats::{Claim, Overhead};
+
+const CONFIDENCE: f64 = 0.95;
+
+const DIFFERENT: [Claim; 2] = [Claim::Higher, Claim::Lower];
+
+fn compare(baseline: &[f64], variant: &[f64], confidence: f64) -> Overhead {
+    stats::overhead(baseline, variant, confidence).expect("simulated series are pairs")
+}
+
+/// Share of labs in which one of these claims is made.
+fn share(labs: u64, rounds: usize, order: Order, effect: f64, wanted: &[Claim]) -> f64 {
+    let found = (0..labs)
+        .filter(|seed| {
+            let (baseline, variant) = Machine::new(*seed).lab(rounds, order, effect);
+            let compared = compare(&baseline, &variant, CONFIDENCE);
+            wanted.contains(&compared.claim)
+        })
+        .count();
+    found as f64 / labs as f64
+}
+
+#[test]
+fn equal_systems_are_claimed_to_differ_as_rarely_as_promised() {
+    for (labs, rounds) in [(200, 8), (2_000, 8), (2_000, 10), (500, 20)] {
+        let alarms = share(labs, rounds, Order::Interleaved, 0.0, &DIFFERENT);
+        assert!(
+            (0.02..=0.08).contains(&alarms),
+            "{labs} labs of {rounds} rounds: {alarms}"
+        );
+    }
+}
+
+#[test]
+fn measuring_in_blocks_would_break_the_promise() {
+    // The same statistics on the same machine, but all rounds of the baseline first.
+    let alarms = share(400, 10, Order::Blocks, 0.0, &DIFFERENT);
+    assert!(alarms > 0.15, "{alarms}");
+}
+
+#[test]
+fn two_percent_are_found_in_eight_rounds() {
+    let found = share(500, 8, Order::Interleaved, 0.02, &[Claim::Higher]);
+    assert!(found >= 0.80, "{found}");
+}
+
+#[test]
+fn more_rounds_find_more() {
+    let found = |rounds| share(300, rounds, Order::Interleaved, 0.01, &[Claim::Higher]);
+    let (few, many) = (found(6), found(20));
+    assert!(few < 0.3 && many > 0.5, "{few} {many}");
+}
+
+#[test]
+fn fewer_than_six_rounds_claim_nothing_however_large_the_effect() {
+    let needed = [Claim::TooFewRounds { needed: 6 }];
+    for rounds in 1..6 {
+        let withheld = share(50, rounds, Order::Interleaved, 5.0, &needed);
+        assert!(withheld >= 1.0, "{rounds} rounds: {withheld}");
+    }
+}
+
+#[test]
+fn intervals_contain_the_true_difference_of_quantiles_as_often_as_promised() {
+    // The variant adds 0.3 ms to every request, so every quantile differs by exactly that.
+    let added = 0.3;
+    for rounds in [6, 10, 20] {
+        for quantile in [Quantile::P50, Quantile::P90, Quantile::P99] {
+            let labs = 2_000;
+            let inside = (0..labs)
+                .filter(|seed| {
+                    let (baseline, variant) =
+                        Machine::new(*seed).quantiles(rounds, quantile, added);
+                    let compared = compare(&baseline, &variant, CONFIDENCE);
+                    compared.difference.interval.unwrap().contains(added)
+                })
+                .count();
+            let coverage = inside as f64 / labs as f64;
+            assert!(
+                (0.93..=0.97).contains(&coverage),
+                "{rounds} rounds, {quantile:?}: {coverage}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_ratio_covers_the_true_factor_as_often_as_promised() {
+    let labs = 1_000;
+    let inside = (0..labs)
+        .filter(|seed| {
+            let (baseline, variant) = Machine::new(*seed).lab(10, Order::Interleaved, 0.05);
+            let compared = compare(&baseline, &variant, CONFIDENCE);
+            compared.ratio.unwrap().interval.unwrap().contains(1.05)
+        })
+        .count();
+    let coverage = inside as f64 / labs as f64;
+    assert!((0.93..=0.97).contains(&coverage), "{coverage}");
+}
+
+#[test]
+fn corrected_comparisons_of_four_equal_variants_rarely_raise_any_alarm() {
+    let variants = 4;
+    let labs = 400;
+    let alarmed = |confidence: f64| {
+        let found = (0..labs)
+            .filter(|seed| {
+                let rows = Machine::new(*seed).equal_systems(variants + 1, 10);
+                rows[1..].iter().any(|variant| {
+                    let claim = compare(&rows[0], variant, confidence).claim;
+                    DIFFERENT.contains(&claim)
+                })
+            })
+            .count();
+        found as f64 / labs as f64
+    };
+    let corrected = alarmed(stats::per_comparison_confidence(CONFIDENCE, variants));
+    let plain = alarmed(CONFIDENCE);
+    assert!(corrected <= 0.06, "{corrected}");
+    assert!(plain > 0.08, "{plain}: the correction would not be needed");
+}
