@@ -1,9 +1,263 @@
 //! The keeper: the one process of a run that outlives its owner.
+//!
+//! It speaks JSON lines with the owner over its standard input and output,
+//! starts a shepherd for each system and passes orders and events on. It leads
+//! a session of its own, so a terminal's Ctrl-C reaches only the owner. When its
+//! input closes, the owner has closed it or is dead, and either way everything
+//! is ended: systems, cgroups, keeper. What happens when the keeper itself dies
+//! is written in [`crate::launch`].
+//!
+//! Absent on purpose: threads (a parent-death signal follows the thread that
+//! forked), decisions (the keeper knows neither readiness nor grace).
 
-use std::process::ExitCode;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::cgroup::{self, Hierarchies};
+use crate::lines::{Lines, wait_readable, write_value};
+use crate::protocol::{Begin, Begun, Event, Job, Order, Step, instance_name};
+use crate::reaper::{KILL_WITHIN, Reaped, adopt_orphans, kill_everything, reap};
+use crate::wakeups::Wakeups;
+use crate::{clock, console, processes};
+
+/// How long shepherds may take to end their systems before the keeper does it.
+const SHEPHERDS_END_WITHIN: Duration = KILL_WITHIN.saturating_add(Duration::from_secs(5));
 
 /// Runs the keeper until its standard input closes.
 #[must_use]
 pub fn main() -> ExitCode {
-    unimplemented!()
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console::complain("keeper", &error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<()> {
+    // Fails only for a process that leads a group already, which a terminal
+    // does not signal either.
+    let _leads_already = rustix::process::setsid();
+    let wakeups = Wakeups::new()?;
+    adopt_orphans()?;
+    let _unnamed = rustix::thread::set_name(c"weigh-keeper");
+    let mut orders = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut events = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let mut lines = Lines::default();
+    let begin: Begin = lines.wait_value(&mut orders)?;
+    let hierarchies = Hierarchies::detect();
+    let run = cgroup::run_name(begin.owner_pid, begin.owner_start, processes::own_pid());
+    let begun = Begun {
+        run: run.clone(),
+        leftovers: cgroup::leftovers(&hierarchies),
+    };
+    write_value(&mut events, &begun)?;
+    let mut keeper = Keeper {
+        run,
+        launch: begin.launch,
+        hierarchies,
+        wakeups,
+        events,
+        shepherds: BTreeMap::new(),
+    };
+    keeper.keep(&mut orders, &mut lines);
+    keeper.end_everything()
+}
+
+struct Keeper {
+    run: String,
+    launch: Vec<String>,
+    hierarchies: Hierarchies,
+    wakeups: Wakeups,
+    /// To the owner.
+    events: File,
+    shepherds: BTreeMap<u64, Shepherd>,
+}
+
+struct Shepherd {
+    pid: i32,
+    name: String,
+    socket: UnixStream,
+    lines: Lines,
+    /// It has said its last word, so its death is no surprise.
+    is_done: bool,
+}
+
+impl Keeper {
+    /// Returns when the owner is gone or the keeper was asked to end.
+    fn keep(&mut self, orders: &mut File, lines: &mut Lines) {
+        loop {
+            self.wakeups.clear();
+            while let Reaped::Ended(..) = reap() {}
+            if self.wakeups.asked_to_end() {
+                return;
+            }
+            let ids: Vec<u64> = self.shepherds.keys().copied().collect();
+            let mut sources: Vec<&dyn AsFd> = vec![orders, &self.wakeups];
+            sources.extend(self.shepherds.values().map(|s| &s.socket as &dyn AsFd));
+            let Ok(ready) = wait_readable(&sources, None) else {
+                return;
+            };
+            for (id, _) in ids.iter().zip(&ready[2..]).filter(|(_, ready)| **ready) {
+                self.pass_on_events(*id);
+            }
+            if ready[0] {
+                if !lines.fill(orders) {
+                    return;
+                }
+                while let Some(order) = lines.next_value() {
+                    match order {
+                        Ok(order) => self.carry_out(order),
+                        Err(error) => console::complain("keeper", &error),
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell_owner(&mut self, event: &Event) {
+        // An owner that is gone is noticed by the end of its orders.
+        let _owner_is_gone = write_value(&mut self.events, event);
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Start(mut job) => {
+                job.run.clone_from(&self.run);
+                job.launch.clone_from(&self.launch);
+                let id = job.id;
+                if let Err(error) = self.start(job) {
+                    let refusal = Step::Watch.refused(error);
+                    self.tell_owner(&Event::Refused { id, refusal });
+                }
+            }
+            Order::Stop { id, grace } => {
+                if let Some(shepherd) = self.shepherds.get_mut(&id) {
+                    // A dead shepherd is noticed by the end of its events.
+                    let order = Order::Stop { id, grace };
+                    let _dead = write_value(&mut shepherd.socket, &order);
+                } else {
+                    self.tell_owner(&Event::Lost { id });
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, job: Box<Job>) -> io::Result<()> {
+        let (mut socket, its_socket) = UnixStream::pair()?;
+        // The running program, even if its file has been replaced meanwhile.
+        let child = Command::new("/proc/self/exe")
+            .args(&self.launch)
+            .args(["shepherd", &job.name])
+            .stdin(Stdio::from(OwnedFd::from(its_socket)))
+            .stdout(Stdio::null())
+            .spawn()?;
+        let shepherd = Shepherd {
+            pid: i32::try_from(child.id()).map_err(io::Error::other)?,
+            name: job.name.clone(),
+            socket: socket.try_clone()?,
+            lines: Lines::default(),
+            is_done: false,
+        };
+        self.shepherds.insert(job.id, shepherd);
+        write_value(&mut socket, &Order::Start(job))
+    }
+
+    fn pass_on_events(&mut self, id: u64) {
+        let Some(shepherd) = self.shepherds.get_mut(&id) else {
+            return;
+        };
+        let is_alive = shepherd.lines.fill(&mut shepherd.socket);
+        let mut said = Vec::new();
+        while let Some(event) = shepherd.lines.next_value::<Event>() {
+            match event {
+                Ok(event) => {
+                    shepherd.is_done |=
+                        matches!(event, Event::Stopped { .. } | Event::Refused { .. });
+                    said.push(event);
+                }
+                Err(error) => console::complain("keeper", &error),
+            }
+        }
+        for event in said {
+            self.tell_owner(&event);
+        }
+        if !is_alive && let Some(shepherd) = self.shepherds.remove(&id) {
+            self.replace_shepherd(id, &shepherd);
+        }
+    }
+
+    /// Ends what a shepherd has left, if it died before its time.
+    fn replace_shepherd(&mut self, id: u64, shepherd: &Shepherd) {
+        if shepherd.is_done {
+            return;
+        }
+        self.kill_strays();
+        let instance = Path::new(&self.run).join(instance_name(id, &shepherd.name));
+        cgroup::remove_instance(&self.hierarchies, &instance);
+        self.tell_owner(&Event::Lost { id });
+    }
+
+    /// Kills every child that is no shepherd, with all below it: it was left by
+    /// a shepherd that died.
+    fn kill_strays(&self) {
+        let has_none = || {
+            while let Reaped::Ended(..) = reap() {}
+            let me = processes::own_pid();
+            let below = processes::descendants(me);
+            let strays: Vec<i32> = below
+                .iter()
+                .filter(|process| process.parent == me && !process.is_zombie)
+                .map(|process| process.pid)
+                .filter(|pid| !self.shepherds.values().any(|s| s.pid == *pid))
+                .collect();
+            for stray in &strays {
+                for process in processes::descendants(*stray) {
+                    processes::signal(process.pid, Signal::KILL);
+                }
+                processes::signal(*stray, Signal::KILL);
+            }
+            strays.is_empty()
+        };
+        if !clock::wait_until(KILL_WITHIN, has_none) {
+            console::complain("keeper", &"cannot kill what a shepherd has left");
+        }
+    }
+
+    fn end_everything(mut self) -> io::Result<()> {
+        // At once where the kernel can do that; shepherds see to the rest as
+        // their sockets close.
+        cgroup::kill_run(&self.hierarchies, &self.run);
+        self.shepherds.clear();
+        let deadline = clock::now() + SHEPHERDS_END_WITHIN;
+        let left = loop {
+            self.wakeups.clear();
+            let mut last = reap();
+            while let Reaped::Ended(..) = last {
+                last = reap();
+            }
+            if let Reaped::NoChildren = last {
+                break Vec::new();
+            }
+            let now = clock::now();
+            if now >= deadline {
+                break kill_everything(&self.wakeups, || {}, |_, _| {});
+            }
+            wait_readable(&[&self.wakeups], Some(deadline - now))?;
+        };
+        cgroup::remove_run(&self.hierarchies, &self.run);
+        if !left.is_empty() {
+            self.tell_owner(&Event::Unkillable { pids: left });
+        }
+        Ok(())
+    }
 }

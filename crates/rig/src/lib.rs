@@ -1,15 +1,36 @@
 //! Builds, starts, limits, readies, watches and stops systems.
+//!
+//! The one idea: nothing is ever left running. The owner of a [`Rig`] talks to
+//! a [`keeper`], which outlives it and starts a shepherd for each system; the
+//! kernel tells each of them of the death of the one above, by the end of a
+//! pipe. Who notices what is written in [`launch`].
+//!
+//! A system's first process must stay in the foreground: one that turns itself
+//! into a daemon counts as exited (and is still ended completely).
+//!
+//! Absent on purpose: labs, HTTP (readiness is whatever the caller's probe says),
+//! statistics, containers.
 
+mod cgroup;
+mod clock;
+mod console;
 mod error;
 pub mod keeper;
 pub mod launch;
+mod lines;
+mod link;
+mod log_tail;
 pub mod machine;
 mod outcome;
 mod port;
+mod processes;
 mod program;
+mod protocol;
+mod reaper;
 mod rig;
 mod spec;
 mod usage;
+mod wakeups;
 
 pub use error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
 pub use outcome::{Enforced, Leftover, Manner, State, Status, Stopped};

@@ -1,11 +1,69 @@
 //! Finding programs as a shell would.
 
-use std::ffi::OsStr;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+
 /// Where `name` would be run from: a name with a slash counts from `folder`,
-/// any other is looked for in the folders of `path` (the value of `PATH`).
+/// any other is looked for in the folders of `path` (the value of `PATH`;
+/// relative ones count from `folder`). `None` if no file there can be executed.
 #[must_use]
-pub fn find_program(_name: &str, _folder: &Path, _path: &OsStr) -> Option<PathBuf> {
-    unimplemented!()
+pub fn find_program(name: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> {
+    if name.is_empty() {
+        return None;
+    }
+    let is_executable = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+    let absolute = |file: PathBuf| std::path::absolute(file).ok();
+    if name.contains('/') {
+        return absolute(folder.join(name)).filter(is_executable);
+    }
+    env::split_paths(path)
+        .filter_map(|dir| absolute(folder.join(dir).join(name)))
+        .find(is_executable)
+}
+
+/// `PATH` as a system with these additional variables sees it. The one place
+/// where the rig reads the environment.
+pub(crate) fn path_of(env: &[(String, String)]) -> OsString {
+    env.iter()
+        .rev()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| value.into())
+        .or_else(|| env::var_os("PATH"))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_an_executable_file_by_path_or_by_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("bin");
+        fs::create_dir_all(bin.join("dir")).unwrap();
+        fs::write(bin.join("plain"), "").unwrap();
+        fs::write(bin.join("tool"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(bin.join("tool"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = OsStr::new("/nowhere:bin");
+        let find = |name| find_program(name, folder.path(), path);
+        assert_eq!(find("tool"), Some(bin.join("tool")));
+        assert_eq!(find("bin/tool"), Some(bin.join("tool")));
+        assert_eq!(find("./tool"), None, "a slash turns the search off");
+        assert_eq!(find("plain"), None, "not executable");
+        assert_eq!(find("dir"), None, "a folder");
+        assert_eq!(find(""), None);
+    }
+
+    #[test]
+    fn the_last_path_given_to_a_system_counts() {
+        let env = [("PATH", "/a"), ("HOME", "/h"), ("PATH", "/b")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(path_of(&env), "/b");
+    }
 }

@@ -1,106 +1,427 @@
-//! The caller's side: orders go to the keeper, answers come back.
+//! The caller's side: what can be asked of the rig.
 
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
-use crate::outcome::{Enforced, Leftover, State, Stopped};
-use crate::spec::{BuildSpec, KeeperCommand, SystemSpec};
-use crate::usage::Usage;
+use crate::link::{Known, Link};
+use crate::log_tail::last_lines;
+use crate::outcome::{Enforced, Leftover, Manner, State, Status, Stopped};
+use crate::processes::Process;
+use crate::program::{find_program, path_of};
+use crate::protocol::{Job, Order, Program, Refusal, Started, Step};
+use crate::spec::{BuildSpec, KeeperCommand, Limits, SystemSpec};
+use crate::usage::{self, Usage};
+use crate::{clock, processes};
+
+/// The first pause between two probes, and the longest, to which pauses grow:
+/// short against the start of a fast server, long against the cost of a probe.
+const PROBE_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+/// How often a running build looks at the stop flag.
+const BUILD_LOOKS_UP: Duration = Duration::from_millis(50);
+/// What an interrupted build gets to end by itself.
+const BUILD_GRACE: Duration = Duration::from_secs(1);
 
 /// Owns the keeper and with it every system. Dropping it kills them all.
 #[derive(Debug)]
-pub struct Rig {}
+pub struct Rig {
+    link: Link,
+    next_id: u64,
+}
 
 /// A system that was started. Dropping the handle does not stop the system;
 /// [`Rig::stop`] and the end of the [`Rig`] do.
 #[derive(Debug)]
-pub struct System {}
+pub struct System {
+    id: u64,
+    name: String,
+    log: PathBuf,
+    started: Started,
+    start: Instant,
+}
 
 impl System {
     /// The name given in [`SystemSpec::name`].
     #[must_use]
     pub fn name(&self) -> &str {
-        unimplemented!()
+        &self.name
     }
 
     /// The process that was started.
     #[must_use]
     pub fn pid(&self) -> i32 {
-        unimplemented!()
+        self.started.pid
     }
 
     /// The limits in force.
     #[must_use]
     pub fn enforced(&self) -> &Enforced {
-        unimplemented!()
+        &self.started.enforced
     }
 
     /// The log given in [`SystemSpec::log`].
     #[must_use]
     pub fn log(&self) -> &Path {
-        unimplemented!()
+        &self.log
     }
 
-    /// The last lines that this system has logged since it was started.
+    /// The last lines that this system has logged since it was started: at most
+    /// 20, from at most 8 KiB.
     #[must_use]
     pub fn last_lines(&self) -> Vec<String> {
-        unimplemented!()
+        last_lines(&self.log, self.started.log_start_bytes)
     }
 }
 
 impl Rig {
     /// Starts the keeper. `logs` is made if need be and receives `keeper.log`.
-    pub fn start(_keeper_command: KeeperCommand, _logs: &Path) -> Result<Self, RigError> {
-        unimplemented!()
+    ///
+    /// # Errors
+    /// When the log cannot be written or the keeper does not come up.
+    pub fn start(keeper_command: KeeperCommand, logs: &Path) -> Result<Self, RigError> {
+        Ok(Self {
+            link: Link::start(keeper_command, logs)?,
+            next_id: 1,
+        })
     }
 
-    /// Processes that an earlier, killed run has left behind.
+    /// Processes that an earlier run has left behind because it was killed
+    /// together with its keeper; the rig does not touch them.
     #[must_use]
     pub fn leftovers(&self) -> &[Leftover] {
-        unimplemented!()
+        &self.link.leftovers
+    }
+
+    /// The keeper's process.
+    #[must_use]
+    pub fn keeper_pid(&self) -> u32 {
+        self.link.keeper_pid()
     }
 
     /// Starts a system; returns when the kernel has accepted its program.
-    pub fn spawn(&mut self, _system: &SystemSpec) -> Result<System, SpawnError> {
-        unimplemented!()
+    ///
+    /// The system inherits the environment, the CPU affinity and the resource
+    /// limits that the caller had in [`Rig::start`]; its standard input is empty.
+    /// A limit that this machine cannot enforce is no error but is said in
+    /// [`System::enforced`].
+    ///
+    /// # Errors
+    /// See [`SpawnError`]; nothing is left running.
+    pub fn spawn(&mut self, system: &SystemSpec) -> Result<System, SpawnError> {
+        check_limits(&system.name, system.limits)?;
+        let job = Job {
+            id: 0,
+            run: String::new(),
+            launch: Vec::new(),
+            name: system.name.clone(),
+            program: resolve(&system.name, &system.command, &system.folder, &system.env)?,
+            log: absolute(&system.log),
+            limits: system.limits,
+            cpus_allowed: system.cpus_allowed.clone(),
+        };
+        self.launch(job)
     }
 
-    /// Carries out a build step; `stop` ends it early.
-    pub fn build(&mut self, _step: &BuildSpec, _stop: &AtomicBool) -> Result<(), BuildError> {
-        unimplemented!()
+    fn launch(&mut self, mut job: Job) -> Result<System, SpawnError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        job.id = id;
+        self.link.check()?;
+        self.link.known.insert(id, Known::default());
+        let start = clock::now();
+        let order = Order::Start(Box::new(job.clone()));
+        let answered = self.link.order(&order).and_then(|()| {
+            let is_answered =
+                |known: &Known| known.started.is_some() || known.refusal.is_some() || known.is_lost;
+            self.link.wait_for(id, Duration::ZERO, is_answered)
+        });
+        let known = self.link.known.get_mut(&id);
+        let (started, refusal) = known.map_or((None, None), |known| {
+            (known.started.clone(), known.refusal.take())
+        });
+        if let Some(started) = started {
+            return Ok(System {
+                id,
+                name: job.name,
+                log: job.log,
+                started,
+                start,
+            });
+        }
+        self.link.known.remove(&id);
+        answered?;
+        self.link.check()?;
+        let refusal = refusal.unwrap_or_else(|| Step::Watch.refused("its shepherd was killed"));
+        Err(explain(job, refusal))
     }
 
-    /// What the system has used so far.
-    pub fn usage(&self, _system: &System) -> Result<Usage, UsageError> {
-        unimplemented!()
+    /// Carries out a build step: runs a command to its end. Whatever it leaves
+    /// running is ended. `stop` ends it early.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends with anything but exit code 0, or is
+    /// interrupted.
+    pub fn build(&mut self, step: &BuildSpec, stop: &AtomicBool) -> Result<(), BuildError> {
+        let interrupted = || BuildError::Interrupted {
+            name: step.name.clone(),
+        };
+        if stop.load(Ordering::Relaxed) {
+            return Err(interrupted());
+        }
+        let job = Job {
+            id: 0,
+            run: String::new(),
+            launch: Vec::new(),
+            name: step.name.clone(),
+            program: resolve(&step.name, &step.command, &step.folder, &step.env)?,
+            log: absolute(&step.log),
+            limits: Limits::default(),
+            cpus_allowed: None,
+        };
+        let system = self.launch(job)?;
+        let status = loop {
+            if let State::Exited { status, .. } = self.state_within(&system, BUILD_LOOKS_UP) {
+                break status;
+            }
+            if stop.load(Ordering::Relaxed) {
+                self.stop(system, BUILD_GRACE);
+                return Err(interrupted());
+            }
+        };
+        let last_lines = system.last_lines();
+        self.stop(system, Duration::ZERO);
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(BuildError::Failed {
+            name: step.name.clone(),
+            command: as_typed(&step.command),
+            status,
+            log: step.log.clone(),
+            last_lines,
+        })
+    }
+
+    /// What the system has used so far; see [`Usage`].
+    ///
+    /// # Errors
+    /// When nothing of the system is left.
+    pub fn usage(&self, system: &System) -> Result<Usage, UsageError> {
+        let shepherd = processes::read(system.started.shepherd_pid)
+            .filter(|process| process.start == system.started.shepherd_start && !process.is_zombie);
+        shepherd
+            .and_then(|shepherd: Process| usage::read(&system.started.groups, shepherd))
+            .ok_or_else(|| UsageError::Gone {
+                system: system.name.clone(),
+            })
     }
 
     /// What the system is doing; does not wait.
-    pub fn state(&mut self, _system: &System) -> State {
-        unimplemented!()
+    pub fn state(&mut self, system: &System) -> State {
+        self.state_within(system, Duration::ZERO)
     }
 
-    /// Asks the system to end (SIGTERM), waits for `grace`, kills what is left.
-    pub fn stop(&mut self, _system: System, _grace: Duration) -> Stopped {
-        unimplemented!()
+    /// The state, waiting at most `timeout` for news of any system.
+    fn state_within(&mut self, system: &System, timeout: Duration) -> State {
+        if let State::Exited { status, at } = self.known_state(system) {
+            return State::Exited { status, at };
+        }
+        self.link.listen(timeout);
+        self.known_state(system)
     }
 
-    /// Calls `probe` until it says `Ok`; returns the time since the start of
-    /// the system.
+    fn known_state(&self, system: &System) -> State {
+        match self.link.known.get(&system.id) {
+            Some(known) if known.exited.is_none() && !known.is_lost => State::Running,
+            known => {
+                let (status, at) = known
+                    .and_then(|known| known.exited)
+                    .unwrap_or_else(|| (Status::Lost, clock::now().duration_since(system.start)));
+                State::Exited { status, at }
+            }
+        }
+    }
+
+    /// Asks the system to end (SIGTERM to the process group of its first
+    /// process, and then to whatever outlives that process), waits for at most
+    /// `grace`, and kills what is left. Nothing of the system is left afterwards.
+    pub fn stop(&mut self, system: System, grace: Duration) -> Stopped {
+        let id = system.id;
+        let is_stopped = |known: &Known| known.stopped.is_some() || known.is_lost;
+        // Whatever goes wrong here is the keeper's death, which ends the system.
+        let _keeper_lost = self
+            .link
+            .order(&Order::Stop { id, grace })
+            .and_then(|()| self.link.wait_for(id, grace, is_stopped));
+        let known = self.link.known.remove(&id).unwrap_or_default();
+        let status = known.exited.map_or(Status::Lost, |(status, _)| status);
+        let (manner, usage) = known.stopped.unwrap_or((Manner::Killed, None));
+        Stopped {
+            status,
+            manner,
+            usage,
+        }
+    }
+
+    /// Calls `probe` until it says `Ok`, with pauses that grow from 1 ms to
+    /// 50 ms; returns the time since the start of the system.
+    ///
+    /// # Errors
+    /// At once when the system ends or `stop` is set; else when `within` (counted
+    /// from this call) is over, with what the last probe said.
     pub fn wait_ready(
         &mut self,
-        _system: &System,
-        _within: Duration,
-        _probe: &mut dyn FnMut() -> Result<(), String>,
-        _stop: &AtomicBool,
+        system: &System,
+        within: Duration,
+        probe: &mut dyn FnMut() -> Result<(), String>,
+        stop: &AtomicBool,
     ) -> Result<Duration, ReadyError> {
-        unimplemented!()
+        let deadline = clock::now() + within;
+        let (mut pause, longest) = PROBE_PAUSES;
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(ReadyError::Interrupted {
+                    system: system.name.clone(),
+                });
+            }
+            if let State::Exited { status, .. } = self.state(system) {
+                return Err(exited(system, status));
+            }
+            let answer = probe();
+            // Another process may have answered on the port of a system that
+            // has just ended.
+            if let State::Exited { status, .. } = self.state(system) {
+                return Err(exited(system, status));
+            }
+            let now = clock::now();
+            match answer {
+                Ok(()) => return Ok(now.duration_since(system.start)),
+                Err(last_reason) if now >= deadline => {
+                    return Err(ReadyError::TimedOut {
+                        system: system.name.clone(),
+                        within,
+                        last_reason,
+                        log: system.log.clone(),
+                        last_lines: system.last_lines(),
+                    });
+                }
+                Err(_) => {}
+            }
+            self.link.listen(pause.min(deadline - now));
+            pause = longest.min(pause * 2);
+        }
     }
 
     /// Kills every system and ends the keeper.
-    pub fn shut_down(self) -> Result<(), RigError> {
-        unimplemented!()
+    ///
+    /// # Errors
+    /// When processes withstand SIGKILL or the keeper did not end as it should.
+    pub fn shut_down(mut self) -> Result<(), RigError> {
+        self.link.end()
     }
+}
+
+fn exited(system: &System, status: Status) -> ReadyError {
+    ReadyError::Exited {
+        system: system.name.clone(),
+        status,
+        log: system.log.clone(),
+        last_lines: system.last_lines(),
+    }
+}
+
+fn check_limits(name: &str, limits: Limits) -> Result<(), SpawnError> {
+    let wrong = |limit, found: String, expected| {
+        Err(SpawnError::Limit {
+            name: name.to_owned(),
+            limit,
+            found,
+            expected,
+        })
+    };
+    match (limits.cpus, limits.memory) {
+        // The kernel's smallest quota is 1 ms in 100 ms.
+        (Some(cpus), _) if !(0.01..=100_000.0).contains(&cpus) => {
+            wrong("cpus", cpus.to_string(), "give 0.01 or more")
+        }
+        (_, Some(0)) => wrong("memory", "0".to_owned(), "give at least a few MiB"),
+        _ => Ok(()),
+    }
+}
+
+fn resolve(
+    name: &str,
+    command: &[String],
+    folder: &Path,
+    env: &[(String, String)],
+) -> Result<Program, SpawnError> {
+    let name = name.to_owned();
+    let Some((program, args)) = command.split_first() else {
+        return Err(SpawnError::EmptyCommand { name });
+    };
+    let folder = absolute(folder);
+    if !folder.is_dir() {
+        return Err(SpawnError::FolderMissing { name, folder });
+    }
+    let path_variable = path_of(env);
+    let Some(path) = find_program(program, &folder, &path_variable) else {
+        let searched = if program.contains('/') {
+            format!("an executable file in `{}`", folder.display())
+        } else {
+            format!("in any folder of PATH (`{}`)", path_variable.display())
+        };
+        return Err(SpawnError::ProgramMissing {
+            name,
+            program: program.clone(),
+            searched,
+        });
+    };
+    Ok(Program {
+        path,
+        arg0: program.clone(),
+        args: args.to_vec(),
+        folder,
+        env: env.to_vec(),
+    })
+}
+
+/// The keeper has the caller's folder, but a path should not depend on that.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn explain(job: Job, refusal: Refusal) -> SpawnError {
+    let Job { name, log, .. } = job;
+    let reason = refusal.reason;
+    match refusal.step {
+        Step::Watch => SpawnError::Watch { name, reason },
+        Step::Log => SpawnError::Log { name, log, reason },
+        Step::Folder => SpawnError::FolderMissing {
+            name,
+            folder: job.program.folder,
+        },
+        Step::Pin => SpawnError::Pin {
+            name,
+            cpus: job.cpus_allowed.unwrap_or_default(),
+            reason,
+        },
+        Step::Exec => SpawnError::Exec {
+            name,
+            program: job.program.path,
+            reason,
+        },
+    }
+}
+
+/// A command for people; not for a shell.
+fn as_typed(command: &[String]) -> String {
+    let word = |word: &String| {
+        if word.is_empty() || word.contains(char::is_whitespace) {
+            format!("'{word}'")
+        } else {
+            word.clone()
+        }
+    };
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
 }

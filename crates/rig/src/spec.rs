@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// How to start the keeper and, from it, the launchers.
 ///
 /// Both are the caller's own program with arguments that end in
@@ -52,7 +54,7 @@ pub struct SystemSpec {
 }
 
 /// What a system may use at most; `None` means no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// CPU time per wall time, 0.01 or more: `0.25` is a quarter of one core.
     pub cpus: Option<f64>,

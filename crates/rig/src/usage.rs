@@ -1,9 +1,28 @@
 //! What a system has used: CPU time, memory, throttling, context switches.
+//!
+//! CPU time is a running total of every process the system ever had: from its
+//! cgroup where it has one, else from the process table, where a shepherd
+//! inherits the time of each process that ends (all but those whose parent
+//! ignores SIGCHLD).
+//!
+//! Memory is the resident set of the processes alive, from `/proc/PID/status`,
+//! on every machine: the cgroup's own peak (`memory.peak`, and in version 1
+//! `memory.max_usage_in_bytes`) also holds page cache, which the program's own
+//! file and whatever it logs or reads fill up, and which the kernel takes back
+//! at no cost to the system. It is reported beside, because limits act on it.
+//! Two things follow: pages that several processes share count once for each,
+//! and the sum of peaks that were reached at different times is an upper bound.
+//! For one process both are exact.
 
 use std::fmt;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::cgroup::{Groups, read_key, read_number};
+use crate::processes::{self, Process};
 
 /// What a whole system (every process it consists of) has used since its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,7 +30,9 @@ pub struct Usage {
     /// CPU time, user and system.
     pub cpu: Duration,
     /// The most memory that was resident, in bytes: the sum over living
-    /// processes of the peak of each (`VmHWM`). See the module's notes.
+    /// processes of the peak of each (`VmHWM`). Exact for one process; for several
+    /// an upper bound, as shared pages count for each of them. `None` when no
+    /// process is alive.
     pub memory_peak: Option<u64>,
     /// Memory resident now, in bytes: the sum of `VmRSS`.
     pub memory_now: Option<u64>,
@@ -56,5 +77,154 @@ impl fmt::Display for Source {
             Self::CgroupV1 => "cgroup v1",
             Self::Proc => "/proc",
         })
+    }
+}
+
+/// Reads the usage of the system that `shepherd` watches; `None` when nothing
+/// is left to read.
+pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
+    let now = processes::read(shepherd.pid).filter(|now| now.start == shepherd.start)?;
+    let tree = processes::descendants(shepherd.pid);
+    let (cpu, source) = cpu_of_cgroup(groups).unwrap_or_else(|| {
+        let living: u64 = tree.iter().map(|p| p.own_ticks + p.waited_ticks).sum();
+        (duration_of(living + now.waited_ticks), Source::Proc)
+    });
+    let status: Vec<String> = tree
+        .iter()
+        .filter_map(|process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok())
+        .collect();
+    Some(Usage {
+        cpu,
+        memory_peak: sum(status.iter().map(|text| status_kib(text, "VmHWM"))),
+        memory_now: sum(status.iter().map(|text| status_kib(text, "VmRSS"))),
+        memory_charged_peak: charged_peak(groups),
+        throttled: throttled(groups),
+        context_switches: sum(tree.iter().map(|process| context_switches(process.pid))),
+        source,
+    })
+}
+
+fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, Source)> {
+    let v2 = groups.v2.as_ref().and_then(|dir| {
+        let us = read_key(&dir.join("cpu.stat"), "usage_usec")?;
+        Some((Duration::from_micros(us), Source::CgroupV2))
+    });
+    v2.or_else(|| {
+        let dir = groups.v1_cpuacct.as_ref()?;
+        let ns = read_number(&dir.join("cpuacct.usage"))?;
+        Some((Duration::from_nanos(ns), Source::CgroupV1))
+    })
+}
+
+fn charged_peak(groups: &Groups) -> Option<u64> {
+    let file = |dir: &Option<std::path::PathBuf>, name: &str| Some(dir.as_ref()?.join(name));
+    [
+        file(&groups.v2, "memory.peak"),
+        file(&groups.v1_memory, "memory.max_usage_in_bytes"),
+    ]
+    .into_iter()
+    .flatten()
+    .find_map(|file| read_number(&file))
+}
+
+fn throttled(groups: &Groups) -> Option<Throttled> {
+    let stat = |dir: &Path, time: &str, to_duration: fn(u64) -> Duration| {
+        let file = dir.join("cpu.stat");
+        Some(Throttled {
+            periods: read_key(&file, "nr_periods")?,
+            throttled: read_key(&file, "nr_throttled")?,
+            throttled_time: to_duration(read_key(&file, time)?),
+        })
+    };
+    let v2 = groups.v2.as_deref().and_then(|dir| {
+        // Present with the controller even when nothing is limited.
+        dir.join("cpu.max").exists().then_some(())?;
+        stat(dir, "throttled_usec", Duration::from_micros)
+    });
+    v2.or_else(|| {
+        stat(
+            groups.v1_cpu.as_deref()?,
+            "throttled_time",
+            Duration::from_nanos,
+        )
+    })
+}
+
+/// Switches of the threads alive, voluntary and not.
+fn context_switches(pid: i32) -> Option<u64> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    sum(tasks.flatten().map(|task| {
+        let text = fs::read_to_string(task.path().join("status")).ok()?;
+        let voluntary = status_number(&text, "voluntary_ctxt_switches")?;
+        Some(voluntary + status_number(&text, "nonvoluntary_ctxt_switches")?)
+    }))
+}
+
+/// A `Key:\tnumber` line of a status file.
+fn status_number(status: &str, key: &str) -> Option<u64> {
+    status.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let number = value.split_ascii_whitespace().next();
+        (name == key).then(|| number?.parse().ok()).flatten()
+    })
+}
+
+/// The same where the file counts in KiB, in bytes.
+fn status_kib(status: &str, key: &str) -> Option<u64> {
+    Some(status_number(status, key)? * 1024)
+}
+
+/// The sum of what is known; `None` if nothing is.
+fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    values.flatten().reduce(|sum, value| sum + value)
+}
+
+fn duration_of(ticks: u64) -> Duration {
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis(ticks.saturating_mul(1000) / per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_file_gives_its_numbers_and_a_key_is_not_taken_for_its_ending() {
+        let status = "VmHWM:\t    2048 kB\nnonvoluntary_ctxt_switches:\t7\n\
+                      voluntary_ctxt_switches:\t35\n";
+        assert_eq!(status_kib(status, "VmHWM"), Some(2 << 20));
+        assert_eq!(status_number(status, "voluntary_ctxt_switches"), Some(35));
+        assert_eq!(status_number(status, "VmRSS"), None);
+    }
+
+    #[test]
+    fn nothing_known_is_not_zero() {
+        assert_eq!(sum([None, None].into_iter()), None);
+        assert_eq!(sum([None, Some(2), Some(3)].into_iter()), Some(5));
+    }
+
+    #[test]
+    fn throttling_is_read_in_the_unit_of_each_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |text: &str| fs::write(dir.path().join("cpu.stat"), text).unwrap();
+        write("nr_periods 9\nnr_throttled 4\nthrottled_time 5000000\n");
+        let v1 = Groups {
+            v1_cpu: Some(dir.path().to_owned()),
+            ..Groups::default()
+        };
+        let expected = Throttled {
+            periods: 9,
+            throttled: 4,
+            throttled_time: Duration::from_millis(5),
+        };
+        assert_eq!(throttled(&v1), Some(expected));
+        write("usage_usec 1\nnr_periods 9\nnr_throttled 4\nthrottled_usec 5000\n");
+        let v2 = Groups {
+            v2: Some(dir.path().to_owned()),
+            ..Groups::default()
+        };
+        assert_eq!(throttled(&v2), None, "no controller, no limit");
+        fs::write(dir.path().join("cpu.max"), "max 100000").unwrap();
+        assert_eq!(throttled(&v2), Some(expected));
     }
 }

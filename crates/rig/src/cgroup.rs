@@ -1,0 +1,249 @@
+//! Control groups: which there are, and where this process may make its own.
+//!
+//! Groups are only ever made *below the group that the run itself was put in*,
+//! so a limit that somebody has set on the run holds for its systems as well.
+//! (Version 2 forbids processes beside limited groups; then the nearest
+//! ancestor that already hands the controllers on is taken, but never one above
+//! a group that carries a limit.)
+//!
+//! A system joins no more than it needs: one group to count its CPU time and to
+//! kill it by, and the `cpu` or `memory` controller only for a limit. In a group
+//! of the `cpu` controller the scheduler weighs the whole system against the
+//! load generator as if it were one thread, which would change what is measured.
+//!
+//! Names: `weighbridge-OWNERPID-OWNERSTART-KEEPERPID/ID-NAME`. The start (clock
+//! ticks since boot) tells an owner from a later process with its number, so a
+//! folder that a killed run has left can be told from one in use.
+//!
+//! Absent on purpose: mounting hierarchies, enabling controllers in groups that
+//! are not the run's own, weights.
+
+mod limit;
+mod run;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use limit::settle;
+pub(crate) use run::{kill_run, leftovers, remove_instance, remove_run, run_name};
+
+/// The hierarchies in which groups can be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hierarchies {
+    v2: Option<Hierarchy>,
+    v1: Vec<Hierarchy>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hierarchy {
+    mount: PathBuf,
+    /// The group that this process is in.
+    own: PathBuf,
+    /// Version 1: its controllers. Version 2: those it could hand out.
+    controllers: Vec<String>,
+}
+
+impl Hierarchy {
+    fn offers(&self, controller: &str) -> bool {
+        self.controllers.iter().any(|offered| offered == controller)
+    }
+}
+
+/// The groups of one system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Groups {
+    pub(crate) v2: Option<PathBuf>,
+    pub(crate) v1_cpu: Option<PathBuf>,
+    pub(crate) v1_cpuacct: Option<PathBuf>,
+    pub(crate) v1_memory: Option<PathBuf>,
+}
+
+impl Groups {
+    /// Kills every process in them at once, where the kernel can do that.
+    pub(crate) fn kill(&self) {
+        if let Some(dir) = &self.v2 {
+            let _older_kernel = write(&dir.join("cgroup.kill"), "1");
+        }
+    }
+
+    /// How many processes the kernel has killed because of the memory limit.
+    pub(crate) fn out_of_memory_kills(&self) -> u64 {
+        let v2 = self.v2.as_ref().map(|dir| dir.join("memory.events"));
+        let v1 = self
+            .v1_memory
+            .as_ref()
+            .map(|dir| dir.join("memory.oom_control"));
+        [v2, v1]
+            .into_iter()
+            .flatten()
+            .find_map(|file| read_key(&file, "oom_kill"))
+            .unwrap_or(0)
+    }
+}
+
+impl Hierarchies {
+    /// Those that this process can see.
+    pub(crate) fn detect() -> Self {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+    }
+
+    /// From the text of `mountinfo` (proc(5)) and `cgroup` (cgroups(7)).
+    fn parse(mountinfo: &str, membership: &str) -> Self {
+        let mut found = Self::default();
+        for line in mountinfo.lines() {
+            let Some(mount) = Mount::parse(line) else {
+                continue;
+            };
+            let own = membership.lines().find_map(|line| {
+                let mut parts = line.splitn(3, ':');
+                let (_, names, path) = (parts.next()?, parts.next()?, parts.next()?);
+                let is_here = if mount.is_v2 {
+                    names.is_empty()
+                } else {
+                    names
+                        .split(',')
+                        .any(|name| mount.options.iter().any(|option| option == name))
+                };
+                is_here.then(|| mount.folder_of(path)).flatten()
+            });
+            let Some(own) = own else { continue };
+            let controllers = if mount.is_v2 {
+                words(&mount.folder.join("cgroup.controllers"))
+            } else {
+                mount.options
+            };
+            let hierarchy = Hierarchy {
+                mount: mount.folder,
+                own,
+                controllers,
+            };
+            if mount.is_v2 {
+                found.v2.get_or_insert(hierarchy);
+            } else {
+                found.v1.push(hierarchy);
+            }
+        }
+        found
+    }
+
+    fn v1(&self, controller: &str) -> Option<&Hierarchy> {
+        self.v1.iter().find(|h| h.offers(controller))
+    }
+
+    /// For people: which versions there are.
+    pub(crate) fn describe(&self) -> &'static str {
+        let has_v1 = ["cpu", "cpuacct", "memory"]
+            .iter()
+            .any(|controller| self.v1(controller).is_some());
+        let v2_controls = self
+            .v2
+            .as_ref()
+            .is_some_and(|v2| v2.offers("cpu") || v2.offers("memory"));
+        match (has_v1, self.v2.is_some(), v2_controls) {
+            (false, true, true) => "v2",
+            (false, true, false) => "v2 without controllers",
+            (true, true, true) => "v1 and v2",
+            (true, true, false) => "v1 and v2 without controllers",
+            (true, false, _) => "v1",
+            (false, false, _) => "none",
+        }
+    }
+
+    /// Every group in which a run's group may have been made.
+    fn places(&self) -> Vec<&Path> {
+        let v2 = self.v2.iter().flat_map(|v2| {
+            v2.own
+                .ancestors()
+                .take_while(|ancestor| ancestor.starts_with(&v2.mount))
+        });
+        let mut places: Vec<&Path> = v2.collect();
+        for hierarchy in &self.v1 {
+            let is_used = ["cpu", "cpuacct", "memory"]
+                .iter()
+                .any(|controller| hierarchy.offers(controller));
+            if is_used && !places.contains(&hierarchy.own.as_path()) {
+                places.push(&hierarchy.own);
+            }
+        }
+        places
+    }
+}
+
+/// One line of `mountinfo` that is a cgroup hierarchy.
+struct Mount {
+    is_v2: bool,
+    /// The group that is seen at the folder.
+    root: String,
+    folder: PathBuf,
+    options: Vec<String>,
+}
+
+impl Mount {
+    fn parse(line: &str) -> Option<Self> {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split(' ');
+        let is_v2 = match kind.next()? {
+            "cgroup2" => true,
+            "cgroup" => false,
+            _ => return None,
+        };
+        let options = kind.nth(1)?.split(',').map(str::to_owned).collect();
+        let mut place = place.split(' ').skip(3);
+        Some(Self {
+            is_v2,
+            root: place.next()?.to_owned(),
+            // The kernel writes a space in a path as `\040`.
+            folder: place.next()?.replace("\\040", " ").into(),
+            options,
+        })
+    }
+
+    /// The folder of the group `path`; `None` if the mount does not show it.
+    fn folder_of(&self, path: &str) -> Option<PathBuf> {
+        let inside = Path::new(path).strip_prefix(&self.root).ok()?;
+        let is_shown = inside
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_)));
+        is_shown.then(|| {
+            if inside.as_os_str().is_empty() {
+                self.folder.clone()
+            } else {
+                self.folder.join(inside)
+            }
+        })
+    }
+}
+
+/// Writes to a control file; `fs::write` would also try to make and to cut it.
+fn write(file: &Path, value: &str) -> io::Result<()> {
+    fs::OpenOptions::new()
+        .write(true)
+        .open(file)?
+        .write_all(value.as_bytes())
+}
+
+fn words(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+/// The number behind `key` in a file of `key number` lines.
+pub(crate) fn read_key(file: &Path, key: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(' ')?;
+        (name == key).then(|| value.trim().parse().ok()).flatten()
+    })
+}
+
+/// The number that is all a file holds.
+pub(crate) fn read_number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! The groups of a whole run: their name, their end, and those of dead runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::{Hierarchies, write};
+use crate::outcome::Leftover;
+use crate::{clock, processes};
+
+const PREFIX: &str = "weighbridge-";
+
+/// A group cannot be removed before the kernel has buried its last process.
+const BURIAL: Duration = Duration::from_secs(2);
+
+/// The run of an owner and a keeper.
+pub(crate) fn run_name(owner_pid: i32, owner_start: u64, keeper_pid: i32) -> String {
+    format!("{PREFIX}{owner_pid}-{owner_start}-{keeper_pid}")
+}
+
+/// The processes that a name speaks of: owner, its start, keeper.
+fn parse_run_name(name: &str) -> Option<(i32, u64, i32)> {
+    let mut parts = name.strip_prefix(PREFIX)?.split('-');
+    let owner = parts.next()?.parse().ok()?;
+    let start = parts.next()?.parse().ok()?;
+    let keeper = parts.next()?.parse().ok()?;
+    parts.next().is_none().then_some((owner, start, keeper))
+}
+
+/// Kills every process in the run's groups; returns those that were seen.
+pub(crate) fn kill_run(hierarchies: &Hierarchies, run: &str) -> Vec<i32> {
+    let mut seen = Vec::new();
+    for group in hierarchies.places().iter().map(|place| place.join(run)) {
+        let _older_kernel = write(&group.join("cgroup.kill"), "1");
+        seen.extend(members(&group));
+    }
+    for pid in &seen {
+        processes::signal(*pid, Signal::KILL);
+    }
+    seen
+}
+
+/// Removes the groups of one system, when nothing is left in them.
+pub(crate) fn remove_instance(hierarchies: &Hierarchies, instance: &Path) {
+    for place in hierarchies.places() {
+        let group = place.join(instance);
+        clock::wait_until(BURIAL, || !group.exists() || fs::remove_dir(&group).is_ok());
+    }
+}
+
+/// Removes the run's groups, when nothing is left in them.
+pub(crate) fn remove_run(hierarchies: &Hierarchies, run: &str) {
+    for group in hierarchies.places().iter().map(|place| place.join(run)) {
+        remove_empty(&group);
+    }
+}
+
+fn remove_empty(group: &Path) {
+    for child in children(group) {
+        let _still_in_use = fs::remove_dir(child);
+    }
+    let _still_in_use = fs::remove_dir(group);
+}
+
+/// Removes empty groups of runs whose owner and keeper are dead, and returns
+/// those that are not empty.
+pub(crate) fn leftovers(hierarchies: &Hierarchies) -> Vec<Leftover> {
+    let mut found = Vec::new();
+    for group in hierarchies.places().into_iter().flat_map(children) {
+        let name = group.file_name().and_then(|name| name.to_str());
+        let Some((owner, start, keeper)) = name.and_then(parse_run_name) else {
+            continue;
+        };
+        // A living keeper of a dead owner is just clearing up.
+        if processes::is_alive(owner, start) || processes::read(keeper).is_some() {
+            continue;
+        }
+        let pids = members(&group);
+        if pids.is_empty() {
+            remove_empty(&group);
+        } else {
+            found.push(Leftover {
+                cgroup: group,
+                pids,
+            });
+        }
+    }
+    found
+}
+
+/// The processes in a run's group.
+fn members(group: &Path) -> Vec<i32> {
+    let mut groups = children(group);
+    groups.push(group.to_owned());
+    groups
+        .iter()
+        .filter_map(|group| fs::read_to_string(group.join("cgroup.procs")).ok())
+        .flat_map(|text| {
+            text.lines()
+                .filter_map(|line| line.parse().ok())
+                .collect::<Vec<i32>>()
+        })
+        .collect()
+}
+
+/// The groups directly below a group.
+fn children(group: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(group).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_name_tells_its_processes_and_other_names_do_not() {
+        assert_eq!(parse_run_name(&run_name(12, 345, 67)), Some((12, 345, 67)));
+        for other in ["weighbridge-12-345", "weighbridge-a-b-c", "system.slice"] {
+            assert_eq!(parse_run_name(other), None, "{other}");
+        }
+    }
+}

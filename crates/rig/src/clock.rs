@@ -1,0 +1,36 @@
+//! The one place where the rig reads the clock and the one where it pauses.
+
+use std::time::{Duration, Instant};
+
+/// The monotonic clock.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the rig watches real processes; this is the crate's only look at the clock"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits before looking again at something that cannot be waited for, such as
+/// the end of a process that is not a child.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel offers no event for what is waited for here; every caller loops on a condition"
+)]
+pub(crate) fn pause_before_looking_again() {
+    std::thread::sleep(Duration::from_millis(2));
+}
+
+/// Looks at `is_done` until it holds or `within` is over; tells whether it held.
+pub(crate) fn wait_until(within: Duration, mut is_done: impl FnMut() -> bool) -> bool {
+    let deadline = now() + within;
+    loop {
+        if is_done() {
+            return true;
+        }
+        if now() >= deadline {
+            return false;
+        }
+        pause_before_looking_again();
+    }
+}

@@ -1,0 +1,9 @@
+//! The one place that writes to standard error, which is the keeper's log.
+
+use std::fmt::Display;
+
+/// Says what went wrong in a process that has nobody else to tell.
+#[expect(clippy::print_stderr, reason = "standard error is the keeper's log")]
+pub(crate) fn complain(who: &str, what: &dyn Display) {
+    eprintln!("{who} {}: {what}", std::process::id());
+}

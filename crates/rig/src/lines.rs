@@ -1,0 +1,110 @@
+//! One JSON value a line, over a pipe or a socket.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Collects bytes and hands out whole lines.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+}
+
+impl Lines {
+    /// Reads once; `false` means that the other side is gone.
+    pub(crate) fn fill(&mut self, from: &mut impl Read) -> bool {
+        let mut chunk = [0; 16 * 1024];
+        loop {
+            match from.read(&mut chunk) {
+                Ok(0) => return false,
+                Ok(count) => {
+                    self.bytes.extend_from_slice(&chunk[..count]);
+                    return true;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// The next whole line, without its end.
+    pub(crate) fn next_line(&mut self) -> Option<Vec<u8>> {
+        let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
+        let mut line: Vec<u8> = self.bytes.drain(..=end).collect();
+        line.pop();
+        Some(line)
+    }
+
+    /// The next value; a line that is none is an error.
+    pub(crate) fn next_value<T: DeserializeOwned>(&mut self) -> Option<io::Result<T>> {
+        let line = self.next_line()?;
+        Some(serde_json::from_slice(&line).map_err(io::Error::from))
+    }
+
+    /// Waits for one value; the other side's end before it is an error.
+    pub(crate) fn wait_value<T: DeserializeOwned>(
+        &mut self,
+        from: &mut impl Read,
+    ) -> io::Result<T> {
+        loop {
+            if let Some(value) = self.next_value() {
+                return value;
+            }
+            if !self.fill(from) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+/// Writes a value and the end of its line, at once.
+pub(crate) fn write_value<T: Serialize>(to: &mut impl Write, value: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    to.flush()
+}
+
+/// Waits until one of `sources` can be read (or is closed), at most `timeout`;
+/// tells which. A signal ends the wait early with none.
+pub(crate) fn wait_readable(
+    sources: &[&dyn AsFd],
+    timeout: Option<Duration>,
+) -> io::Result<Vec<bool>> {
+    let mut polled: Vec<PollFd<'_>> = sources
+        .iter()
+        .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
+        .collect();
+    let timeout = timeout.map(|timeout| Timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    match poll(&mut polled, timeout.as_ref()) {
+        Ok(_) => Ok(polled.iter().map(|fd| !fd.revents().is_empty()).collect()),
+        Err(rustix::io::Errno::INTR) => Ok(vec![false; sources.len()]),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_cut_in_two_arrives_whole_and_the_end_is_an_error() {
+        let mut lines = Lines::default();
+        assert!(lines.fill(&mut &b"[1,"[..]));
+        assert!(lines.next_line().is_none());
+        assert!(lines.fill(&mut &b"2]\n[3]\n[4"[..]));
+        let mut nothing: &[u8] = b"";
+        assert_eq!(lines.wait_value::<Vec<i32>>(&mut nothing).unwrap(), [1, 2]);
+        assert_eq!(lines.wait_value::<Vec<i32>>(&mut nothing).unwrap(), [3]);
+        let error = lines.wait_value::<Vec<i32>>(&mut nothing).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

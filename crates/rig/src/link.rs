@@ -1,0 +1,324 @@
+//! The owner's end of the pipes to the keeper: orders go out, events come in
+//! and are noted down by system.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::cgroup::{self, Hierarchies};
+use crate::error::RigError;
+use crate::lines::{Lines, wait_readable, write_value};
+use crate::log_tail::last_lines;
+use crate::outcome::{Leftover, Manner, Status};
+use crate::protocol::{Begin, Begun, Event, Order, Refusal, Started};
+use crate::reaper::KILL_WITHIN;
+use crate::spec::KeeperCommand;
+use crate::usage::Usage;
+use crate::{clock, processes};
+
+/// The keeper answers at once; only a machine in deep trouble takes this long.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// Shepherds, then the keeper, each try to kill for [`KILL_WITHIN`].
+const END_WITHIN: Duration = Duration::from_secs(3 * KILL_WITHIN.as_secs());
+
+/// The connection to a keeper.
+#[derive(Debug)]
+pub(crate) struct Link {
+    keeper: Child,
+    /// `None` once the keeper was told to end.
+    orders: Option<ChildStdin>,
+    events: ChildStdout,
+    lines: Lines,
+    pub(crate) run: String,
+    pub(crate) leftovers: Vec<Leftover>,
+    /// What is known of each system that has not been stopped.
+    pub(crate) known: BTreeMap<u64, Known>,
+    log: PathBuf,
+    log_start_bytes: u64,
+    /// What was seen when the keeper was lost.
+    lost: Option<String>,
+    unkillable: Vec<i32>,
+}
+
+/// What the keeper has said of a system.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) started: Option<Started>,
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) exited: Option<(Status, Duration)>,
+    pub(crate) stopped: Option<(Manner, Option<Usage>)>,
+    pub(crate) is_lost: bool,
+}
+
+impl Link {
+    /// Starts a keeper and waits for its first word.
+    pub(crate) fn start(command: KeeperCommand, logs: &Path) -> Result<Self, RigError> {
+        let log = logs.join("keeper.log");
+        let open = || -> io::Result<(File, u64)> {
+            fs::create_dir_all(logs)?;
+            let file = File::options().create(true).append(true).open(&log)?;
+            let length = file.metadata()?.len();
+            Ok((file, length))
+        };
+        let (log_file, log_start_bytes) = open().map_err(|source| RigError::Log {
+            path: log.clone(),
+            source,
+        })?;
+        let cannot_start = |source| RigError::Start {
+            program: command.program.clone(),
+            source,
+        };
+        let mut keeper = Command::new(&command.program)
+            .args(&command.keeper)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log_file)
+            .spawn()
+            .map_err(cannot_start)?;
+        let (Some(orders), Some(events)) = (keeper.stdin.take(), keeper.stdout.take()) else {
+            return Err(cannot_start(io::Error::other("it has no pipes")));
+        };
+        let mut link = Self {
+            keeper,
+            orders: Some(orders),
+            events,
+            lines: Lines::default(),
+            run: String::new(),
+            leftovers: Vec::new(),
+            known: BTreeMap::new(),
+            log,
+            log_start_bytes,
+            lost: None,
+            unkillable: Vec::new(),
+        };
+        link.begin(command.launch)?;
+        Ok(link)
+    }
+
+    fn begin(&mut self, launch: Vec<String>) -> Result<(), RigError> {
+        let owner_pid = processes::own_pid();
+        let begin = Begin {
+            owner_pid,
+            owner_start: processes::read(owner_pid).map_or(0, |me| me.start),
+            launch,
+        };
+        self.write(&begin);
+        let deadline = clock::now() + ANSWER_WITHIN;
+        while self.lost.is_none() {
+            match self.lines.next_value::<Begun>() {
+                Some(Ok(begun)) => {
+                    self.run = begun.run;
+                    self.leftovers = begun.leftovers;
+                    return Ok(());
+                }
+                Some(Err(error)) => self.lose(format!("does not keep to the protocol ({error})")),
+                None => self.receive(deadline),
+            }
+        }
+        self.check()
+    }
+
+    /// Says what is known if the keeper is gone.
+    pub(crate) fn check(&self) -> Result<(), RigError> {
+        match &self.lost {
+            None => Ok(()),
+            Some(what) => Err(RigError::KeeperLost {
+                what: what.clone(),
+                log: self.log.clone(),
+                last_lines: last_lines(&self.log, self.log_start_bytes),
+            }),
+        }
+    }
+
+    pub(crate) fn order(&mut self, order: &Order) -> Result<(), RigError> {
+        self.write(order);
+        self.check()
+    }
+
+    fn write(&mut self, value: &impl serde::Serialize) {
+        let written = match &mut self.orders {
+            Some(orders) => write_value(orders, value),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        if let Err(error) = written {
+            self.lose(format!("takes no orders ({error})"));
+        }
+    }
+
+    /// Waits until `is_answered` by events; a keeper that lets the time pass is
+    /// given up.
+    pub(crate) fn wait_for(
+        &mut self,
+        id: u64,
+        extra: Duration,
+        is_answered: impl Fn(&Known) -> bool,
+    ) -> Result<(), RigError> {
+        let deadline = clock::now() + ANSWER_WITHIN + extra;
+        loop {
+            if self.known.get(&id).is_none_or(&is_answered) {
+                return Ok(());
+            }
+            self.check()?;
+            self.receive(deadline);
+            self.note_events();
+        }
+    }
+
+    /// Notes down what the keeper has said, waiting at most `timeout` for more.
+    pub(crate) fn listen(&mut self, timeout: Duration) {
+        if self.lost.is_some() {
+            return;
+        }
+        match wait_readable(&[&self.events], Some(timeout)) {
+            Ok(ready) if ready[0] => self.fill(),
+            Ok(_) => {}
+            Err(error) => self.lose(format!("cannot be listened to ({error})")),
+        }
+        self.note_events();
+    }
+
+    fn receive(&mut self, deadline: Instant) {
+        let left = deadline.saturating_duration_since(clock::now());
+        match wait_readable(&[&self.events], Some(left)) {
+            Ok(ready) if ready[0] => self.fill(),
+            Ok(_) if left.is_zero() => self.lose("does not answer".to_owned()),
+            Ok(_) => {}
+            Err(error) => self.lose(format!("cannot be listened to ({error})")),
+        }
+    }
+
+    fn fill(&mut self) {
+        if !self.lines.fill(&mut self.events) {
+            self.lose("has ended".to_owned());
+        }
+    }
+
+    fn note_events(&mut self) {
+        while let Some(event) = self.lines.next_value::<Event>() {
+            match event {
+                Ok(event) => self.note(event),
+                Err(error) => self.lose(format!("does not keep to the protocol ({error})")),
+            }
+        }
+    }
+
+    fn note(&mut self, event: Event) {
+        let mut known = |id: u64, note: &mut dyn FnMut(&mut Known)| {
+            if let Some(known) = self.known.get_mut(&id) {
+                note(known);
+            }
+        };
+        match event {
+            Event::Started { id, started } => {
+                known(id, &mut |known| known.started = Some(started.clone()));
+            }
+            Event::Refused { id, refusal } => {
+                known(id, &mut |known| known.refusal = Some(refusal.clone()));
+            }
+            Event::Exited { id, status, at } => {
+                known(id, &mut |known| known.exited = Some((status, at)));
+            }
+            Event::Stopped { id, manner, usage } => {
+                known(id, &mut |known| {
+                    known.stopped = Some((manner, usage.clone()))
+                });
+            }
+            Event::Lost { id } => known(id, &mut |known| known.is_lost = true),
+            Event::Unkillable { pids } => self.unkillable.extend(pids),
+        }
+    }
+
+    /// Gives the keeper up. Returns when nothing of the run is left, as far as
+    /// this process can see to it.
+    fn lose(&mut self, what: String) {
+        if self.lost.is_some() {
+            return;
+        }
+        self.lost = Some(what);
+        self.orders = None;
+        let _has_ended = self.keeper.kill();
+        let _was_reaped = self.keeper.wait();
+        let shepherds: Vec<(i32, u64)> = self
+            .known
+            .values()
+            .filter_map(|known| known.started.as_ref())
+            .map(|started| (started.shepherd_pid, started.shepherd_start))
+            .collect();
+        // Each shepherd has seen its socket close and is ending its system.
+        clock::wait_until(END_WITHIN, || {
+            !shepherds
+                .iter()
+                .any(|(pid, start)| processes::is_alive(*pid, *start))
+        });
+        if !self.run.is_empty() {
+            let hierarchies = Hierarchies::detect();
+            clock::wait_until(KILL_WITHIN, || {
+                cgroup::kill_run(&hierarchies, &self.run).is_empty()
+            });
+            cgroup::remove_run(&hierarchies, &self.run);
+        }
+        for known in self.known.values_mut() {
+            known.is_lost = true;
+        }
+    }
+
+    /// Lets the keeper end everything and waits for that.
+    pub(crate) fn end(&mut self) -> Result<(), RigError> {
+        self.check()?;
+        self.orders = None;
+        let deadline = clock::now() + END_WITHIN;
+        loop {
+            let left = deadline.saturating_duration_since(clock::now());
+            match wait_readable(&[&self.events], Some(left)) {
+                Ok(ready) if ready[0] => {
+                    let has_more = self.lines.fill(&mut self.events);
+                    self.note_events();
+                    if !has_more {
+                        break;
+                    }
+                }
+                Ok(_) if !left.is_zero() => {}
+                _ => {
+                    self.lose("does not end".to_owned());
+                    return self.check();
+                }
+            }
+        }
+        let ended = self.keeper.wait();
+        self.lost = Some("has ended".to_owned());
+        if !self.unkillable.is_empty() {
+            return Err(RigError::Unkillable {
+                pids: std::mem::take(&mut self.unkillable),
+                within: KILL_WITHIN,
+            });
+        }
+        match ended {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(RigError::KeeperLost {
+                what: format!("ended with {status}"),
+                log: self.log.clone(),
+                last_lines: last_lines(&self.log, self.log_start_bytes),
+            }),
+            Err(error) => Err(RigError::KeeperLost {
+                what: format!("cannot be waited for ({error})"),
+                log: self.log.clone(),
+                last_lines: Vec::new(),
+            }),
+        }
+    }
+
+    /// The keeper's process.
+    pub(crate) fn keeper_pid(&self) -> u32 {
+        self.keeper.id()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // A caller who wants to know calls `Rig::shut_down`.
+        let _unheard = self.end();
+    }
+}
