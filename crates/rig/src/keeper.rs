@@ -252,7 +252,7 @@ impl Keeper {
             if now >= deadline {
                 break kill_everything(&self.wakeups, || {}, |_, _| {});
             }
-            wait_readable(&[&self.wakeups], Some(deadline - now))?;
+            let _interrupted = wait_readable(&[&self.wakeups], Some(deadline - now));
         };
         cgroup::remove_run(&self.hierarchies, &self.run);
         if !left.is_empty() {

@@ -54,7 +54,8 @@ pub struct Throttled {
     pub periods: u64,
     /// Periods in which it used up its share and was stopped.
     pub throttled: u64,
-    /// Time it was stopped, summed over CPUs.
+    /// Time it was stopped, summed over CPUs, as the kernel counts it. Linux 6.18
+    /// was seen to count a third of it; `throttled` is the number to trust.
     pub throttled_time: Duration,
 }
 

@@ -119,6 +119,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn empty_groups_of_dead_runs_go_full_ones_are_told_and_living_ones_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let mounts = format!(
+            "41 31 0:38 / {} rw - cgroup2 cgroup2 rw",
+            root.path().display()
+        );
+        let hierarchies = Hierarchies::parse(&mounts, "0::/");
+        let me = processes::read(processes::own_pid()).unwrap();
+        // No process has this number, and this process started at another time.
+        let nobody = i32::MAX;
+        let living = root.path().join(run_name(me.pid, me.start, nobody));
+        let clearing_up = root.path().join(run_name(nobody, 1, me.pid));
+        let empty = root.path().join(run_name(me.pid, me.start + 1, nobody));
+        let full = root.path().join(run_name(nobody, 1, nobody));
+        let foreign = root.path().join("system.slice");
+        for group in [&living, &clearing_up, &empty, &full, &foreign] {
+            fs::create_dir_all(group.join("1-system")).unwrap();
+        }
+        fs::write(full.join("1-system/cgroup.procs"), "17\n18\n").unwrap();
+
+        let found = leftovers(&hierarchies);
+        assert_eq!(
+            found,
+            [Leftover {
+                cgroup: full.clone(),
+                pids: vec![17, 18],
+            }]
+        );
+        assert!(!empty.exists());
+        for group in [living, clearing_up, full, foreign] {
+            assert!(group.join("1-system").exists(), "{}", group.display());
+        }
+    }
+
+    #[test]
     fn a_run_name_tells_its_processes_and_other_names_do_not() {
         assert_eq!(parse_run_name(&run_name(12, 345, 67)), Some((12, 345, 67)));
         for other in ["weighbridge-12-345", "weighbridge-a-b-c", "system.slice"] {

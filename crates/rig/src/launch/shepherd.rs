@@ -25,6 +25,7 @@ use crate::{clock, console};
 /// Starts one system, watches it, and ends when nothing of it is left.
 pub(super) fn run() -> io::Result<()> {
     let mut socket = own_socket()?;
+    let mut last_word = socket.try_clone()?;
     let wakeups = Wakeups::new()?;
     adopt_orphans()?;
     // Shown by `ps` and `top`, where the program's file would be `exe`.
@@ -41,18 +42,17 @@ pub(super) fn run() -> io::Result<()> {
     let start = clock::now();
     let event = match start_program(&job, me, &hierarchies) {
         Ok(started) => {
-            write_value(
-                &mut socket,
-                &Event::Started {
-                    id,
-                    started: started.clone(),
-                },
-            )?;
+            // A keeper that is gone is noticed, and everything ended, below.
+            let event = Event::Started {
+                id,
+                started: started.clone(),
+            };
+            let _keeper_is_gone = write_value(&mut socket, &event);
             let flock = Flock {
                 id,
                 me,
                 start,
-                socket: socket.try_clone()?,
+                socket,
                 wakeups,
                 first: started.pid,
                 groups: started.groups,
@@ -68,7 +68,7 @@ pub(super) fn run() -> io::Result<()> {
     };
     cgroup::remove_instance(&hierarchies, &instance);
     match event {
-        Some(event) => write_value(&mut socket, &event),
+        Some(event) => write_value(&mut last_word, &event),
         // The keeper is gone and cannot clear up after the last shepherd.
         None => {
             cgroup::remove_run(&hierarchies, &job.run);

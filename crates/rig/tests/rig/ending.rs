@@ -108,6 +108,26 @@ fn an_owner_killed_with_sigkill_leaves_no_process_and_no_cgroup() {
 }
 
 #[test]
+fn an_owner_killed_at_any_moment_of_its_start_leaves_nothing() {
+    // Owner, keeper, shepherd, launcher, first process and family appear one
+    // after the other; the kill comes when so many of them are there.
+    for count in (1..=8).cycle().take(24) {
+        let scene = Scene::new();
+        let mut owner = Command::new(FIXTURE)
+            .arg("owner")
+            .arg(scene.path())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        until("the moment", || scene.processes().len() >= count);
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        scene.expect_nothing_left();
+        expect_no_cgroup_of(owner.id());
+    }
+}
+
+#[test]
 fn a_keeper_killed_with_sigkill_leaves_no_system_and_no_cgroup() {
     let scene = Scene::new();
     let mut rig = scene.rig();

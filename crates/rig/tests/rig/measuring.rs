@@ -57,9 +57,9 @@ fn the_peak_of_memory_outlasts_the_memory() {
 fn limits_are_in_force_and_read_back_or_it_is_said_why_not() {
     let scene = Scene::new();
     let mut rig = scene.rig();
-    let mut spec = scene.system("burn", &["100"]);
+    let mut spec = scene.system("burn", &["50"]);
     spec.limits = Limits {
-        cpus: Some(0.5),
+        cpus: Some(0.1),
         memory: Some(32 << 20),
     };
     let system = rig.spawn(&spec).unwrap();
@@ -71,13 +71,14 @@ fn limits_are_in_force_and_read_back_or_it_is_said_why_not() {
         assert!(enforced.cpus.is_none() || enforced.memory.is_none());
         return;
     }
-    assert_eq!(enforced.cpus, Some(0.5));
+    assert_eq!(enforced.cpus, Some(0.1));
     assert_eq!(enforced.memory, Some(32 << 20));
     assert!(enforced.by.unwrap().starts_with("cgroup v"));
-    // 200 ms of work at half a CPU takes several periods, each cut short.
+    // 100 ms of work at a tenth of a CPU is ten periods, cut short even where
+    // others leave it only a part of a CPU. (Linux 6.18 counts the periods but
+    // not always the time, so nothing is claimed about that.)
     let throttled = usage.throttled.unwrap();
     assert!(throttled.throttled > 0, "{throttled:?}");
-    assert!(throttled.throttled_time > Duration::ZERO, "{throttled:?}");
     assert!(throttled.periods >= throttled.throttled, "{throttled:?}");
     let charged = usage.memory_charged_peak.unwrap();
     assert!(charged > 0 && charged <= 32 << 20, "{charged}");
