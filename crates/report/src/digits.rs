@@ -121,9 +121,11 @@ pub(crate) fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
     half_width.max(scale.abs() * RESOLUTION)
 }
 
-/// A value with the digits its error supports: `0.90`; without an error three significant digits.
+/// A value with the digits its error supports: `0.90`, but never more than four significant ones
+/// where the error does not stand beside it; without an error three.
 pub(crate) fn value(value: f64, half_width: Option<f64>) -> String {
-    place(value, half_width).show(value)
+    let most = Place(Place::of_value(value).0 + 1);
+    place(value, half_width).min(most).show(value)
 }
 
 /// A value and its error: `0.90 ±0.03`; without an error the value alone.
@@ -256,6 +258,7 @@ mod tests {
         assert_eq!(value(16.8234, None), "16.8");
         assert_eq!(value(137_164.04, None), "137,000");
         assert_eq!(value(0.0, None), "0");
+        assert_eq!(value(1.2, Some(0.0)), "1.200");
         assert_eq!(value(f64::NAN, None), "–");
     }
 

@@ -6,15 +6,33 @@
 //!
 //! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
 
+mod cell;
+mod csv;
+mod describe;
 mod digits;
 mod hdr;
+mod html;
+mod json;
+mod markdown;
 mod metric;
 pub mod recording;
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "made-up latencies need no care, and are far below the limits"
+)]
 mod sample;
+mod single;
 pub mod summary;
+mod text;
 
+pub use csv::csv;
 pub use hdr::Hdr;
+pub use html::html;
+pub use json::json;
+pub use markdown::markdown;
 pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
+pub use single::{load_json, load_text};
 pub use summary::{CONFIDENCE, Summary, Verdict};
+pub use text::text;

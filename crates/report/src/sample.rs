@@ -12,8 +12,14 @@ use crate::recording::{
 };
 
 const CONNECTIONS: u32 = 100;
-const ANSWERS: u64 = 2000;
-const ROUND_US: u64 = 500_000;
+/// Drawn latencies of one measurement.
+const DRAWS: u64 = 2000;
+/// Requests for each drawn latency, so that rounds are long enough for whole windows.
+const WEIGHT: u64 = 50;
+const ANSWERS: u64 = DRAWS * WEIGHT;
+/// Length of a round in the open loop: 4,000 requests per second.
+const ROUND_US: u64 = 25_000_000;
+const WINDOW_US: u64 = 100_000;
 
 /// Builds a recording; the first variant is the baseline.
 pub(crate) struct Sample {
@@ -128,14 +134,14 @@ impl Sample {
         let mut lateness = Histogram::new();
         let mut first_byte = Histogram::new();
         let mut latency_sum_us = 0.0;
-        for _ in 0..ANSWERS {
+        for _ in 0..DRAWS {
             // Log-normal with a deviation of 0.3: mean = exp(0.045) times the median.
             let us = mean_us * (0.3 * self.random.normal() - 0.045).exp();
-            latency_sum_us += us;
-            latency.record_ns((us * 1e3) as u64);
-            first_byte.record_ns((us * 0.98e3) as u64);
+            latency_sum_us += us * WEIGHT as f64;
+            latency.record_n_ns((us * 1e3) as u64, WEIGHT);
+            first_byte.record_n_ns((us * 0.98e3) as u64, WEIGHT);
             if self.is_open {
-                lateness.record_ns((20e3 * self.random.share()) as u64);
+                lateness.record_n_ns((20e3 * self.random.share()) as u64, WEIGHT);
             }
         }
         for _ in 0..CONNECTIONS {
@@ -146,7 +152,7 @@ impl Sample {
         } else {
             (latency_sum_us / f64::from(CONNECTIONS)) as u64
         };
-        let per_window = ANSWERS / 5;
+        let windows = windows(elapsed_us, &mut self.random);
         RoundRecord {
             round,
             position,
@@ -169,12 +175,7 @@ impl Sample {
             lateness_ns_hdr: Hdr::of(&lateness),
             connect_ns_hdr: Hdr::of(&connect),
             first_byte_ns_hdr: Hdr::of(&first_byte),
-            windows: Windows {
-                width_us: elapsed_us / 5,
-                completed: (0..5).map(|index| per_window + 4 * index - 8).collect(),
-                errors: vec![0; 5],
-                latency_sum_ns: vec![(latency_sum_us * 200.0) as u64; 5],
-            },
+            windows,
             generator: GeneratorRecord {
                 cpu_us: elapsed_us * 7 / 10,
                 threads: 1,
@@ -191,6 +192,32 @@ impl Sample {
             }],
             failures: Vec::new(),
         }
+    }
+}
+
+/// Windows that hold about the same number of answers; the last one is cut short.
+fn windows(elapsed_us: u64, random: &mut Random) -> Windows {
+    let count = elapsed_us.div_ceil(WINDOW_US);
+    let mut left = ANSWERS;
+    let mut completed = Vec::new();
+    let mut jitter = 0.0;
+    for index in 1..count {
+        // Every second window makes good for the one before, so that nothing piles up.
+        jitter = if index % 2 == 1 {
+            0.01 * random.normal()
+        } else {
+            -jitter
+        };
+        let share = WINDOW_US as f64 / elapsed_us as f64 * (1.0 + jitter);
+        completed.push(((ANSWERS as f64 * share) as u64).min(left));
+        left -= completed[completed.len() - 1];
+    }
+    completed.push(left);
+    Windows {
+        width_us: WINDOW_US,
+        errors: vec![0; completed.len()],
+        latency_sum_ns: completed.iter().map(|count| count * 700_000).collect(),
+        completed,
     }
 }
 

@@ -12,6 +12,7 @@ mod check;
 mod figures;
 mod verdict;
 
+pub(crate) use check::named_outcomes;
 pub use check::{Check, CheckName, CheckState};
 pub use figures::{
     ClaimName, Distribution, MetricSummary, OverheadSummary, RateWindows, SystemSummary,

@@ -339,3 +339,30 @@ pub(crate) fn named(kinds: &[(&str, u64)]) -> String {
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
+
+/// Outcomes in words, those that did not occur left out: `passed 990, failed 10 (timeout 10)`.
+pub(crate) fn named_outcomes(outcomes: &Outcomes) -> String {
+    let mut words = vec![format!("passed {}", digits::count(outcomes.passed))];
+    let groups = [
+        (
+            "mismatched",
+            outcomes.mismatched.total(),
+            named(&outcomes.mismatched.by_name()),
+        ),
+        (
+            "failed",
+            outcomes.failed.total(),
+            named(&outcomes.failed.by_name()),
+        ),
+        ("missed", outcomes.missed, String::new()),
+    ];
+    for (name, count, kinds) in groups.iter().filter(|(_, count, _)| *count > 0) {
+        let kinds = if kinds.is_empty() {
+            String::new()
+        } else {
+            format!(" ({kinds})")
+        };
+        words.push(format!("{name} {}{kinds}", digits::count(*count)));
+    }
+    words.join(", ")
+}

@@ -1,0 +1,56 @@
+//! Figures as cells of a table, in the unit of their column.
+
+use crate::digits;
+use crate::metric::{Metric, Unit};
+use crate::summary::{MetricSummary, VariantSummary};
+
+/// What stands where there is no number.
+pub(crate) const NOTHING: &str = "–";
+
+/// `0.90`
+pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
+    row.metric(metric)
+        .map_or_else(|| NOTHING.to_owned(), |summary| of(summary, metric.unit()))
+}
+
+/// The same for a figure that is not in the row's metrics.
+pub(crate) fn of(summary: &MetricSummary, unit: Unit) -> String {
+    let half = summary.half_width().map(|half| unit.shown(half));
+    digits::value(unit.shown(summary.value), half)
+}
+
+/// `0.90 ±0.03`
+pub(crate) fn with_error(summary: &MetricSummary, unit: Unit) -> String {
+    let half = summary.half_width().map(|half| unit.shown(half));
+    digits::value_with_error(unit.shown(summary.value), half)
+}
+
+/// `+0.22 ±0.03`; none for the baseline and where nothing was compared.
+pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String> {
+    let summary = row.metric(metric)?;
+    let overhead = summary.overhead.as_ref()?;
+    let unit = metric.unit();
+    let half = overhead.half_width().map(|half| unit.shown(half));
+    Some(digits::difference(
+        unit.shown(overhead.difference),
+        half,
+        unit.shown(summary.value),
+    ))
+}
+
+/// `+12.3 ±0.8 %`: the ratio to the baseline as a change.
+pub(crate) fn change(row: &VariantSummary, metric: Metric) -> Option<String> {
+    let overhead = row.metric(metric)?.overhead.as_ref()?;
+    let change = (overhead.ratio? - 1.0) * 100.0;
+    let half = overhead.ratio_low.zip(overhead.ratio_high);
+    let half = half.map(|(low, high)| (high - low) * 50.0);
+    Some(format!("{} %", digits::difference(change, half, 100.0)))
+}
+
+/// A single number in the metric's unit, without an interval.
+pub(crate) fn single(value: Option<f64>, unit: Unit) -> String {
+    value.map_or_else(
+        || NOTHING.to_owned(),
+        |value| digits::value(unit.shown(value), None),
+    )
+}

@@ -1,0 +1,75 @@
+//! One line a figure, for spreadsheets and scripts (RFC 4180).
+
+use crate::metric::Metric;
+use crate::recording::Recording;
+use crate::summary::{OverheadSummary, Summary, VariantSummary};
+
+const HEADER: &str = "lab,variant,verdict,metric,value,low,high,rounds,difference,difference_low,\
+                      difference_high,ratio,ratio_low,ratio_high";
+
+/// Renders every figure as a line; a variant without a number is a line with its verdict only.
+pub fn csv(_: &Recording, summary: &Summary) -> String {
+    let mut out = format!("{HEADER}\r\n");
+    for row in &summary.variants {
+        let head = [&summary.title, &row.name, &row.verdict_text]
+            .map(|text| quoted(text))
+            .join(",");
+        if !row.has_number() {
+            out += &format!("{head}{}\r\n", ",".repeat(HEADER.matches(',').count() - 2));
+        }
+        for metric in Metric::ALL {
+            if let Some(figures) = figures(row, metric) {
+                out += &format!("{head},{},{}\r\n", metric.key(), figures.join(","));
+            }
+        }
+    }
+    out
+}
+
+fn figures(row: &VariantSummary, metric: Metric) -> Option<[String; 10]> {
+    let summary = row.metric(metric)?;
+    let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let overhead = summary.overhead.as_ref();
+    let of = |part: fn(&OverheadSummary) -> Option<f64>| text(overhead.and_then(part));
+    Some([
+        summary.value.to_string(),
+        text(summary.low),
+        text(summary.high),
+        summary.rounds.len().to_string(),
+        of(|overhead| Some(overhead.difference)),
+        of(|overhead| overhead.difference_low),
+        of(|overhead| overhead.difference_high),
+        of(|overhead| overhead.ratio),
+        of(|overhead| overhead.ratio_low),
+        of(|overhead| overhead.ratio_high),
+    ])
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn every_line_has_as_many_fields_as_the_header() {
+        let mut recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b, with a comma", 800.0)
+            .variant("c", 800.0)
+            .build();
+        recording.variants[2].proof = None;
+        let out = csv(&recording, &Summary::of(&recording));
+        let fields = |line: &str| line.replace("\"b, with a comma\"", "b").split(',').count();
+        assert!(out.lines().all(|line| fields(line) == 14), "{out}");
+        assert_eq!(out.lines().count(), 1 + 2 * Metric::ALL.len() + 1);
+        insta::assert_snapshot!(out.lines().last().unwrap(), @"graphql-server,c,invalid: it was not seen to do its work before the load,,,,,,,,,,,");
+    }
+}

@@ -1,0 +1,411 @@
+//! How a recording was made, in words that every rendering shares.
+
+use crate::digits;
+use crate::metric::Metric;
+use crate::recording::{
+    ArrivalText, Environment, Kind, LimitsText, LoadModel, LoadText, PhaseText, Recording,
+    SystemRecord,
+};
+use crate::summary::{CheckState, Summary, VariantSummary};
+
+/// `closed loop, 100 connections, 5 s a round after 1 s of warm-up, keep-alive, 1 generator thread`.
+pub(crate) fn load(recording: &Recording) -> String {
+    let load = &recording.load;
+    let mut parts = vec![model(&load.model)];
+    parts.push(length(recording));
+    parts.push(
+        if load.keep_alive {
+            "keep-alive"
+        } else {
+            "one connection a request"
+        }
+        .to_owned(),
+    );
+    parts.push(plural(u64::from(load.threads), "generator thread"));
+    parts.push(format!("timeout {}", digits::length_us(load.timeout_us)));
+    parts.join(", ")
+}
+
+fn model(model: &LoadModel) -> String {
+    match model {
+        LoadModel::Closed { connections, .. } => {
+            format!(
+                "closed loop, {}",
+                plural(u64::from(*connections), "connection")
+            )
+        }
+        LoadModel::Open {
+            phases,
+            arrival,
+            connections_max,
+            ..
+        } => {
+            let gaps = match arrival {
+                ArrivalText::Uniform => "equal gaps",
+                ArrivalText::Poisson => "Poisson arrivals",
+            };
+            format!(
+                "open loop, {}, {gaps}, at most {}",
+                rates(phases),
+                plural(u64::from(*connections_max), "connection")
+            )
+        }
+    }
+}
+
+fn rates(phases: &[PhaseText]) -> String {
+    let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
+    let phase = |phase: &PhaseText| {
+        let (from, to) = (rate(phase.rate_from_per_s), rate(phase.rate_to_per_s));
+        if from == to {
+            format!("{from} requests/s")
+        } else {
+            format!("{from} to {to} requests/s")
+        }
+    };
+    match phases {
+        [only] => phase(only),
+        several => {
+            let timed = |one: &PhaseText| {
+                format!("{} for {}", phase(one), digits::length_us(one.duration_us))
+            };
+            several
+                .iter()
+                .map(timed)
+                .collect::<Vec<_>>()
+                .join(", then ")
+        }
+    }
+}
+
+/// `5 s a round after 1 s of warm-up`.
+fn length(recording: &Recording) -> String {
+    let model = &recording.load.model;
+    let (LoadModel::Closed { requests, .. } | LoadModel::Open { requests, .. }) = model;
+    let count = requests.map(|count| plural(count, "request"));
+    let time = model.duration_us().map(digits::length_us);
+    let mut text = match (count, time) {
+        (Some(count), Some(time)) => format!("{count} or {time}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "without an end".to_owned(),
+    };
+    if recording.kind == Kind::Lab {
+        text += " a round";
+    }
+    if recording.load.warmup_us > 0 {
+        text += &format!(
+            " after {} of warm-up",
+            digits::length_us(recording.load.warmup_us)
+        );
+    }
+    text
+}
+
+/// `8 rounds, every variant once a round in shuffled order, seed 7`.
+pub(crate) fn rounds(summary: &Summary) -> String {
+    let planned = summary.rounds_planned;
+    let rounds = if summary.rounds_measured == planned {
+        plural(planned as u64, "round")
+    } else {
+        format!(
+            "{} of {}",
+            summary.rounds_measured,
+            plural(planned as u64, "round")
+        )
+    };
+    format!(
+        "{rounds}, every variant once a round in shuffled order, seed {}",
+        summary.seed
+    )
+}
+
+/// Said at the top of every rendering when the user stopped the run.
+pub(crate) fn interruption(summary: &Summary) -> Option<String> {
+    summary.interrupted.then(|| match summary.kind {
+        Kind::Lab => format!(
+            "INTERRUPTED: {} of {} were measured before the run was stopped",
+            summary.rounds_measured,
+            plural(summary.rounds_planned as u64, "round"),
+        ),
+        Kind::Load => "INTERRUPTED: the run was stopped before its end".to_owned(),
+    })
+}
+
+/// How to read the figures, a sentence each.
+pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
+    let mut sentences = vec![
+        "A figure is computed per round; what is shown is the Hodges-Lehmann estimate over rounds, \
+         with as many digits as its interval supports."
+            .to_owned(),
+    ];
+    if summary.comparisons > 0 {
+        let confidence = percent(summary.confidence_each);
+        sentences.push(format!(
+            "A difference from `{}` is paired by round; ± is half of its {confidence} Wilcoxon \
+             interval.",
+            summary.baseline
+        ));
+        let decides = match summary.headline {
+            Metric::Requests => "Requests per second decide the verdict (closed loop)",
+            _ => "Mean latency decides the verdict (open loop)",
+        };
+        sentences.push(if summary.comparisons > 1 {
+            format!(
+                "{decides}; {confidence} for each of {} comparisons makes all verdicts hold together \
+                 at {} (Bonferroni).",
+                summary.comparisons,
+                percent(summary.confidence)
+            )
+        } else {
+            format!("{decides}, at {}.", percent(summary.confidence))
+        });
+    }
+    sentences.push(latency(summary).to_owned());
+    sentences
+}
+
+/// What latency means in this load.
+pub(crate) fn latency(summary: &Summary) -> &'static str {
+    if summary.is_open_loop {
+        "Latency counts from the planned send to the last byte, so waiting is part of it."
+    } else {
+        "Latency counts from the send to the last byte; a closed loop sends less when answers are \
+         late, so it shows what is sustained, not what a user would wait."
+    }
+}
+
+/// What stdev and max of requests per second refer to: `over 100 ms windows`.
+pub(crate) fn windows(summary: &Summary) -> Option<String> {
+    let mut widths = summary
+        .variants
+        .iter()
+        .filter_map(|row| row.rate_windows.as_ref());
+    let width = widths.next()?.width_us;
+    Some(format!("over {} windows", digits::length_us(width)))
+}
+
+/// The requests, one a line: `test: POST /graphql, 57 B`.
+pub(crate) fn requests(load: &LoadText) -> Vec<String> {
+    let line = |request: &crate::recording::RequestText| {
+        let mut text = format!("{} {}", request.method, request.path);
+        if request.name != text {
+            text = format!("{}: {text}", request.name);
+        }
+        if request.body_bytes > 0 {
+            text += &format!(
+                ", {} body",
+                digits::bytes(crate::metric::float(request.body_bytes))
+            );
+        }
+        if request.weight != 1 {
+            text += &format!(", weight {}", request.weight);
+        }
+        text
+    };
+    load.requests.iter().map(line).collect()
+}
+
+/// The environment, as label and value.
+pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> {
+    let environment = &recording.environment;
+    let mut facts = machine(environment);
+    let average = |[one, five, fifteen]: [f64; 3]| format!("{one:.2} {five:.2} {fifteen:.2}");
+    let before = environment.load_average_before.map(average);
+    let after = environment.load_average_after.map(average);
+    facts.push((
+        "load average",
+        match (before, after) {
+            (Some(before), Some(after)) => format!("{before} before, {after} after"),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => "not readable".to_owned(),
+        },
+    ));
+    if let Some(steal_ms) = environment.steal_ms {
+        facts.push((
+            "steal time",
+            format!("{} ms during the run", digits::count(steal_ms)),
+        ));
+    }
+    let commit = recording
+        .weigh
+        .commit
+        .as_ref()
+        .map(|commit| format!(" ({commit})"));
+    facts.push((
+        "weigh",
+        format!(
+            "{}{}, method {}",
+            recording.weigh.version,
+            commit.unwrap_or_default(),
+            recording.method
+        ),
+    ));
+    facts.push((
+        "run",
+        format!("{} to {}", recording.started_at, recording.ended_at),
+    ));
+    facts
+}
+
+fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
+    let cores = environment
+        .cores
+        .map(|cores| plural(u64::from(cores), "core"));
+    let model = environment.cpu_model.clone();
+    add(
+        "CPU",
+        model
+            .into_iter()
+            .chain(cores)
+            .reduce(|model, cores| format!("{model}, {cores}")),
+    );
+    add("governor", environment.governor.clone());
+    add(
+        "boost",
+        environment
+            .boost
+            .map(|is_on| if is_on { "on" } else { "off" }.to_owned()),
+    );
+    add(
+        "SMT",
+        environment
+            .smt
+            .map(|is_on| if is_on { "on" } else { "off" }.to_owned()),
+    );
+    add(
+        "memory",
+        environment
+            .memory_bytes
+            .map(|bytes| digits::bytes(crate::metric::float(bytes))),
+    );
+    add("huge pages", environment.transparent_huge_pages.clone());
+    add("kernel", environment.kernel.clone());
+    add("system", environment.os.clone());
+    add("virtualization", environment.virtualization.clone());
+    add("accounting", environment.accounting.clone());
+    add(
+        "generator pinned to",
+        environment
+            .generator_cpus
+            .as_ref()
+            .map(|cpus| numbers(cpus)),
+    );
+    for (name, value) in &environment.other {
+        add("also", Some(format!("{name}: {value}")));
+    }
+    facts
+}
+
+/// Versions, pins and limits of the systems, each distinct line once.
+pub(crate) fn systems(recording: &Recording) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for variant in &recording.variants {
+        for system in &variant.systems {
+            let line = format!(
+                "{} of {}: {}",
+                system.name,
+                variant.name,
+                system_facts(system)
+            );
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn system_facts(system: &SystemRecord) -> String {
+    let mut facts = vec![
+        system
+            .version
+            .clone()
+            .unwrap_or_else(|| "version unknown".to_owned()),
+    ];
+    if let Some(cpus) = &system.cpus {
+        facts.push(format!("pinned to core {}", numbers(cpus)));
+    }
+    if system.limits_asked != LimitsText::default() {
+        let asked = limits(&system.limits_asked);
+        let by = system.limits_by.as_deref().unwrap_or("reason unknown");
+        facts.push(match &system.limits_enforced {
+            Some(enforced) if *enforced == system.limits_asked => {
+                format!("limited to {asked} ({by})")
+            }
+            Some(enforced) => {
+                format!("limits {asked} asked, {} enforced ({by})", limits(enforced))
+            }
+            None => format!("LIMITS NOT ENFORCED: {asked} ({by})"),
+        });
+    }
+    facts.join(", ")
+}
+
+fn limits(limits: &LimitsText) -> String {
+    let cpus = limits.cpus.map(|cpus| format!("{cpus} CPU"));
+    let memory = limits
+        .memory_bytes
+        .map(|bytes| digits::bytes(crate::metric::float(bytes)));
+    let both: Vec<String> = cpus.into_iter().chain(memory).collect();
+    if both.is_empty() {
+        "nothing".to_owned()
+    } else {
+        both.join(" and ")
+    }
+}
+
+/// Every check that is not in order: `variant: state, name: text`.
+pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
+    let of_row = |row: &VariantSummary| -> Vec<String> {
+        let bad = row
+            .checks
+            .iter()
+            .filter(|check| check.state != CheckState::Ok);
+        bad.map(|check| {
+            format!(
+                "{}: {} ({}): {}",
+                row.name, check.name, check.state, check.text
+            )
+        })
+        .collect()
+    };
+    summary.variants.iter().flat_map(of_row).collect()
+}
+
+/// The command line, quoted for a shell where needed.
+pub(crate) fn command(recording: &Recording) -> String {
+    let quoted = |word: &String| {
+        let is_plain =
+            |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,".contains(character);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    recording
+        .command
+        .iter()
+        .map(quoted)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A confidence as people write it: `95 %`, `98.33 %`.
+fn percent(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn numbers(cpus: &[usize]) -> String {
+    cpus.iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// `1 connection`, `100 connections`.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", digits::count(count))
+}

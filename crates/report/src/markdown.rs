@@ -1,0 +1,376 @@
+//! The report to paste into a pull request.
+//!
+//! The first table has the layout of the house: a row a variant, latency from min to max, the
+//! difference from the baseline in brackets below each figure.
+
+use crate::cell;
+use crate::describe;
+use crate::digits;
+use crate::metric::{Metric, Unit};
+use crate::recording::Recording;
+use crate::summary::{CheckState, MetricSummary, Summary, SystemSummary, VariantSummary};
+use crate::text::latencies;
+
+/// Renders a recording as GitHub-flavored Markdown.
+pub fn markdown(recording: &Recording, summary: &Summary) -> String {
+    let mut out = format!("# {}\n\n", escape(&summary.title));
+    if let Some(question) = &summary.question {
+        out += &format!("**{}**\n\n", escape(question));
+    }
+    if let Some(interruption) = describe::interruption(summary) {
+        out += &format!("> **{interruption}**\n\n");
+    }
+    out += &list(&[describe::load(recording), describe::rounds(summary)]);
+    let mut add = |title: &str, body: &str| {
+        if !body.is_empty() {
+            out += &format!("\n## {title}\n\n{body}");
+        }
+    };
+    add("Latency", &house_table(summary));
+    add("Rate and cost", &cost_table(summary));
+    add("Cost by system", &systems_table(summary));
+    add(
+        "Latency over the requests of all rounds",
+        &distribution_table(summary),
+    );
+    add("Outcomes", &outcomes_table(summary));
+    add("Checks", &checks(summary));
+    add("How to read it", &how_to_read(summary));
+    add("How it was measured", &how_measured(recording));
+    add("How to reproduce it", &how_to_reproduce(recording));
+    out
+}
+
+fn house_table(summary: &Summary) -> String {
+    let columns = [
+        Metric::Min,
+        Metric::Mean,
+        Metric::P50,
+        Metric::P90,
+        Metric::P95,
+        Metric::P99,
+        Metric::Max,
+    ];
+    let mut header = vec!["Variant".to_owned()];
+    header.extend(columns.map(|metric| format!("{} (ms)", capital(metric.label()))));
+    header.push("Verdict".to_owned());
+    let row = |row: &VariantSummary| {
+        let mut cells = vec![escape(&row.name)];
+        cells.extend(columns.map(|metric| with_difference(row, metric)));
+        cells.push(escape(&row.verdict_text));
+        cells
+    };
+    grid(
+        &header,
+        &summary.variants.iter().map(row).collect::<Vec<_>>(),
+    )
+}
+
+fn cost_table(summary: &Summary) -> String {
+    let windows = describe::windows(summary).map_or_else(String::new, |text| format!(" ({text})"));
+    let header = [
+        "Variant",
+        "Requests/s",
+        &format!("Stdev{windows}"),
+        &format!("Max{windows}"),
+        "Throughput (MB/s)",
+        "CPU (us/request)",
+        "Generator CPU (us/request)",
+        "Peak memory (MiB)",
+    ];
+    let row = |row: &VariantSummary| {
+        let rates = row.rate_windows.as_ref();
+        let stdev = rates.and_then(|rates| rates.requests_per_s_stdev);
+        let max = rates.map(|rates| rates.requests_per_s_max);
+        let requests = match cell::change(row, Metric::Requests) {
+            Some(change) => format!("{}<br>({change})", cell::value(row, Metric::Requests)),
+            None => cell::value(row, Metric::Requests),
+        };
+        vec![
+            escape(&row.name),
+            requests,
+            cell::single(stdev, Unit::PerSecond),
+            cell::single(max, Unit::PerSecond),
+            cell::value(row, Metric::Throughput),
+            with_difference(row, Metric::Cpu),
+            cell::value(row, Metric::GeneratorCpu),
+            with_difference(row, Metric::Memory),
+        ]
+    };
+    let rows: Vec<_> = summary
+        .variants
+        .iter()
+        .filter(|row| row.has_number())
+        .map(row)
+        .collect();
+    grid(&header.map(str::to_owned), &rows)
+}
+
+/// Only where there is more than the sum to show.
+fn systems_table(summary: &Summary) -> String {
+    let is_shown = |system: &SystemSummary| system.throttled_periods_share.is_some();
+    let is_worth_it =
+        |row: &VariantSummary| row.systems.len() > 1 || row.systems.iter().any(is_shown);
+    if !summary.variants.iter().any(is_worth_it) {
+        return String::new();
+    }
+    let header = [
+        "Variant",
+        "System",
+        "CPU (us/request)",
+        "Peak memory (MiB)",
+        "Throttled",
+        "Source",
+    ];
+    let figure = |summary: Option<&MetricSummary>, unit| {
+        summary.map_or_else(
+            || cell::NOTHING.to_owned(),
+            |summary| cell::of(summary, unit),
+        )
+    };
+    let line = |row: &VariantSummary, system: &SystemSummary| {
+        vec![
+            escape(&row.name),
+            escape(&system.name),
+            figure(system.cpu_us_per_request.as_ref(), Unit::Microseconds),
+            figure(system.memory_peak_bytes.as_ref(), Unit::Mebibytes),
+            system
+                .throttled_periods_share
+                .map_or_else(|| "no limit".to_owned(), digits::percent),
+            escape(system.source.as_deref().unwrap_or(cell::NOTHING)),
+        ]
+    };
+    let lines = |row: &VariantSummary| {
+        row.systems
+            .iter()
+            .map(|system| line(row, system))
+            .collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = summary.variants.iter().flat_map(lines).collect();
+    grid(&header.map(str::to_owned), &rows)
+}
+
+fn distribution_table(summary: &Summary) -> String {
+    let header = [
+        "Variant",
+        "Min (ms)",
+        "Avg (ms)",
+        "Stdev (ms)",
+        "50 %",
+        "75 %",
+        "90 %",
+        "95 %",
+        "99 %",
+        "99.9 %",
+        "Max (ms)",
+    ];
+    let row = |row: &VariantSummary| {
+        let distribution = row.distribution.as_ref()?;
+        let mut cells = vec![escape(&row.name)];
+        cells.extend(latencies(distribution).map(|us| cell::single(Some(us), Unit::Milliseconds)));
+        Some(cells)
+    };
+    let rows: Vec<_> = summary.variants.iter().filter_map(row).collect();
+    grid(&header.map(str::to_owned), &rows)
+}
+
+fn outcomes_table(summary: &Summary) -> String {
+    let header = [
+        "Variant",
+        "Passed",
+        "Mismatched",
+        "Failed",
+        "Missed",
+        "1xx",
+        "2xx",
+        "3xx",
+        "4xx",
+        "5xx",
+        "Others",
+    ];
+    let row = |row: &VariantSummary| {
+        let outcomes = &row.outcomes;
+        let counts = [
+            outcomes.passed,
+            outcomes.mismatched.total(),
+            outcomes.failed.total(),
+            outcomes.missed,
+        ];
+        let classes = row.status_classes().map(|(_, count)| count);
+        let mut cells = vec![escape(&row.name)];
+        cells.extend(counts.into_iter().chain(classes).map(digits::count));
+        cells
+    };
+    grid(
+        &header.map(str::to_owned),
+        &summary.variants.iter().map(row).collect::<Vec<_>>(),
+    )
+}
+
+fn checks(summary: &Summary) -> String {
+    let header = ["Variant", "Check", "State", "Figure"].map(str::to_owned);
+    let of_row = |row: &VariantSummary| {
+        let line = |check: &crate::summary::Check| {
+            let state = match check.state {
+                CheckState::Ok => "ok".to_owned(),
+                other => format!("**{other}**"),
+            };
+            vec![
+                escape(&row.name),
+                check.name.to_string(),
+                state,
+                escape(&check.text),
+            ]
+        };
+        row.checks.iter().map(line).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = summary.variants.iter().flat_map(of_row).collect();
+    let bad = describe::troubles(summary).len();
+    let verdict = match bad {
+        0 => "All in order.".to_owned(),
+        _ => format!("{} not in order.", describe::plural(bad as u64, "check")),
+    };
+    if rows.is_empty() {
+        return String::new();
+    }
+    let table = grid(&header, &rows);
+    format!("{verdict}\n\n<details><summary>every check</summary>\n\n{table}\n</details>\n")
+}
+
+fn how_to_read(summary: &Summary) -> String {
+    list(&describe::statistics(summary))
+}
+
+fn how_measured(recording: &Recording) -> String {
+    let mut lines: Vec<String> = describe::requests(&recording.load)
+        .iter()
+        .map(|line| format!("request {line}"))
+        .collect();
+    lines.extend(describe::systems(recording));
+    let facts = describe::environment(recording);
+    lines.extend(
+        facts
+            .iter()
+            .map(|(label, value)| format!("{label}: {value}")),
+    );
+    list(&lines)
+}
+
+fn how_to_reproduce(recording: &Recording) -> String {
+    let mut out = format!("```console\n$ {}\n```\n", describe::command(recording));
+    let Some(lab) = &recording.lab else {
+        return out;
+    };
+    let rows: Vec<Vec<String>> = lab
+        .files
+        .iter()
+        .map(|file| vec![format!("`{}`", file.path), format!("`{}`", file.sha256)])
+        .collect();
+    out += &format!(
+        "\n{}",
+        grid(&["File".to_owned(), "SHA-256".to_owned()], &rows)
+    );
+    out
+}
+
+/// `0.90<br>(+0.22 ±0.03)`
+fn with_difference(row: &VariantSummary, metric: Metric) -> String {
+    let value = cell::value(row, metric);
+    match cell::difference(row, metric) {
+        Some(difference) => format!("{value}<br>({difference})"),
+        None => value,
+    }
+}
+
+/// A table whose source reads as well as its rendering; nothing without rows.
+fn grid(header: &[String], rows: &[Vec<String>]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let width = |index: usize| {
+        let cells = rows
+            .iter()
+            .filter_map(|row| row.get(index))
+            .chain(header.get(index));
+        cells
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(3)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let line = |cells: &[String]| {
+        let padded = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!(" {cell:<width$} |"));
+        format!("|{}\n", padded.collect::<String>())
+    };
+    let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    let body: String = rows.iter().map(|row| line(row)).collect();
+    line(header) + &line(&rule) + &body
+}
+
+fn list(lines: &[String]) -> String {
+    lines
+        .iter()
+        .map(|line| format!("- {}\n", escape(line)))
+        .collect()
+}
+
+/// Text of the user as text, not as markup.
+fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for character in text.chars() {
+        match character {
+            '|' | '*' | '_' | '[' | ']' | '\\' => out.extend(['\\', character]),
+            '<' => out += "&lt;",
+            '&' => out += "&amp;",
+            '\n' | '\r' => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn capital(label: &str) -> String {
+    match label {
+        "min" => "Min".to_owned(),
+        "mean" => "Mean".to_owned(),
+        "max" => "Max".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{InvalidKind, VariantStatus};
+    use crate::sample::Sample;
+
+    fn open() -> Recording {
+        let mut recording = Sample::open()
+            .variant("baseline", 680.0)
+            .variant("same", 680.0)
+            .variant("rhai", 750.0)
+            .variant("csharp", 900.0)
+            .build();
+        recording.rounds.retain(|round| round.variant != "csharp");
+        recording.variants[3].status = VariantStatus::Invalid {
+            kind: InvalidKind::ProgramMissing,
+            reason: "`dotnet` is not installed".to_owned(),
+        };
+        recording
+    }
+
+    #[test]
+    fn a_lab_is_pasted_as_the_house_table() {
+        let recording = open();
+        insta::assert_snapshot!(markdown(&recording, &Summary::of(&recording)));
+    }
+
+    #[test]
+    fn names_cannot_break_the_table() {
+        assert_eq!(escape("a|b\n<script>*_"), r"a\|b &lt;script>\*\_");
+    }
+}

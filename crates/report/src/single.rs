@@ -1,0 +1,305 @@
+//! A single load: what users of wrk, bombardier and vegeta look for.
+
+use crate::cell;
+use crate::describe;
+use crate::digits;
+use crate::metric::{Metric, Unit, float};
+use crate::recording::{Recording, RoundRecord};
+use crate::summary::{CheckState, Distribution, Summary, VariantSummary};
+use crate::text::counts;
+
+/// Renders a single load for a terminal.
+pub fn load_text(recording: &Recording) -> String {
+    let summary = Summary::of(recording);
+    let mut out = format!("{}\n{}\n", summary.title, describe::load(recording));
+    if let Some(interruption) = describe::interruption(&summary) {
+        out += &format!("{interruption}\n");
+    }
+    let (Some(row), Some(round)) = (summary.variants.first(), recording.rounds.first()) else {
+        return out + "nothing was measured\n";
+    };
+    if row.verdict.is_invalid() {
+        out += &format!(
+            "\n{}\n",
+            row.verdict_text.replacen("invalid", "NOT VALID", 1)
+        );
+    }
+    out += &statistics(row, &summary);
+    if let Some(distribution) = &row.distribution {
+        out += &percentiles(distribution);
+    }
+    out += &facts(row, round, summary.is_open_loop);
+    let troubles = row
+        .checks
+        .iter()
+        .filter(|check| check.state != CheckState::Ok);
+    for check in troubles {
+        out += &format!(
+            "  {:<13} {}: {}\n",
+            check.state.to_string(),
+            check.name,
+            check.text
+        );
+    }
+    out += &samples(round);
+    out
+}
+
+/// Renders a single load as JSON; the same layout as a lab's.
+pub fn load_json(recording: &Recording) -> String {
+    crate::json(recording, &Summary::of(recording))
+}
+
+fn statistics(row: &VariantSummary, summary: &Summary) -> String {
+    let rates = row.rate_windows.as_ref();
+    let of_windows = |value: Option<f64>| {
+        value.map_or_else(
+            || cell::NOTHING.to_owned(),
+            |value| digits::value(value, None),
+        )
+    };
+    let mut out = format!(
+        "\n  {:<13} {:>12} {:>12} {:>12}\n",
+        "Statistics", "Avg", "Stdev", "Max"
+    );
+    let requests = row.metric(Metric::Requests).map(|requests| requests.value);
+    // Four digits, since there is no interval to say how many are meant.
+    let requests = requests.map_or_else(
+        || cell::NOTHING.to_owned(),
+        |value| digits::value(value, Some(value * 0.0005)),
+    );
+    let windows = describe::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
+    out += &format!(
+        "  {:<13} {requests:>12} {:>12} {:>12}   (stdev and max {windows})\n",
+        "Requests/s",
+        of_windows(rates.and_then(|rates| rates.requests_per_s_stdev)),
+        of_windows(rates.map(|rates| rates.requests_per_s_max)),
+    );
+    let latency = |us: fn(&Distribution) -> f64| {
+        let us = row.distribution.as_ref().map(us);
+        us.map_or_else(
+            || cell::NOTHING.to_owned(),
+            |us| digits::duration_ns(us * 1e3),
+        )
+    };
+    out += &format!(
+        "  {:<13} {:>12} {:>12} {:>12}   (min {})\n",
+        "Latency",
+        latency(|distribution| distribution.latency_us_mean),
+        latency(|distribution| distribution.latency_us_stdev),
+        latency(|distribution| distribution.latency_us_max),
+        latency(|distribution| distribution.latency_us_min),
+    );
+    out
+}
+
+fn percentiles(distribution: &Distribution) -> String {
+    let ladder = [
+        ("50 %", distribution.latency_us_p50),
+        ("75 %", distribution.latency_us_p75),
+        ("90 %", distribution.latency_us_p90),
+        ("95 %", distribution.latency_us_p95),
+        ("99 %", distribution.latency_us_p99),
+        ("99.9 %", distribution.latency_us_p999),
+        ("99.99 %", distribution.latency_us_p9999),
+    ];
+    let line =
+        |(share, us): (&str, f64)| format!("  {share:>13} {:>12}\n", digits::duration_ns(us * 1e3));
+    format!("  Latency distribution\n{}\n", ladder.map(line).concat())
+}
+
+fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> String {
+    let elapsed_us = round.elapsed_us;
+    let per_s = |bytes: u64| digits::value(float(bytes) / float(elapsed_us.max(1)), None);
+    let connections = round.connect_ns_hdr.histogram();
+    let mut facts = vec![
+        ("Outcomes", counts(row)),
+        (
+            "Throughput",
+            format!(
+                "{} MB/s in, {} MB/s out",
+                per_s(round.bytes_in),
+                per_s(round.bytes_out)
+            ),
+        ),
+        (
+            "Connections",
+            match connections.quantile_ns(0.5) {
+                None => "none opened".to_owned(),
+                Some(p50) => format!(
+                    "{} opened, in {} (median)",
+                    digits::count(connections.len()),
+                    digits::duration_ns(float(p50))
+                ),
+            },
+        ),
+    ];
+    if is_open_loop {
+        facts.push(("Lateness", lateness(round)));
+        let service = round.service_ns_hdr.histogram();
+        if let Some((p50, p99)) = service.quantile_ns(0.5).zip(service.quantile_ns(0.99)) {
+            let (p50, p99) = (
+                digits::duration_ns(float(p50)),
+                digits::duration_ns(float(p99)),
+            );
+            facts.push((
+                "Service time",
+                format!("50 % {p50}, 99 % {p99} (from the actual send)"),
+            ));
+        }
+    }
+    let available_us = float(elapsed_us) * f64::from(round.generator.threads);
+    let cpu = row.metric(Metric::GeneratorCpu).map(|cpu| cpu.value);
+    facts.push((
+        "Generator",
+        format!(
+            "{} us CPU a request, busy {} of {}",
+            cell::single(cpu, Unit::Microseconds),
+            digits::percent(float(round.generator.cpu_us) / available_us.max(1.0)),
+            describe::plural(u64::from(round.generator.threads), "thread"),
+        ),
+    ));
+    facts.push(("Time", digits::duration_ns(float(elapsed_us) * 1e3)));
+    facts
+        .iter()
+        .map(|(label, fact)| format!("  {label:<13} {fact}\n"))
+        .collect()
+}
+
+fn lateness(round: &RoundRecord) -> String {
+    let lateness = round.lateness_ns_hdr.histogram();
+    let (Some(p50), Some(p99), Some(max)) = (
+        lateness.quantile_ns(0.5),
+        lateness.quantile_ns(0.99),
+        lateness.max_ns(),
+    ) else {
+        return "nothing was sent".to_owned();
+    };
+    let [p50, p99, max] = [p50, p99, max].map(|ns| digits::duration_ns(float(ns)));
+    format!("50 % {p50}, 99 % {p99}, max {max} (actual send minus due; part of the latency)")
+}
+
+fn samples(round: &RoundRecord) -> String {
+    let mut out = String::new();
+    for sample in round.failures.iter().take(3) {
+        if out.is_empty() {
+            out += "\n  First requests that did not pass\n";
+        }
+        let at = digits::duration_ns(float(sample.at_us) * 1e3);
+        out += &format!("    after {at}: {}\n", sample.reason);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{FailureKind, FailureSample};
+    use crate::sample::Sample;
+
+    #[test]
+    fn a_closed_loop_reads_like_bombardier() {
+        insta::assert_snapshot!(load_text(&Sample::load_alone(false)), @"
+        http://127.0.0.1:8080/graphql
+        closed loop, 100 connections, 100,000 requests, keep-alive, 1 generator thread, timeout 5 s
+
+          Statistics             Avg        Stdev          Max
+          Requests/s         135,900        1,900      139,000   (stdev and max over 100 ms windows)
+          Latency             736 us       223 us      1.87 ms   (min 275 us)
+          Latency distribution
+                   50 %       708 us
+                   75 %       865 us
+                   90 %      1.03 ms
+                   95 %      1.14 ms
+                   99 %      1.36 ms
+                 99.9 %      1.75 ms
+                99.99 %      1.87 ms
+
+          Outcomes      passed 100,000; 2xx 100,000
+          Throughput    21.7 MB/s in, 19.0 MB/s out
+          Connections   100 opened, in 58.9 us (median)
+          Generator     5.15 us CPU a request, busy 70 % of 1 thread
+          Time          736 ms
+        ");
+    }
+
+    #[test]
+    fn an_open_loop_shows_lateness_and_service_time() {
+        insta::assert_snapshot!(load_text(&Sample::load_alone(true)), @"
+        http://127.0.0.1:8080/graphql
+        open loop, 4,000 requests/s, equal gaps, at most 1,000 connections, 25 s, keep-alive, 1 generator thread, timeout 5 s
+
+          Statistics             Avg        Stdev          Max
+          Requests/s           4,000         84.2        5,180   (stdev and max over 100 ms windows)
+          Latency             744 us       224 us      2.20 ms   (min 246 us)
+          Latency distribution
+                   50 %       717 us
+                   75 %       865 us
+                   90 %      1.03 ms
+                   95 %      1.14 ms
+                   99 %      1.44 ms
+                 99.9 %      1.86 ms
+                99.99 %      2.20 ms
+
+          Outcomes      passed 100,000; 2xx 100,000
+          Throughput    0.640 MB/s in, 0.560 MB/s out
+          Connections   100 opened, in 59.8 us (median)
+          Lateness      50 % 10.1 us, 99 % 19.8 us, max 20.0 us (actual send minus due; part of the latency)
+          Service time  50 % 717 us, 99 % 1.44 ms (from the actual send)
+          Generator     175 us CPU a request, busy 70 % of 1 thread
+          Time          25.0 s
+        ");
+    }
+
+    #[test]
+    fn wrong_answers_are_said_before_any_figure() {
+        let mut recording = Sample::load_alone(false);
+        let round = &mut recording.rounds[0];
+        round.outcomes.passed = 99_990;
+        round.outcomes.mismatched.status = 10;
+        round.statuses = [(200, 99_990), (404, 10)].into();
+        round.failures.push(FailureSample {
+            kind: FailureKind::Status,
+            reason: "expected a status of 200 to 299, found 404".to_owned(),
+            at_us: 1200,
+            request: "GET / HTTP/1.1".to_owned(),
+            answer: None,
+        });
+        insta::assert_snapshot!(load_text(&recording), @"
+        http://127.0.0.1:8080/graphql
+        closed loop, 100 connections, 100,000 requests, keep-alive, 1 generator thread, timeout 5 s
+
+        NOT VALID: 10 of 100,000 answers mismatched (status 10), first: expected a status of 200 to 299, found 404
+
+          Statistics             Avg        Stdev          Max
+          Requests/s         135,800        1,900      139,000   (stdev and max over 100 ms windows)
+          Latency             736 us       223 us      1.87 ms   (min 275 us)
+          Latency distribution
+                   50 %       708 us
+                   75 %       865 us
+                   90 %      1.03 ms
+                   95 %      1.14 ms
+                   99 %      1.36 ms
+                 99.9 %      1.75 ms
+                99.99 %      1.87 ms
+
+          Outcomes      passed 99,990, mismatched 10 (status 10); 2xx 99,990, 4xx 10
+          Throughput    21.7 MB/s in, 19.0 MB/s out
+          Connections   100 opened, in 58.9 us (median)
+          Generator     5.15 us CPU a request, busy 70 % of 1 thread
+          Time          736 ms
+
+          First requests that did not pass
+            after 1.20 ms: expected a status of 200 to 299, found 404
+        ");
+    }
+
+    #[test]
+    fn the_json_has_the_same_figures() {
+        let value: serde_json::Value =
+            serde_json::from_str(&load_json(&Sample::load_alone(false))).unwrap();
+        let row = &value["summary"]["variants"][0];
+        assert_eq!(row["outcomes"]["passed"], 100_000);
+        assert_eq!(row["verdict"]["state"], "measured");
+    }
+}

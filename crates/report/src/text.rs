@@ -1,0 +1,315 @@
+//! The report for a terminal: readable at 100 columns, without color.
+
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
+};
+
+use crate::cell;
+use crate::describe;
+use crate::digits;
+use crate::metric::{Metric, Unit};
+use crate::recording::Recording;
+use crate::summary::{Distribution, Summary, VariantSummary, named_outcomes};
+
+/// Renders a lab's recording for a terminal of this many columns.
+pub fn text(recording: &Recording, summary: &Summary, width: usize) -> String {
+    let mut out = heading(recording, summary, width);
+    let mut add = |title: &str, body: &str| {
+        if !body.is_empty() {
+            let title = if title.is_empty() {
+                String::new()
+            } else {
+                format!("{title}\n")
+            };
+            out += &format!("\n{title}{body}");
+        }
+    };
+    add("", &results(summary, width));
+    add("Invalid", &list(&invalid(summary), width));
+    add(&overhead_title(summary), &overheads(summary, width));
+    add(
+        "Latency over the requests of all rounds (ms)",
+        &distributions(summary, width),
+    );
+    add(
+        "Rates within rounds, throughput, outcomes",
+        &traffic(summary, width),
+    );
+    let troubles = describe::troubles(summary);
+    let checks = if troubles.is_empty() {
+        vec!["all in order".to_owned()]
+    } else {
+        troubles
+    };
+    add("Checks", &list(&checks, width));
+    add("Systems", &list(&describe::systems(recording), width));
+    let facts = describe::environment(recording);
+    let facts: Vec<String> = facts
+        .iter()
+        .map(|(label, value)| format!("{label}: {value}"))
+        .collect();
+    add("Machine", &wrapped("", &facts.join("; "), width));
+    add(
+        "How to read it",
+        &list(&describe::statistics(summary), width),
+    );
+    out
+}
+
+fn heading(recording: &Recording, summary: &Summary, width: usize) -> String {
+    let mut lines = vec![match &summary.question {
+        Some(question) => format!("{}: {question}", summary.title),
+        None => summary.title.clone(),
+    }];
+    lines.push(describe::load(recording));
+    lines.push(describe::rounds(summary));
+    lines.extend(describe::interruption(summary));
+    lines.iter().map(|line| wrapped("", line, width)).collect()
+}
+
+/// The main table: what one looks for first.
+fn results(summary: &Summary, width: usize) -> String {
+    let mut columns = vec![Metric::Requests];
+    if summary.is_open_loop {
+        columns = vec![Metric::Mean];
+    }
+    columns.extend([
+        Metric::P50,
+        Metric::P99,
+        Metric::Max,
+        Metric::Cpu,
+        Metric::Memory,
+    ]);
+    let mut header = vec!["variant".to_owned()];
+    header.extend(columns.iter().map(|metric| heading_of(*metric)));
+    header.push("verdict".to_owned());
+    let row = |row: &VariantSummary| {
+        let mut cells = vec![row.name.clone()];
+        cells.extend(columns.iter().map(|metric| cell::value(row, *metric)));
+        cells.push(row.verdict.short());
+        cells
+    };
+    table(
+        width,
+        header,
+        summary.variants.iter().map(row),
+        &[0, columns.len() + 1],
+    )
+}
+
+fn heading_of(metric: Metric) -> String {
+    match metric.unit() {
+        Unit::Milliseconds => format!("{}\nms", metric.label()),
+        Unit::Microseconds => "CPU\nus/req".to_owned(),
+        Unit::Mebibytes => "memory\nMiB".to_owned(),
+        _ => metric.label().to_owned(),
+    }
+}
+
+fn overhead_title(summary: &Summary) -> String {
+    let confidence = summary.confidence_each * 100.0;
+    format!(
+        "Overhead against `{}` (difference ± half of the {} % interval)",
+        summary.baseline,
+        format!("{confidence:.2}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+    )
+}
+
+fn overheads(summary: &Summary, width: usize) -> String {
+    let compared: Vec<&VariantSummary> = summary
+        .variants
+        .iter()
+        .filter(|row| cell::difference(row, summary.headline).is_some())
+        .collect();
+    if compared.is_empty() {
+        return String::new();
+    }
+    let columns = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
+    let mut header = vec!["variant".to_owned(), "requests/s".to_owned()];
+    header.extend(columns.iter().map(|metric| heading_of(*metric)));
+    let row = |row: &&VariantSummary| {
+        let shown = |cell: Option<String>| cell.unwrap_or_else(|| cell::NOTHING.to_owned());
+        let mut cells = vec![row.name.clone(), shown(cell::change(row, Metric::Requests))];
+        cells.extend(
+            columns
+                .iter()
+                .map(|metric| shown(cell::difference(row, *metric))),
+        );
+        cells
+    };
+    table(
+        width,
+        header,
+        compared.iter().map(row),
+        &[0, columns.len() + 2],
+    )
+}
+
+fn invalid(summary: &Summary) -> Vec<String> {
+    let rows = summary
+        .variants
+        .iter()
+        .filter(|row| row.verdict.is_invalid());
+    rows.map(|row| format!("{}: {}", row.name, row.verdict_text))
+        .collect()
+}
+
+fn distributions(summary: &Summary, width: usize) -> String {
+    let header = [
+        "variant", "min", "mean", "stdev", "p50", "p75", "p90", "p95", "p99", "p99.9", "max",
+    ];
+    let row = |row: &VariantSummary| {
+        let distribution = row.distribution.as_ref()?;
+        let mut cells = vec![row.name.clone()];
+        cells.extend(latencies(distribution).map(|us| cell::single(Some(us), Unit::Milliseconds)));
+        Some(cells)
+    };
+    let header = header.map(str::to_owned).to_vec();
+    table(width, header, summary.variants.iter().filter_map(row), &[0])
+}
+
+/// The columns of the distribution, in microseconds.
+pub(crate) fn latencies(distribution: &Distribution) -> [f64; 10] {
+    [
+        distribution.latency_us_min,
+        distribution.latency_us_mean,
+        distribution.latency_us_stdev,
+        distribution.latency_us_p50,
+        distribution.latency_us_p75,
+        distribution.latency_us_p90,
+        distribution.latency_us_p95,
+        distribution.latency_us_p99,
+        distribution.latency_us_p999,
+        distribution.latency_us_max,
+    ]
+}
+
+fn traffic(summary: &Summary, width: usize) -> String {
+    let windows = describe::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
+    let header = vec![
+        "variant".to_owned(),
+        "requests/s avg".to_owned(),
+        format!("stdev\n{}", windows.replace(" windows", "")),
+        "max".to_owned(),
+        "MB/s".to_owned(),
+        "outcomes and statuses".to_owned(),
+    ];
+    let row = |row: &VariantSummary| {
+        let rates = row.rate_windows.as_ref();
+        let stdev = rates.and_then(|rates| rates.requests_per_s_stdev);
+        vec![
+            row.name.clone(),
+            cell::value(row, Metric::Requests),
+            cell::single(stdev, Unit::PerSecond),
+            cell::single(rates.map(|rates| rates.requests_per_s_max), Unit::PerSecond),
+            cell::value(row, Metric::Throughput),
+            counts(row),
+        ]
+    };
+    table(width, header, summary.variants.iter().map(row), &[0, 5])
+}
+
+/// `passed 16,000; 2xx 16,000`.
+pub(crate) fn counts(row: &VariantSummary) -> String {
+    let classes = row.status_classes();
+    let seen = classes.iter().filter(|(_, count)| *count > 0);
+    let classes: Vec<String> = seen
+        .map(|(name, count)| format!("{name} {}", digits::count(*count)))
+        .collect();
+    let outcomes = named_outcomes(&row.outcomes);
+    if classes.is_empty() {
+        outcomes
+    } else {
+        format!("{outcomes}; {}", classes.join(", "))
+    }
+}
+
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// A table without lines; columns that are not named left are aligned right.
+fn table(
+    width: usize,
+    header: Vec<String>,
+    rows: impl Iterator<Item = Vec<String>>,
+    left: &[usize],
+) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width + 1).unwrap_or(u16::MAX))
+        .set_header(header);
+    // A name is broken between its words, not within one.
+    let mut name_width = 0;
+    for row in rows {
+        let words = row[0].split_whitespace().map(|word| word.chars().count());
+        name_width = words.chain([name_width]).max().unwrap_or(name_width);
+        table.add_row(row);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let name_width = Width::Fixed(u16::try_from(name_width.min(width / 3) + 1).unwrap_or(u16::MAX));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if index == 0 {
+            column.set_constraint(ColumnConstraint::LowerBoundary(name_width));
+        }
+        if !left.contains(&index) {
+            // A number broken over two lines is two numbers.
+            column.set_constraint(ColumnConstraint::ContentWidth);
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    // The last column's padding is not wanted; the line under the header has it too.
+    let trimmed = |line: String| match line.trim_end() {
+        rule if rule.starts_with('─') => rule.chars().skip(1).collect(),
+        content => content.to_owned(),
+    };
+    let lines: Vec<String> = table.lines().map(trimmed).collect();
+    lines.join("\n") + "\n"
+}
+
+/// Sentences as a list.
+fn list(sentences: &[String], width: usize) -> String {
+    sentences
+        .iter()
+        .map(|sentence| wrapped("- ", sentence, width))
+        .collect()
+}
+
+/// A sentence wrapped at words; further lines are indented as far as the bullet.
+fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
+    let indent = " ".repeat(bullet.len());
+    let mut out = String::new();
+    let mut line = bullet.to_owned();
+    let mut is_fresh = true;
+    for word in sentence.split_whitespace() {
+        if !is_fresh && line.chars().count() + 1 + word.chars().count() > width.max(40) {
+            out += &format!("{line}\n");
+            line.clone_from(&indent);
+            is_fresh = true;
+        }
+        if !is_fresh {
+            line.push(' ');
+        }
+        line += word;
+        is_fresh = false;
+    }
+    out + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn a_lab_reads_well_at_100_columns() {
+        let recording = Sample::graphql_server();
+        insta::assert_snapshot!(text(&recording, &Summary::of(&recording), 100));
+    }
+}
