@@ -13,8 +13,11 @@ pub mod little;
 pub mod multiple;
 mod normal;
 pub mod paired;
+mod random;
 pub mod sample;
+pub mod shift;
 mod signed_rank;
+pub mod simultaneous;
 
 pub use histogram::{DecodeError, Histogram};
 pub use multiple::per_comparison_confidence;

@@ -15,7 +15,7 @@
 //! Absent on purpose: p-values, and claims without an interval.
 
 use crate::sample;
-use crate::signed_rank;
+use crate::signed_rank::{self, Cut};
 
 /// A range that contains the true value with the stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -214,7 +214,8 @@ pub fn location(values: &[f64], confidence: f64) -> Option<Estimate> {
     let averages = walsh_averages(values)?;
     Some(Estimate {
         value: sample::median(&averages)?,
-        interval: cut_averages(&averages, values.len(), confidence),
+        interval: signed_rank::cut(values.len(), confidence)
+            .and_then(|cut| cut_averages(&averages, cut, confidence)),
     })
 }
 
@@ -233,11 +234,12 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
 /// or when `confidence` does not lie strictly between 0 and 1.
 #[must_use]
 pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
-    cut_averages(&walsh_averages(values)?, values.len(), confidence)
+    let cut = signed_rank::cut(values.len(), confidence)?;
+    cut_averages(&walsh_averages(values)?, cut, confidence)
 }
 
-fn cut_averages(averages: &[f64], rounds: usize, confidence: f64) -> Option<Interval> {
-    let cut = signed_rank::cut(rounds, confidence)?;
+/// The interval between the two averages at which sorted averages are cut.
+pub(crate) fn cut_averages(averages: &[f64], cut: Cut, confidence: f64) -> Option<Interval> {
     Some(Interval {
         low: *averages.get(cut.rank - 1)?,
         high: *averages.get(averages.len().checked_sub(cut.rank)?)?,
@@ -247,7 +249,7 @@ fn cut_averages(averages: &[f64], rounds: usize, confidence: f64) -> Option<Inte
 }
 
 /// Averages of all pairs, sorted.
-fn walsh_averages(values: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn walsh_averages(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
     }

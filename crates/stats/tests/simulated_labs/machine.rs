@@ -67,7 +67,7 @@ impl Machine {
     /// Mean latencies of several equal systems, one row each, measured round by round. Each round
     /// begins with another one.
     pub(crate) fn equal_systems(&mut self, systems: usize, rounds: usize) -> Vec<Vec<f64>> {
-        let mut rows = vec![Vec::with_capacity(rounds); systems];
+        let mut rows = vec![Vec::new(); systems];
         for _ in 0..rounds {
             let first = self.below(systems);
             for position in 0..systems {
@@ -92,6 +92,19 @@ impl Machine {
                 (baseline, self.measure_quantile(quantile) + added)
             })
             .unzip()
+    }
+
+    /// Differences between two equal systems, a row for each of seven quantiles. Quantiles of one
+    /// measurement share its luck and have a little of their own.
+    pub(crate) fn shifts(&mut self, rounds: usize) -> Vec<Vec<f64>> {
+        let mut rows = vec![Vec::new(); 7];
+        for _ in 0..rounds {
+            let shared = self.start() - self.start();
+            for (row, weight) in rows.iter_mut().zip([0.8, 0.9, 1.0, 1.2, 1.5, 1.8, 2.5]) {
+                row.push(weight * (shared + 0.004 * weight * self.normal()));
+            }
+        }
+        rows
     }
 
     /// Mean of log-normal latencies with mean 1: the sampling error of so many requests, times

@@ -128,3 +128,31 @@ fn corrected_comparisons_of_four_equal_variants_rarely_raise_any_alarm() {
     assert!(corrected <= 0.06, "{corrected}");
     assert!(plain > 0.08, "{plain}: the correction would not be needed");
 }
+
+#[test]
+fn simultaneous_intervals_contain_all_true_differences_as_often_as_promised() {
+    for (rounds, labs) in [(10, 400), (20, 60)] {
+        let mut all_inside = 0;
+        let mut all_inside_alone = 0;
+        for seed in 0..labs {
+            let figures = Machine::new(seed).shifts(rounds);
+            let together = stats::simultaneous::locations(&figures, CONFIDENCE).unwrap();
+            let is_inside =
+                |estimate: &stats::Estimate| estimate.interval.is_some_and(|it| it.contains(0.0));
+            all_inside += u32::from(together.iter().all(is_inside));
+            all_inside_alone += u32::from(figures.iter().all(|values| {
+                stats::location(values, CONFIDENCE).is_some_and(|alone| is_inside(&alone))
+            }));
+        }
+        let coverage = f64::from(all_inside) / labs as f64;
+        let alone = f64::from(all_inside_alone) / labs as f64;
+        assert!(
+            (0.92..=0.98).contains(&coverage),
+            "{rounds} rounds: {coverage}"
+        );
+        assert!(
+            alone < 0.92,
+            "{rounds} rounds: {alone} without the correction"
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! Repeatable randomness: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+//! Generators", OOPSLA 2014). Intervals that use it are the same on every machine.
+
+/// A sequence of pseudo-random numbers that depends on nothing but its seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Random {
+    state: u64,
+}
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random { state: seed }
+    }
+
+    /// 64 uniform bits.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let bits = self.state;
+        let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sequence_is_that_of_the_published_generator() {
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+}
