@@ -392,7 +392,7 @@ pub(crate) fn command(recording: &Recording) -> String {
 }
 
 /// A confidence as people write it: `95 %`, `98.33 %`.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.2}", share * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }

@@ -88,7 +88,7 @@ fn results(summary: &Summary) -> String {
         let verdict = format!(
             "<td class=\"words verdict {}\">{}</td>",
             verdict_class(&row.verdict),
-            escape(&row.verdict_text)
+            prose(&row.verdict_text)
         );
         let figures = columns.map(|metric| figure(row, metric)).concat();
         let class = if row.verdict.is_invalid() {
@@ -150,7 +150,7 @@ fn forests(summary: &Summary) -> String {
     let note = format!(
         "The dot is the estimate, the line its {} interval; a line that crosses zero shows no \
          difference.",
-        digits::percent((summary.confidence_each * 1e4).round() / 1e4)
+        describe::percent(summary.confidence_each)
     );
     let mut metrics = vec![summary.headline, Metric::P99, Metric::Cpu];
     metrics.dedup();
@@ -274,7 +274,7 @@ fn checks(summary: &Summary) -> String {
             name(row),
             escape(&check.name.to_string()),
             check.state,
-            escape(&check.text)
+            prose(&check.text)
         )
     };
     let lines = |row: &VariantSummary| {
@@ -370,9 +370,22 @@ fn scroll(label: &str, content: &str) -> String {
 fn list(lines: &[String]) -> String {
     let items: String = lines
         .iter()
-        .map(|line| format!("<li>{}</li>\n", escape(line)))
+        .map(|line| format!("<li>{}</li>\n", prose(line)))
         .collect();
     format!("<ul>\n{items}</ul>\n")
+}
+
+/// A sentence of ours, in which backticks mark words of the user.
+fn prose(sentence: &str) -> String {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return escape(sentence);
+    }
+    let mark = |(index, part): (usize, &&str)| match index % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    };
+    parts.iter().enumerate().map(mark).collect()
 }
 
 /// Text of the user as text, in elements and in attributes.

@@ -318,8 +318,20 @@ fn list(lines: &[String]) -> String {
         .collect()
 }
 
-/// Text of the user as text, not as markup.
+/// Text of the user as text, not as markup; what stands in backticks is left as it is.
 fn escape(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return escape_plain(&text.replace('`', "'"));
+    }
+    let marked = |(index, part): (usize, &&str)| match index % 2 {
+        0 => escape_plain(part),
+        _ => format!("`{}`", part.replace('|', "\\|").replace(['\n', '\r'], " ")),
+    };
+    parts.iter().enumerate().map(marked).collect()
+}
+
+fn escape_plain(text: &str) -> String {
     let mut out = String::new();
     for character in text.chars() {
         match character {
@@ -372,5 +384,7 @@ mod tests {
     #[test]
     fn names_cannot_break_the_table() {
         assert_eq!(escape("a|b\n<script>*_"), r"a\|b &lt;script>\*\_");
+        assert_eq!(escape("a_b `c_d|<e>` f"), r"a\_b `c_d\|<e>` f");
+        assert_eq!(escape("a ` b_c"), r"a ' b\_c");
     }
 }

@@ -209,7 +209,7 @@ fn windows(elapsed_us: u64, random: &mut Random) -> Windows {
             -jitter
         };
         let share = WINDOW_US as f64 / elapsed_us as f64 * (1.0 + jitter);
-        completed.push(((ANSWERS as f64 * share) as u64).min(left));
+        completed.push(((ANSWERS as f64 * share).round() as u64).min(left));
         left -= completed[completed.len() - 1];
     }
     completed.push(left);

@@ -107,13 +107,10 @@ fn heading_of(metric: Metric) -> String {
 }
 
 fn overhead_title(summary: &Summary) -> String {
-    let confidence = summary.confidence_each * 100.0;
     format!(
-        "Overhead against `{}` (difference ± half of the {} % interval)",
+        "Overhead against `{}` (difference ± half of the {} interval)",
         summary.baseline,
-        format!("{confidence:.2}")
-            .trim_end_matches('0')
-            .trim_end_matches('.')
+        describe::percent(summary.confidence_each)
     )
 }
 

@@ -160,21 +160,24 @@ impl Axis {
         } else {
             ("worse", "better")
         };
-        let label = if metric == Metric::Requests {
-            "requests/s"
-        } else {
-            metric.label()
-        };
         out += &format!(
             "<text class=\"quiet\" x=\"{LEFT}\" y=\"16\">← {left}</text>\
              <text class=\"quiet\" x=\"{RIGHT}\" y=\"16\" text-anchor=\"end\">{right} →</text>\
-             <text class=\"quiet\" x=\"{}\" y=\"{:.1}\" text-anchor=\"middle\">{}, {unit}</text>\n",
+             <text class=\"quiet\" x=\"{}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
             f64::midpoint(LEFT, RIGHT),
             bottom + 38.0,
-            escape(label),
+            escape(&axis_label(metric, unit)),
         );
         out
     }
+}
+
+/// The unit, unless the label has it already.
+fn axis_label(metric: Metric, unit: &str) -> String {
+    if metric.label().contains(unit) {
+        return metric.label().to_owned();
+    }
+    format!("{}, {unit}", metric.label())
 }
 
 impl Line<'_> {

@@ -84,7 +84,7 @@ fn a_row_without_a_number_shows_why() {
         .lines()
         .find(|line| line.starts_with("<tr class=\"invalid\">"))
         .unwrap();
-    assert!(row.contains("invalid: `server` did not answer within 10 s"));
+    assert!(row.contains("invalid: <code>server</code> did not answer within 10 s"));
     assert!(!row.contains(|character: char| character.is_ascii_digit()
         && character != '1'
         && character != '0'));
