@@ -36,6 +36,8 @@ pub(crate) struct Connection {
     pub(crate) wake_ns: u64,
     /// A slot is under way.
     pub(crate) has_slot: bool,
+    /// The socket has carried an answer.
+    pub(crate) is_used: bool,
     /// The slot under way needed a new socket.
     pub(crate) is_fresh: bool,
     /// Which request of the rotation.
@@ -63,6 +65,7 @@ impl Connection {
             phase: Phase::Vacant,
             wake_ns: u64::MAX,
             has_slot: false,
+            is_used: false,
             is_fresh: false,
             request: 0,
             due_ns: None,

@@ -136,3 +136,54 @@ impl Closed {
         self.left == Some(0) || self.end_ns.is_some_and(|end_ns| now_ns >= end_ns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use schedule::{Arrival, OpenPlan, Phase, Rate};
+
+    use super::*;
+
+    fn indexes(supply: &mut Supply, now_ns: u64) -> Vec<u64> {
+        std::iter::from_fn(|| supply.take(now_ns))
+            .map(|taken| taken.index)
+            .collect()
+    }
+
+    #[test]
+    fn a_closed_loop_ends_with_its_number_or_its_time() {
+        let closed = |left, end_ns| {
+            Supply::Closed(Closed {
+                next: 1,
+                step: 3,
+                left,
+                end_ns,
+            })
+        };
+        assert_eq!(indexes(&mut closed(Some(3), None), 5), [1, 4, 7]);
+        assert!(indexes(&mut closed(Some(3), Some(5)), 5).is_empty());
+        let mut by_time = closed(None, Some(5));
+        assert_eq!(by_time.take(4).map(|taken| taken.index), Some(1));
+        assert!(!by_time.is_over(4));
+        assert_eq!(by_time.take(5), None);
+        assert!(by_time.is_over(5));
+    }
+
+    #[test]
+    fn a_slot_of_a_plan_exists_from_its_due_until_the_grace_is_over() {
+        let phase = Phase::constant(Duration::from_secs(1), Rate::new(5.0).unwrap());
+        let plan = OpenPlan::new(&[phase], Arrival::Uniform, None).unwrap();
+        let mut supply = Supply::Open(Open::new(plan.slots(), 1000, 3_000_000_000));
+        assert_eq!(supply.next_due_ns(), Some(1000));
+        assert!(indexes(&mut supply, 999).is_empty());
+        assert_eq!(indexes(&mut supply, 200_001_000), [0, 1]);
+        assert_eq!(supply.next_due_ns(), Some(400_001_000));
+        assert_eq!(supply.take_missed(2_999_999_999), None);
+        let missed = supply.take_missed(3_000_000_000);
+        assert_eq!(missed.map(|taken| taken.index), Some(2));
+        assert!(!supply.is_over(3_000_000_000));
+        assert_eq!(indexes(&mut supply, u64::MAX), [3, 4]);
+        assert!(supply.is_over(0));
+    }
+}

@@ -294,6 +294,7 @@ impl<'a> Worker<'a> {
             return self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
         }
         connection.socket = Some(socket);
+        connection.is_used = false;
         connection.phase = Phase::Connecting;
         self.wake_at(index, give_up_ns);
         if is_done {
@@ -511,6 +512,7 @@ impl<'a> Worker<'a> {
         if is_hangup || !reusable || !self.shared.keep_alive || is_unsent {
             connection.close();
         }
+        connection.is_used = true;
         connection.has_slot = false;
         self.active -= 1;
         self.release(index);
@@ -533,7 +535,7 @@ impl<'a> Worker<'a> {
     /// just closed an idle connection looks from here.
     fn on_reset(&mut self, index: usize, error: Errno) {
         let connection = &self.connections[index];
-        let kind = if !connection.is_fresh && connection.first_byte_ns == 0 {
+        let kind = if connection.is_used && connection.first_byte_ns == 0 {
             FailureKind::Closed
         } else {
             FailureKind::Reset

@@ -1,0 +1,194 @@
+//! Right and wrong answers, in every form that HTTP/1 has for them.
+
+use std::sync::Arc;
+
+use load::{BodyRule, FailureKind, StatusRule, check, exchange};
+
+use crate::server::{PATIENCE, Server};
+use crate::{closed, get, job, measure};
+
+/// Serves one text for everything.
+fn always(text: &'static str) -> Server {
+    Server::tcp(move |mut client| {
+        while client.request().is_some() {
+            client.send(text);
+        }
+    })
+}
+
+#[test]
+fn answers_of_every_form_pass() {
+    for text in [
+        "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nhe\n3;x=y\nllo\n0\nTrailer: x\n\n",
+        "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
+        "HTTP/1.0 200 OK\nConnection: keep-alive\nContent-Length: 5\n\nhello",
+    ] {
+        let server = always(text);
+        let mut job = job(&server.target, closed(2, 10));
+        job.requests[0].expect.body = BodyRule::Equals(Arc::from(b"hello".as_slice()));
+        assert_eq!(measure(&job).outcomes.passed, 10, "{text}");
+        assert_eq!(server.connections(), 2, "{text}");
+    }
+}
+
+#[test]
+fn answers_without_a_body_pass() {
+    for (method, text) in [
+        ("GET", "HTTP/1.1 204 No Content\n\n"),
+        ("GET", "HTTP/1.1 304 Not Modified\nContent-Length: 5\n\n"),
+        ("HEAD", "HTTP/1.1 200 OK\nContent-Length: 5\n\n"),
+    ] {
+        let server = always(text);
+        let mut job = job(&server.target, closed(1, 5));
+        job.requests[0].method = method.to_owned();
+        job.requests[0].expect.status = StatusRule::Any;
+        assert_eq!(measure(&job).outcomes.passed, 5, "{text}");
+        assert_eq!(server.connections(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_body_that_ends_with_the_connection_passes() {
+    let server = Server::tcp(|mut client| {
+        client.request();
+        client.send("HTTP/1.1 200 OK\n\nhel");
+        client.send("lo");
+    });
+    let mut job = job(&server.target, closed(2, 10));
+    job.requests[0].expect.body = BodyRule::Equals(Arc::from(b"hello".as_slice()));
+    assert_eq!(measure(&job).outcomes.passed, 10);
+}
+
+#[test]
+fn an_answer_that_comes_byte_by_byte_passes() {
+    let server = Server::tcp(|mut client| {
+        while client.request().is_some() {
+            for byte in "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".bytes() {
+                client.send_bytes(&[byte]);
+            }
+        }
+    });
+    let mut job = job(&server.target, closed(2, 10));
+    job.requests[0].expect.body = BodyRule::Equals(Arc::from(b"hello".as_slice()));
+    let measurement = measure(&job);
+    assert_eq!(measurement.outcomes.passed, 10);
+    assert!(measurement.first_byte.mean_ns() < measurement.service.mean_ns());
+}
+
+#[test]
+fn a_large_request_and_a_large_answer_arrive_whole() {
+    const BYTES: usize = 8 * 1024 * 1024;
+    let server = Server::tcp(|mut client| {
+        while let Some((_, request)) = client.request() {
+            let body = request.split_once("\r\n\r\n").unwrap().1;
+            let answer: String = body.chars().rev().collect();
+            client.answer(&answer);
+        }
+    });
+    let body: String = ('a'..='z').cycle().take(BYTES).collect();
+    let reversed: String = body.chars().rev().collect();
+    let mut job = job(&server.target, closed(2, 3));
+    job.requests[0].method = "POST".to_owned();
+    job.requests[0].body = body.into_bytes();
+    job.requests[0].expect.body = BodyRule::Equals(Arc::from(reversed.into_bytes()));
+    let measurement = measure(&job);
+    assert_eq!(measurement.outcomes.passed, 3);
+    assert!(measurement.bytes_out > 3 * BYTES as u64);
+}
+
+#[test]
+fn an_answer_before_the_whole_request_was_read_counts() {
+    let server = Server::tcp(|mut client| {
+        client.head_only();
+        client.send("HTTP/1.1 413 Content Too Large\nContent-Length: 0\n\n");
+        // The connection is left open and the body unread.
+        client.head_only();
+        client.wait_for_end();
+    });
+    let mut job = job(&server.target, closed(1, 3));
+    job.requests[0].method = "POST".to_owned();
+    job.requests[0].body = vec![b'x'; 32 * 1024 * 1024];
+    job.requests[0].expect.status = StatusRule::Exactly(413);
+    assert_eq!(measure(&job).outcomes.passed, 3);
+}
+
+#[test]
+fn each_wrong_body_among_many_is_found_and_the_first_ones_are_kept() {
+    let server = Server::tcp(|mut client| {
+        while let Some((number, _)) = client.request() {
+            client.answer(if number % 97 == 5 { "hellO" } else { "hello" });
+        }
+    });
+    let mut job = job(&server.target, closed(4, 1000));
+    job.threads = 2;
+    job.requests[0].expect.body = BodyRule::Equals(Arc::from(b"hello".as_slice()));
+    let measurement = measure(&job);
+    assert_eq!(measurement.outcomes.mismatched.body, 11);
+    assert_eq!(measurement.outcomes.passed, 989);
+    assert_eq!(measurement.failures.len(), 3);
+    let sample = &measurement.failures[0];
+    assert_eq!(sample.kind, FailureKind::Body);
+    assert_eq!(
+        sample.reason,
+        "expected the known body of 5 bytes, found 5 bytes that differ at byte 4"
+    );
+    assert_eq!(
+        sample.request,
+        "GET / HTTP/1.1\r\nHost: server.test\r\n\r\n"
+    );
+    assert_eq!(
+        sample.answer,
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhellO"
+    );
+    assert!(measurement.failures.is_sorted_by_key(|sample| sample.at));
+}
+
+#[test]
+fn graphql_errors_are_found_and_their_name_in_a_string_is_none() {
+    let right = "HTTP/1.1 200 OK\nContent-Length: 29\n\n{\"data\":{\"a\":\"\\\"errors\\\":[\"}}";
+    let wrong = "HTTP/1.1 200 OK\nContent-Length: 29\n\n{\"data\":null,\"errors\":[{},{}]}";
+    let right: &'static str = right
+        .replace("29", &right.split_once("\n\n").unwrap().1.len().to_string())
+        .leak();
+    let wrong: &'static str = wrong
+        .replace("29", &wrong.split_once("\n\n").unwrap().1.len().to_string())
+        .leak();
+    let server = Server::tcp(move |mut client| {
+        while let Some((number, _)) = client.request() {
+            client.send(if number % 10 == 9 { wrong } else { right });
+        }
+    });
+    let mut job = job(&server.target, closed(3, 50));
+    job.requests[0].expect.graphql = true;
+    let outcomes = measure(&job).outcomes;
+    assert_eq!(outcomes.mismatched.graphql, 5);
+    assert_eq!(outcomes.passed, 45);
+}
+
+#[test]
+fn a_wrong_status_and_a_wrong_header_are_found() {
+    let server = always("HTTP/1.1 500 Oops\nContent-Length: 0\n\n");
+    let outcomes = measure(&job(&server.target, closed(1, 5))).outcomes;
+    assert_eq!(outcomes.mismatched.status, 5);
+    let server = always("HTTP/1.1 200 OK\nX-Source: go\nContent-Length: 0\n\n");
+    let mut job = job(&server.target, closed(1, 5));
+    job.requests[0].expect.headers = vec![("x-source".to_owned(), "rust".to_owned())];
+    assert_eq!(measure(&job).outcomes.mismatched.header, 5);
+}
+
+#[test]
+fn a_single_exchange_is_read_and_judged_by_the_same_rules() {
+    let server = always("HTTP/1.1 200 OK\nX: y\nTransfer-Encoding: chunked\n\n5\nhello\n0\n\n");
+    let mut request = get("/");
+    let answer = exchange(&server.target, &request, PATIENCE).unwrap();
+    assert_eq!((answer.status, answer.header("x")), (200, Some("y")));
+    assert_eq!(answer.body, b"hello");
+    request.expect.body = BodyRule::Equals(Arc::from(answer.body.as_slice()));
+    assert_eq!(check(&request.expect, &answer), Ok(()));
+    request.expect.status = StatusRule::Exactly(404);
+    assert_eq!(
+        check(&request.expect, &answer).map_err(|mismatch| mismatch.kind()),
+        Err(FailureKind::Status)
+    );
+}

@@ -1,0 +1,104 @@
+//! The engine against real sockets: what it counts, what it times, and what it does to a server
+//! that misbehaves.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy exempts test functions, but not what they call"
+)]
+
+mod answers;
+mod closed;
+mod failures;
+mod open;
+mod server;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use load::{Bounds, Expectation, Job, Live, Measurement, Request, Target, run};
+use schedule::{Arrival, Load, Phase, Rate, Stop};
+
+use server::PATIENCE;
+
+/// A GET without expectations but a 2xx.
+fn get(path: &str) -> Request {
+    Request {
+        method: "GET".to_owned(),
+        path: path.to_owned(),
+        headers: Vec::new(),
+        body: Vec::new(),
+        expect: Expectation::default(),
+        weight: 1,
+    }
+}
+
+fn job(target: &Target, load: Load) -> Job {
+    Job {
+        target: target.clone(),
+        requests: vec![get("/")],
+        load,
+        connections_max: 100,
+        threads: 1,
+        timeout: PATIENCE,
+        keep_alive: true,
+        failures_kept: 3,
+        bound: Bounds::default(),
+        cpus: None,
+    }
+}
+
+/// A closed loop that stops after so many requests.
+fn closed(connections: u32, requests: u64) -> Load {
+    Load::Closed {
+        connections,
+        stop: Stop {
+            requests: Some(requests),
+            duration: None,
+        },
+    }
+}
+
+/// An open loop with equal gaps.
+fn open(per_second: f64, duration: Duration) -> Load {
+    Load::Open {
+        phases: vec![Phase::constant(duration, Rate::new(per_second).unwrap())],
+        arrival: Arrival::Uniform,
+        requests_max: None,
+    }
+}
+
+/// Runs a job to its end and verifies the book-keeping that holds for all loads.
+fn measure(job: &Job) -> Measurement {
+    let live = Live::new();
+    let measurement = run(job, &live, &AtomicBool::new(false)).unwrap();
+    assert!(!measurement.interrupted);
+    verify(&measurement);
+    let (live, outcomes) = (live.read(), &measurement.outcomes);
+    assert_eq!(live.sent, measurement.sent);
+    assert_eq!(live.passed, outcomes.passed);
+    assert_eq!(live.mismatched, outcomes.mismatched.total());
+    assert_eq!(live.failed, outcomes.failed.total());
+    assert_eq!(live.missed, outcomes.missed);
+    measurement
+}
+
+fn verify(measurement: &Measurement) {
+    let outcomes = &measurement.outcomes;
+    assert_eq!(
+        measurement.planned,
+        outcomes.total(),
+        "every slot has an outcome"
+    );
+    let complete = outcomes.passed + outcomes.mismatched.total();
+    assert_eq!(measurement.latency.len(), complete);
+    assert_eq!(measurement.service.len(), complete);
+    assert_eq!(measurement.first_byte.len(), complete);
+    assert_eq!(measurement.statuses.by_code.values().sum::<u64>(), complete);
+    let in_windows = measurement.windows.iter().map(|window| window.completed);
+    assert_eq!(in_windows.sum::<u64>(), complete);
+    let errors = measurement.windows.iter().map(|window| window.errors);
+    assert_eq!(
+        errors.sum::<u64>(),
+        outcomes.mismatched.total() + outcomes.failed.total()
+    );
+}
