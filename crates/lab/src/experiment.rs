@@ -135,13 +135,15 @@ pub struct Setup {
     pub system: String,
     /// The folder its commands run in.
     pub folder: PathBuf,
-    /// Commands that build it, in order, each split into program and arguments.
+    /// Commands that build it, in order, each split into program and arguments. They hold no
+    /// addresses, so they render without any.
     pub build: Vec<Vec<Text>>,
     /// The command that runs it, split into program and arguments. Never empty.
     pub run: Vec<Text>,
-    /// The command whose first line of output is the version to record.
+    /// The command whose first line of output is the version to record. It holds no addresses.
     pub version: Option<Vec<Text>>,
-    /// Variables added to its environment, for building and for running.
+    /// Variables added to its environment; those that render without addresses are meant for
+    /// building too.
     pub env: Vec<(String, Text)>,
     /// When it counts as ready.
     pub ready: Ready,

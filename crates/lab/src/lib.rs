@@ -7,8 +7,8 @@
 //!    (unknown keys, wrong types, bad formats) and cuts out what is wrong;
 //! 3. `include` merges the files of one lab, the including file winning key by key;
 //! 4. `decode` reads what is left into the structs of `wire`;
-//! 5. `load`, `requests`, `systems` and `variants` check what no schema can say, and build the
-//!    [`Lab`].
+//! 5. `assemble` calls `load`, `requests`, `systems`, `variants` and `setups`, which check what no
+//!    schema can say, and builds the [`Lab`].
 //!
 //! Every step adds to one list of mistakes and goes on, so that an author sees all of them in one
 //! run; only text that is not YAML ends the reading of its file.
@@ -16,17 +16,42 @@
 //! Absent on purpose: the file system, the clock, the environment and sockets. Files are reached
 //! through [`Files`], given by the caller.
 
+mod assemble;
+mod command_line;
+mod decode;
 mod experiment;
+mod fields;
+mod formats;
+mod include;
+mod load;
+mod manual;
 mod mistake;
+mod quantities;
+mod requests;
+mod schema;
+mod scope;
+mod setups;
+mod structure;
+mod systems;
+mod template;
 mod text;
+mod variants;
+mod wire;
+mod yaml;
 
 use std::path::{Path, PathBuf};
 
+pub use command_line::{duration, find, rate};
 pub use experiment::{
     Expect, Lab, LabRequest, Limits, Probe, Ready, Setup, Source, System, Variant,
 };
+pub use manual::manual;
 pub use mistake::{Mistake, Mistakes, Related};
+pub use schema::schema;
 pub use text::Text;
+
+use include::Reading;
+use mistake::{Finding, Place};
 
 /// Where labs and the files they name are read from.
 pub trait Files {
@@ -48,20 +73,20 @@ pub trait Files {
 /// # Errors
 /// Every mistake found; see [`Mistakes::render`].
 pub fn parse(path: &Path, files: &dyn Files) -> Result<Lab, Mistakes> {
-    let text = files.read(path);
-    let mut findings = mistake::Findings::default();
-    findings.add(mistake::Finding::new(
-        mistake::Place::default(),
-        match text {
-            Ok(_) => "lab files are not understood yet".to_owned(),
-            Err(why) => why,
-        },
-    ));
-    let sources = vec![Source {
-        path: path.to_owned(),
-        text: String::new(),
-    }];
-    Err(findings
-        .into_mistakes(sources)
-        .expect("one mistake was just added"))
+    let mut reading = Reading::new(files);
+    let lab = reading
+        .lab(path)
+        .and_then(|tree| assemble::lab(path, &tree, &mut reading));
+    let Reading {
+        sources,
+        mut findings,
+        ..
+    } = reading;
+    if lab.is_none() && findings.count() == 0 {
+        let message = "a defect of weigh: this lab is refused and nothing says why";
+        findings.add(Finding::new(Place::default(), message));
+    }
+    let sources = findings.settle(sources)?;
+    let lab = lab.expect("a lab that is not made has at least one mistake");
+    Ok(Lab { sources, ..lab })
 }

@@ -81,19 +81,22 @@ impl Findings {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
     }
 
-    /// The mistakes in reading order, or `None` when there are none.
-    pub(crate) fn into_mistakes(mut self, sources: Vec<Source>) -> Option<Mistakes> {
+    /// The mistakes in reading order, or the sources back when there are none.
+    pub(crate) fn settle(mut self, sources: Vec<Source>) -> Result<Vec<Source>, Mistakes> {
+        if self.list.is_empty() {
+            return Ok(sources);
+        }
         self.list.sort_by_key(|finding| finding.place);
         let list: Vec<Mistake> = self
             .list
             .into_iter()
             .map(|finding| Mistake::new(finding, &sources))
             .collect();
-        (!list.is_empty()).then_some(Mistakes { list, sources })
+        Err(Mistakes { list, sources })
     }
 }
 

@@ -1,0 +1,236 @@
+//! The tree into the wire structs: a serde deserializer over [`Node`].
+//!
+//! The types of `fields` ask for more than serde knows of (places, a list even where one item
+//! stands) by the name of a newtype struct, which is how serde lets a field speak to its format.
+
+use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, IntoDeserializer, SeqAccess, Visitor};
+use serde::{Deserializer, forward_to_deserialize_any};
+
+use crate::mistake::Place;
+use crate::yaml::{Entry, Node, Value};
+
+/// A newtype struct of this name reads the place of a value, then the value.
+pub(crate) const AT: &str = "lab::At";
+/// A newtype struct of this name reads a list, of one item where no list stands.
+pub(crate) const ONE_OR_MANY: &str = "lab::OneOrMany";
+
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &self.value {
+            Value::Scalar { text, plain } => {
+                if self.is_null() {
+                    return visitor.visit_unit();
+                }
+                match (*plain).then(|| scalar(text)).flatten() {
+                    Some(Plain::Bool(value)) => visitor.visit_bool(value),
+                    Some(Plain::Unsigned(value)) => visitor.visit_u64(value),
+                    Some(Plain::Signed(value)) => visitor.visit_i64(value),
+                    Some(Plain::Float(value)) => visitor.visit_f64(value),
+                    None => visitor.visit_str(text),
+                }
+            }
+            Value::List(items) => {
+                visitor.visit_seq(SeqDeserializer::<_, Error>::new(known(items).map(Known)))
+            }
+            Value::Map(entries) => {
+                let entries = entries
+                    .iter()
+                    .filter(|entry| entry.node.value != Value::Reported)
+                    .map(|entry| (Key(entry), Known(&entry.node)));
+                visitor.visit_map(MapDeserializer::<_, Error>::new(entries))
+            }
+            Value::Reported => Err(serde::de::Error::custom("the value was wrong")),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &self.value {
+            Value::Scalar { text, .. } => visitor.visit_str(text),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_enum(StrDeserializer::<Error>::new(
+            self.text().unwrap_or_default(),
+        ))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match (name, &self.value) {
+            (AT, _) => visitor.visit_seq(Placed {
+                place: Some(self.place),
+                value: Some(self),
+            }),
+            (ONE_OR_MANY, Value::List(_)) => self.deserialize_any(visitor),
+            (ONE_OR_MANY, _) => visitor.visit_seq(SeqDeserializer::<_, Error>::new(
+                std::iter::once(Known(self)),
+            )),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+fn known(items: &[Node]) -> impl Iterator<Item = &Node> {
+    items.iter().filter(|item| item.value != Value::Reported)
+}
+
+/// A node where serde's own list and map readers ask for something that becomes a deserializer.
+struct Known<'a>(&'a Node);
+
+impl<'a> IntoDeserializer<'a, Error> for Known<'a> {
+    type Deserializer = &'a Node;
+
+    fn into_deserializer(self) -> &'a Node {
+        self.0
+    }
+}
+
+/// A key of a mapping.
+struct Key<'a>(&'a Entry);
+
+impl<'a> IntoDeserializer<'a, Error> for Key<'a> {
+    type Deserializer = Key<'a>;
+
+    fn into_deserializer(self) -> Key<'a> {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Key<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_str(&self.0.key)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match name {
+            AT => visitor.visit_seq(Placed {
+                place: Some(self.0.key_place),
+                value: Some(self),
+            }),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// A place, then the value that is there: what [`At`] reads.
+struct Placed<D> {
+    place: Option<Place>,
+    value: Option<D>,
+}
+
+impl<'de, D: Deserializer<'de, Error = Error>> SeqAccess<'de> for Placed<D> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        if let Some(place) = self.place.take() {
+            let numbers = [place.source, place.start, place.end];
+            let numbers = numbers.into_iter().map(|number| number as u64);
+            return seed.deserialize(SeqDeserializer::new(numbers)).map(Some);
+        }
+        match self.value.take() {
+            Some(value) => seed.deserialize(value).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What a plain scalar means, by YAML 1.2's core schema.
+enum Plain {
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+}
+
+fn scalar(text: &str) -> Option<Plain> {
+    match text {
+        "true" | "True" | "TRUE" => return Some(Plain::Bool(true)),
+        "false" | "False" | "FALSE" => return Some(Plain::Bool(false)),
+        _ => {}
+    }
+    // `inf`, `nan` and the like are words here: no key of a lab could mean them.
+    if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) {
+        return None;
+    }
+    if let Ok(value) = text.parse() {
+        return Some(Plain::Unsigned(value));
+    }
+    if let Ok(value) = text.parse() {
+        return Some(Plain::Signed(value));
+    }
+    let number: f64 = text.parse().ok()?;
+    (number.is_finite() && text.contains(|c: char| c.is_ascii_digit()))
+        .then_some(Plain::Float(number))
+}
+
+/// What kind of value a node holds, in the words of JSON Schema.
+pub(crate) fn kind(node: &Node) -> Kind {
+    match &node.value {
+        Value::List(_) => Kind::Array,
+        Value::Map(_) => Kind::Object,
+        Value::Reported => Kind::Null,
+        Value::Scalar { text, plain } => {
+            if node.is_null() {
+                return Kind::Null;
+            }
+            match (*plain).then(|| scalar(text)).flatten() {
+                Some(Plain::Bool(_)) => Kind::Boolean,
+                Some(Plain::Unsigned(_) | Plain::Signed(_)) => Kind::Integer,
+                Some(Plain::Float(_)) => Kind::Number,
+                None => Kind::String,
+            }
+        }
+    }
+}
+
+/// A type of JSON Schema; whole numbers apart from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}

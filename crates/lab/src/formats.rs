@@ -1,0 +1,362 @@
+//! Values that are written as text of a certain form: paths, header names, names of settings.
+//!
+//! A format has a name in the JSON Schema, where the structural check finds it, and one reader,
+//! which that check and the decoding share. Those with units are in `quantities`.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use schedule::Rate;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+use serde_json::json;
+
+use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
+use crate::template::{Command, Template};
+
+/// Why a text is not of a format: what is wrong with it, and what to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Misspelling {
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Misspelling {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Misspelling {
+        Misspelling {
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
+/// A value that is written as text of a certain form.
+pub(crate) trait Format: Sized {
+    /// Its name in the schema. Names that JSON Schema defines itself mean something else there.
+    const NAME: &'static str;
+    /// One way to write it, where that helps.
+    const EXAMPLE: Option<&'static str>;
+
+    /// Reads it.
+    fn read(text: &str) -> Result<Self, Misspelling>;
+}
+
+/// Every format, for the structural check.
+const READERS: &[(&str, Check)] = &[
+    reader::<Duration>(),
+    reader::<LongerThanZero>(),
+    reader::<Bytes>(),
+    reader::<PositiveRate>(),
+    reader::<Rate>(),
+    reader::<Method>(),
+    reader::<UrlPath>(),
+    reader::<HeaderName>(),
+    reader::<HeaderValue>(),
+    reader::<Name>(),
+    reader::<SettingPath>(),
+    reader::<Title>(),
+    reader::<VariableName>(),
+    reader::<Template>(),
+    reader::<Command>(),
+];
+
+type Check = fn(&str) -> Result<(), Misspelling>;
+
+const fn reader<F: Format>() -> (&'static str, Check) {
+    (F::NAME, |text| F::read(text).map(|_| ()))
+}
+
+/// Holds a text against the format of this name; a name not of ours asks for nothing.
+pub(crate) fn check(name: &str, text: &str) -> Result<(), Misspelling> {
+    match READERS.iter().find(|(known, _)| *known == name) {
+        Some((_, read)) => read(text),
+        None => Ok(()),
+    }
+}
+
+/// Whether this name of a format is one of ours.
+pub(crate) fn is_known(name: &str) -> bool {
+    READERS.iter().any(|(known, _)| *known == name)
+}
+
+/// A value of a format, as a field of a wire struct.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Written<F>(pub(crate) F);
+
+impl<'de, F: Format> Deserialize<'de> for Written<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        F::read(&text)
+            .map(Written)
+            .map_err(|wrong| serde::de::Error::custom(wrong.message))
+    }
+}
+
+impl<F: Format> JsonSchema for Written<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        F::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut schema = json_schema!({"type": "string", "format": F::NAME});
+        if let Some(example) = F::EXAMPLE {
+            schema.insert("examples".to_owned(), json!([example]));
+        }
+        schema
+    }
+}
+
+/// Text, a number or `true`/`false`, kept as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verbatim<F>(pub(crate) F);
+
+impl<'de, F: Format> Deserialize<'de> for Verbatim<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Written::deserialize(deserializer).map(|Written(value)| Verbatim(value))
+    }
+}
+
+impl<F: Format> JsonSchema for Verbatim<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("verbatim-{}", F::NAME).into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "number", "boolean"], "format": F::NAME})
+    }
+}
+
+/// What a header name or a method may consist of: RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// A request method, in capitals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Method(pub(crate) String);
+
+impl Format for Method {
+    const NAME: &'static str = "method";
+    const EXAMPLE: Option<&'static str> = Some("POST");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if is_token(text) && !text.bytes().any(|b| b.is_ascii_lowercase()) {
+            return Ok(Method(text.to_owned()));
+        }
+        let upper = text.to_ascii_uppercase();
+        Err(Misspelling::new(
+            format!("`{text}` is not a method"),
+            if is_token(text) {
+                format!("write `{upper}`")
+            } else {
+                "write for example `POST`".to_owned()
+            },
+        ))
+    }
+}
+
+/// Path and query of a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UrlPath(pub(crate) String);
+
+impl Format for UrlPath {
+    const NAME: &'static str = "path-and-query";
+    const EXAMPLE: Option<&'static str> = Some("/graphql");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if text.contains("{{") {
+            return Err(no_template(text));
+        }
+        if !text.starts_with('/') {
+            return Err(Misspelling::new(
+                format!("`{text}` is not a path: it must begin with `/`"),
+                "address and port belong to the system; write for example `/graphql`",
+            ));
+        }
+        match text.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
+            Some(bad) => Err(Misspelling::new(
+                format!("`{text}` is not a path: it contains {bad:?}"),
+                "write it as it goes over the wire, with `%20` for a space",
+            )),
+            None => Ok(UrlPath(text.to_owned())),
+        }
+    }
+}
+
+fn no_template(text: &str) -> Misspelling {
+    Misspelling::new(
+        format!("`{text}` holds a template, but requests are the same for every variant"),
+        "templates are filled in where systems are declared",
+    )
+}
+
+/// Header lines that the generator writes itself, because the connection depends on them.
+const OWN_HEADERS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+
+/// The name of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeaderName(pub(crate) String);
+
+impl Format for HeaderName {
+    const NAME: &'static str = "header-name";
+    const EXAMPLE: Option<&'static str> = Some("Content-Type");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if !is_token(text) {
+            return Err(Misspelling::new(
+                format!("`{text}` is not a header name"),
+                "write for example `Content-Type`",
+            ));
+        }
+        Ok(HeaderName(text.to_owned()))
+    }
+}
+
+impl HeaderName {
+    /// Whether a request's line of this name is written by the generator.
+    pub(crate) fn is_own(&self) -> bool {
+        OWN_HEADERS.contains(&self.0.to_ascii_lowercase().as_str())
+    }
+}
+
+/// The value of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeaderValue(pub(crate) String);
+
+impl Format for HeaderValue {
+    const NAME: &'static str = "header-value";
+    const EXAMPLE: Option<&'static str> = Some("application/json");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if text.contains("{{") {
+            return Err(no_template(text));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(Misspelling::new(
+                format!("{text:?} is not a header value: it contains a control character"),
+                "a header is one line of text",
+            ));
+        }
+        Ok(HeaderValue(text.trim().to_owned()))
+    }
+}
+
+/// The name of a system or of a setting: a word that fits between `{{` and `.`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name(pub(crate) String);
+
+/// Whether a text is a word of letters, digits, `-` and `_`.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+impl Format for Name {
+    const NAME: &'static str = "name";
+    const EXAMPLE: Option<&'static str> = Some("server");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if is_name(text) {
+            return Ok(Name(text.to_owned()));
+        }
+        Err(Misspelling::new(
+            format!("`{text}` is not a name"),
+            "a name begins with a letter and goes on with letters, digits, `-` and `_`",
+        ))
+    }
+}
+
+/// A setting as variants name it: `system.setting` or a lab-wide `setting`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SettingPath {
+    pub(crate) system: Option<String>,
+    pub(crate) setting: String,
+}
+
+impl std::fmt::Display for SettingPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.system {
+            Some(system) => write!(f, "{system}.{}", self.setting),
+            None => f.write_str(&self.setting),
+        }
+    }
+}
+
+impl Format for SettingPath {
+    const NAME: &'static str = "setting";
+    const EXAMPLE: Option<&'static str> = Some("server.stack");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let (system, setting) = match text.split_once('.') {
+            Some((system, setting)) => (Some(system), setting),
+            None => (None, text),
+        };
+        if !is_name(setting) || !system.is_none_or(is_name) {
+            return Err(Misspelling::new(
+                format!("`{text}` is not a setting"),
+                "write `system.setting`, or the name of a lab-wide setting",
+            ));
+        }
+        Ok(SettingPath {
+            system: system.map(str::to_owned),
+            setting: setting.to_owned(),
+        })
+    }
+}
+
+/// A name that becomes a row or a heading: one line of text that is not blank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Title(pub(crate) String);
+
+impl Format for Title {
+    const NAME: &'static str = "title";
+    const EXAMPLE: Option<&'static str> = None;
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if text.trim().is_empty() {
+            return Err(Misspelling::new("the text is empty", "write a few words"));
+        }
+        if text.trim().chars().any(char::is_control) {
+            return Err(Misspelling::new(
+                format!("{text:?} is more than one line"),
+                "write it in one line",
+            ));
+        }
+        Ok(Title(text.trim().to_owned()))
+    }
+}
+
+/// The name of an environment variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VariableName(pub(crate) String);
+
+impl Format for VariableName {
+    const NAME: &'static str = "variable-name";
+    const EXAMPLE: Option<&'static str> = None;
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Ok(VariableName(text.to_owned()));
+        }
+        Err(Misspelling::new(
+            format!("`{text}` is not the name of a variable"),
+            "it consists of letters, digits and `_`",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests;

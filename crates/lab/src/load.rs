@@ -1,0 +1,192 @@
+//! How requests arrive: exactly one kind of load, with an end.
+
+use std::time::Duration;
+
+use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
+
+use crate::fields::At;
+use crate::formats::{Format, Written};
+use crate::include::Reading;
+use crate::mistake::{Finding, Findings};
+use crate::quantities::LongerThanZero;
+use crate::wire::{ArrivalFile, LoadFile, PhaseFile, Switch, default};
+use crate::yaml::{Entry, Node};
+
+/// What a lab's `load` says, but for its requests.
+pub(crate) struct Sending {
+    pub(crate) load: Load,
+    pub(crate) timeout: Duration,
+    pub(crate) keep_alive: bool,
+    pub(crate) threads: u32,
+    pub(crate) connections_max: u32,
+}
+
+/// Checks `load`. `entry` is the same key in the tree, where values that were wrong still show
+/// that something was said.
+pub(crate) fn check(
+    file: &LoadFile,
+    entry: &Entry,
+    seed: Option<u64>,
+    reading: &mut Reading<'_>,
+) -> Option<Sending> {
+    let choice = choice(entry, &mut reading.findings)?;
+    check_neighbors(choice, &entry.node, &mut reading.findings);
+    let load = load(file, seed)?;
+    let finds = &mut reading.findings;
+    if let Load::Open {
+        phases,
+        arrival,
+        requests_max,
+    } = &load
+        && let Err(error) = OpenPlan::new(phases, *arrival, *requests_max)
+    {
+        finds.add(Finding::new(choice.key_place, error.to_string()));
+    }
+    let threads = file.threads.as_ref();
+    let connections_max = match &load {
+        Load::Closed { connections, .. } => *connections,
+        Load::Open { .. } => file
+            .connections_max
+            .as_ref()
+            .map_or(default::CONNECTIONS_MAX, |most| most.value),
+    };
+    if let Some(threads) = threads.filter(|threads| threads.value > connections_max) {
+        finds.add(
+            Finding::new(
+                threads.place,
+                format!(
+                    "{} threads for {connections_max} connections",
+                    threads.value
+                ),
+            )
+            .help("a thread without a connection sends nothing; write fewer threads"),
+        );
+    }
+    Some(Sending {
+        load,
+        timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,
+        keep_alive: file.keep_alive != Some(Switch::Off),
+        threads: threads.map_or(default::THREADS, |threads| threads.value),
+        connections_max,
+    })
+}
+
+/// A value as written, or the default.
+pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default: &str) -> F {
+    match written {
+        Some(Written(value)) => *value,
+        None => F::read(default).expect("defaults are written as a person would"),
+    }
+}
+
+/// The one key that says how requests arrive.
+fn choice<'a>(load: &'a Entry, findings: &mut Findings) -> Option<&'a Entry> {
+    let mut given = ["connections", "rate", "phases"]
+        .iter()
+        .filter_map(|key| load.node.entry(key));
+    let Some(first) = given.next() else {
+        findings.add(
+            Finding::new(load.key_place, "nothing says how requests arrive").help(
+                "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop)",
+            ),
+        );
+        return None;
+    };
+    for other in given.filter(|other| !other.is_guess && !first.is_guess) {
+        findings.add(
+            Finding::new(
+                other.key_place,
+                format!("`{}` and `{}` exclude each other", first.key, other.key),
+            )
+            .related(first.key_place, "given here")
+            .help(
+                "`connections` makes a closed loop, `rate` and `phases` an open one; \
+                 `connections-max` limits the connections of an open loop",
+            ),
+        );
+    }
+    Some(first)
+}
+
+/// Keys that go with one kind of load and not with another, and the end that each needs.
+fn check_neighbors(choice: &Entry, load: &Node, findings: &mut Findings) {
+    let stops = ["duration", "count"]
+        .iter()
+        .any(|key| load.entry(key).is_some());
+    if choice.key != "phases" && !stops {
+        findings.add(
+            Finding::new(choice.key_place, "nothing says when the load ends").help(
+                "give `duration: 5s`, `count: 10000`, or both: then the first to come ends it",
+            ),
+        );
+    }
+    let misplaced: &[&str] = match choice.key.as_str() {
+        "connections" => &["arrival", "connections-max"],
+        "phases" => &["duration"],
+        _ => &[],
+    };
+    let given = misplaced.iter().filter_map(|key| load.entry(key));
+    for entry in given.filter(|entry| !entry.is_guess) {
+        let (message, help) = match entry.key.as_str() {
+            "duration" => (
+                "`duration` beside `phases`",
+                "each phase has a duration of its own; remove this one",
+            ),
+            "arrival" => (
+                "`arrival` beside `connections`",
+                "a closed loop sends when the last answer is complete; only `rate` and `phases` have arrivals",
+            ),
+            _ => (
+                "`connections-max` beside `connections`",
+                "a closed loop has exactly `connections`; only `rate` and `phases` need a limit",
+            ),
+        };
+        findings.add(
+            Finding::new(entry.key_place, message)
+                .related(choice.key_place, "which is given here")
+                .help(help),
+        );
+    }
+}
+
+fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
+    let duration = file.duration.as_ref().map(|At { value, .. }| value.0.0);
+    let count = file.count.as_ref().map(|count| count.value);
+    if let Some(connections) = &file.connections {
+        return Some(Load::Closed {
+            connections: connections.value,
+            stop: Stop {
+                requests: count,
+                duration,
+            },
+        });
+    }
+    let phases: Vec<Phase> = if let Some(rate) = &file.rate {
+        // Without a duration the count ends it.
+        vec![Phase::constant(
+            duration.unwrap_or(Duration::MAX),
+            rate.value.0.0,
+        )]
+    } else {
+        let phases = file.phases.as_ref()?;
+        phases.value.iter().map(phase).collect::<Option<_>>()?
+    };
+    let arrival = match file.arrival.as_ref().map(|arrival| arrival.value) {
+        Some(ArrivalFile::Poisson) => Arrival::Poisson {
+            seed: seed.unwrap_or(0),
+        },
+        Some(ArrivalFile::Uniform) | None => Arrival::Uniform,
+    };
+    Some(Load::Open {
+        phases,
+        arrival,
+        requests_max: count,
+    })
+}
+
+fn phase(file: &PhaseFile) -> Option<Phase> {
+    let Written(LongerThanZero(duration)) = file.duration?;
+    let Written(from) = file.rate?;
+    let to: Rate = file.to.map_or(from, |Written(to)| to);
+    Some(Phase { duration, from, to })
+}

@@ -1,0 +1,147 @@
+//! The reference of lab files, made from the schema.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::schema::{SCHEMA, required_of_labs};
+
+const INTRODUCTION: &str = include_str!("manual.md");
+
+/// The reference of lab files in Markdown, as committed at `docs/labs.md`.
+#[must_use]
+pub fn manual() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    let required: Vec<&str> = required_of_labs().collect();
+    section(&mut text, "The lab", &SCHEMA, &required);
+    for (key, title) in SECTIONS {
+        let schema = &SCHEMA["definitions"][*key];
+        let required = words(&schema["required"]);
+        section(&mut text, title, schema, &required);
+    }
+    text
+}
+
+/// The parts of a lab in the order a reader meets them.
+const SECTIONS: &[(&str, &str)] = &[
+    ("load", "`load`"),
+    ("phase", "`load.phases`"),
+    ("request", "`load.requests`"),
+    ("system", "`systems`"),
+    ("ready", "`systems.*.ready`"),
+    ("limits", "`systems.*.limits`"),
+    ("baseline", "`baseline`"),
+    ("variant", "`variants`"),
+    ("expect", "`expect`"),
+];
+
+fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
+    let description = schema["description"].as_str().unwrap_or_default();
+    write!(text, "\n## {title}\n\n{description}\n\n").expect("a String takes everything");
+    text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+    let empty = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&empty);
+    let is_required = |key: &&String| required.contains(&key.as_str());
+    let first = properties.keys().filter(is_required);
+    let rest = properties.keys().filter(|key| !is_required(key));
+    for key in first.chain(rest) {
+        let property = &properties[key];
+        let default = match &property["default"] {
+            Value::Null if is_required(&key) => "required".to_owned(),
+            Value::Null => String::new(),
+            Value::String(text) => format!("`{text}`"),
+            other => format!("`{other}`"),
+        };
+        let meaning = property["description"].as_str().unwrap_or_default();
+        let value = value(property);
+        writeln!(text, "| `{key}` | {value} | {default} | {meaning} |")
+            .expect("a String takes everything");
+    }
+}
+
+/// What may stand after a key, in a few words.
+fn value(property: &Value) -> String {
+    if let Some(target) = target(property) {
+        return format!("see [`{target}`](#{})", anchor(target));
+    }
+    if let Some(branches) = property["anyOf"].as_array() {
+        let branches: Vec<String> = branches.iter().map(value).collect();
+        return branches.join(", or ");
+    }
+    if let Some(choices) = property["enum"].as_array() {
+        let choices: Vec<String> = choices
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|choice| format!("`{choice}`"))
+            .collect();
+        return choices.join(" or ");
+    }
+    match property["type"].as_str() {
+        Some("integer") => "a whole number".to_owned(),
+        Some("number") => "a number".to_owned(),
+        Some("array") => format!("a list: {}", value(&property["items"])),
+        Some("object") => format!("a mapping: {}", value(&property["additionalProperties"])),
+        _ => match property["format"].as_str() {
+            Some(format) => in_words(format),
+            None if property["type"].is_string() => "text".to_owned(),
+            None => "anything".to_owned(),
+        },
+    }
+}
+
+/// The name of the definition that a schema refers to.
+fn target(property: &Value) -> Option<&str> {
+    let path = match &property["allOf"][0]["$ref"] {
+        Value::Null => &property["$ref"],
+        inner => inner,
+    };
+    path.as_str()?.rsplit('/').next()
+}
+
+/// Where a definition's section is, as Markdown makes anchors of headings.
+fn anchor(definition: &str) -> String {
+    let title = SECTIONS
+        .iter()
+        .find(|(key, _)| *key == definition)
+        .map_or(definition, |(_, title)| title);
+    title
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .collect::<String>()
+        .to_lowercase()
+}
+
+fn in_words(format: &str) -> String {
+    match format {
+        "time-span" | "time-span-above-zero" => "a length of time: `500ms`, `5s`, `2m`",
+        "size" => "a size: `64KiB`, `128MiB`, `1GB`",
+        "rate" | "rate-or-zero" => "a rate: `100/s`, `90/m`",
+        "path-and-query" => "a path: `/graphql`",
+        "method" => "a method: `POST`",
+        "header-value" => "the header's value",
+        "name" => "a name: letters, digits, `-` and `_`",
+        "template" => "text or a number, with templates",
+        "command" => "a command, with templates",
+        _ => "text",
+    }
+    .to_owned()
+}
+
+fn words(list: &Value) -> Vec<&str> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_the_schema_has_a_section() {
+        let definitions = SCHEMA["definitions"].as_object().unwrap();
+        for key in definitions.keys() {
+            assert!(SECTIONS.iter().any(|(known, _)| known == key), "{key}");
+        }
+        assert_eq!(definitions.len(), SECTIONS.len());
+    }
+}

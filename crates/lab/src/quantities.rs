@@ -1,0 +1,258 @@
+//! Durations, sizes and rates as a person writes them: `500ms`, `128MiB`, `100/s`.
+//!
+//! Units are always written: a bare number is a count, and of nothing else.
+
+use std::time::Duration;
+
+use schedule::Rate;
+
+use crate::formats::{Format, Misspelling};
+
+/// A number and what follows it.
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+'))
+        .unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    Some((number, text[end..].trim()))
+}
+
+const TIME_UNITS: &[(&str, f64)] = &[
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("m", 60e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+];
+
+/// Longest duration that can be written, in nanoseconds: 1,000 hours. More is a slip of the unit.
+const TIME_NS_MAX: f64 = 3.6e15;
+
+impl Format for Duration {
+    const NAME: &'static str = "time-span";
+    const EXAMPLE: Option<&'static str> = Some("500ms");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let wrong = |why: &str, help: String| {
+            Err(Misspelling::new(
+                format!("`{text}` is not a length of time: {why}"),
+                help,
+            ))
+        };
+        let Some((number, unit)) = number_and_unit(text) else {
+            return wrong(
+                "expected a number and a unit",
+                "write for example `500ms`, `5s` or `2m`".to_owned(),
+            );
+        };
+        let Some((_, factor)) = TIME_UNITS.iter().find(|(name, _)| *name == unit) else {
+            return if unit.is_empty() {
+                wrong(
+                    "the unit is missing",
+                    format!("write `{text}s` or `{text}ms`"),
+                )
+            } else {
+                wrong(
+                    &format!("`{unit}` is not a unit of time"),
+                    "the units are ns, us, ms, s, m and h".to_owned(),
+                )
+            };
+        };
+        if number < 0.0 {
+            return wrong(
+                "it is negative",
+                format!("write `{}`", text.trim_start_matches('-')),
+            );
+        }
+        let nanoseconds = (number * factor).round();
+        if nanoseconds > TIME_NS_MAX {
+            return wrong(
+                "it is longer than 1000h",
+                "the units are ns, us, ms, s, m and h".to_owned(),
+            );
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 to 3.6e15"
+        )]
+        let nanoseconds = nanoseconds as u64;
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+}
+
+/// A duration above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LongerThanZero(pub(crate) Duration);
+
+impl Format for LongerThanZero {
+    const NAME: &'static str = "time-span-above-zero";
+    const EXAMPLE: Option<&'static str> = Some("5s");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        match Duration::read(text)? {
+            Duration::ZERO => Err(Misspelling::new(
+                format!("`{text}` is too short: it must be above 0"),
+                "write for example `5s`",
+            )),
+            duration => Ok(LongerThanZero(duration)),
+        }
+    }
+}
+
+const SIZE_UNITS: &[(&str, f64)] = &[
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("KB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+];
+
+/// Largest size that can be written: 1 PiB, below the numbers that lose their last byte in `f64`.
+const SIZE_MAX: f64 = 1_125_899_906_842_624.0;
+
+/// A size in bytes, above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl Format for Bytes {
+    const NAME: &'static str = "size";
+    const EXAMPLE: Option<&'static str> = Some("128MiB");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let wrong = |why: &str, help: String| {
+            Err(Misspelling::new(
+                format!("`{text}` is not a size: {why}"),
+                help,
+            ))
+        };
+        let Some((number, unit)) = number_and_unit(text) else {
+            return wrong(
+                "expected a number and a unit",
+                "write for example `128MiB` or `1GiB`".to_owned(),
+            );
+        };
+        let Some((_, factor)) = SIZE_UNITS.iter().find(|(name, _)| *name == unit) else {
+            return if unit.is_empty() {
+                wrong(
+                    "the unit is missing",
+                    format!("write `{text}MiB` or `{text}B`"),
+                )
+            } else {
+                wrong(
+                    &format!("`{unit}` is not a unit of size"),
+                    "the units are B, KB, MB, GB, KiB, MiB and GiB".to_owned(),
+                )
+            };
+        };
+        let bytes = (number * factor).round();
+        if bytes < 1.0 {
+            return wrong(
+                "it must be above 0",
+                "write for example `128MiB`".to_owned(),
+            );
+        }
+        if bytes > SIZE_MAX {
+            return wrong(
+                "it is more than any machine has",
+                "write for example `1GiB`".to_owned(),
+            );
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "1 to 2^50"
+        )]
+        let bytes = bytes as u64;
+        Ok(Bytes(bytes))
+    }
+}
+
+/// Most requests per second that can be written. No generator sends so many; more is a slip.
+const RATE_MAX: f64 = 1e9;
+
+fn read_rate(text: &str) -> Result<Rate, Misspelling> {
+    let wrong = |why: &str, help: String| {
+        Err(Misspelling::new(
+            format!("`{text}` is not a rate: {why}"),
+            help,
+        ))
+    };
+    let Some((number, unit)) = number_and_unit(text) else {
+        return wrong(
+            "expected a number and `/s`",
+            "write for example `100/s`".to_owned(),
+        );
+    };
+    let seconds = match unit.strip_prefix('/').map(str::trim) {
+        Some("s") => 1.0,
+        Some("m" | "min") => 60.0,
+        Some("h") => 3600.0,
+        _ if unit.is_empty() => {
+            return wrong(
+                "the unit is missing",
+                format!("write `{}/s`", text.trim_start_matches('-')),
+            );
+        }
+        _ => {
+            return wrong(
+                &format!("`{unit}` is not a unit of rate"),
+                "the units are /s, /m and /h".to_owned(),
+            );
+        }
+    };
+    let per_second = number / seconds;
+    if per_second < 0.0 {
+        return wrong(
+            "it is negative",
+            format!("write `{}`", text.trim_start_matches('-')),
+        );
+    }
+    if per_second > RATE_MAX {
+        return wrong(
+            "it is more than a thousand million a second",
+            "write for example `100/s`".to_owned(),
+        );
+    }
+    Rate::new(per_second)
+        .map_err(|error| Misspelling::new(error.to_string(), "write for example `100/s`"))
+}
+
+/// A rate that may be 0, where a ramp begins or ends.
+impl Format for Rate {
+    const NAME: &'static str = "rate-or-zero";
+    const EXAMPLE: Option<&'static str> = Some("0/s");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        read_rate(text)
+    }
+}
+
+/// A rate above 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PositiveRate(pub(crate) Rate);
+
+impl Format for PositiveRate {
+    const NAME: &'static str = "rate";
+    const EXAMPLE: Option<&'static str> = Some("100/s");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let rate = Rate::read(text)?;
+        if rate > Rate::ZERO {
+            return Ok(PositiveRate(rate));
+        }
+        Err(Misspelling::new(
+            format!("`{text}` is not a rate: it must be above 0"),
+            "write for example `100/s`",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! The JSON Schema of lab files, made from the structs of `wire`.
+//!
+//! It serves three readers: the structural check, editors, and the manual.
+
+use std::sync::LazyLock;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::wire::{LAB_ONLY, LabFile};
+
+/// The JSON Schema of lab files and of the files they include, as committed at
+/// `schemas/lab.schema.json`.
+#[must_use]
+pub fn schema() -> Value {
+    SCHEMA.clone()
+}
+
+/// Made once: every check of a lab reads it.
+pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    // Draft 7 is what editors' YAML plugins know best.
+    let settings = SchemaSettings::draft07().with_transform(Polish);
+    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<LabFile>();
+    schema.insert("title".to_owned(), json!("Weighbridge lab"));
+    let mut schema = schema.to_value();
+    require_of_labs_only(&mut schema);
+    schema
+});
+
+/// An included file has the keys of a lab but need not have any of them. A lab is known by its
+/// question, and what it leaves to the files it includes only a look at them can tell.
+fn require_of_labs_only(schema: &mut Value) {
+    let required = schema
+        .as_object_mut()
+        .and_then(|root| root.remove("required"));
+    if let Some(Value::Array(required)) = required {
+        let (own, shared): (Vec<Value>, Vec<Value>) = required
+            .into_iter()
+            .partition(|key| LAB_ONLY.iter().any(|own| key == own));
+        schema["if"] = json!({"required": ["question"]});
+        schema["then"] = json!({
+            "required": own,
+            "anyOf": [{"required": ["include"]}, {"required": shared}],
+        });
+    }
+}
+
+/// The keys that a lab must have once its includes are merged.
+pub(crate) fn required_of_labs() -> impl Iterator<Item = &'static str> {
+    let then = &SCHEMA["then"];
+    [&then["required"], &then["anyOf"][1]["required"]]
+        .into_iter()
+        .filter_map(Value::as_array)
+        .flatten()
+        .filter_map(Value::as_str)
+}
+
+/// Takes the `null` out of optional fields (a key is left out, not set to nothing) and the line
+/// breaks of this source out of descriptions.
+#[derive(Clone)]
+struct Polish;
+
+impl Transform for Polish {
+    fn transform(&mut self, schema: &mut Schema) {
+        if let Some(object) = schema.as_object_mut() {
+            if let Some(Value::String(description)) = object.get_mut("description") {
+                *description = unwrap_lines(description);
+            }
+            for list in ["type", "enum"] {
+                if let Some(Value::Array(items)) = object.get_mut(list) {
+                    items.retain(|item| *item != json!("null") && !item.is_null());
+                    if list == "type" && items.len() == 1 {
+                        let only = items.remove(0);
+                        object.insert(list.to_owned(), only);
+                    }
+                }
+            }
+            if let Some(Value::Array(branches)) = object.get_mut("anyOf") {
+                branches.retain(|branch| *branch != json!({"type": "null"}));
+                if branches.len() == 1 {
+                    let only = branches.remove(0);
+                    object.remove("anyOf");
+                    inline(object, only);
+                }
+            }
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+/// Puts a schema in the place of the `anyOf` it was the only branch of.
+fn inline(object: &mut Map<String, Value>, only: Value) {
+    if only.get("$ref").is_some() && !object.is_empty() {
+        // Beside a `$ref`, draft 7 ignores everything else.
+        object.insert("allOf".to_owned(), json!([only]));
+    } else if let Value::Object(only) = only {
+        for (key, value) in only {
+            object.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// Joins the lines of each paragraph.
+fn unwrap_lines(description: &str) -> String {
+    let paragraphs: Vec<String> = description
+        .split("\n\n")
+        .map(|paragraph| paragraph.replace('\n', " "))
+        .collect();
+    paragraphs.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats;
+
+    /// Calls `look` with every object of a JSON value.
+    fn each(value: &Value, look: &mut dyn FnMut(&Map<String, Value>)) {
+        match value {
+            Value::Object(object) => {
+                look(object);
+                object.values().for_each(|child| each(child, look));
+            }
+            Value::Array(items) => items.iter().for_each(|child| each(child, look)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_lab_must_have_what_its_includes_cannot_give() {
+        assert_eq!(schema()["then"]["required"], json!(LAB_ONLY));
+        let required: Vec<&str> = required_of_labs().collect();
+        assert_eq!(
+            required,
+            [
+                "question", "baseline", "variants", "load", "target", "systems"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_text_format_has_a_reader() {
+        let numbers = ["uint16", "uint32", "uint64", "double"];
+        each(&schema(), &mut |object| {
+            if let Some(Value::String(format)) = object.get("format") {
+                assert!(
+                    formats::is_known(format) || numbers.contains(&format.as_str()),
+                    "{format}"
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn no_key_may_be_set_to_nothing() {
+        assert!(!schema().to_string().contains("null"));
+    }
+
+    #[test]
+    fn every_key_is_described() {
+        each(&schema(), &mut |object| {
+            if let Some(Value::Object(properties)) = object.get("properties") {
+                for (key, property) in properties {
+                    assert!(property.get("description").is_some(), "{key}");
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,218 @@
+//! What a template means within a variant: settings are filled in, addresses are left open.
+//!
+//! A word is looked up in the system's own settings, then in the lab-wide ones; the values are
+//! templates themselves.
+
+use std::collections::BTreeMap;
+
+use crate::fields::At;
+use crate::formats::Verbatim;
+use crate::include::Reading;
+use crate::mistake::{Finding, Place};
+use crate::structure::did_you_mean;
+use crate::systems::{Systems, list};
+use crate::template::{Part, Reference, Template};
+use crate::text::{Form, Text};
+use crate::variants::Draft;
+
+/// A setting: its system, or `None` for a lab-wide one, and its name.
+type Key<'a> = (Option<&'a str>, &'a str);
+
+/// The settings of one variant.
+pub(crate) struct Scope<'a> {
+    pub(crate) systems: &'a Systems<'a>,
+    variant: &'a Draft,
+    values: BTreeMap<Key<'a>, (&'a Template, Place)>,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(systems: &'a Systems<'a>, variant: &'a Draft) -> Scope<'a> {
+        let mut values = BTreeMap::new();
+        let lab_wide = std::iter::once((None, systems.settings));
+        let own = systems
+            .declared
+            .iter()
+            .map(|(name, file)| (Some(name.value.0.as_str()), &file.settings));
+        for (system, settings) in lab_wide.chain(own) {
+            for (name, At { place, value }) in &settings.0 {
+                let Verbatim(template) = value;
+                values.insert((system, name.value.0.as_str()), (template, *place));
+            }
+        }
+        for (path, value) in &variant.with {
+            let key = (path.value.system.as_deref(), path.value.setting.as_str());
+            values.insert(key, (&value.value, value.place));
+        }
+        Scope {
+            systems,
+            variant,
+            values,
+        }
+    }
+
+    /// A template of a system, filled in.
+    pub(crate) fn text(
+        &self,
+        system: &str,
+        template: &Template,
+        place: Place,
+        reading: &mut Reading<'_>,
+    ) -> Text {
+        let mut filling = Filling {
+            scope: self,
+            trail: Vec::new(),
+            reading,
+        };
+        filling.text(Some(system), template, place)
+    }
+
+    /// The settings that a system sees: its own, and the lab-wide ones it does not hide.
+    pub(crate) fn settings(
+        &self,
+        system: &str,
+        reading: &mut Reading<'_>,
+    ) -> BTreeMap<String, Text> {
+        let mut filling = Filling {
+            scope: self,
+            trail: Vec::new(),
+            reading,
+        };
+        let mut settings = BTreeMap::new();
+        for owner in [None, Some(system)] {
+            for &(whose, name) in self.values.keys().filter(|(whose, _)| *whose == owner) {
+                settings.insert(name.to_owned(), filling.setting((whose, name)));
+            }
+        }
+        settings
+    }
+}
+
+/// One walk through templates and the settings they refer to.
+struct Filling<'s, 'a, 'r, 'f> {
+    scope: &'s Scope<'a>,
+    /// The settings being filled in, each referred to by the one before.
+    trail: Vec<Key<'a>>,
+    reading: &'r mut Reading<'f>,
+}
+
+impl<'a> Filling<'_, 'a, '_, '_> {
+    fn text(&mut self, system: Option<&'a str>, template: &Template, place: Place) -> Text {
+        let mut text = Text::default();
+        for part in &template.parts {
+            match part {
+                Part::Plain(plain) => text.push_plain(plain),
+                Part::Reference(reference) => {
+                    self.reference(system, reference, place, &mut text);
+                }
+            }
+        }
+        text
+    }
+
+    fn reference(
+        &mut self,
+        system: Option<&'a str>,
+        reference: &Reference,
+        place: Place,
+        text: &mut Text,
+    ) {
+        let word = reference.word.as_str();
+        if reference.system.is_none() && word == "name" {
+            return text.push_plain(&self.scope.variant.name);
+        }
+        // `{{other.x}}` is looked up there and nowhere else.
+        let owner = match &reference.system {
+            Some(other) => self.scope.systems.names().find(|name| name == other),
+            None => system,
+        };
+        if let (Some(owner), Some(form)) = (owner, Form::of(word)) {
+            return text.push_address(owner, form);
+        }
+        let lab_wide = reference.system.is_none().then_some(None);
+        let owners = owner.map(Some).into_iter().chain(lab_wide);
+        for owner in owners {
+            let known = self
+                .scope
+                .values
+                .keys()
+                .find(|(whose, name)| *whose == owner && *name == word);
+            if let Some(&key) = known {
+                if self.trail.contains(&key) {
+                    return self.circle(key, self.reading.reference(place, reference.index));
+                }
+                return text.append(&self.setting(key));
+            }
+            if self
+                .scope
+                .systems
+                .setting_names(owner)
+                .any(|name| name == word)
+            {
+                // Its value was wrong, which is reported.
+                return;
+            }
+        }
+        self.unknown(system, reference, place);
+    }
+
+    fn setting(&mut self, key: Key<'a>) -> Text {
+        let Some(&(template, place)) = self.scope.values.get(&key) else {
+            return Text::default();
+        };
+        self.trail.push(key);
+        let text = self.text(key.0, template, place);
+        self.trail.pop();
+        text
+    }
+
+    fn circle(&mut self, key: Key<'_>, place: Place) {
+        let shown = |(system, name): &Key<'_>| match system {
+            Some(system) => format!("`{system}.{name}`"),
+            None => format!("`{name}`"),
+        };
+        let start = self.trail.iter().position(|it| *it == key).unwrap_or(0);
+        let circle = &self.trail[start..];
+        // Every setting of a circle leads into it; its first one by name reports it.
+        if circle.iter().min() != Some(&key) {
+            return;
+        }
+        let mut circle: Vec<String> = circle.iter().map(shown).collect();
+        circle.push(shown(&key));
+        self.reading.findings.add(
+            Finding::new(place, "these settings refer to each other in a circle")
+                .help(circle.join(" needs ")),
+        );
+    }
+
+    fn unknown(&mut self, system: Option<&str>, reference: &Reference, place: Place) {
+        if self.reading.has_gaps {
+            return;
+        }
+        let systems = self.scope.systems;
+        let other = reference.system.as_deref();
+        let place = self.reading.reference(place, reference.index);
+        if let Some(other) = other.filter(|other| !systems.has(other)) {
+            let help = did_you_mean(other, systems.names())
+                .unwrap_or_else(|| list("the systems are", systems.names()));
+            self.reading
+                .findings
+                .add(Finding::new(place, format!("there is no system `{other}`")).help(help));
+            return;
+        }
+        let mut known: Vec<&str> = systems.setting_names(other.or(system)).collect();
+        if other.is_none() {
+            if system.is_some() {
+                known.extend(systems.setting_names(None));
+            }
+            known.push("name");
+        }
+        if other.or(system).is_some() {
+            known.extend(Form::ALL.map(|(word, _)| word));
+        }
+        let help = did_you_mean(&reference.word, known.iter().copied())
+            .unwrap_or_else(|| list("known here are", known.iter().copied()));
+        self.reading
+            .findings
+            .add(Finding::new(place, format!("`{reference}` means nothing here")).help(help));
+    }
+}

@@ -1,0 +1,272 @@
+//! What a variant makes of each system, and the order they start in.
+//!
+//! Every variant's systems are worked out while the lab is checked; what comes out has no holes
+//! left but addresses.
+
+use crate::experiment::{Limits, Probe, Ready, Setup};
+use crate::fields::At;
+use crate::formats::{Name, Title, UrlPath, VariableName, Written};
+use crate::include::Reading;
+use crate::load::time_span;
+use crate::mistake::{Finding, Place};
+use crate::quantities::{Bytes, LongerThanZero};
+use crate::scope::Scope;
+use crate::systems::Systems;
+use crate::template::Command;
+use crate::text::Text;
+use crate::variants::Draft;
+use crate::wire::{ReadyFile, SystemFile, default};
+
+/// The systems that a variant needs, each after those it depends on; the target is last.
+pub(crate) fn stack(
+    systems: &Systems<'_>,
+    target: Option<&str>,
+    variant: &Draft,
+    reading: &mut Reading<'_>,
+) -> Vec<Setup> {
+    let scope = Scope::new(systems, variant);
+    let mut setups = Vec::new();
+    for (name, file) in systems.declared {
+        let system = System {
+            name,
+            file,
+            scope: &scope,
+        };
+        setups.extend(system.setup(reading));
+    }
+    let mut order = Order {
+        setups: &setups,
+        systems,
+        done: Vec::new(),
+        open: Vec::new(),
+    };
+    // Systems that the target does not need are checked, but left out.
+    let mut stack = 0;
+    if let Some(target) = target {
+        order.visit(target, reading);
+        stack = order.done.len();
+    }
+    for setup in &setups {
+        order.visit(&setup.system, reading);
+    }
+    let done: Vec<usize> = order.done[..stack].to_vec();
+    done.into_iter()
+        .map(|index| setups[index].clone())
+        .collect()
+}
+
+/// One declared system within a variant.
+struct System<'a> {
+    name: &'a At<Name>,
+    file: &'a SystemFile,
+    scope: &'a Scope<'a>,
+}
+
+impl System<'_> {
+    fn setup(&self, reading: &mut Reading<'_>) -> Option<Setup> {
+        let Name(system) = &self.name.value;
+        let run_at = self.file.run.as_ref()?;
+        let run = self.command(run_at, reading);
+        let env = self.env(reading);
+        self.check_listens(run_at.place, &run, &env, reading);
+        let build = self.file.build.0.iter();
+        let build: Vec<Vec<Text>> = build.map(|it| self.offline(it, reading)).collect();
+        let version = self.file.version.as_ref();
+        let version = version.map(|it| self.offline(it, reading));
+        let mut setup = Setup {
+            system: system.clone(),
+            folder: match &self.file.folder {
+                Some(folder) => reading.resolve(&folder.value, folder.place),
+                None => reading.resolve("", run_at.place),
+            },
+            build,
+            run,
+            version,
+            env,
+            ready: self.ready(),
+            limits: Limits {
+                cpus: self.file.limits.cpus,
+                memory: self.file.limits.memory.map(|Written(Bytes(bytes))| bytes),
+            },
+            pin: self.pin(),
+            needs: self.needs(),
+            after: Vec::new(),
+            settings: self.scope.settings(system, reading),
+        };
+        setup.after = self.after(&setup);
+        Some(setup)
+    }
+
+    fn command(&self, command: &At<Written<Command>>, reading: &mut Reading<'_>) -> Vec<Text> {
+        let Written(Command(words)) = &command.value;
+        words
+            .iter()
+            .map(|word| {
+                self.scope
+                    .text(&self.name.value.0, word, command.place, reading)
+            })
+            .collect()
+    }
+
+    /// A command that runs while the system does not.
+    fn offline(&self, command: &At<Written<Command>>, reading: &mut Reading<'_>) -> Vec<Text> {
+        let words = self.command(command, reading);
+        if words.iter().any(|word| word.systems().next().is_some()) {
+            reading.findings.add(
+                Finding::new(
+                    command.place,
+                    "this command needs an address, which is not known yet",
+                )
+                .help("addresses are known only while systems run: to `run` and `env`"),
+            );
+        }
+        words
+    }
+
+    fn env(&self, reading: &mut Reading<'_>) -> Vec<(String, Text)> {
+        let mut variables = Vec::new();
+        for (variable, value) in &self.file.env.0 {
+            let VariableName(variable) = &variable.value;
+            let system = &self.name.value.0;
+            let text = self
+                .scope
+                .text(system, &value.value.0, value.place, reading);
+            variables.push((variable.clone(), text));
+        }
+        variables
+    }
+
+    /// A system that does not know its port cannot become ready on it.
+    fn check_listens(
+        &self,
+        run_at: Place,
+        run: &[Text],
+        env: &[(String, Text)],
+        reading: &mut Reading<'_>,
+    ) {
+        let system = &self.name.value.0;
+        let mut heard = run.iter().chain(env.iter().map(|(_, text)| text));
+        let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
+        if !is_told && !self.scope.systems.has_wrong_env(system) {
+            reading.findings.add(
+                Finding::new(run_at, format!("`{system}` is not told where to listen"))
+                    .help("hand it `{{addr}}`, `{{port}}` or `{{url}}` in `run` or `env`"),
+            );
+        }
+    }
+
+    fn ready(&self) -> Ready {
+        let probe = match self.file.ready.as_ref().map(|ready| &ready.value) {
+            Some(ReadyFile::Answers(probe)) => Some(probe),
+            Some(ReadyFile::Listening) | None => None,
+        };
+        let within = probe.and_then(|probe| probe.within.as_ref());
+        let LongerThanZero(within) = time_span(within, default::READY_WITHIN);
+        let path = probe.and_then(|probe| probe.path.as_ref());
+        let status = probe.and_then(|probe| probe.status.as_ref());
+        Ready {
+            probe: match path {
+                Some(Written(UrlPath(path))) => Probe::Answers {
+                    path: path.clone(),
+                    status: status.map_or(default::READY_STATUS, |status| status.value),
+                },
+                None => Probe::Listening,
+            },
+            within,
+        }
+    }
+
+    fn pin(&self) -> Option<Vec<usize>> {
+        let pin = self.file.pin.as_ref()?;
+        let cores = pin.value.0.iter().map(|core| core.value as usize);
+        Some(cores.collect())
+    }
+
+    fn needs(&self) -> Vec<String> {
+        let programs = self.file.needs.0.iter();
+        programs
+            .map(|Written(Title(program))| program.clone())
+            .collect()
+    }
+
+    /// The systems it waits for: those it names, then those whose addresses it uses.
+    fn after(&self, setup: &Setup) -> Vec<String> {
+        let named = self
+            .file
+            .after
+            .0
+            .iter()
+            .map(|other| other.value.0.0.as_str());
+        let texts = setup
+            .run
+            .iter()
+            .chain(setup.env.iter().map(|(_, text)| text));
+        let used = texts
+            .flat_map(Text::systems)
+            .filter(|used| *used != setup.system);
+        let mut after: Vec<String> = Vec::new();
+        for other in named.chain(used) {
+            if !after.iter().any(|known| known == other) {
+                after.push(other.to_owned());
+            }
+        }
+        after
+    }
+}
+
+/// A walk along dependencies, depth first.
+struct Order<'a> {
+    setups: &'a [Setup],
+    systems: &'a Systems<'a>,
+    /// Systems in the order they start, as indices of `setups`.
+    done: Vec<usize>,
+    /// The systems being visited, each needed by the one before.
+    open: Vec<usize>,
+}
+
+impl Order<'_> {
+    fn visit(&mut self, system: &str, reading: &mut Reading<'_>) {
+        // A system that does not exist is reported where it is named.
+        let Some(index) = self.setups.iter().position(|setup| setup.system == system) else {
+            return;
+        };
+        if self.done.contains(&index) {
+            return;
+        }
+        if let Some(start) = self.open.iter().position(|open| *open == index) {
+            return self.circle(start, reading);
+        }
+        self.open.push(index);
+        let setups = self.setups;
+        for other in &setups[index].after {
+            self.visit(other, reading);
+        }
+        self.open.pop();
+        self.done.push(index);
+    }
+
+    fn circle(&self, start: usize, reading: &mut Reading<'_>) {
+        let name = |index: &usize| self.setups[*index].system.as_str();
+        let circle = &self.open[start..];
+        let mut names: Vec<&str> = circle.iter().map(name).collect();
+        names.extend(circle.first().map(name));
+        let mut places = circle.iter().filter_map(|index| {
+            let system = name(index);
+            let (declared, _) = self
+                .systems
+                .declared
+                .iter()
+                .find(|(it, _)| it.value.0 == system)?;
+            Some((declared.place, system))
+        });
+        let Some((first, _)) = places.next() else {
+            return;
+        };
+        let mut finding = Finding::new(first, "these systems wait for each other")
+            .help(names.join(" waits for "));
+        for (place, _) in places {
+            finding = finding.related(place, "");
+        }
+        reading.findings.add(finding);
+    }
+}

@@ -1,0 +1,201 @@
+//! Systems as a lab declares them: names, settings, and what can be said without a variant.
+
+use std::collections::BTreeMap;
+
+use crate::experiment::System;
+use crate::fields::{At, Table};
+use crate::formats::{Name, Written};
+use crate::include::Reading;
+use crate::mistake::{Finding, Place};
+use crate::structure::did_you_mean;
+use crate::variants::Draft;
+use crate::wire::{ReadyFile, Settings, SystemFile};
+use crate::yaml::{Node, Value};
+
+/// Words of templates that no setting may take.
+const RESERVED: [&str; 4] = ["addr", "port", "url", "name"];
+
+/// Most cores that can be named: what Linux's own default mask holds.
+const CORES: u32 = 1024;
+
+/// The systems of a lab, as declared.
+pub(crate) struct Systems<'a> {
+    pub(crate) declared: &'a [(At<Name>, SystemFile)],
+    pub(crate) settings: &'a Settings,
+    /// The whole lab as a tree, where values that were wrong still show their keys.
+    pub(crate) tree: &'a Node,
+}
+
+impl<'a> Systems<'a> {
+    /// Whether a system is declared, rightly or not.
+    pub(crate) fn has(&self, system: &str) -> bool {
+        self.names().any(|name| name == system)
+    }
+
+    /// The names of all systems.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + Clone {
+        keys(self.tree.get("systems"))
+    }
+
+    /// The names of a system's settings, or of the lab-wide ones.
+    pub(crate) fn setting_names(
+        &self,
+        system: Option<&str>,
+    ) -> impl Iterator<Item = &'a str> + Clone {
+        keys(match system {
+            Some(system) => self
+                .tree_of(system)
+                .and_then(|system| system.get("settings")),
+            None => self.tree.get("settings"),
+        })
+    }
+
+    fn tree_of(&self, system: &str) -> Option<&'a Node> {
+        self.tree.get("systems")?.get(system)
+    }
+
+    /// Whether a variable of a system was wrong: it might have held anything.
+    pub(crate) fn has_wrong_env(&self, system: &str) -> bool {
+        let env = self.tree_of(system).and_then(|system| system.get("env"));
+        let is_wrong = |node: &Node| node.value == Value::Reported;
+        env.is_some_and(|env| is_wrong(env) || env.entries().iter().any(|it| is_wrong(&it.node)))
+    }
+
+    /// The systems as a lab shows them.
+    pub(crate) fn domain(&self) -> Vec<System> {
+        self.declared
+            .iter()
+            .map(|(name, file)| System {
+                name: name.value.0.clone(),
+                settings: values(&file.settings),
+            })
+            .collect()
+    }
+
+    /// What can be said of systems without looking at variants.
+    pub(crate) fn check(&self, target: Option<&At<Written<Name>>>, reading: &mut Reading<'_>) {
+        if let Some(target) = target {
+            self.check_known(&target.value.0.0, target.place, reading);
+        }
+        check_reserved(self.settings, reading);
+        for (name, file) in self.declared {
+            check_reserved(&file.settings, reading);
+            for other in &file.after.0 {
+                self.check_known(&other.value.0.0, other.place, reading);
+            }
+            let tree = self.tree_of(&name.value.0);
+            if tree.is_some_and(|tree| tree.entry("run").is_none()) {
+                reading.findings.add(
+                    Finding::new(
+                        name.place,
+                        format!("the system `{}` has no `run`", name.value.0),
+                    )
+                    .help("give the command that runs it"),
+                );
+            }
+            if let Some(At {
+                value: ReadyFile::Answers(probe),
+                ..
+            }) = &file.ready
+                && let (None, Some(status)) = (&probe.path, &probe.status)
+            {
+                reading.findings.add(
+                    Finding::new(status.place, "`status` without `path`")
+                        .help("give the path that must answer"),
+                );
+            }
+            for core in file.pin.iter().flat_map(|pin| &pin.value.0) {
+                if core.value >= CORES {
+                    reading.findings.add(
+                        Finding::new(core.place, format!("there is no core {}", core.value))
+                            .help("cores are numbered from 0"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Reports a system that does not exist.
+    fn check_known(&self, name: &str, place: Place, reading: &mut Reading<'_>) {
+        if self.has(name) || reading.has_gaps {
+            return;
+        }
+        reading.findings.add(
+            Finding::new(place, format!("there is no system `{name}`")).help(
+                did_you_mean(name, self.names())
+                    .unwrap_or_else(|| list("the systems are", self.names())),
+            ),
+        );
+    }
+
+    /// Reports settings of a variant that do not exist.
+    pub(crate) fn check_with(&self, variant: &Draft, reading: &mut Reading<'_>) {
+        if reading.has_gaps {
+            return;
+        }
+        for (path, _) in &variant.with {
+            let (system, setting) = (path.value.system.as_deref(), &path.value.setting);
+            if let Some(system) = system.filter(|system| !self.has(system)) {
+                self.check_known(system, path.place, reading);
+            } else if !self.setting_names(system).any(|known| known == setting) {
+                let finding = self.unknown_setting(system, setting, path.place);
+                reading.findings.add(finding);
+            }
+        }
+    }
+
+    fn unknown_setting(&self, system: Option<&str>, setting: &str, place: Place) -> Finding {
+        let known = self.setting_names(system);
+        let elsewhere = self
+            .names()
+            .find(|other| {
+                self.setting_names(Some(other))
+                    .any(|known| known == setting)
+            })
+            .map(|other| format!("did you mean `{other}.{setting}`?"));
+        let whose = system.map_or("the lab".to_owned(), |system| format!("`{system}`"));
+        let declare = if known.clone().next().is_none() {
+            format!("{whose} has no settings; declare it with its usual value under `settings`")
+        } else {
+            let known = list("has", known.clone());
+            format!("{whose} {known}; a setting is declared with its usual value under `settings`")
+        };
+        Finding::new(place, format!("{whose} has no setting `{setting}`")).help(
+            did_you_mean(setting, known)
+                .or(elsewhere)
+                .unwrap_or(declare),
+        )
+    }
+}
+
+/// Values of settings, as text.
+pub(crate) fn values(settings: &Settings) -> BTreeMap<String, String> {
+    let Table(rows) = settings;
+    rows.iter()
+        .map(|(name, value)| (name.value.0.clone(), value.value.0.to_string()))
+        .collect()
+}
+
+fn keys(node: Option<&Node>) -> impl Iterator<Item = &str> + Clone {
+    node.into_iter()
+        .flat_map(Node::entries)
+        .map(|entry| entry.key.as_str())
+}
+
+/// `the systems are a, b`
+pub(crate) fn list<'a>(what: &str, words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<&str> = words.collect();
+    format!("{what} {}", words.join(", "))
+}
+
+fn check_reserved(settings: &Settings, reading: &mut Reading<'_>) {
+    for (name, _) in &settings.0 {
+        let word = name.value.0.as_str();
+        if RESERVED.contains(&word) {
+            reading.findings.add(
+                Finding::new(name.place, format!("a setting cannot be named `{word}`"))
+                    .help(format!("`{{{{{word}}}}}` has a meaning of its own")),
+            );
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Templates: text with `{{references}}` to settings and addresses, and commands made of them.
+//!
+//! A reference is `word` or `system.word`. What a word means depends on where it stands; `systems`
+//! decides that. There is no logic and no escape: a lab is data.
+
+use crate::formats::{Format, Misspelling, is_name};
+
+/// Text with references.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Template {
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A part of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Plain(String),
+    Reference(Reference),
+}
+
+/// What stands between `{{` and `}}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// The system before the dot.
+    pub(crate) system: Option<String>,
+    /// The setting, or `addr`, `port`, `url`, `name`.
+    pub(crate) word: String,
+    /// Counts the references of the value it was written in, from 0: its place can be found.
+    pub(crate) index: usize,
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.system {
+            Some(system) => write!(f, "{{{{{system}.{}}}}}", self.word),
+            None => write!(f, "{{{{{}}}}}", self.word),
+        }
+    }
+}
+
+impl std::fmt::Display for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for part in &self.parts {
+            match part {
+                Part::Plain(plain) => f.write_str(plain)?,
+                Part::Reference(reference) => reference.fmt(f)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Template {
+    /// Reads a text whose first reference is number `index` of its value.
+    fn from_index(text: &str, mut index: usize) -> Result<Template, Misspelling> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find("{{") {
+            let inside = &rest[open + 2..];
+            let Some(close) = inside.find("}}") else {
+                return Err(Misspelling::new(
+                    format!("a template in `{text}` is not closed"),
+                    "write `{{name}}`, with two braces on each side",
+                ));
+            };
+            if open > 0 {
+                parts.push(Part::Plain(rest[..open].to_owned()));
+            }
+            parts.push(Part::Reference(reference(&inside[..close], index)?));
+            index += 1;
+            rest = &inside[close + 2..];
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Plain(rest.to_owned()));
+        }
+        Ok(Template { parts })
+    }
+
+    /// The template with `{{word}}` replaced by a value.
+    pub(crate) fn fill(&self, word: &str, value: &str) -> Template {
+        let fill = |part: &Part| match part {
+            Part::Reference(reference) if reference.system.is_none() && reference.word == word => {
+                Part::Plain(value.to_owned())
+            }
+            other => other.clone(),
+        };
+        Template {
+            parts: self.parts.iter().map(fill).collect(),
+        }
+    }
+
+    /// The references in order.
+    pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Plain(_) => None,
+            Part::Reference(reference) => Some(reference),
+        })
+    }
+}
+
+fn reference(inside: &str, index: usize) -> Result<Reference, Misspelling> {
+    let words = inside.trim();
+    let (system, word) = match words.split_once('.') {
+        Some((system, word)) => (Some(system), word),
+        None => (None, words),
+    };
+    if !is_name(word) || !system.is_none_or(is_name) {
+        return Err(Misspelling::new(
+            format!("`{{{{{inside}}}}}` is not a template"),
+            "write `{{setting}}` or `{{system.setting}}`",
+        ));
+    }
+    Ok(Reference {
+        system: system.map(str::to_owned),
+        word: word.to_owned(),
+        index,
+    })
+}
+
+impl Format for Template {
+    const NAME: &'static str = "template";
+    const EXAMPLE: Option<&'static str> = None;
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if text.contains('\0') {
+            return Err(Misspelling::new(
+                "the text contains a null byte",
+                "remove it",
+            ));
+        }
+        Template::from_index(text, 0)
+    }
+}
+
+/// A command line, split into program and arguments before anything is filled in, so that a value
+/// with spaces stays one argument. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Command(pub(crate) Vec<Template>);
+
+impl Format for Command {
+    const NAME: &'static str = "command";
+    const EXAMPLE: Option<&'static str> = None;
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        // Spaces within braces would split, so references are written anew without them.
+        let tight = Template::read(text)?.to_string();
+        let Some(words) = shlex::split(&tight) else {
+            return Err(Misspelling::new(
+                format!("a quote in `{text}` is not closed"),
+                "commands are split as a shell would, but no shell runs them",
+            ));
+        };
+        if words.first().is_none_or(String::is_empty) {
+            return Err(Misspelling::new(
+                "the command is empty",
+                "write a program and its arguments",
+            ));
+        }
+        let mut index = 0;
+        let mut arguments = Vec::new();
+        for word in words {
+            let argument = Template::from_index(&word, index)?;
+            index += argument.references().count();
+            arguments.push(argument);
+        }
+        Ok(Command(arguments))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insta::assert_snapshot;
+
+    fn check(command: &str) -> String {
+        match Command::read(command) {
+            Ok(Command(words)) => words
+                .iter()
+                .map(|word| format!("[{word}]"))
+                .collect::<Vec<_>>()
+                .join(" "),
+            Err(wrong) => format!("{}; {}", wrong.message, wrong.help),
+        }
+    }
+
+    #[test]
+    fn a_command_is_split_as_a_shell_would() {
+        assert_snapshot!(check(r#"env RUSTFLAGS="-C target-cpu=native" cargo build 'a b' c\ d"#), @"[env] [RUSTFLAGS=-C target-cpu=native] [cargo] [build] [a b] [c d]");
+    }
+
+    #[test]
+    fn a_template_stays_one_argument_whatever_fills_it() {
+        assert_snapshot!(check("run/{{ stack }} --listen {{addr}} '{{a}} {{b.c}}'"), @"[run/{{stack}}] [--listen] [{{addr}}] [{{a}} {{b.c}}]");
+    }
+
+    #[test]
+    fn what_cannot_be_split_or_filled_is_refused() {
+        assert_snapshot!(check("echo 'a"), @"a quote in `echo 'a` is not closed; commands are split as a shell would, but no shell runs them");
+        assert_snapshot!(check("echo {{a"), @"a template in `echo {{a` is not closed; write `{{name}}`, with two braces on each side");
+        assert_snapshot!(check("echo {{a b}}"), @"`{{a b}}` is not a template; write `{{setting}}` or `{{system.setting}}`");
+        assert_snapshot!(check("   "), @"the command is empty; write a program and its arguments");
+    }
+
+    #[test]
+    fn references_are_counted_across_the_words_of_a_command() {
+        let Command(words) = Command::read("{{a}} x{{b}} {{c}}").unwrap();
+        let indices: Vec<usize> = words
+            .iter()
+            .flat_map(Template::references)
+            .map(|reference| reference.index)
+            .collect();
+        assert_eq!(indices, [0, 1, 2]);
+    }
+}

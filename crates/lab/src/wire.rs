@@ -1,0 +1,442 @@
+//! Lab files as a person may type them.
+//!
+//! The doc comments here are the manual: they become the descriptions of the JSON Schema and, from
+//! there, `docs/labs.md`. A key is defined once, here; its form is a type of `formats`.
+//!
+//! Every field is optional for serde, because the structural check has cut out what was wrong and
+//! reported it. `required` is for the schema, which is what that check reads.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use schedule::Rate;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::fields::{At, Json, OneOrMany, Table};
+use crate::formats::{
+    HeaderName, HeaderValue, Method, Name, SettingPath, Title, UrlPath, VariableName, Verbatim,
+    Written,
+};
+use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
+use crate::template::{Command, Template};
+
+/// Keys of a lab that an included file cannot have. All of them are required.
+pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
+
+/// What a lab says by leaving a key out.
+pub(crate) mod default {
+    pub(crate) const TIMEOUT: &str = "5s";
+    pub(crate) const THREADS: u32 = 1;
+    pub(crate) const CONNECTIONS_MAX: u32 = 1000;
+    pub(crate) const PATH: &str = "/";
+    pub(crate) const WARMUP: &str = "1s";
+    pub(crate) const ROUNDS: u32 = 10;
+    pub(crate) const READY_WITHIN: &str = "10s";
+    pub(crate) const READY_STATUS: u16 = 200;
+    pub(crate) const WEIGHT: u32 = 1;
+}
+
+/// Settings by name.
+pub(crate) type Settings = Table<Name, At<Verbatim<Template>>>;
+/// Headers by name.
+pub(crate) type Headers = Table<HeaderName, At<Verbatim<HeaderValue>>>;
+
+/// A lab asks one question of one target: what does each variant cost, compared with the baseline?
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "lab")]
+pub(crate) struct LabFile {
+    /// What a reader should learn, as one question. It heads the report.
+    #[schemars(required)]
+    pub(crate) question: Option<Written<Title>>,
+    /// Files that this one builds on, relative to it. They may have every key but `question`,
+    /// `baseline` and `variants`; where both say something, the including file wins, key by key,
+    /// and a later include wins over an earlier one.
+    #[serde(default)]
+    #[expect(dead_code, reason = "files are merged before this struct is read")]
+    pub(crate) include: OneOrMany<At<String>>,
+    /// Lab-wide values for templates: `{{setting}}` in any system.
+    #[serde(default)]
+    pub(crate) settings: Settings,
+    /// How requests arrive, and what is sent. The same for every variant.
+    #[schemars(with = "LoadFile")]
+    pub(crate) load: Option<LoadFile>,
+    /// Load that is sent and thrown away before each measurement, to fill caches and pools.
+    #[schemars(extend("default" = default::WARMUP))]
+    pub(crate) warmup: Option<Written<Duration>>,
+    /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
+    /// than 6 can show no difference with 95 % confidence.
+    #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
+    pub(crate) rounds: Option<u32>,
+    /// Fixes the order of variants and the gaps of Poisson arrivals. Without it each run draws
+    /// and records its own.
+    pub(crate) seed: Option<u64>,
+    /// The system that gets the load.
+    #[schemars(required)]
+    pub(crate) target: Option<At<Written<Name>>>,
+    /// The programs that are built, started, watched and stopped, by name.
+    #[schemars(required)]
+    pub(crate) systems: Option<Table<Name, SystemFile>>,
+    /// The setup the variants are compared with.
+    #[schemars(with = "BaselineFile")]
+    pub(crate) baseline: Option<BaselineFile>,
+    /// The setups compared, in the order of the report.
+    #[schemars(required, length(min = 1))]
+    pub(crate) variants: Option<Vec<At<VariantFile>>>,
+    /// What every answer must look like, in the proof before the load and during it. A variant
+    /// with one wrong answer has no number.
+    #[serde(default)]
+    pub(crate) expect: ExpectFile,
+}
+
+/// How requests arrive: `connections` (closed loop: each connection sends its next request when its
+/// last answer is complete), or `rate` or `phases` (open loop: requests leave by plan, and latency
+/// counts from the planned time). Give exactly one of the three, and say when it ends with
+/// `duration`, `count` or both; phases have durations of their own.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "load")]
+pub(crate) struct LoadFile {
+    /// Closed loop with this many connections.
+    #[schemars(range(min = 1))]
+    pub(crate) connections: Option<At<u32>>,
+    /// Open loop at this rate.
+    pub(crate) rate: Option<At<Written<PositiveRate>>>,
+    /// Open loop in phases, one after the other.
+    #[schemars(length(min = 1))]
+    pub(crate) phases: Option<At<Vec<PhaseFile>>>,
+    /// The gaps between requests of an open loop: equal, or random as independent users make them.
+    #[schemars(extend("default" = "uniform"))]
+    pub(crate) arrival: Option<At<ArrivalFile>>,
+    /// Stop sending after this long, per variant and round.
+    pub(crate) duration: Option<At<Written<LongerThanZero>>>,
+    /// Stop sending after this many requests, per variant and round.
+    #[schemars(range(min = 1))]
+    pub(crate) count: Option<At<u64>>,
+    /// What is sent, in rotation: files (`queries/*.json`; the `*` stands in the name of the file
+    /// only), requests written here, or a list of both. A `.json` file is the body of a request, a
+    /// `.graphql` file is its query. Without it, one request without a body goes to `path`.
+    #[serde(default)]
+    pub(crate) requests: OneOrMany<At<RequestEntry>>,
+    /// The method of requests that name none: by default `POST` with a body and `GET` without.
+    pub(crate) method: Option<Written<Method>>,
+    /// The path of requests that name none.
+    #[schemars(extend("default" = default::PATH))]
+    pub(crate) path: Option<Written<UrlPath>>,
+    /// Headers of every request. A request's own header of the same name wins. JSON bodies have
+    /// `Content-Type: application/json` unless told otherwise.
+    #[serde(default)]
+    pub(crate) headers: Headers,
+    /// How long a request may take before it counts as failed.
+    #[schemars(extend("default" = default::TIMEOUT))]
+    pub(crate) timeout: Option<Written<LongerThanZero>>,
+    /// Whether connections are used again, or opened anew for every request.
+    #[schemars(extend("default" = "on"))]
+    pub(crate) keep_alive: Option<Switch>,
+    /// Threads of the generator.
+    #[schemars(range(min = 1), extend("default" = default::THREADS))]
+    pub(crate) threads: Option<At<u32>>,
+    /// Most connections of an open loop. A request that is due while all are busy waits, and the
+    /// wait counts.
+    #[schemars(range(min = 1), extend("default" = default::CONNECTIONS_MAX))]
+    pub(crate) connections_max: Option<At<u32>>,
+}
+
+/// A stretch of an open loop.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "phase")]
+pub(crate) struct PhaseFile {
+    /// How long it takes.
+    #[schemars(required)]
+    pub(crate) duration: Option<Written<LongerThanZero>>,
+    /// The rate at its start.
+    #[schemars(required)]
+    pub(crate) rate: Option<Written<Rate>>,
+    /// The rate at its end, reached in a straight line. By default the same as at its start.
+    pub(crate) to: Option<Written<Rate>>,
+}
+
+/// The law of the gaps between requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum ArrivalFile {
+    Uniform,
+    Poisson,
+}
+
+/// A choice between two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+/// Files of requests, or a request written out.
+#[derive(Debug)]
+pub(crate) enum RequestEntry {
+    Files(String),
+    Inline(Box<RequestFile>),
+}
+
+impl<'de> Deserialize<'de> for RequestEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = RequestEntry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the path of a file or a request")
+            }
+
+            fn visit_str<E>(self, path: &str) -> Result<RequestEntry, E> {
+                Ok(RequestEntry::Files(path.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RequestEntry, A::Error> {
+                RequestFile::deserialize(MapAccessDeserializer::new(map))
+                    .map(|request| RequestEntry::Inline(Box::new(request)))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl JsonSchema for RequestEntry {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "request-entry".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let request = generator.subschema_for::<RequestFile>();
+        json_schema!({"anyOf": [{"type": "string"}, request]})
+    }
+}
+
+/// A request written out in the lab. It has at most one of `body`, `json` and `query`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "request")]
+pub(crate) struct RequestFile {
+    /// How reports call it. By default its path.
+    pub(crate) name: Option<At<Verbatim<Title>>>,
+    /// Its method. By default `load.method`, else `POST` with a body and `GET` without.
+    pub(crate) method: Option<Written<Method>>,
+    /// Its path and query. By default `load.path`.
+    pub(crate) path: Option<Written<UrlPath>>,
+    /// Its headers, besides those of `load.headers`.
+    #[serde(default)]
+    pub(crate) headers: Headers,
+    /// A file whose bytes are the body.
+    pub(crate) body: Option<At<String>>,
+    /// A body in JSON, written as YAML.
+    pub(crate) json: Option<At<Json>>,
+    /// A GraphQL query; the body becomes `{"query": …, "variables": …}`.
+    pub(crate) query: Option<At<String>>,
+    /// The variables of `query`.
+    pub(crate) variables: Option<At<Json>>,
+    /// How often it is sent for each time a request of weight 1 is.
+    #[schemars(range(min = 1, max = 1000), extend("default" = default::WEIGHT))]
+    pub(crate) weight: Option<u32>,
+}
+
+/// A program that the lab builds, starts, watches and stops. Ports are given out by `weigh`, so
+/// `run` or `env` must hand it `{{addr}}`, `{{port}}` or `{{url}}`.
+///
+/// In `build`, `run`, `env`, `version` and in settings, `{{setting}}` is a setting of the system or
+/// of the lab, `{{addr}}`, `{{port}}` and `{{url}}` are where it listens, `{{name}}` is the name of
+/// the variant, and `{{other.setting}}`, `{{other.addr}}`, `{{other.port}}` and `{{other.url}}` are
+/// those of another system. Addresses are known only while the system runs, so `build` and `version`
+/// cannot have them. Commands are split as a shell would, but no shell runs them; a value
+/// with spaces stays one argument.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "system")]
+pub(crate) struct SystemFile {
+    /// Its own values for templates. A variant changes them `with: {system.setting: value}`.
+    #[serde(default)]
+    pub(crate) settings: Settings,
+    /// The folder its commands run in, relative to the file that says so. By default the folder of
+    /// the file that says `run`.
+    pub(crate) folder: Option<At<String>>,
+    /// Commands that build it, run in order before anything starts.
+    #[serde(default)]
+    pub(crate) build: OneOrMany<At<Written<Command>>>,
+    /// The command that runs it, in the foreground until it is told to stop.
+    pub(crate) run: Option<At<Written<Command>>>,
+    /// When it is ready: `listening` (it accepts connections), or a path that must answer.
+    #[schemars(extend("default" = "listening"))]
+    pub(crate) ready: Option<At<ReadyFile>>,
+    /// Variables added to its environment; it has those of `weigh` besides. Those without an address
+    /// are there for `build` and `version` too.
+    #[serde(default)]
+    pub(crate) env: Table<VariableName, At<Verbatim<Template>>>,
+    /// What it may use of the machine. The report says whether the limits could be enforced.
+    #[serde(default)]
+    pub(crate) limits: LimitsFile,
+    /// The cores it may run on, from 0. It may use all of them by default.
+    pub(crate) pin: Option<At<OneOrMany<At<u32>>>>,
+    /// Programs that must be on PATH. Where one is missing, the variants that need this system
+    /// become rows that say so.
+    #[serde(default)]
+    pub(crate) needs: OneOrMany<Written<Title>>,
+    /// A command whose first line of output is recorded as its version.
+    pub(crate) version: Option<At<Written<Command>>>,
+    /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
+    #[serde(default)]
+    pub(crate) after: OneOrMany<At<Written<Name>>>,
+}
+
+/// When a system is ready.
+#[derive(Debug)]
+pub(crate) enum ReadyFile {
+    Listening,
+    Answers(Box<ReadyProbe>),
+}
+
+impl<'de> Deserialize<'de> for ReadyFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = ReadyFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`listening` or a mapping")
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<ReadyFile, E> {
+                Ok(ReadyFile::Listening)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReadyFile, A::Error> {
+                ReadyProbe::deserialize(MapAccessDeserializer::new(map))
+                    .map(|probe| ReadyFile::Answers(Box::new(probe)))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl JsonSchema for ReadyFile {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ready-file".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let probe = generator.subschema_for::<ReadyProbe>();
+        json_schema!({"anyOf": [{"type": "string", "enum": ["listening"]}, probe]})
+    }
+}
+
+/// When a system is ready.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "ready")]
+pub(crate) struct ReadyProbe {
+    /// It answers a `GET` of this path. Without it, it only has to accept connections.
+    pub(crate) path: Option<Written<UrlPath>>,
+    /// With this status.
+    #[schemars(range(min = 100, max = 599), extend("default" = default::READY_STATUS))]
+    pub(crate) status: Option<At<u16>>,
+    /// How long that may take from its start. After that the variants that need it become rows
+    /// that say so.
+    #[schemars(extend("default" = default::READY_WITHIN))]
+    pub(crate) within: Option<Written<LongerThanZero>>,
+}
+
+/// What a system may use of the machine.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "limits")]
+pub(crate) struct LimitsFile {
+    /// Cores, also parts of one: `0.25` is Kubernetes' `250m`.
+    #[schemars(range(min = 0.01, max = 1024.0))]
+    pub(crate) cpus: Option<f64>,
+    /// Memory.
+    pub(crate) memory: Option<Written<Bytes>>,
+}
+
+/// The setup the others are compared with.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "baseline")]
+pub(crate) struct BaselineFile {
+    /// Its row in the report.
+    #[schemars(required)]
+    pub(crate) name: Option<At<Verbatim<Title>>>,
+    /// The settings in which it differs from what the lab declares.
+    #[serde(default)]
+    pub(crate) with: With,
+}
+
+/// Values by setting: `system.setting` for a system's own, `setting` for a lab-wide one.
+/// `{{name}}` in a value is the name of the variant.
+pub(crate) type With = Table<SettingPath, At<Verbatim<Template>>>;
+
+/// A setup to compare with the baseline, or with `for` one for each item of a list.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "variant")]
+pub(crate) struct VariantFile {
+    /// Its row in the report. Give it or `for`.
+    pub(crate) name: Option<At<Verbatim<Title>>>,
+    /// One variant for each of these, which is its name.
+    #[schemars(length(min = 1))]
+    pub(crate) r#for: Option<Vec<At<Verbatim<Title>>>>,
+    /// The settings in which it differs from what the lab declares: `system.setting` for a
+    /// system's own, `setting` for a lab-wide one. `{{name}}` in a value is the name of the
+    /// variant.
+    #[serde(default)]
+    pub(crate) with: With,
+}
+
+/// What every answer must look like to count as passed.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "expect")]
+pub(crate) struct ExpectFile {
+    /// Exactly this status. By default any from 200 to 299.
+    #[schemars(range(min = 100, max = 599))]
+    pub(crate) status: Option<u16>,
+    /// The body is a JSON object without a top-level `errors`.
+    pub(crate) graphql: Option<GraphqlFile>,
+    /// The body equals, byte for byte, the one that the baseline gave to the same request in its
+    /// proof.
+    pub(crate) same_as: Option<SameAsFile>,
+    /// Headers that the answer must carry with exactly these values.
+    #[serde(default)]
+    pub(crate) headers: Headers,
+    /// A file with the body, byte for byte.
+    pub(crate) body: Option<At<String>>,
+}
+
+/// What is asked of a GraphQL answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum GraphqlFile {
+    NoErrors,
+}
+
+/// Whose answers are the measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum SameAsFile {
+    Baseline,
+}

@@ -1,0 +1,372 @@
+//! YAML text to a tree in which every key and value knows its place.
+//!
+//! The only file that knows the YAML library. Scalars keep the text they were written with, so
+//! that `version: 1.10` is not read as 1.1; the schema decides later what they are. Anchors and
+//! aliases work; merge keys, tags of one's own and several documents in a file do not.
+//!
+//! Duplicate keys are found here, because the tree that follows could not hold them.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
+
+use crate::mistake::{Finding, Findings, Place};
+
+/// Most values in one file, aliases counted as often as they are used. A few lines of aliases can
+/// ask for billions.
+const NODES_MAX: usize = 100_000;
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    /// The value; for a block mapping or list its first key or dash, which marks it better than
+    /// all its lines would.
+    pub(crate) place: Place,
+    pub(crate) value: Value,
+}
+
+/// What a node holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// Text as written, without quotes; only plain (unquoted) text may mean a number.
+    Scalar {
+        text: String,
+        plain: bool,
+    },
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+    /// A value that was wrong and has been reported; nobody should complain about it again.
+    Reported,
+}
+
+/// A key of a mapping with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_place: Place,
+    pub(crate) node: Node,
+    /// Whether another, unknown key was written that this one was probably meant by.
+    pub(crate) is_guess: bool,
+}
+
+impl Node {
+    pub(crate) fn reported(place: Place) -> Node {
+        Node {
+            place,
+            value: Value::Reported,
+        }
+    }
+
+    /// The entry of a mapping with this key.
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The value of a mapping under this key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    /// The entries of a mapping; none for anything else.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The text of a scalar.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(&self.value, Value::Scalar { text, plain: true }
+            if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    fn count(&self) -> usize {
+        1 + match &self.value {
+            Value::List(items) => items.iter().map(Node::count).sum(),
+            Value::Map(entries) => entries.iter().map(|entry| entry.node.count()).sum(),
+            Value::Scalar { .. } | Value::Reported => 0,
+        }
+    }
+}
+
+/// Reads one file. `None` when it is not YAML at all, or empty; that is reported.
+pub(crate) fn read(source: usize, text: &str, findings: &mut Findings) -> Option<Node> {
+    let mut builder = Builder {
+        source,
+        text,
+        findings,
+        anchors: HashMap::new(),
+        open: Vec::new(),
+        nodes: 0,
+        has_bad_key: false,
+        root: None,
+    };
+    match builder.build() {
+        Ok(()) => builder.root,
+        // A collection for a key is most often an unquoted template, which then breaks the rest.
+        Err(_) if builder.has_bad_key => None,
+        Err(finding) => {
+            findings.add(finding);
+            None
+        }
+    }
+}
+
+/// A collection that is still being read.
+struct Open {
+    place: Place,
+    anchor: usize,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Node>),
+    Map {
+        entries: Vec<Entry>,
+        key: Option<(String, Place)>,
+        has_bad_key: bool,
+    },
+}
+
+struct Builder<'a> {
+    source: usize,
+    text: &'a str,
+    findings: &'a mut Findings,
+    anchors: HashMap<usize, Node>,
+    open: Vec<Open>,
+    nodes: usize,
+    has_bad_key: bool,
+    root: Option<Node>,
+}
+
+impl Builder<'_> {
+    fn build(&mut self) -> Result<(), Finding> {
+        let mut documents = 0;
+        for event in Parser::new_from_str(self.text) {
+            let (event, span) = event.map_err(|error| self.syntax(&error))?;
+            if matches!(event, Event::DocumentStart(..)) {
+                documents += 1;
+            }
+            if documents > 1 {
+                return Err(
+                    Finding::new(self.place(span), "a second document begins here")
+                        .help("a file holds one lab; remove the `---`, or make two files of it"),
+                );
+            }
+            self.take(event, span)?;
+        }
+        if self.root.as_ref().is_none_or(Node::is_null) {
+            let place = self.place(Span::default());
+            return Err(Finding::new(place, "the file is empty")
+                .help("a lab begins with `question:`; see docs/labs.md"));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Finding> {
+        if let Some(tag) = event.tag()
+            && !tag.is_yaml_core_schema()
+        {
+            let place = self.place(span.tag_span().unwrap_or(span));
+            let message = format!("the tag `{}` means nothing here", tag.original());
+            self.findings
+                .add(Finding::new(place, message).help("remove it"));
+        }
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let node = Node {
+                    place: self.place(span),
+                    value: Value::Scalar {
+                        text: text.into_owned(),
+                        plain: style == ScalarStyle::Plain && tag.is_none(),
+                    },
+                };
+                self.finish(node, anchor)
+            }
+            Event::SequenceStart(style, anchor, _) => {
+                self.start(span, style, anchor, Content::List(Vec::new()));
+                Ok(())
+            }
+            Event::MappingStart(style, anchor, _) => {
+                let content = Content::Map {
+                    entries: Vec::new(),
+                    key: None,
+                    has_bad_key: false,
+                };
+                self.start(span, style, anchor, content);
+                Ok(())
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::Alias(id) => match self.anchors.get(&id).cloned() {
+                Some(node) => {
+                    self.nodes += node.count();
+                    self.finish(node, 0)
+                }
+                None => Err(Finding::new(
+                    self.place(span),
+                    "this alias stands within its own anchor",
+                )),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn start(&mut self, span: Span, style: StructureStyle, anchor: usize, content: Content) {
+        let mut place = self.place(span);
+        if style == StructureStyle::Block && matches!(content, Content::List(_)) {
+            place.end = place.start + 1;
+        }
+        self.open.push(Open {
+            place,
+            anchor,
+            content,
+        });
+    }
+
+    fn close(&mut self, span: Span) -> Result<(), Finding> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let end = self.place(span).end;
+        let mut place = open.place;
+        // Only a flow collection has an end mark of its own; a block ends where the next key is.
+        if self
+            .text
+            .get(place.start..)
+            .is_some_and(|rest| rest.starts_with(['{', '[']))
+        {
+            place.end = end;
+        }
+        let value = match open.content {
+            Content::List(items) => Value::List(items),
+            Content::Map {
+                has_bad_key: true, ..
+            } => Value::Reported,
+            Content::Map { entries, .. } => {
+                if place.end <= place.start
+                    && let Some(first) = entries.first()
+                {
+                    place = first.key_place;
+                }
+                Value::Map(entries)
+            }
+        };
+        self.finish(Node { place, value }, open.anchor)
+    }
+
+    /// Puts a complete node where it belongs.
+    fn finish(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX {
+            return Err(Finding::new(
+                node.place,
+                format!("the file holds more than {NODES_MAX} values"),
+            )
+            .help("aliases count as often as they are used"));
+        }
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut().map(|open| &mut open.content) {
+            None => self.root = Some(node),
+            Some(Content::List(items)) => items.push(node),
+            Some(Content::Map {
+                entries,
+                key,
+                has_bad_key,
+            }) => match key.take() {
+                None => match node.value {
+                    Value::Scalar { text, .. } => *key = Some((text, node.place)),
+                    _ => {
+                        *has_bad_key = true;
+                        self.has_bad_key = true;
+                        *key = Some((String::new(), node.place));
+                        let finding = bad_key(node.place, self.text);
+                        self.findings.add(finding);
+                    }
+                },
+                Some((text, key_place)) => match entries.iter().find(|entry| entry.key == text) {
+                    Some(first) if !*has_bad_key => self.findings.add(
+                        Finding::new(key_place, format!("the key `{text}` is here twice"))
+                            .label("and again here")
+                            .related(first.key_place, "first here")
+                            .help("keep one of the two"),
+                    ),
+                    _ => entries.push(Entry {
+                        key: text,
+                        key_place,
+                        node,
+                        is_guess: false,
+                    }),
+                },
+            },
+        }
+        Ok(())
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let range = span.byte_range().unwrap_or(0..0);
+        Place {
+            source: self.source,
+            start: range.start,
+            end: range.end.max(range.start),
+        }
+    }
+
+    fn syntax(&self, error: &ScanError) -> Finding {
+        let at = error
+            .marker()
+            .byte_offset()
+            .unwrap_or(0)
+            .min(self.text.len());
+        // At the end of the file the last thing written says more than the emptiness after it.
+        let start = match self.text.get(at..).map(str::trim_start) {
+            Some("") => self
+                .text
+                .trim_end()
+                .char_indices()
+                .next_back()
+                .map_or(0, |(at, _)| at),
+            _ => at,
+        };
+        let place = Place {
+            source: self.source,
+            start,
+            end: start
+                + self
+                    .text
+                    .get(start..)
+                    .and_then(|rest| rest.chars().next())
+                    .map_or(0, char::len_utf8),
+        };
+        Finding::new(place, format!("this is not YAML: {}", error.info()))
+            .help_if(quote_template(self.text, start))
+    }
+}
+
+fn bad_key(place: Place, text: &str) -> Finding {
+    Finding::new(place, "a key must be a word, not a collection")
+        .help_if(quote_template(text, place.start))
+}
+
+/// `{{` opens a mapping at the beginning of a value and within flow collections, which nobody means.
+fn quote_template(text: &str, at: usize) -> Option<String> {
+    let line_start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text.get(line_start..)?.lines().next()?;
+    line.contains("{{").then(|| {
+        "text with `{{` needs quotes at the beginning of a value and within `[…]` or `{…}`: \
+         \"{{name}}\""
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests;

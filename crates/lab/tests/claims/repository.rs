@@ -1,0 +1,114 @@
+//! Claims about the files of this repository: the schema, the manual and the labs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lab::Files;
+
+/// The repository's root.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .to_path_buf()
+}
+
+/// Files on disk.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        fs::read(path).map_err(|error| error.to_string())
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+        Ok(entries.map(|entry| entry.unwrap().path()).collect())
+    }
+}
+
+/// Compares a generated file with the committed one, or writes it.
+#[expect(clippy::disallowed_methods, reason = "the one switch of these tests")]
+fn check_generated(path: &str, generated: &str) {
+    let path = root().join(path);
+    if std::env::var("UPDATE_SCHEMAS").is_ok() {
+        fs::write(&path, generated).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let different = committed
+        .lines()
+        .zip(generated.lines())
+        .position(|(committed, generated)| committed != generated)
+        .unwrap_or(committed.lines().count().min(generated.lines().count()));
+    assert!(
+        committed == generated,
+        "{} is out of date from line {}; run `cargo xtask schema`\n  committed: {:?}\n  generated: {:?}",
+        path.display(),
+        different + 1,
+        committed.lines().nth(different),
+        generated.lines().nth(different),
+    );
+}
+
+#[test]
+fn the_committed_schema_is_the_one_that_checks() {
+    let schema = serde_json::to_string_pretty(&lab::schema()).unwrap();
+    check_generated("schemas/lab.schema.json", &format!("{schema}\n"));
+}
+
+#[test]
+fn the_committed_manual_is_made_from_the_schema() {
+    check_generated("docs/labs.md", &lab::manual());
+}
+
+#[test]
+fn every_lab_of_this_repository_is_right() {
+    let mut labs = 0;
+    for folder in fs::read_dir(root().join("labs")).unwrap() {
+        let folder = folder.unwrap().path();
+        for path in lab::find(&folder, &Disk).unwrap_or_default() {
+            if let Err(mistakes) = lab::parse(&path, &Disk) {
+                panic!("{mistakes}");
+            }
+            labs += 1;
+        }
+    }
+    assert!(labs > 0, "labs/ holds no lab");
+}
+
+#[test]
+fn every_lab_file_names_its_schema() {
+    for folder in fs::read_dir(root().join("labs")).unwrap() {
+        for file in Disk.list(&folder.unwrap().path()).unwrap_or_default() {
+            if file
+                .extension()
+                .is_some_and(|extension| extension == "yaml")
+            {
+                let text = fs::read_to_string(&file).unwrap();
+                let first = text.lines().next().unwrap_or_default();
+                assert_eq!(
+                    first,
+                    "# yaml-language-server: $schema=../../schemas/lab.schema.json",
+                    "{}",
+                    file.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_lab_in_the_manual_is_right() {
+    let manual = lab::manual();
+    let mut blocks = manual.split("```yaml\n").skip(1);
+    let block = blocks.next().unwrap().split("```").next().unwrap();
+    assert!(
+        blocks.next().is_none(),
+        "one example, so that nobody reads two"
+    );
+    let folder = crate::Folder::with_lab(block).file("labs/queries/test.json", "{}");
+    if let Err(mistakes) = folder.parse() {
+        panic!("{mistakes}");
+    }
+}

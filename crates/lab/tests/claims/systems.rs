@@ -1,0 +1,406 @@
+//! Claims about systems: settings, templates, and the order of starting.
+
+use std::fmt::Write as _;
+
+use insta::assert_snapshot;
+use lab::{Lab, Setup, Text, Variant};
+
+use crate::{check, lab};
+
+/// What a variant makes of its systems.
+fn stack(lab: &Lab, variant: &Variant) -> String {
+    lab.stack(variant).iter().map(show).collect()
+}
+
+fn show(setup: &Setup) -> String {
+    let words = |texts: &[Text]| {
+        let words: Vec<String> = texts.iter().map(|text| format!("[{text}]")).collect();
+        words.join(" ")
+    };
+    let mut shown = format!("{} in {}\n", setup.system, setup.folder.display());
+    for build in &setup.build {
+        writeln!(shown, "  build {}", words(build)).unwrap();
+    }
+    writeln!(shown, "  run {}", words(&setup.run)).unwrap();
+    for (name, value) in &setup.env {
+        writeln!(shown, "  env {name}={value}").unwrap();
+    }
+    if !setup.after.is_empty() {
+        writeln!(shown, "  after {}", setup.after.join(", ")).unwrap();
+    }
+    let settings = setup
+        .settings
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let settings: Vec<String> = settings.collect();
+    writeln!(shown, "  with {}", settings.join(" ")).unwrap();
+    shown
+}
+
+#[test]
+fn a_variant_changes_settings_of_systems_and_of_the_lab() {
+    let lab = lab(&[
+        (
+            "target: server",
+            "target: server\nsettings: {size: 10, label: 'size {{size}} of {{name}}'}",
+        ),
+        (
+            "run: serve {{stack}} --listen {{addr}}",
+            "run: serve {{stack}} {{size}} --port {{port}} '{{label}}'\n    build: [\"make {{stack}}\", make 'a b']\n    env: {URL: '{{url}}/x', N: 5}",
+        ),
+        ("server.stack: b}", "server.stack: 'b b', size: 1.10}"),
+    ]);
+    assert_snapshot!(stack(&lab, &lab.baseline), @"
+    server in labs
+      build [make] [a]
+      build [make] [a b]
+      run [serve] [a] [10] [--port] [{{server.port}}] [size 10 of a]
+      env URL={{server.url}}/x
+      env N=5
+      with label=size 10 of a size=10 stack=a
+    ");
+    assert_snapshot!(stack(&lab, &lab.variants[0]), @"
+    server in labs
+      build [make] [b b]
+      build [make] [a b]
+      run [serve] [b b] [1.10] [--port] [{{server.port}}] [size 1.10 of b]
+      env URL={{server.url}}/x
+      env N=5
+      with label=size 1.10 of b size=1.10 stack=b b
+    ");
+}
+
+#[test]
+fn for_makes_one_variant_of_each_item() {
+    let lab = lab(&[(
+        "  - {name: b, with: {server.stack: b}}",
+        "  - {for: [1, 10, x y], with: {server.stack: 's-{{name}}'}}",
+    )]);
+    let shown: Vec<String> = lab
+        .variants
+        .iter()
+        .map(|variant| {
+            format!(
+                "{}: {:?} {}",
+                variant.name,
+                variant.with,
+                lab.stack(variant)[0].run[1]
+            )
+        })
+        .collect();
+    assert_snapshot!(shown.join("\n"), @r#"
+    1: {"server.stack": "s-1"} s-1
+    10: {"server.stack": "s-10"} s-10
+    x y: {"server.stack": "s-x y"} s-x y
+    "#);
+}
+
+#[test]
+fn systems_start_after_those_they_need_and_others_not_at_all() {
+    let lab = lab(&[(
+        "    run: serve {{stack}} --listen {{addr}}",
+        "    run: serve {{stack}} --listen {{addr}} --origin {{origin.url}} {{cache.size}}
+    after: metrics
+  origin: {run: 'origin {{port}}', env: {DB: '{{database.addr}}'}}
+  database: {run: 'db {{addr}}'}
+  metrics: {run: 'metrics {{addr}}', after: [database]}
+  cache: {run: 'cache {{addr}}', settings: {size: 5}}",
+    )]);
+    assert_snapshot!(stack(&lab, &lab.baseline), @"
+    database in labs
+      run [db] [{{database.addr}}]
+      with 
+    metrics in labs
+      run [metrics] [{{metrics.addr}}]
+      after database
+      with 
+    origin in labs
+      run [origin] [{{origin.port}}]
+      env DB={{database.addr}}
+      after database
+      with 
+    server in labs
+      run [serve] [a] [--listen] [{{server.addr}}] [--origin] [{{origin.url}}] [5]
+      after metrics, origin
+      with stack=a
+    ");
+}
+
+#[test]
+fn a_variant_may_need_more_systems_than_another() {
+    let lab = lab(&[
+        ("settings: {stack: a}", "settings: {stack: a, origin: none}"),
+        (
+            "run: serve {{stack}} --listen {{addr}}",
+            "run: serve {{addr}} {{origin}}\n  origin: {run: 'origin {{addr}}'}",
+        ),
+        ("server.stack: b", "server.origin: '{{origin.url}}'"),
+    ]);
+    let names = |variant| {
+        let names: Vec<String> = lab
+            .stack(variant)
+            .into_iter()
+            .map(|setup| setup.system)
+            .collect();
+        names.join(" ")
+    };
+    assert_eq!(names(&lab.baseline), "server");
+    assert_eq!(names(&lab.variants[0]), "origin server");
+    assert_eq!(lab.variants[0].with["server.origin"], "{{origin.url}}");
+}
+
+#[test]
+fn systems_that_wait_for_each_other_are_shown() {
+    assert_snapshot!(check(&[(
+        "    run: serve {{stack}} --listen {{addr}}",
+        "    run: serve {{stack}} --listen {{addr}} --origin {{origin.url}}
+  origin:
+    run: origin {{addr}}
+    after: server",
+    )]), @"
+    error: these systems wait for each other
+      --> labs/x.yaml:7:3
+       |
+     7 |   server:
+       |   ^^^^^^
+    ...
+    10 |   origin:
+       |   ------
+       |
+       = help: server waits for origin waits for server
+    ");
+}
+
+#[test]
+fn settings_that_need_each_other_are_shown() {
+    assert_snapshot!(check(&[("settings: {stack: a}", "settings: {stack: 'a{{other}}', other: '{{stack}}'}")]), @"
+    error: these settings refer to each other in a circle
+     --> labs/x.yaml:8:25
+      |
+    8 |     settings: {stack: 'a{{other}}', other: '{{stack}}'}
+      |                         ^^^^^^^^^
+      |
+      = help: `server.other` needs `server.stack` needs `server.other`
+    ");
+}
+
+#[test]
+fn an_unknown_system_is_reported_wherever_it_is_named() {
+    assert_snapshot!(check(&[
+        ("target: server", "target: sever"),
+        ("settings: {stack: a}", "settings: {stack: a}\n    after: origin"),
+        ("{server.stack: b}", "{servr.stack: b}"),
+        ("--listen {{addr}}", "--listen {{addr}} {{gateway.url}}"),
+    ]), @"
+    error: there is no system `sever`
+     --> labs/x.yaml:5:9
+      |
+    5 | target: sever
+      |         ^^^^^
+      |
+      = help: did you mean `server`?
+
+    error: there is no system `origin`
+     --> labs/x.yaml:9:12
+      |
+    9 |     after: origin
+      |            ^^^^^^
+      |
+      = help: the systems are server
+
+    error: there is no system `gateway`
+      --> labs/x.yaml:10:44
+       |
+    10 |     run: serve {{stack}} --listen {{addr}} {{gateway.url}}
+       |                                            ^^^^^^^^^^^^^^^
+       |
+       = help: the systems are server
+
+    error: there is no system `servr`
+      --> labs/x.yaml:13:22
+       |
+    13 |   - {name: b, with: {servr.stack: b}}
+       |                      ^^^^^^^^^^^
+       |
+       = help: did you mean `server`?
+    ");
+}
+
+#[test]
+fn an_unknown_setting_is_reported_with_the_known_ones() {
+    assert_snapshot!(check(&[("{server.stack: b}", "{server.stak: b, server.build: x, stack: b, size: 5}")]), @"
+    error: `server` has no setting `stak`
+      --> labs/x.yaml:12:22
+       |
+    12 |   - {name: b, with: {server.stak: b, server.build: x, stack: b, size: 5}}
+       |                      ^^^^^^^^^^^
+       |
+       = help: did you mean `stack`?
+
+    error: `server` has no setting `build`
+      --> labs/x.yaml:12:38
+       |
+    12 |   - {name: b, with: {server.stak: b, server.build: x, stack: b, size: 5}}
+       |                                      ^^^^^^^^^^^^
+       |
+       = help: `server` has stack; a setting is declared with its usual value under `settings`
+
+    error: the lab has no setting `stack`
+      --> labs/x.yaml:12:55
+       |
+    12 |   - {name: b, with: {server.stak: b, server.build: x, stack: b, size: 5}}
+       |                                                       ^^^^^
+       |
+       = help: did you mean `server.stack`?
+
+    error: the lab has no setting `size`
+      --> labs/x.yaml:12:65
+       |
+    12 |   - {name: b, with: {server.stak: b, server.build: x, stack: b, size: 5}}
+       |                                                                 ^^^^
+       |
+       = help: the lab has no settings; declare it with its usual value under `settings`
+    ");
+}
+
+#[test]
+fn an_unknown_template_is_reported_with_the_known_ones() {
+    assert_snapshot!(check(&[("serve {{stack}} --listen {{addr}}", "serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}")]), @"
+    error: `{{stak}}` means nothing here
+     --> labs/x.yaml:9:16
+      |
+    9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
+      |                ^^^^^^^^^^
+      |
+      = help: did you mean `stack`?
+
+    error: `{{config}}` means nothing here
+     --> labs/x.yaml:9:45
+      |
+    9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
+      |                                             ^^^^^^^^^^
+      |
+      = help: known here are stack, name, addr, port, url
+
+    error: `{{server.x}}` means nothing here
+     --> labs/x.yaml:9:56
+      |
+    9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
+      |                                                        ^^^^^^^^^^^^
+      |
+      = help: known here are stack, addr, port, url
+    ");
+}
+
+#[test]
+fn a_lab_wide_setting_has_no_address_of_its_own() {
+    assert_snapshot!(check(&[("target: server", "target: server\nsettings: {a: '{{url}}'}"), ("{{stack}}", "{{stack}} {{a}}")]), @"
+    error: `{{url}}` means nothing here
+     --> labs/x.yaml:6:16
+      |
+    6 | settings: {a: '{{url}}'}
+      |                ^^^^^^^
+      |
+      = help: known here are a, name
+    ");
+}
+
+#[test]
+fn settings_cannot_take_the_words_of_templates() {
+    assert_snapshot!(check(&[("stack: a}", "stack: a, port: 80}"), ("target: server", "target: server\nsettings: {name: x, a.b: 1}")]), @"
+    error: a setting cannot be named `name`
+     --> labs/x.yaml:6:12
+      |
+    6 | settings: {name: x, a.b: 1}
+      |            ^^^^
+      |
+      = help: `{{name}}` has a meaning of its own
+
+    error: `a.b` is not a name
+     --> labs/x.yaml:6:21
+      |
+    6 | settings: {name: x, a.b: 1}
+      |                     ^^^
+      |
+      = help: a name begins with a letter and goes on with letters, digits, `-` and `_`
+
+    error: a setting cannot be named `port`
+     --> labs/x.yaml:9:26
+      |
+    9 |     settings: {stack: a, port: 80}
+      |                          ^^^^
+      |
+      = help: `{{port}}` has a meaning of its own
+    ");
+}
+
+#[test]
+fn a_system_that_is_not_told_its_port_is_refused() {
+    assert_snapshot!(check(&[("--listen {{addr}}", "--listen 127.0.0.1:8080")]), @"
+    error: `server` is not told where to listen
+     --> labs/x.yaml:9:10
+      |
+    9 |     run: serve {{stack}} --listen 127.0.0.1:8080
+      |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: hand it `{{addr}}`, `{{port}}` or `{{url}}` in `run` or `env`
+    ");
+}
+
+#[test]
+fn builds_and_versions_run_without_addresses() {
+    assert_snapshot!(check(&[("stack: a}", "stack: a}\n    build: make {{url}}\n    version: curl {{server.addr}}")]), @"
+    error: this command needs an address, which is not known yet
+     --> labs/x.yaml:9:12
+      |
+    9 |     build: make {{url}}
+      |            ^^^^^^^^^^^^
+      |
+      = help: addresses are known only while systems run: to `run` and `env`
+
+    error: this command needs an address, which is not known yet
+      --> labs/x.yaml:10:14
+       |
+    10 |     version: curl {{server.addr}}
+       |              ^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: addresses are known only while systems run: to `run` and `env`
+    ");
+}
+
+#[test]
+fn a_system_needs_a_command() {
+    assert_snapshot!(check(&[("    run: serve {{stack}} --listen {{addr}}\n", "")]), @"
+    error: the system `server` has no `run`
+     --> labs/x.yaml:7:3
+      |
+    7 |   server:
+      |   ^^^^^^
+      |
+      = help: give the command that runs it
+    ");
+}
+
+#[test]
+fn a_status_needs_a_path() {
+    assert_snapshot!(check(&[("stack: a}", "stack: a}\n    ready: {status: 200}")]), @"
+    error: `status` without `path`
+     --> labs/x.yaml:9:21
+      |
+    9 |     ready: {status: 200}
+      |                     ^^^
+      |
+      = help: give the path that must answer
+    ");
+}
+
+#[test]
+fn a_wrong_setting_is_reported_once_and_not_where_it_is_used() {
+    assert_snapshot!(check(&[("settings: {stack: a}", "settings: {stack: [a]}")]), @"
+    error: expected text or a number, found a list
+     --> labs/x.yaml:8:23
+      |
+    8 |     settings: {stack: [a]}
+      |                       ^^^
+    ");
+}
