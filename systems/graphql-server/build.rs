@@ -1,0 +1,49 @@
+//! Reads the versions of the weighed libraries out of the lock file, so that `--version` cannot lie.
+
+use std::path::PathBuf;
+use std::{env, fs, process};
+
+/// Package in the lock file and the variable that carries its version into the crate.
+const LIBRARIES: [(&str, &str); 4] = [
+    ("juniper", "JUNIPER_VERSION"),
+    ("ntex", "NTEX_VERSION"),
+    ("async-graphql", "ASYNC_GRAPHQL_VERSION"),
+    ("actix-web", "ACTIX_WEB_VERSION"),
+];
+
+fn main() {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let Some(lock_path) = here
+        .ancestors()
+        .map(|folder| folder.join("Cargo.lock"))
+        .find(|path| path.exists())
+    else {
+        fail("no Cargo.lock above this package; build it inside its workspace");
+    };
+    println!("cargo:rerun-if-changed={}", lock_path.display());
+    let Ok(lock) = fs::read_to_string(&lock_path) else {
+        fail(&format!("cannot read {}", lock_path.display()));
+    };
+    for (package, variable) in LIBRARIES {
+        let Some(version) = version_of(&lock, package) else {
+            fail(&format!("Cargo.lock has no package `{package}`"));
+        };
+        println!("cargo:rustc-env={variable}={version}");
+    }
+}
+
+/// The version in the lock file's entry of `package`: the line after its name.
+fn version_of<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
+    let name = format!("name = \"{package}\"");
+    let mut lines = lock.lines();
+    lines.find(|line| *line == name)?;
+    lines
+        .next()?
+        .strip_prefix("version = \"")?
+        .strip_suffix('"')
+}
+
+fn fail(message: &str) -> ! {
+    println!("cargo:warning={message}");
+    process::exit(1);
+}

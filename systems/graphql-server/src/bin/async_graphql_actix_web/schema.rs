@@ -1,0 +1,234 @@
+//! The schema in async-graphql's words, and the execution of one request against it.
+
+mod expansion;
+mod variables;
+
+use std::sync::Arc;
+
+use async_graphql::parser::parse_query;
+use async_graphql::parser::types::{
+    DocumentOperations, ExecutableDocument, OperationDefinition, OperationType,
+};
+use async_graphql::{
+    Context, EmptySubscription, ID, Object, PathSegment as Segment, Pos, Request, Response,
+    ServerError, Variables,
+};
+use graphql_server::content::{self, Allowance, Counter, FieldFailure};
+use graphql_server::document::DEPTH_MAX;
+use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
+use graphql_server::wire::GraphqlRequest;
+
+/// The schema of one worker.
+pub(crate) type Schema = async_graphql::Schema<Query, Mutation, EmptySubscription>;
+
+/// What can be asked.
+pub(crate) struct Query {
+    counter: Arc<Counter>,
+}
+
+#[Object]
+impl Query {
+    /// An object that is always the same.
+    async fn test(&self) -> Option<Test> {
+        Some(Test)
+    }
+
+    /// The text, unchanged.
+    async fn echo(&self, text: String) -> String {
+        text
+    }
+
+    /// The first items; at most 10000.
+    async fn items(
+        &self,
+        context: &Context<'_>,
+        #[graphql(default = 10)] count: Option<i32>,
+    ) -> Result<Vec<Item>, FieldFailure> {
+        let allowance = context.data_unchecked::<Allowance>();
+        Ok(allowance.items(count)?.map(Item).collect())
+    }
+
+    /// One item; null when there is none with this id.
+    async fn item(&self, id: ID) -> Option<Item> {
+        content::Item::with_id(&id).map(Item)
+    }
+
+    /// Fails; null takes its place.
+    async fn fail(&self, message: Option<String>) -> Option<Result<i32, FieldFailure>> {
+        // The other way round, the library would take the failure for one of the whole object.
+        Some(Err(FieldFailure::asked(message)))
+    }
+
+    /// The sum of all amounts added so far.
+    async fn total(&self) -> i32 {
+        self.counter.total()
+    }
+}
+
+/// What can be changed.
+pub(crate) struct Mutation {
+    counter: Arc<Counter>,
+}
+
+#[Object]
+impl Mutation {
+    /// Adds to the counter and returns the sum.
+    async fn add(&self, #[graphql(default = 1)] amount: Option<i32>) -> Result<i32, FieldFailure> {
+        self.counter.add(amount)
+    }
+}
+
+/// The smallest object worth asking for.
+pub(crate) struct Test;
+
+#[Object]
+impl Test {
+    /// Always the same.
+    async fn id(&self) -> ID {
+        ID::from(content::TEST_ID)
+    }
+
+    /// Fails; as it cannot be null, the object around it is.
+    async fn fail(&self, message: Option<String>) -> Result<i32, FieldFailure> {
+        Err(FieldFailure::asked(message))
+    }
+}
+
+/// An entry of the list.
+pub(crate) struct Item(content::Item);
+
+#[Object]
+impl Item {
+    /// A number as text, from 1 on.
+    async fn id(&self) -> ID {
+        ID::from(self.0.id())
+    }
+
+    /// What it is called.
+    async fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// Pieces on stock.
+    async fn quantity(&self) -> i32 {
+        self.0.quantity()
+    }
+
+    /// Whether there is any on stock.
+    async fn in_stock(&self) -> bool {
+        self.0.in_stock()
+    }
+
+    /// A remark; only every third item has one.
+    async fn note(&self) -> Option<String> {
+        self.0.note()
+    }
+}
+
+/// A schema that shares the counter with the other workers.
+pub(crate) fn schema(counter: &Arc<Counter>) -> Schema {
+    let query = Query {
+        counter: Arc::clone(counter),
+    };
+    let mutation = Mutation {
+        counter: Arc::clone(counter),
+    };
+    // The library counts the selection set of the operation as 0, `DEPTH_MAX` counts it as 1.
+    async_graphql::Schema::build(query, mutation, EmptySubscription)
+        .limit_recursive_depth(DEPTH_MAX - 1)
+        .finish()
+}
+
+/// Executes a request. With `is_get`, mutations are left alone.
+pub(crate) async fn execute(
+    schema: &Schema,
+    request: GraphqlRequest<'_, Variables>,
+    is_get: bool,
+) -> Outcome {
+    let document = match parse_query(&request.query) {
+        Ok(document) => document,
+        Err(error) => return Outcome::Refused(vec![error_of(&error.into())]),
+    };
+    let values = request.variables.unwrap_or_default();
+    let name = request.operation_name;
+    if let Err(outcome) = check(&document, name.as_deref(), &values, is_get) {
+        return outcome;
+    }
+    let mut prepared = Request::new(request.query).variables(values);
+    prepared.operation_name = name;
+    prepared.data.insert(Allowance::default());
+    prepared.set_parsed_query(document);
+    outcome_of(schema.execute(prepared).await)
+}
+
+/// What the library does not check by itself.
+fn check(
+    document: &ExecutableDocument,
+    name: Option<&str>,
+    values: &Variables,
+    is_get: bool,
+) -> Result<(), Outcome> {
+    expansion::check(document)
+        .map_err(|error| Outcome::Refused(vec![GraphqlError::of_request(error)]))?;
+    let Some(operation) = selected(document, name) else {
+        // The library says that there is no such operation.
+        return Ok(());
+    };
+    if is_get && operation.ty == OperationType::Mutation {
+        return Err(Outcome::MutationByGet);
+    }
+    let mistakes = variables::check(operation, values);
+    if mistakes.is_empty() {
+        Ok(())
+    } else {
+        Err(Outcome::Refused(mistakes))
+    }
+}
+
+/// The operation that would be executed.
+fn selected<'a>(
+    document: &'a ExecutableDocument,
+    name: Option<&str>,
+) -> Option<&'a OperationDefinition> {
+    let operation = match (&document.operations, name) {
+        (DocumentOperations::Single(operation), None) => Some(operation),
+        (DocumentOperations::Single(_), Some(_)) => None,
+        (DocumentOperations::Multiple(operations), Some(name)) => operations.get(name),
+        (DocumentOperations::Multiple(operations), None) => match operations.len() {
+            1 => operations.values().next(),
+            _ => None,
+        },
+    };
+    operation.map(|operation| &operation.node)
+}
+
+/// The library reports errors of the whole request as null data, too. They have no path.
+fn outcome_of(response: Response) -> Outcome {
+    let Response { data, errors, .. } = response;
+    if errors.is_empty() {
+        return Outcome::Data(reply::data_alone(&data));
+    }
+    let is_of_request = errors.iter().any(|error| error.path.is_empty());
+    let errors = errors.iter().map(error_of).collect();
+    if is_of_request {
+        Outcome::Refused(errors)
+    } else {
+        Outcome::Partial(reply::with_errors(&data, errors))
+    }
+}
+
+fn error_of(error: &ServerError) -> GraphqlError {
+    let location = |at: &Pos| Location {
+        line: at.line,
+        column: at.column,
+    };
+    let segment = |segment: &Segment| match segment {
+        Segment::Field(key) => PathSegment::Key(key.clone()),
+        Segment::Index(index) => PathSegment::Index(*index),
+    };
+    GraphqlError {
+        message: error.message.clone(),
+        locations: error.locations.iter().map(location).collect(),
+        path: error.path.iter().map(segment).collect(),
+    }
+}

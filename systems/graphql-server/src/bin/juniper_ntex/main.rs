@@ -1,0 +1,8 @@
+//! `graphql-server-juniper-ntex`: GraphQL by juniper, HTTP by ntex.
+
+mod schema;
+mod server;
+
+fn main() -> std::process::ExitCode {
+    graphql_server::startup::run(graphql_server::identity::JUNIPER_NTEX, server::serve)
+}

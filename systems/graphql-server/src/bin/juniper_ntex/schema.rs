@@ -1,0 +1,205 @@
+//! The schema in juniper's words, and the execution of one request against it.
+//!
+//! Resolvers have nothing to wait for, so execution is the synchronous one.
+
+use std::sync::Arc;
+
+use graphql_server::content::{self, Allowance, Counter, FieldFailure};
+use graphql_server::document::{DEPTH_MAX, FIELDS_MAX, TOKENS_MAX};
+use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
+use graphql_server::wire::GraphqlRequest;
+use juniper::parser::SourcePosition;
+use juniper::{
+    DefaultScalarValue, EmptySubscription, ExecutionError, FieldResult, GraphQLError, ID,
+    OperationType, RootNode, ValidatedOperation, Variables, graphql_object,
+};
+
+/// The schema of one worker.
+pub(crate) type Schema = RootNode<Query, Mutation, EmptySubscription<RequestState>>;
+
+/// What one request carries along.
+#[derive(Debug, Default)]
+pub(crate) struct RequestState {
+    allowance: Allowance,
+}
+
+impl juniper::Context for RequestState {}
+
+/// What can be asked.
+#[derive(Debug)]
+pub(crate) struct Query {
+    counter: Arc<Counter>,
+}
+
+#[graphql_object(context = RequestState)]
+impl Query {
+    /// An object that is always the same.
+    fn test() -> Option<Test> {
+        Some(Test)
+    }
+
+    /// The text, unchanged.
+    fn echo(text: String) -> String {
+        text
+    }
+
+    /// The first items; at most 10000.
+    fn items(
+        #[graphql(context)] state: &RequestState,
+        #[graphql(default = Some(10))] count: Option<i32>,
+    ) -> FieldResult<Vec<Item>> {
+        Ok(state.allowance.items(count)?.map(Item).collect())
+    }
+
+    /// One item; null when there is none with this id.
+    fn item(id: ID) -> Option<Item> {
+        content::Item::with_id(&id).map(Item)
+    }
+
+    /// Fails; null takes its place.
+    fn fail(message: Option<String>) -> FieldResult<Option<i32>> {
+        Err(FieldFailure::asked(message).into())
+    }
+
+    /// The sum of all amounts added so far.
+    fn total(&self) -> i32 {
+        self.counter.total()
+    }
+}
+
+/// What can be changed.
+#[derive(Debug)]
+pub(crate) struct Mutation {
+    counter: Arc<Counter>,
+}
+
+#[graphql_object(context = RequestState)]
+impl Mutation {
+    /// Adds to the counter and returns the sum.
+    fn add(&self, #[graphql(default = Some(1))] amount: Option<i32>) -> FieldResult<i32> {
+        Ok(self.counter.add(amount)?)
+    }
+}
+
+/// The smallest object worth asking for.
+#[derive(Debug)]
+pub(crate) struct Test;
+
+#[graphql_object(context = RequestState)]
+impl Test {
+    /// Always the same.
+    fn id() -> ID {
+        ID::from(content::TEST_ID.to_owned())
+    }
+
+    /// Fails; as it cannot be null, the object around it is.
+    fn fail(message: Option<String>) -> FieldResult<i32> {
+        Err(FieldFailure::asked(message).into())
+    }
+}
+
+/// An entry of the list.
+#[derive(Debug)]
+pub(crate) struct Item(content::Item);
+
+#[graphql_object(context = RequestState)]
+impl Item {
+    /// A number as text, from 1 on.
+    fn id(&self) -> ID {
+        ID::from(self.0.id())
+    }
+
+    /// What it is called.
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// Pieces on stock.
+    fn quantity(&self) -> i32 {
+        self.0.quantity()
+    }
+
+    /// Whether there is any on stock.
+    fn in_stock(&self) -> bool {
+        self.0.in_stock()
+    }
+
+    /// A remark; only every third item has one.
+    fn note(&self) -> Option<String> {
+        self.0.note()
+    }
+}
+
+/// A schema that shares the counter with the other workers.
+pub(crate) fn schema(counter: &Arc<Counter>) -> Schema {
+    let query = Query {
+        counter: Arc::clone(counter),
+    };
+    let mutation = Mutation {
+        counter: Arc::clone(counter),
+    };
+    RootNode::new(query, mutation, EmptySubscription::new())
+        .limit_depth(DEPTH_MAX)
+        .limit_tokens(TOKENS_MAX)
+        .limit_fields(FIELDS_MAX)
+}
+
+/// Executes a request. With `is_get`, mutations are left alone.
+pub(crate) fn execute(
+    schema: &Schema,
+    request: GraphqlRequest<'_, Variables>,
+    is_get: bool,
+) -> Outcome {
+    let name = request.operation_name.as_deref();
+    let operation = match ValidatedOperation::new(&request.query, name, schema) {
+        Ok(operation) => operation,
+        Err(error) => return Outcome::Refused(of_request(&error)),
+    };
+    if is_get && operation.operation_type() == OperationType::Mutation {
+        return Outcome::MutationByGet;
+    }
+    let variables = request.variables.unwrap_or_default();
+    match operation.execute_sync(&variables, &RequestState::default()) {
+        Ok((data, errors)) if errors.is_empty() => Outcome::Data(reply::data_alone(&data)),
+        Ok((data, errors)) => {
+            let errors = errors.iter().map(of_field).collect();
+            Outcome::Partial(reply::with_errors(&data, errors))
+        }
+        Err(error) => Outcome::Refused(of_request(&error)),
+    }
+}
+
+fn of_request(error: &GraphQLError) -> Vec<GraphqlError> {
+    let at = |message: String, places: &[SourcePosition]| GraphqlError {
+        message,
+        locations: places.iter().map(location).collect(),
+        path: Vec::new(),
+    };
+    match error {
+        GraphQLError::ParseError(error) => vec![at(error.item.to_string(), &[error.span.start])],
+        GraphQLError::ValidationError(rules) => rules
+            .iter()
+            .map(|rule| at(rule.message().to_owned(), rule.locations()))
+            .collect(),
+        other => vec![GraphqlError::of_request(other)],
+    }
+}
+
+/// The path has no indices, as juniper does not record them. No field below a list can fail in
+/// this schema.
+fn of_field(error: &ExecutionError<DefaultScalarValue>) -> GraphqlError {
+    let keys = error.path().iter().cloned();
+    GraphqlError {
+        message: error.error().message().to_owned(),
+        locations: vec![location(error.location())],
+        path: keys.map(PathSegment::Key).collect(),
+    }
+}
+
+/// Juniper counts from 0, responses from 1.
+fn location(position: &SourcePosition) -> Location {
+    Location {
+        line: position.line() + 1,
+        column: position.column() + 1,
+    }
+}

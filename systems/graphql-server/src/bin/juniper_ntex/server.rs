@@ -1,0 +1,161 @@
+//! The glue to ntex: its requests to plain types, plain replies to its responses.
+
+use std::io;
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphql_server::body::{collect, in_time};
+use graphql_server::config::Config;
+use graphql_server::content::Counter;
+use graphql_server::exchange::{Head, Step};
+use graphql_server::reply::{Body, Media, Reply};
+use graphql_server::startup::{Setup, stop_on_signal};
+use graphql_server::wire::{self, GraphqlRequest, WireError};
+use graphql_server::worker::Worker;
+use juniper::Variables;
+use ntex::http::header::{self, HeaderName};
+use ntex::http::{HttpServiceConfig, KeepAlive, StatusCode};
+use ntex::time::{Millis, Seconds, sleep};
+use ntex::web::types::{Payload, State};
+use ntex::web::{self, App, HttpRequest, HttpResponse, HttpServer};
+
+use crate::schema::{self, Schema};
+
+/// What a worker thread needs to answer.
+struct Desk {
+    worker: Worker,
+    schema: Schema,
+}
+
+/// Serves until a signal stops it and the requests in flight are done.
+pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
+    ntex::rt::System::build()
+        .name("graphql-server")
+        .disable_signals()
+        .build(ntex::rt::DefaultRuntime)
+        .block_on(listen(listener, setup))
+}
+
+async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
+    let config = setup.config.clone();
+    let journal = setup.journal;
+    let counter = Arc::new(Counter::default());
+    let server = HttpServer::new(async move || {
+        let desk = Rc::new(Desk {
+            worker: Worker::new(&setup),
+            schema: schema::schema(&counter),
+        });
+        App::new()
+            .state(desk)
+            .service(web::resource("/graphql").to(graphql))
+            .service(web::resource("/health").to(health))
+            .service(web::resource("/metrics").to(metrics))
+            .default_service(web::to(not_found))
+    })
+    .workers(config.workers)
+    .disable_signals()
+    .shutdown_timeout(seconds(config.stop_timeout))
+    .config(ntex::SharedCfg::new("http").add(http_config(&config)))
+    .listen(listener)?
+    .run();
+    let handle = server.clone();
+    stop_on_signal(journal, move || drop(handle.stop(true)))?;
+    server.await
+}
+
+fn http_config(config: &Config) -> HttpServiceConfig {
+    let keep_alive = match seconds(config.keep_alive) {
+        Seconds::ZERO => KeepAlive::Disabled,
+        seconds => KeepAlive::Timeout(seconds),
+    };
+    HttpServiceConfig::new()
+        .set_keepalive(keep_alive)
+        .set_client_timeout(seconds(config.request_timeout))
+}
+
+/// The type of ntex for whole seconds; the flags end at an hour, so all fit.
+fn seconds(duration: Duration) -> Seconds {
+    Seconds(u16::try_from(duration.as_secs()).unwrap_or(u16::MAX))
+}
+
+async fn graphql(request: HttpRequest, payload: Payload, desk: State<Rc<Desk>>) -> HttpResponse {
+    let start = desk.worker.start();
+    let reply = answer(&request, payload, &desk).await;
+    let reply = desk
+        .worker
+        .answered(start, request.method().as_str(), reply);
+    respond(reply)
+}
+
+async fn answer(request: &HttpRequest, mut payload: Payload, desk: &Desk) -> Reply {
+    let text = |name: HeaderName| request.headers().get(name)?.to_str().ok();
+    let head = Head {
+        method: request.method().as_str(),
+        accept: text(header::ACCEPT),
+        content_type: text(header::CONTENT_TYPE),
+        content_length: text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+    };
+    match desk.worker.admit(&head) {
+        Step::Reply(reply) => reply,
+        Step::ReadParameters(media) => {
+            let request = wire::from_parameters(request.query_string());
+            execute(desk, media, request, true)
+        }
+        Step::ReadBody(media) => {
+            let read = collect(desk.worker.body_limit(), async || payload.recv().await);
+            let timeout = desk.worker.request_timeout();
+            match in_time(read, || sleep(Millis::from(timeout))).await {
+                Ok(body) => execute(desk, media, wire::from_body(body.as_ref()), false),
+                Err(error) => desk.worker.unread(media, error),
+            }
+        }
+    }
+}
+
+fn execute(
+    desk: &Desk,
+    media: Media,
+    request: Result<GraphqlRequest<'_, Variables>, WireError>,
+    is_get: bool,
+) -> Reply {
+    match request {
+        Ok(request) => {
+            let outcome = schema::execute(&desk.schema, request, is_get);
+            desk.worker.executed(media, outcome)
+        }
+        Err(error) => media.not_a_request(error),
+    }
+}
+
+async fn health(request: HttpRequest, desk: State<Rc<Desk>>) -> HttpResponse {
+    respond(desk.worker.health(request.method().as_str()))
+}
+
+async fn metrics(request: HttpRequest, desk: State<Rc<Desk>>) -> HttpResponse {
+    respond(desk.worker.metrics(request.method().as_str()))
+}
+
+async fn not_found(request: HttpRequest, desk: State<Rc<Desk>>) -> HttpResponse {
+    respond(
+        desk.worker
+            .not_found(request.method().as_str(), request.path()),
+    )
+}
+
+fn respond(reply: Reply) -> HttpResponse {
+    let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
+    let mut response = HttpResponse::build(status);
+    response.header(header::CONTENT_TYPE, reply.content_type);
+    if let Some(allow) = reply.allow {
+        response.header(header::ALLOW, allow);
+    }
+    if reply.close {
+        response.force_close();
+    }
+    match reply.body {
+        Body::Made(bytes) => response.body(bytes),
+        Body::Fixed(text) => response.body(text),
+    }
+}

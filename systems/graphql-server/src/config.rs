@@ -1,0 +1,203 @@
+//! What the person who starts a server may choose, by flags or by environment variables.
+//!
+//! `Args` is as typed, `Config` is as meant. Both servers read the same.
+
+mod quantity;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args as _, Command, FromArgMatches as _, ValueEnum};
+
+use crate::identity::Identity;
+
+/// How much is written to the log. Each level includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What went wrong.
+    Error,
+    /// Start and stop too.
+    Info,
+    /// One line a request too; slows the server down.
+    Request,
+}
+
+/// The command line. Every flag has an environment variable of the same name.
+#[derive(Debug, clap::Args)]
+struct Args {
+    /// Address and port to listen on; port 0 takes a free one and prints it.
+    #[arg(long, env, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(value_parser = quantity::host_and_port)]
+    listen: String,
+
+    /// Threads that serve requests [default: one for each processor].
+    #[arg(long, env, value_name = "N", value_parser = quantity::workers)]
+    workers: Option<usize>,
+
+    /// Largest body of a request, such as 64KiB or 1MiB; more is answered with 413.
+    #[arg(long, env, value_name = "SIZE", default_value = "1MiB", value_parser = quantity::size)]
+    body_limit: u64,
+
+    /// Time that a client may take to send a request, such as 10s or 1m.
+    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::patience)]
+    request_timeout: Duration,
+
+    /// Time that a connection may be idle between requests; 0s closes it after each response.
+    #[arg(long, env, value_name = "TIME", default_value = "75s", value_parser = quantity::time)]
+    keep_alive: Duration,
+
+    /// Time that requests in flight may take after SIGTERM or SIGINT.
+    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::patience)]
+    stop_timeout: Duration,
+
+    /// What to write to the log on standard error, as one JSON object a line.
+    #[arg(long, env, value_name = "LEVEL", default_value = "info")]
+    log: LogLevel,
+}
+
+/// A checked configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Host and port, as typed.
+    pub listen: String,
+    /// Threads that serve requests, from 1 to 512.
+    pub workers: usize,
+    /// Largest body, in bytes.
+    pub body_limit: u64,
+    /// Time to send a request; whole seconds, at least one.
+    pub request_timeout: Duration,
+    /// Idle time of a connection; whole seconds, zero closes it after each response.
+    pub keep_alive: Duration,
+    /// Time for requests in flight when stopping; whole seconds, at least one.
+    pub stop_timeout: Duration,
+    /// What to log.
+    pub log: LogLevel,
+}
+
+impl Config {
+    /// Reads a command line whose first entry is the program, and the environment for what the
+    /// command line leaves out.
+    ///
+    /// # Errors
+    /// When a value is wrong, or the answer is a text (`--help`, `--version`). Its `exit` prints
+    /// it and leaves with the right code: 2 for a wrong value, 0 for a text.
+    pub fn from_command_line(
+        identity: &Identity,
+        words: impl IntoIterator<Item = OsString>,
+    ) -> Result<Self, clap::Error> {
+        let matches = command(identity).try_get_matches_from(words)?;
+        Ok(Args::from_arg_matches(&matches)?.into())
+    }
+}
+
+fn command(identity: &Identity) -> Command {
+    let command = Command::new(identity.name)
+        .version(identity.versions)
+        .about("A GraphQL server at /graphql, with /health and /metrics.")
+        .after_help("Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable.");
+    Args::augment_args(command)
+}
+
+impl From<Args> for Config {
+    fn from(args: Args) -> Self {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        let one_for_each = || processors().min(quantity::WORKERS_MAX);
+        Self {
+            listen: args.listen,
+            workers: args.workers.unwrap_or_else(one_for_each),
+            body_limit: args.body_limit,
+            request_timeout: args.request_timeout,
+            keep_alive: args.keep_alive,
+            stop_timeout: args.stop_timeout,
+            log: args.log,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::JUNIPER_NTEX;
+
+    fn read(flags: &[&str]) -> Result<Config, String> {
+        let words = ["program"].iter().chain(flags).map(OsString::from);
+        Config::from_command_line(&JUNIPER_NTEX, words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn flags_are_read_with_their_units() {
+        let config = read(&[
+            "--listen=[::1]:0",
+            "--workers=3",
+            "--body-limit=64KiB",
+            "--request-timeout=15s",
+            "--keep-alive=0s",
+            "--stop-timeout=1m",
+            "--log=off",
+        ]);
+        let expected = Config {
+            listen: "[::1]:0".to_owned(),
+            workers: 3,
+            body_limit: 65_536,
+            request_timeout: Duration::from_secs(15),
+            keep_alive: Duration::ZERO,
+            stop_timeout: Duration::from_secs(60),
+            log: LogLevel::Off,
+        };
+        assert_eq!(config, Ok(expected));
+    }
+
+    #[test]
+    fn a_wrong_flag_is_named_with_what_was_expected() {
+        let wrong = [
+            "--listen=8080",
+            "--listen=host:99999",
+            "--workers=0",
+            "--workers=many",
+            "--body-limit=-1",
+            "--body-limit=1MB",
+            "--request-timeout=10",
+            "--request-timeout=0s",
+            "--keep-alive=61m",
+            "--log=loud",
+        ];
+        let told: Vec<String> = wrong
+            .iter()
+            .map(|flag| read(&[flag]).unwrap_err())
+            .map(|text| text.lines().next().unwrap().to_owned())
+            .collect();
+        insta::assert_snapshot!(told.join("\n"), @"
+        error: invalid value '8080' for '--listen <HOST:PORT>': expected a host and a port, such as 127.0.0.1:8080 or [::1]:8080
+        error: invalid value 'host:99999' for '--listen <HOST:PORT>': expected a host and a port, such as 127.0.0.1:8080 or [::1]:8080
+        error: invalid value '0' for '--workers <N>': expected a whole number from 1 to 512
+        error: invalid value 'many' for '--workers <N>': expected a whole number from 1 to 512
+        error: invalid value '-1' for '--body-limit <SIZE>': expected a whole number and a unit (B, KiB, MiB), such as 1MiB
+        error: invalid value '1MB' for '--body-limit <SIZE>': expected a whole number and a unit (B, KiB, MiB), such as 1MiB
+        error: invalid value '10' for '--request-timeout <TIME>': expected a whole number and a unit (s, m), such as 10s
+        error: invalid value '0s' for '--request-timeout <TIME>': expected at least 1s
+        error: invalid value '61m' for '--keep-alive <TIME>': expected at most 60m
+        error: invalid value 'loud' for '--log <LEVEL>'
+        ");
+    }
+
+    #[test]
+    fn every_flag_has_a_variable_of_the_same_name() {
+        for argument in command(&JUNIPER_NTEX).get_arguments() {
+            let flag = argument.get_long().unwrap();
+            let variable = argument.get_env().unwrap().to_str().unwrap();
+            assert_eq!(variable, flag.to_uppercase().replace('-', "_"));
+        }
+    }
+
+    #[test]
+    fn the_version_names_the_libraries() {
+        let text = read(&["--version"]).unwrap_err();
+        let names: Vec<_> = text
+            .lines()
+            .map(|line| line.split(' ').next().unwrap())
+            .collect();
+        assert_eq!(names, ["graphql-server-juniper-ntex", "juniper", "ntex"]);
+    }
+}

@@ -1,0 +1,216 @@
+//! What the two schemas answer: the same values, made in one place.
+//!
+//! Everything is computed from the arguments, so that a response is the same on every run and
+//! its size depends on the query alone. Only the counter of the mutation has state.
+//!
+//! Absent on purpose: a database. These servers are weighed for their GraphQL and HTTP libraries.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+/// The id in the answer to `{ test { id } }`.
+pub const TEST_ID: &str = "1";
+
+/// Items that exist; also the longest list that one `items` field returns.
+pub const ITEMS_MAX: i32 = 10_000;
+
+/// Items that all `items` fields of one request may return together.
+///
+/// Without it, one small query could repeat `items(count: 10000)` under many aliases.
+pub const ITEMS_PER_REQUEST_MAX: u32 = 20_000;
+
+/// The length of the list when the caller does not care. The schemas repeat it as a default.
+pub const COUNT: i32 = 10;
+
+/// What the mutation adds when the caller does not care. The schemas repeat it as a default.
+pub const AMOUNT: i32 = 1;
+
+/// The message of `fail` when the caller gives none.
+pub const FAILURE: &str = "this field always fails";
+
+/// Why a field has no value. The text is the message in the response.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FieldFailure {
+    /// `count` of `items` is outside `0..=ITEMS_MAX`.
+    #[error("`count` must be between 0 and {ITEMS_MAX}, found {0}")]
+    CountOutOfRange(i32),
+    /// The request asked for more items than one request may return.
+    #[error("a request may return at most {ITEMS_PER_REQUEST_MAX} items; ask for fewer")]
+    TooManyItems,
+    /// The counter cannot hold the sum.
+    #[error("the counter cannot go beyond {0}; add less")]
+    CounterOverflow(i32),
+    /// A field that always fails, with the message to fail with.
+    #[error("{0}")]
+    Asked(String),
+}
+
+impl FieldFailure {
+    /// The failure of `fail(message:)`.
+    #[must_use]
+    pub fn asked(message: Option<String>) -> Self {
+        Self::Asked(message.unwrap_or_else(|| FAILURE.to_owned()))
+    }
+}
+
+/// One entry of the list; everything about it follows from its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Item {
+    /// From 1 to [`ITEMS_MAX`].
+    number: i32,
+}
+
+impl Item {
+    /// The item with this id, if there is one.
+    #[must_use]
+    pub fn with_id(id: &str) -> Option<Self> {
+        let number: i32 = id.parse().ok()?;
+        // "007" and "+7" parse as numbers but are nobody's id.
+        ((1..=ITEMS_MAX).contains(&number) && number.to_string() == id).then_some(Self { number })
+    }
+
+    /// The id: the number as text.
+    #[must_use]
+    pub fn id(self) -> String {
+        self.number.to_string()
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("item {}", self.number)
+    }
+
+    /// Pieces on stock, from 0 to 99.
+    #[must_use]
+    pub fn quantity(self) -> i32 {
+        self.number * 7 % 100
+    }
+
+    /// Whether there is any on stock.
+    #[must_use]
+    pub fn in_stock(self) -> bool {
+        self.quantity() > 0
+    }
+
+    /// A remark; only every third item has one.
+    #[must_use]
+    pub fn note(self) -> Option<String> {
+        (self.number % 3 == 0).then(|| format!("item {} is one of every third", self.number))
+    }
+}
+
+/// What one request may still use up.
+#[derive(Debug)]
+pub struct Allowance {
+    items: AtomicU32,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self {
+            items: AtomicU32::new(ITEMS_PER_REQUEST_MAX),
+        }
+    }
+}
+
+impl Allowance {
+    /// The first `count` items; null counts as [`COUNT`].
+    ///
+    /// # Errors
+    /// When `count` is outside `0..=ITEMS_MAX`, or the request has used up its items.
+    pub fn items(
+        &self,
+        count: Option<i32>,
+    ) -> Result<impl ExactSizeIterator<Item = Item>, FieldFailure> {
+        let count = count.unwrap_or(COUNT);
+        let wanted = u32::try_from(count)
+            .ok()
+            .filter(|_| count <= ITEMS_MAX)
+            .ok_or(FieldFailure::CountOutOfRange(count))?;
+        // One request runs on one thread at a time, so load and store cannot interleave.
+        let left = self.items.load(Ordering::Relaxed);
+        let left = left.checked_sub(wanted).ok_or(FieldFailure::TooManyItems)?;
+        self.items.store(left, Ordering::Relaxed);
+        Ok((0..count).map(|before| Item { number: before + 1 }))
+    }
+}
+
+/// The number that the mutation changes; one for all workers of a server.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicI32);
+
+impl Counter {
+    /// The sum so far.
+    #[must_use]
+    pub fn total(&self) -> i32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds and returns the new sum; null counts as [`AMOUNT`].
+    ///
+    /// # Errors
+    /// When the sum would leave the range of a GraphQL Int; the counter then stays as it was.
+    pub fn add(&self, amount: Option<i32>) -> Result<i32, FieldFailure> {
+        let amount = amount.unwrap_or(AMOUNT);
+        let sum = |total: i32| total.checked_add(amount);
+        match self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum)
+        {
+            Ok(before) => Ok(before + amount),
+            Err(_) if amount < 0 => Err(FieldFailure::CounterOverflow(i32::MIN)),
+            Err(_) => Err(FieldFailure::CounterOverflow(i32::MAX)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn length(allowance: &Allowance, count: i32) -> Result<usize, FieldFailure> {
+        allowance.items(Some(count)).map(|items| items.len())
+    }
+
+    #[test]
+    fn a_list_is_as_long_as_asked() {
+        assert_eq!(length(&Allowance::default(), 0), Ok(0));
+        assert_eq!(length(&Allowance::default(), ITEMS_MAX), Ok(10_000));
+    }
+
+    #[test]
+    fn a_count_out_of_range_is_refused() {
+        for count in [-1, i32::MIN, ITEMS_MAX + 1, i32::MAX] {
+            let refused = length(&Allowance::default(), count);
+            assert_eq!(refused, Err(FieldFailure::CountOutOfRange(count)));
+        }
+    }
+
+    #[test]
+    fn all_lists_of_a_request_share_one_allowance() {
+        let allowance = Allowance::default();
+        assert_eq!(length(&allowance, ITEMS_MAX), Ok(10_000));
+        assert_eq!(length(&allowance, ITEMS_MAX), Ok(10_000));
+        assert_eq!(length(&allowance, 1), Err(FieldFailure::TooManyItems));
+        assert_eq!(length(&allowance, 0), Ok(0));
+    }
+
+    #[test]
+    fn an_item_is_found_by_its_id_only() {
+        let last = Allowance::default().items(Some(ITEMS_MAX)).unwrap().last();
+        assert_eq!(Item::with_id("10000"), last);
+        for nobody in ["0", "10001", "-1", "007", "+7", "seven", ""] {
+            assert_eq!(Item::with_id(nobody), None, "{nobody}");
+        }
+    }
+
+    #[test]
+    fn an_overflow_leaves_the_counter_as_it_was() {
+        let counter = Counter::default();
+        assert_eq!(counter.add(Some(5)), Ok(5));
+        let refused = counter.add(Some(i32::MAX));
+        assert_eq!(refused, Err(FieldFailure::CounterOverflow(i32::MAX)));
+        assert_eq!(counter.total(), 5);
+        assert_eq!(counter.add(Some(-7)), Ok(-2));
+    }
+}

@@ -1,0 +1,344 @@
+//! What goes back to the client, as plain types: status, media type, body.
+//!
+//! The data inside a response is serialized by each library itself, as that is part of what is
+//! weighed. Everything around it is written here, so that both servers write the same.
+
+use serde::Serialize;
+
+use crate::explorer;
+
+/// Media types that carry a GraphQL response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    /// `application/graphql-response+json`: the status tells what happened.
+    GraphqlResponse,
+    /// `application/json`: a well-formed request is answered with 200, whatever it led to.
+    Json,
+}
+
+/// The statuses that these servers answer with. The order is the order in `/metrics`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the HTTP standard")]
+pub enum Status {
+    Ok,
+    BadRequest,
+    NotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    RequestTimeout,
+    ContentTooLarge,
+    UnsupportedMediaType,
+    InternalServerError,
+}
+
+impl Status {
+    /// Every status, in the order of the enum.
+    pub const ALL: [Self; 9] = [
+        Self::Ok,
+        Self::BadRequest,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::NotAcceptable,
+        Self::RequestTimeout,
+        Self::ContentTooLarge,
+        Self::UnsupportedMediaType,
+        Self::InternalServerError,
+    ];
+
+    /// The number on the wire.
+    #[must_use]
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::Ok => 200,
+            Self::BadRequest => 400,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::NotAcceptable => 406,
+            Self::RequestTimeout => 408,
+            Self::ContentTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::InternalServerError => 500,
+        }
+    }
+}
+
+/// The bytes of a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// Made for this response.
+    Made(Vec<u8>),
+    /// Part of the program.
+    Fixed(&'static str),
+}
+
+/// A whole response, except for what HTTP libraries add by themselves (date, length).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The status.
+    pub status: Status,
+    /// The `Content-Type`.
+    pub content_type: &'static str,
+    /// The `Allow` header that goes with 405.
+    pub allow: Option<&'static str>,
+    /// Whether the connection must end, because the request was not read to its end.
+    pub close: bool,
+    /// The body.
+    pub body: Body,
+}
+
+/// A place in the document; both start at 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Location {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+/// One step from `data` to a field: a response key or an index in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum PathSegment {
+    /// A response key.
+    Key(String),
+    /// An index, from 0.
+    Index(usize),
+}
+
+/// One entry of `errors`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphqlError {
+    /// What went wrong.
+    pub message: String,
+    /// Where in the document.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub locations: Vec<Location>,
+    /// Where in the data; empty for errors of the whole request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathSegment>,
+}
+
+impl GraphqlError {
+    /// An error of the whole request.
+    #[must_use]
+    pub fn of_request(message: impl ToString) -> Self {
+        Self {
+            message: message.to_string(),
+            locations: Vec::new(),
+            path: Vec::new(),
+        }
+    }
+}
+
+/// How the execution of a request ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Data and no errors: the whole body, see [`data_alone`].
+    Data(Vec<u8>),
+    /// Data, perhaps null, and errors of fields: the whole body, see [`with_errors`].
+    Partial(Vec<u8>),
+    /// Nothing was executed: the document or the variables are wrong.
+    Refused(Vec<GraphqlError>),
+    /// Nothing was executed: a GET may not change anything.
+    MutationByGet,
+}
+
+const JSON: &str = "application/json; charset=utf-8";
+
+impl Media {
+    /// The `Content-Type`.
+    #[must_use]
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::GraphqlResponse => "application/graphql-response+json; charset=utf-8",
+            Self::Json => JSON,
+        }
+    }
+
+    /// The response to a request that was understood.
+    #[must_use]
+    pub fn reply(self, outcome: Outcome) -> Reply {
+        match outcome {
+            Outcome::Data(body) | Outcome::Partial(body) => Reply {
+                status: Status::Ok,
+                content_type: self.content_type(),
+                allow: None,
+                close: false,
+                body: Body::Made(body),
+            },
+            Outcome::Refused(errors) => Reply {
+                status: match self {
+                    Self::GraphqlResponse => Status::BadRequest,
+                    Self::Json => Status::Ok,
+                },
+                content_type: self.content_type(),
+                allow: None,
+                close: false,
+                body: Body::Made(errors_alone(&errors)),
+            },
+            Outcome::MutationByGet => Reply {
+                allow: Some("POST"),
+                ..self.refusal(
+                    Status::MethodNotAllowed,
+                    "a mutation must be sent with POST, found GET",
+                )
+            },
+        }
+    }
+
+    /// The response to a request that HTTP already tells to be wrong.
+    #[must_use]
+    pub fn refusal(self, status: Status, message: impl ToString) -> Reply {
+        Reply {
+            status,
+            content_type: self.content_type(),
+            allow: None,
+            close: false,
+            body: Body::Made(errors_alone(&[GraphqlError::of_request(message)])),
+        }
+    }
+}
+
+/// `200` with a text that is part of the program or was made for the occasion.
+fn fine(content_type: &'static str, body: Body) -> Reply {
+    Reply {
+        status: Status::Ok,
+        content_type,
+        allow: None,
+        close: false,
+        body,
+    }
+}
+
+/// The page for browsers.
+#[must_use]
+pub fn explorer_page() -> Reply {
+    fine("text/html; charset=utf-8", Body::Fixed(explorer::PAGE))
+}
+
+/// The answer of `/health`.
+#[must_use]
+pub fn health() -> Reply {
+    fine(JSON, Body::Fixed("{\"status\":\"ok\"}\n"))
+}
+
+/// The answer of `/metrics`.
+#[must_use]
+pub fn metrics(text: String) -> Reply {
+    let body = Body::Made(text.into_bytes());
+    fine("text/plain; version=0.0.4; charset=utf-8", body)
+}
+
+/// The answer for every other path.
+#[must_use]
+pub fn not_found() -> Reply {
+    Media::Json.refusal(
+        Status::NotFound,
+        "nothing is served here; try /graphql, /health or /metrics",
+    )
+}
+
+/// The answer for a method that a path does not serve.
+#[must_use]
+pub fn method_not_allowed(allow: &'static str) -> Reply {
+    let message = format!("this path serves {allow} only");
+    Reply {
+        allow: Some(allow),
+        ..Media::Json.refusal(Status::MethodNotAllowed, message)
+    }
+}
+
+/// The body of a response with data and no errors.
+#[must_use]
+pub fn data_alone(data: &impl Serialize) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct DataAlone<'a, D> {
+        data: &'a D,
+    }
+
+    to_json(&DataAlone { data })
+}
+
+/// The body of a response with data and errors.
+///
+/// Errors come in the order of the document, as the libraries find them in orders of their own.
+#[must_use]
+pub fn with_errors(data: &impl Serialize, mut errors: Vec<GraphqlError>) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct WithErrors<'a, D> {
+        data: &'a D,
+        errors: &'a [GraphqlError],
+    }
+
+    errors.sort_by_key(|error| error.locations.first().map(|at| (at.line, at.column)));
+    to_json(&WithErrors {
+        data,
+        errors: &errors,
+    })
+}
+
+fn errors_alone(errors: &[GraphqlError]) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct ErrorsAlone<'a> {
+        errors: &'a [GraphqlError],
+    }
+
+    to_json(&ErrorsAlone { errors })
+}
+
+/// Serializes into a buffer that small answers do not have to grow.
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut body = Vec::with_capacity(256);
+    serde_json::to_writer(&mut body, value)
+        .expect("responses have string keys and no failing parts");
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(reply: &Reply) -> String {
+        match &reply.body {
+            Body::Made(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            Body::Fixed(text) => (*text).to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_refused_document_has_no_data_entry_and_a_status_by_media_type() {
+        let refused = || Outcome::Refused(vec![GraphqlError::of_request("no")]);
+        let legacy = Media::Json.reply(refused());
+        let modern = Media::GraphqlResponse.reply(refused());
+        assert_eq!(legacy.status.code(), 200);
+        assert_eq!(modern.status.code(), 400);
+        assert_eq!(text(&legacy), r#"{"errors":[{"message":"no"}]}"#);
+        assert_eq!(text(&legacy), text(&modern));
+    }
+
+    #[test]
+    fn a_mutation_by_get_is_told_to_use_post() {
+        for media in [Media::Json, Media::GraphqlResponse] {
+            let reply = media.reply(Outcome::MutationByGet);
+            assert_eq!((reply.status.code(), reply.allow), (405, Some("POST")));
+        }
+    }
+
+    #[test]
+    fn errors_are_sorted_by_their_place_in_the_document() {
+        let error = |line, key: &str| GraphqlError {
+            message: "no".to_owned(),
+            locations: vec![Location { line, column: 1 }],
+            path: vec![PathSegment::Key(key.to_owned()), PathSegment::Index(0)],
+        };
+        let body = with_errors(&Some(1), vec![error(2, "b"), error(1, "a")]);
+        insta::assert_snapshot!(String::from_utf8(body).unwrap(), @r#"{"data":1,"errors":[{"message":"no","locations":[{"line":1,"column":1}],"path":["a",0]},{"message":"no","locations":[{"line":2,"column":1}],"path":["b",0]}]}"#);
+    }
+
+    #[test]
+    fn every_status_is_listed_at_its_own_place() {
+        for (place, status) in Status::ALL.into_iter().enumerate() {
+            assert_eq!(status as usize, place);
+        }
+    }
+}

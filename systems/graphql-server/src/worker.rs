@@ -1,0 +1,112 @@
+//! What every worker thread of either server keeps at hand, and the bookkeeping of a request.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::clock;
+use crate::config::LogLevel;
+use crate::exchange::{self, BodyError, Head, Step};
+use crate::journal::Journal;
+use crate::metrics::{Metrics, Shard};
+use crate::reply::{self, Media, Outcome, Reply};
+use crate::startup::Setup;
+
+/// One worker's view of the server.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    body_limit: u64,
+    request_timeout: Duration,
+    journal: Journal,
+    metrics: Arc<Metrics>,
+    shard: Arc<Shard>,
+}
+
+impl Worker {
+    /// One more worker.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Self {
+        Self {
+            body_limit: setup.config.body_limit,
+            request_timeout: setup.config.request_timeout,
+            journal: setup.journal,
+            metrics: Arc::clone(&setup.metrics),
+            shard: setup.metrics.shard(),
+        }
+    }
+
+    /// The largest body, in bytes.
+    #[must_use]
+    pub fn body_limit(&self) -> u64 {
+        self.body_limit
+    }
+
+    /// How long a client may take to send a body.
+    #[must_use]
+    pub fn request_timeout(&self) -> Duration {
+        self.request_timeout
+    }
+
+    /// What a request to `/graphql` asks for.
+    #[must_use]
+    pub fn admit(&self, head: &Head<'_>) -> Step {
+        exchange::admit(head, self.body_limit)
+    }
+
+    /// The answer to a body that could not be read.
+    #[must_use]
+    pub fn unread(&self, media: Media, error: BodyError) -> Reply {
+        media.unread(error, self.body_limit)
+    }
+
+    /// The answer to a request that was executed or refused.
+    #[must_use]
+    pub fn executed(&self, media: Media, outcome: Outcome) -> Reply {
+        self.shard.executed(&outcome);
+        media.reply(outcome)
+    }
+
+    /// The answer of `/health`.
+    #[must_use]
+    pub fn health(&self, method: &str) -> Reply {
+        self.done(method, "/health", exchange::show(method, reply::health))
+    }
+
+    /// The answer of `/metrics`.
+    #[must_use]
+    pub fn metrics(&self, method: &str) -> Reply {
+        let page = || reply::metrics(self.metrics.text());
+        self.done(method, "/metrics", exchange::show(method, page))
+    }
+
+    /// The answer on a path that does not exist.
+    #[must_use]
+    pub fn not_found(&self, method: &str, path: &str) -> Reply {
+        self.done(method, path, reply::not_found())
+    }
+
+    /// Counts the answer to a request to `/graphql` whose head was read at `start`.
+    #[must_use]
+    pub fn answered(&self, start: Instant, method: &str, reply: Reply) -> Reply {
+        self.shard.answered(start);
+        self.done(method, "/graphql", reply)
+    }
+
+    /// The time before a request is answered, for [`Worker::answered`].
+    #[must_use]
+    pub fn start(&self) -> Instant {
+        clock::now()
+    }
+
+    fn done(&self, method: &str, path: &str, reply: Reply) -> Reply {
+        self.shard.responded(reply.status);
+        if self.journal.writes(LogLevel::Request) {
+            let fields = [
+                ("method", method.into()),
+                ("path", path.into()),
+                ("status", reply.status.code().into()),
+            ];
+            self.journal.write(LogLevel::Request, "request", &fields);
+        }
+        reply
+    }
+}
