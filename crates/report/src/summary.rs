@@ -14,6 +14,7 @@ mod verdict;
 
 pub(crate) use check::named_outcomes;
 pub use check::{Check, CheckName, CheckState};
+pub(crate) use figures::rates;
 pub use figures::{
     ClaimName, Distribution, MetricSummary, OverheadSummary, RateWindows, SystemSummary,
 };

@@ -53,6 +53,8 @@ pub enum InvalidKind {
     LoadFailed,
     /// The user stopped the run before it was measured.
     Interrupted,
+    /// Nothing is wrong with it, and nothing was left to compare it with.
+    NotNeeded,
 }
 
 /// One system of a variant, as it was started.

@@ -323,8 +323,8 @@ impl From<Claim> for ClaimName {
     }
 }
 
-/// Requests per second in the complete windows of the measurements.
-pub(crate) fn rate_windows(complete: &[&RoundRecord]) -> Option<RateWindows> {
+/// Answers per second in each window that the end of its round did not cut short.
+pub(crate) fn rates(complete: &[&RoundRecord]) -> Vec<f64> {
     let mut rates = Vec::new();
     for round in complete {
         let width_us = round.windows.width_us;
@@ -335,6 +335,12 @@ pub(crate) fn rate_windows(complete: &[&RoundRecord]) -> Option<RateWindows> {
         let counts = round.windows.completed.iter().take(whole);
         rates.extend(counts.map(|count| float(*count) * 1e6 / float(width_us)));
     }
+    rates
+}
+
+/// Requests per second in the complete windows of the measurements.
+pub(crate) fn rate_windows(complete: &[&RoundRecord]) -> Option<RateWindows> {
+    let rates = rates(complete);
     Some(RateWindows {
         width_us: complete.first()?.windows.width_us,
         windows: rates.len(),

@@ -66,6 +66,8 @@ pub enum Invalidity {
     LoadFailed,
     /// The user stopped the run before it was measured.
     Interrupted,
+    /// Nothing is wrong with it, and nothing was left to compare it with.
+    NotNeeded,
     /// It was not seen to do its work before the load.
     NotProven,
     /// A check failed, so the figures cannot be trusted.
@@ -151,6 +153,7 @@ impl fmt::Display for Invalidity {
             Self::BuildFailed => "build failed",
             Self::Crashed => "crashed",
             Self::LoadFailed => "load failed",
+            Self::NotNeeded => "not measured",
             Self::Interrupted => "interrupted",
             Self::NotProven => "not proven",
             Self::CheckFailed => "a check failed",
@@ -167,6 +170,7 @@ impl From<InvalidKind> for Invalidity {
             InvalidKind::BuildFailed => Self::BuildFailed,
             InvalidKind::Crashed => Self::Crashed,
             InvalidKind::LoadFailed => Self::LoadFailed,
+            InvalidKind::NotNeeded => Self::NotNeeded,
             InvalidKind::Interrupted => Self::Interrupted,
         }
     }

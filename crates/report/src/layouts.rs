@@ -1,0 +1,139 @@
+//! Measurements in the layouts of other tools, for scripts that already parse them.
+//!
+//! The layout is theirs, the meaning is ours wherever a word allows both: latency is from due to
+//! the last byte, failed requests have no latency and are counted, quantiles come from lossless
+//! histograms. Where a layout has a field that was not measured, it is left out, or is 0 where the
+//! layout cannot do without; each file says so.
+//!
+//! A lab's variant is shown with all its complete rounds merged into one measurement.
+
+mod ab;
+mod artillery;
+mod bombardier;
+mod hgrm;
+mod k6;
+mod merged;
+mod vegeta;
+
+use crate::recording::{Kind, Recording};
+use crate::summary::Summary;
+use merged::Merged;
+
+/// A layout of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// HdrHistogram's percentile table, as wrk2 prints it and HdrHistogram's plotter reads it.
+    Hgrm,
+    /// ApacheBench's report.
+    Ab,
+    /// vegeta's text report.
+    VegetaText,
+    /// vegeta's JSON report.
+    VegetaJson,
+    /// k6's `--summary-export`.
+    K6Json,
+    /// bombardier's plain text with latencies.
+    BombardierText,
+    /// bombardier's JSON with latencies.
+    BombardierJson,
+    /// Artillery's `--output`.
+    ArtilleryJson,
+}
+
+/// Why a recording cannot be laid out.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// No variant of that name.
+    #[error("the recording has no variant `{name}`; it has {known}")]
+    UnknownVariant {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The variant has no number.
+    #[error("`{variant}` has no number to lay out: {verdict}")]
+    NoNumber {
+        /// The variant.
+        variant: String,
+        /// Its verdict.
+        verdict: String,
+    },
+}
+
+impl Layout {
+    /// Every layout.
+    pub const ALL: [Self; 8] = [
+        Self::Hgrm,
+        Self::Ab,
+        Self::VegetaText,
+        Self::VegetaJson,
+        Self::K6Json,
+        Self::BombardierText,
+        Self::BombardierJson,
+        Self::ArtilleryJson,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hgrm => "hgrm",
+            Self::Ab => "ab",
+            Self::VegetaText => "vegeta",
+            Self::VegetaJson => "vegeta-json",
+            Self::K6Json => "k6",
+            Self::BombardierText => "bombardier",
+            Self::BombardierJson => "bombardier-json",
+            Self::ArtilleryJson => "artillery",
+        }
+    }
+
+    /// Lays out one variant of a recording; without a name its baseline, which is the one
+    /// measurement of a single load.
+    ///
+    /// # Errors
+    /// When there is no such variant, or when it has no number.
+    pub fn render(
+        self,
+        recording: &Recording,
+        variant: Option<&str>,
+    ) -> Result<String, LayoutError> {
+        let name = variant.unwrap_or(&recording.baseline);
+        let summary = Summary::of(recording);
+        let row = summary
+            .variant(name)
+            .ok_or_else(|| LayoutError::UnknownVariant {
+                name: name.to_owned(),
+                known: known(recording),
+            })?;
+        let merged = Merged::of(recording, name);
+        if !row.has_number() || merged.latency.is_empty() && recording.kind == Kind::Lab {
+            return Err(LayoutError::NoNumber {
+                variant: name.to_owned(),
+                verdict: row.verdict_text.clone(),
+            });
+        }
+        Ok(match self {
+            Self::Hgrm => hgrm::hgrm(&merged.latency),
+            Self::Ab => ab::ab(&merged),
+            Self::VegetaText => vegeta::text(&merged),
+            Self::VegetaJson => vegeta::json(&merged),
+            Self::K6Json => k6::json(&merged),
+            Self::BombardierText => bombardier::text(&merged),
+            Self::BombardierJson => bombardier::json(&merged),
+            Self::ArtilleryJson => artillery::json(&merged),
+        })
+    }
+}
+
+fn known(recording: &Recording) -> String {
+    let names: Vec<String> = recording
+        .variants
+        .iter()
+        .map(|variant| format!("`{}`", variant.name))
+        .collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

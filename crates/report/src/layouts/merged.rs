@@ -1,0 +1,203 @@
+//! All complete rounds of a variant as one measurement.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use stats::Histogram;
+
+use crate::metric::float;
+use crate::recording::{LoadModel, Outcomes, Recording, RequestText, RoundRecord};
+
+/// All complete rounds of a variant as one measurement.
+pub(super) struct Merged<'a> {
+    pub(super) recording: &'a Recording,
+    pub(super) name: &'a str,
+    pub(super) rounds: Vec<&'a RoundRecord>,
+    pub(super) latency: Histogram,
+    pub(super) service: Histogram,
+    pub(super) connect: Histogram,
+    pub(super) first_byte: Histogram,
+    pub(super) outcomes: Outcomes,
+    pub(super) statuses: BTreeMap<u16, u64>,
+    pub(super) bytes_in: u64,
+    /// Without heads where that was counted, else with them.
+    pub(super) bytes_in_bodies: u64,
+    pub(super) bytes_out: u64,
+    /// Sum over rounds.
+    pub(super) elapsed_us: u64,
+}
+
+impl<'a> Merged<'a> {
+    pub(super) fn of(recording: &'a Recording, name: &'a str) -> Self {
+        let is_single = recording.lab.is_none();
+        let rounds = recording.rounds_of(name);
+        let rounds: Vec<_> = rounds
+            .filter(|round| is_single || !round.interrupted)
+            .collect();
+        let mut merged = Self {
+            recording,
+            name,
+            rounds: Vec::new(),
+            latency: Histogram::new(),
+            service: Histogram::new(),
+            connect: Histogram::new(),
+            first_byte: Histogram::new(),
+            outcomes: Outcomes::default(),
+            statuses: BTreeMap::new(),
+            bytes_in: 0,
+            bytes_in_bodies: 0,
+            bytes_out: 0,
+            elapsed_us: 0,
+        };
+        for round in &rounds {
+            merged.latency.add(&round.latency_ns_hdr.histogram());
+            merged.service.add(&round.service_ns_hdr.histogram());
+            merged.connect.add(&round.connect_ns_hdr.histogram());
+            merged.first_byte.add(&round.first_byte_ns_hdr.histogram());
+            merged.outcomes.add(&round.outcomes);
+            for (code, count) in &round.statuses {
+                *merged.statuses.entry(*code).or_insert(0) += count;
+            }
+            merged.bytes_in += round.bytes_in;
+            merged.bytes_in_bodies += round.bytes_in_bodies.unwrap_or(round.bytes_in);
+            merged.bytes_out += round.bytes_out;
+            merged.elapsed_us += round.elapsed_us;
+        }
+        merged.rounds = rounds;
+        merged
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        float(self.elapsed_us) / 1e6
+    }
+
+    /// An amount per second of measurement; 0 for a measurement without length.
+    pub(super) fn per_second(&self, amount: u64) -> f64 {
+        if self.elapsed_us == 0 {
+            0.0
+        } else {
+            float(amount) / self.seconds()
+        }
+    }
+
+    /// Requests that left: all that were planned but the missed ones.
+    pub(super) fn sent(&self) -> u64 {
+        self.outcomes.total() - self.outcomes.missed
+    }
+
+    /// Complete answers with a status of this class: 2 for 200 to 299.
+    pub(super) fn class(&self, class: u16) -> u64 {
+        let codes = self.statuses.range(class * 100..class * 100 + 100);
+        codes.map(|(_, count)| count).sum()
+    }
+
+    /// The connections of a closed loop, or the most an open loop may open.
+    pub(super) fn connections(&self) -> u32 {
+        match &self.recording.load.model {
+            LoadModel::Closed { connections, .. } => *connections,
+            LoadModel::Open {
+                connections_max, ..
+            } => *connections_max,
+        }
+    }
+
+    pub(super) fn request(&self) -> Option<&'a RequestText> {
+        self.recording.load.requests.first()
+    }
+
+    /// The URL of a single load. A lab's ports change with every start, so there the lab and the
+    /// variant stand for it.
+    pub(super) fn url(&self) -> String {
+        match (&self.recording.load.url, &self.recording.lab) {
+            (Some(url), _) => url.clone(),
+            (None, Some(lab)) => format!("lab:{}/{}", lab.name, self.name),
+            (None, None) => self.name.to_owned(),
+        }
+    }
+
+    /// Connect time per request, as tools count it that time every request: nothing for a request on
+    /// an open connection.
+    pub(super) fn connect_per_request(&self) -> Histogram {
+        let mut connect = self.connect.clone();
+        connect.record_n_ns(0, self.outcomes.completed().saturating_sub(connect.len()));
+        connect
+    }
+
+    /// Bytes of request bodies, by the weights of the rotation.
+    pub(super) fn bytes_out_bodies(&self) -> f64 {
+        let requests = &self.recording.load.requests;
+        let weights: f64 = requests
+            .iter()
+            .map(|request| f64::from(request.weight))
+            .sum();
+        let weighted =
+            |request: &RequestText| f64::from(request.weight) * float(request.body_bytes);
+        if weights <= 0.0 {
+            return 0.0;
+        }
+        float(self.sent()) * requests.iter().map(weighted).sum::<f64>() / weights
+    }
+
+    /// Answers per second in whole windows.
+    pub(super) fn rates(&self) -> Vec<f64> {
+        crate::summary::rates(&self.rounds)
+    }
+
+    /// When the first round began and the last one ended.
+    pub(super) fn span(&self) -> (Timestamp, Timestamp) {
+        let began: Timestamp = self
+            .recording
+            .started_at
+            .parse()
+            .unwrap_or(Timestamp::UNIX_EPOCH);
+        let after = |us: u64| {
+            let us = i64::try_from(us).unwrap_or(i64::MAX);
+            began
+                .saturating_add(SignedDuration::from_micros(us))
+                .unwrap_or(began)
+        };
+        let first = self
+            .rounds
+            .first()
+            .map_or(0, |round| round.started_offset_us);
+        let last = self.rounds.last();
+        let last = last.map_or(0, |round| round.started_offset_us + round.elapsed_us);
+        (after(first), after(last))
+    }
+
+    /// What did not pass, by name and count, those that did not occur left out.
+    pub(super) fn errors(&self) -> Vec<(String, u64)> {
+        let mismatched = self.outcomes.mismatched.by_name();
+        let failed = self.outcomes.failed.by_name();
+        let named = |group: &'static str| {
+            move |(name, count): (&str, u64)| (format!("{group}: {name}"), count)
+        };
+        let all = mismatched
+            .into_iter()
+            .map(named("mismatched"))
+            .chain(failed.into_iter().map(named("failed")))
+            .chain([("missed".to_owned(), self.outcomes.missed)]);
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// A quantile in milliseconds; 0 for an empty histogram, as the layouts want a number.
+pub(super) fn quantile_ms(histogram: &Histogram, share: f64) -> f64 {
+    histogram.quantile_ns(share).map_or(0.0, float) / 1e6
+}
+
+pub(super) fn mean_ms(histogram: &Histogram) -> f64 {
+    histogram.mean_ns().unwrap_or(0.0) / 1e6
+}
+
+pub(super) fn min_ms(histogram: &Histogram) -> f64 {
+    histogram.min_ns().map_or(0.0, float) / 1e6
+}
+
+pub(super) fn max_ms(histogram: &Histogram) -> f64 {
+    histogram.max_ns().map_or(0.0, float) / 1e6
+}
+
+pub(super) fn stddev_ms(histogram: &Histogram) -> f64 {
+    histogram.stddev_ns().unwrap_or(0.0) / 1e6
+}
