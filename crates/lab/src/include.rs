@@ -18,7 +18,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) sources: Vec<Source>,
     pub(crate) findings: Findings,
-    /// Whether a file of the lab could not be read, so that a name not found means nothing.
+    /// Whether a part of the lab could not be read, so that what is not found may be there.
     pub(crate) has_gaps: bool,
     /// Files that are read already: two includes may share a third.
     trees: HashMap<PathBuf, Option<Node>>,
@@ -119,6 +119,11 @@ impl<'a> Reading<'a> {
             return None;
         };
         let root = structure::check(root, role, &mut self.findings);
+        let is_wrong = |node: &Node| node.value == Value::Reported;
+        if role == Role::Included {
+            let entries = root.entries();
+            self.has_gaps |= is_wrong(&root) || entries.iter().any(|it| is_wrong(&it.node));
+        }
         let includes: Vec<(String, Place)> = match root.get("include") {
             Some(Node {
                 value: Value::List(items),

@@ -7,7 +7,7 @@ use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
 use crate::fields::At;
 use crate::formats::{Format, Written};
 use crate::include::Reading;
-use crate::mistake::{Finding, Findings};
+use crate::mistake::Finding;
 use crate::quantities::LongerThanZero;
 use crate::wire::{ArrivalFile, LoadFile, PhaseFile, Switch, default};
 use crate::yaml::{Entry, Node};
@@ -29,8 +29,8 @@ pub(crate) fn check(
     seed: Option<u64>,
     reading: &mut Reading<'_>,
 ) -> Option<Sending> {
-    let choice = choice(entry, &mut reading.findings)?;
-    check_neighbors(choice, &entry.node, &mut reading.findings);
+    let choice = choice(entry, reading)?;
+    check_neighbors(choice, &entry.node, reading);
     let load = load(file, seed)?;
     let finds = &mut reading.findings;
     if let Load::Open {
@@ -80,11 +80,15 @@ pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default:
 }
 
 /// The one key that says how requests arrive.
-fn choice<'a>(load: &'a Entry, findings: &mut Findings) -> Option<&'a Entry> {
+fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
     let mut given = ["connections", "rate", "phases"]
         .iter()
         .filter_map(|key| load.node.entry(key));
+    let findings = &mut reading.findings;
     let Some(first) = given.next() else {
+        if reading.has_gaps {
+            return None;
+        }
         findings.add(
             Finding::new(load.key_place, "nothing says how requests arrive").help(
                 "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop)",
@@ -109,11 +113,12 @@ fn choice<'a>(load: &'a Entry, findings: &mut Findings) -> Option<&'a Entry> {
 }
 
 /// Keys that go with one kind of load and not with another, and the end that each needs.
-fn check_neighbors(choice: &Entry, load: &Node, findings: &mut Findings) {
+fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
+    let findings = &mut reading.findings;
     let stops = ["duration", "count"]
         .iter()
         .any(|key| load.entry(key).is_some());
-    if choice.key != "phases" && !stops {
+    if choice.key != "phases" && !stops && !reading.has_gaps {
         findings.add(
             Finding::new(choice.key_place, "nothing says when the load ends").help(
                 "give `duration: 5s`, `count: 10000`, or both: then the first to come ends it",

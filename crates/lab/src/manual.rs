@@ -64,6 +64,11 @@ fn value(property: &Value) -> String {
     if let Some(target) = target(property) {
         return format!("see [`{target}`](#{})", anchor(target));
     }
+    if let Some([one, many]) = property["anyOf"].as_array().map(Vec::as_slice)
+        && many["items"] == *one
+    {
+        return format!("{}, or a list of such", value(one));
+    }
     if let Some(branches) = property["anyOf"].as_array() {
         let branches: Vec<String> = branches.iter().map(value).collect();
         return branches.join(", or ");
@@ -77,10 +82,19 @@ fn value(property: &Value) -> String {
         return choices.join(" or ");
     }
     match property["type"].as_str() {
-        Some("integer") => "a whole number".to_owned(),
+        Some("integer") => match (&property["minimum"], &property["maximum"]) {
+            (Value::Number(least), Value::Number(most)) => {
+                format!("a whole number from {least} to {most}")
+            }
+            (Value::Number(least), _) => format!("a whole number from {least}"),
+            _ => "a whole number".to_owned(),
+        },
         Some("number") => "a number".to_owned(),
-        Some("array") => format!("a list: {}", value(&property["items"])),
-        Some("object") => format!("a mapping: {}", value(&property["additionalProperties"])),
+        Some("array") => format!("a list of: {}", value(&property["items"])),
+        Some("object") => format!(
+            "a mapping of names to: {}",
+            value(&property["additionalProperties"])
+        ),
         _ => match property["format"].as_str() {
             Some(format) => in_words(format),
             None if property["type"].is_string() => "text".to_owned(),
@@ -119,7 +133,7 @@ fn in_words(format: &str) -> String {
         "path-and-query" => "a path: `/graphql`",
         "method" => "a method: `POST`",
         "header-value" => "the header's value",
-        "name" => "a name: letters, digits, `-` and `_`",
+        "name" => "a name",
         "template" => "text or a number, with templates",
         "command" => "a command, with templates",
         _ => "text",

@@ -147,7 +147,7 @@ impl System<'_> {
         let system = &self.name.value.0;
         let mut heard = run.iter().chain(env.iter().map(|(_, text)| text));
         let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
-        if !is_told && !self.scope.systems.has_wrong_env(system) {
+        if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
             reading.findings.add(
                 Finding::new(run_at, format!("`{system}` is not told where to listen"))
                     .help("hand it `{{addr}}`, `{{port}}` or `{{url}}` in `run` or `env`"),

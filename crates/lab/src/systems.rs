@@ -84,7 +84,8 @@ impl<'a> Systems<'a> {
                 self.check_known(&other.value.0.0, other.place, reading);
             }
             let tree = self.tree_of(&name.value.0);
-            if tree.is_some_and(|tree| tree.entry("run").is_none()) {
+            let has_no_run = tree.is_some_and(|tree| tree.entry("run").is_none());
+            if has_no_run && !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(
                         name.place,

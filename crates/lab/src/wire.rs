@@ -273,7 +273,7 @@ pub(crate) struct SystemFile {
     /// Commands that build it, run in order before anything starts.
     #[serde(default)]
     pub(crate) build: OneOrMany<At<Written<Command>>>,
-    /// The command that runs it, in the foreground until it is told to stop.
+    /// The command that runs it, in the foreground until it is told to stop. Every system has one.
     pub(crate) run: Option<At<Written<Command>>>,
     /// When it is ready: `listening` (it accepts connections), or a path that must answer.
     #[schemars(extend("default" = "listening"))]

@@ -482,6 +482,27 @@ fn a_missing_include_shows_the_path_tried() {
 }
 
 #[test]
+fn what_a_missing_include_may_hold_is_not_missed_as_well() {
+    let text = "\
+question: q
+include: none.yaml
+load: {headers: {X-A: 1}}
+systems: {server: {pin: 0}, origin: {run: 'origin {{listen}} {{server.x}}'}}
+baseline: {name: a}
+variants: [{name: b, with: {server.stack: b, cache.size: 5}}]
+";
+    assert_snapshot!(Folder::with_lab(text).mistakes(), @"
+    error: cannot read `labs/none.yaml`: no such file
+     --> labs/x.yaml:2:10
+      |
+    2 | include: none.yaml
+      |          ^^^^^^^^^
+      |
+      = help: paths are relative to the file that includes
+    ");
+}
+
+#[test]
 fn includes_in_a_circle_are_shown_as_one() {
     let folder = Folder::with_lab(changed(&[(
         "target: server",
