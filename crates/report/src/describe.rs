@@ -6,7 +6,7 @@ use crate::recording::{
     ArrivalText, Environment, Kind, LimitsText, LoadModel, LoadText, PhaseText, Recording,
     SystemRecord,
 };
-use crate::summary::{CheckState, Summary, VariantSummary};
+use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
 
 /// `closed loop, 100 connections, 5 s a round after 1 s of warm-up, keep-alive, 1 generator thread`.
 pub(crate) fn load(recording: &Recording) -> String {
@@ -162,6 +162,28 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     }
     sentences.push(latency(summary).to_owned());
     sentences
+}
+
+/// What the differences of this recording have: an interval, or too few rounds for one.
+pub(crate) fn difference(summary: &Summary) -> String {
+    let overheads = summary
+        .variants
+        .iter()
+        .filter_map(|row| row.metric(summary.headline));
+    let mut overheads = overheads.filter_map(|metric| metric.overhead.as_ref());
+    match overheads.find(|overhead| overhead.claim == ClaimName::TooFewRounds) {
+        Some(overhead) => format!(
+            "difference; an interval needs {} of both, {} measured",
+            plural(overhead.rounds_needed as u64, "round"),
+            overhead.rounds
+        ),
+        None => {
+            format!(
+                "difference ± half of the {} interval",
+                percent(summary.confidence_each)
+            )
+        }
+    }
 }
 
 /// What latency means in this load.

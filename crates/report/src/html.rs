@@ -101,8 +101,9 @@ fn results(summary: &Summary) -> String {
     let rows: Vec<String> = summary.variants.iter().map(row).collect();
     let caption = if summary.comparisons > 0 {
         format!(
-            "Below each figure: difference from {} ± half of its interval.",
-            escape(&summary.baseline)
+            "Below each figure, against {}: {}.",
+            escape(&summary.baseline),
+            describe::difference(summary)
         )
     } else {
         String::new()

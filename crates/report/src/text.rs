@@ -107,11 +107,8 @@ fn heading_of(metric: Metric) -> String {
 }
 
 fn overhead_title(summary: &Summary) -> String {
-    format!(
-        "Overhead against `{}` (difference ± half of the {} interval)",
-        summary.baseline,
-        describe::percent(summary.confidence_each)
-    )
+    let kind = describe::difference(summary);
+    format!("Overhead against `{}` ({kind})", summary.baseline)
 }
 
 fn overheads(summary: &Summary, width: usize) -> String {

@@ -318,8 +318,8 @@ fn generator_pauses(complete: &[&RoundRecord], totals: &Totals) -> Check {
     } else {
         let longest = pauses().map(|pause| pause.length_us).max().unwrap_or(0);
         format!(
-            "the generator did not run although work was due {} times, {} of the time, at most {}",
-            digits::count(count),
+            "the generator did not run although work was due: {}, {} of the time, longest {}",
+            crate::describe::plural(count, "pause"),
             digits::percent(share),
             digits::duration_ns(float(longest) * 1e3),
         )

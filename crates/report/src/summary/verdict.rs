@@ -113,7 +113,6 @@ impl Verdict {
     pub fn short(&self) -> String {
         match self {
             Self::Invalid { kind, .. } => format!("invalid: {kind}"),
-            Self::TooFewRounds { .. } => "not enough rounds".to_owned(),
             Self::NotCompared => "not compared".to_owned(),
             other => other.to_string(),
         }
