@@ -49,7 +49,12 @@ const IMPURE_CRATES: &[&str] = &[
 
 /// What a pure room's own sources may not name.
 const IMPURE_PATHS: &[&str] = &[
-    "std::net",
+    // An address is a value; what opens a connection to it is not.
+    "TcpStream",
+    "TcpListener",
+    "UdpSocket",
+    "UnixStream",
+    "ToSocketAddrs",
     "std::fs",
     "std::env",
     "std::process",

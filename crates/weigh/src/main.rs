@@ -1,2 +1,28 @@
 //! `weigh`: tells what a layer of an API stack costs.
-fn main() {}
+
+mod cli;
+mod command;
+mod console;
+mod environment;
+mod exit;
+mod files;
+mod labs;
+mod measure;
+mod progress;
+mod prove;
+mod record;
+mod stack;
+mod stop;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    // The two helpers of the rig are this program again, so that one binary is
+    // all there is to install. They are dispatched before anything else runs.
+    match arguments.nth(1).as_deref().and_then(|word| word.to_str()) {
+        Some(stack::KEEPER) => rig::keeper::main(),
+        Some(stack::LAUNCH) => rig::launch::main(arguments),
+        _ => cli::main().into(),
+    }
+}

@@ -1,1 +1,433 @@
-//! Whole-system claims.
+//! The harness of the end-to-end tests: a [`World`] is a temporary folder with a
+//! lab in it; running it gives a [`Run`] that can be asked what happened.
+//!
+//! It knows `weigh` as a user does: by its command line, exit code, output and
+//! files. Nothing of the instrument is linked in.
+
+mod processes;
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub use processes::{cgroups_of_dead_runs, children_of, processes_mentioning, wait_until};
+pub use program::{fixture, weigh};
+
+/// A temporary folder with a lab file of the [`fixture`] server in it.
+#[derive(Debug)]
+pub struct World {
+    /// Shared with its runs, which read the recordings in it.
+    folder: Rc<TempDir>,
+    variants: Vec<String>,
+    rounds: u32,
+    duration: &'static str,
+    warmup: &'static str,
+    baseline: String,
+    leaves_daemons: bool,
+}
+
+impl World {
+    /// A world whose baseline is the honest fixture.
+    #[must_use]
+    pub fn new() -> World {
+        World {
+            folder: Rc::new(TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder")),
+            variants: Vec::new(),
+            rounds: 6,
+            duration: "100ms",
+            warmup: "20ms",
+            baseline: String::new(),
+            leaves_daemons: false,
+        }
+    }
+
+    /// Adds a variant that differs from the baseline in the fixture's `settings`,
+    /// written as in a lab file: `server.answer: errors`.
+    #[must_use]
+    pub fn variant(mut self, name: &str, settings: &str) -> World {
+        self.variants
+            .push(format!("  - {{name: {name}, with: {{{settings}}}}}\n"));
+        self
+    }
+
+    /// Rounds of the lab (6 if not said).
+    #[must_use]
+    pub fn rounds(mut self, rounds: u32) -> World {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Length of one measurement (100 ms if not said).
+    #[must_use]
+    pub fn duration(mut self, duration: &'static str) -> World {
+        self.duration = duration;
+        self
+    }
+
+    /// Settings in which the baseline differs from an honest fixture.
+    #[must_use]
+    pub fn baseline(mut self, settings: &str) -> World {
+        self.baseline = format!(", with: {{{settings}}}");
+        self
+    }
+
+    /// Every fixture leaves a process behind that has cut all ties.
+    #[must_use]
+    pub fn leaves_daemons(mut self) -> World {
+        self.leaves_daemons = true;
+        self
+    }
+
+    /// What stands in the command line of every process of this world's systems,
+    /// and in no other.
+    ///
+    /// # Panics
+    ///
+    /// Never: a temporary folder has a name.
+    #[must_use]
+    pub fn marker(&self) -> String {
+        let name = self.path().file_name().expect("a folder has a name");
+        format!("of-{}", name.to_string_lossy())
+    }
+
+    /// Has a system been started for this round (from 1)?
+    #[must_use]
+    pub fn has_logged_round(&self, round: u32) -> bool {
+        let occasion = format!("round-{round}");
+        let Ok(recordings) = fs::read_dir(self.path().join("recordings")) else {
+            return false;
+        };
+        recordings.flatten().any(|recording| {
+            fs::read_dir(recording.path().join("logs"))
+                .into_iter()
+                .flatten()
+                .flatten()
+                .any(|variant| variant.path().join(&occasion).join("server.log").exists())
+        })
+    }
+
+    /// The folder that everything of this world lies in.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes the lab file and gives its path.
+    #[must_use]
+    pub fn lab(&self) -> PathBuf {
+        let path = self.path().join("truth.yaml");
+        let text = format!(
+            "question: does the instrument tell the truth?\n\
+             load:\n  connections: 4\n  duration: {duration}\n  path: /graphql\n  \
+             timeout: 2s\n  requests:\n    - {{name: test, query: \"{{ test {{ id }} }}\"}}\n\
+             rounds: {rounds}\n\
+             warmup: {warmup}\n\
+             target: server\n\
+             systems:\n  server:\n    \
+             settings: {{program: {fixture}, answer: ok, honest: 0, delay: 0}}\n    \
+             run: \"{{{{program}}}} --listen {{{{addr}}}} --answer {{{{answer}}}} \
+             --honest-first {{{{honest}}}} --delay-us {{{{delay}}}} --tag {tag}{daemon}\"\n    \
+             ready: {{path: /health, within: 10s}}\n\
+             expect: {{status: 200, graphql: no-errors, same-as: baseline}}\n\
+             baseline: {{name: honest{baseline}}}\n\
+             variants:\n{variants}",
+            duration = self.duration,
+            rounds = self.rounds,
+            warmup = self.warmup,
+            fixture = fixture().display(),
+            tag = self.marker(),
+            daemon = if self.leaves_daemons {
+                " --leave-daemon"
+            } else {
+                ""
+            },
+            baseline = self.baseline,
+            variants = self.variants.concat(),
+        );
+        fs::write(&path, text).expect("the lab file can be written");
+        path
+    }
+
+    /// Runs `weigh lab` on this world's lab to its end.
+    #[must_use]
+    pub fn run(&self) -> Run {
+        self.run_with(&[])
+    }
+
+    /// Runs the lab until no check withholds a verdict, at most five times: on a machine that is
+    /// busy with other things a generator pauses, and says so.
+    ///
+    /// # Panics
+    ///
+    /// When a run fails otherwise, or none is believed.
+    #[must_use]
+    pub fn run_until_believed(&self) -> Run {
+        for attempt in 1.. {
+            let out = format!("recordings/{attempt}");
+            let run = self.run_with(&["--out", &out]).ran();
+            if run.status().success() {
+                return Run {
+                    folder_name: out,
+                    ..run
+                };
+            }
+            assert!(
+                attempt < 5,
+                "no run was believed; the last:\n{}",
+                run.answer()
+            );
+        }
+        unreachable!("attempts are counted without end")
+    }
+
+    /// As [`World::run`], with further flags.
+    #[must_use]
+    pub fn run_with(&self, flags: &[&str]) -> Run {
+        let output = self
+            .command("lab")
+            .args(flags)
+            .output()
+            .expect("weigh starts");
+        Run {
+            output,
+            folder: Some(Rc::clone(&self.folder)),
+            folder_name: "recordings".to_owned(),
+        }
+    }
+
+    /// Starts `weigh lab` and leaves it running.
+    #[must_use]
+    pub fn start(&self) -> Child {
+        self.command("lab")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("weigh starts")
+    }
+
+    /// `weigh SUBCOMMAND LAB`, ready to be started.
+    #[must_use]
+    pub fn command(&self, subcommand: &str) -> Command {
+        let lab = self.lab();
+        let mut command = Command::new(weigh());
+        command.arg(subcommand).arg(lab).current_dir(self.path());
+        command
+    }
+
+    /// What a started `weigh lab` did, once it has ended.
+    #[must_use]
+    pub fn finish(&self, child: Child) -> Run {
+        Run {
+            output: child.wait_with_output().expect("weigh can be waited for"),
+            folder: Some(Rc::clone(&self.folder)),
+            folder_name: "recordings".to_owned(),
+        }
+    }
+}
+
+impl Default for World {
+    fn default() -> World {
+        World::new()
+    }
+}
+
+/// One finished run of `weigh`.
+#[derive(Debug)]
+pub struct Run {
+    output: Output,
+    folder: Option<Rc<TempDir>>,
+    folder_name: String,
+}
+
+impl Run {
+    /// Wraps the output of a command that records nothing.
+    #[must_use]
+    pub fn of(output: Output) -> Run {
+        Run {
+            output,
+            folder: None,
+            folder_name: String::new(),
+        }
+    }
+
+    /// Standard output.
+    #[must_use]
+    pub fn answer(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    /// Standard error.
+    #[must_use]
+    pub fn talk(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// How the process ended.
+    #[must_use]
+    pub fn status(&self) -> ExitStatus {
+        self.output.status
+    }
+
+    /// Claims the exit code.
+    ///
+    /// # Panics
+    ///
+    /// With everything that was printed, when it is another one.
+    pub fn exits_with(self, code: i32) -> Run {
+        assert_eq!(
+            self.output.status.code(),
+            Some(code),
+            "exit code\n--- stdout\n{}\n--- stderr\n{}",
+            self.answer(),
+            self.talk()
+        );
+        self
+    }
+
+    /// Claims that the run was carried out: everything was done, or a check withheld a verdict
+    /// because the machine was disturbed, which is no business of the claim.
+    ///
+    /// # Panics
+    ///
+    /// With everything that was printed, when it ended otherwise.
+    pub fn ran(self) -> Run {
+        match self.output.status.code() {
+            Some(7) => self,
+            _ => self.exits_with(0),
+        }
+    }
+
+    /// Claims that the table has a row for `variant` that holds all of `words`.
+    ///
+    /// # Panics
+    ///
+    /// With the whole table, when there is none.
+    pub fn row(self, variant: &str, words: &[&str]) -> Run {
+        let answer = self.answer();
+        // A reason that does not fit into the table stands below it, folded.
+        let unfolded = answer.replace("\n  ", " ");
+        let is_there = unfolded.lines().any(|line| {
+            let line = line.trim_start_matches(['-', ' ']);
+            line.starts_with(variant) && words.iter().all(|word| line.contains(word))
+        });
+        assert!(is_there, "no row `{variant}` with {words:?} in\n{answer}");
+        self
+    }
+
+    /// Claims that no latency of `variant` is in the recording's summary.
+    ///
+    /// # Panics
+    ///
+    /// When there is one.
+    pub fn no_number_for(self, variant: &str) -> Run {
+        let summary = self.json();
+        let row = summary["variants"]
+            .as_array()
+            .expect("the summary lists variants")
+            .iter()
+            .find(|row| row["name"] == variant)
+            .unwrap_or_else(|| panic!("no `{variant}` in {summary:#}"));
+        assert!(
+            row["metrics"]
+                .as_object()
+                .is_some_and(|metrics| metrics.is_empty()),
+            "`{variant}` has numbers: {row:#}"
+        );
+        self
+    }
+
+    /// Claims that `variant` has numbers.
+    ///
+    /// # Panics
+    ///
+    /// When it has none.
+    pub fn number_for(self, variant: &str) -> Run {
+        let summary = self.json();
+        let rows = summary["variants"]
+            .as_array()
+            .expect("the summary lists variants");
+        let row = rows
+            .iter()
+            .find(|row| row["name"] == variant)
+            .expect("a row");
+        assert!(
+            row["metrics"]["requests_per_s"]["value"].is_f64(),
+            "{row:#}"
+        );
+        self
+    }
+
+    /// The verdict on `variant` in one word: `slower`, `no-difference-shown`, `invalid`, …
+    ///
+    /// # Panics
+    ///
+    /// When the summary has no such variant.
+    #[must_use]
+    pub fn verdict_of(&self, variant: &str) -> String {
+        let summary = self.json();
+        let rows = summary["variants"]
+            .as_array()
+            .expect("the summary lists variants");
+        let row = rows.iter().find(|row| row["name"] == variant);
+        let state = row.and_then(|row| row["verdict"]["state"].as_str());
+        state
+            .unwrap_or_else(|| panic!("no `{variant}` in {summary:#}"))
+            .to_owned()
+    }
+
+    /// The only recording folder of this world.
+    ///
+    /// # Panics
+    ///
+    /// When there is none, or more than one.
+    #[must_use]
+    pub fn recording_folder(&self) -> PathBuf {
+        let folder = self.folder.as_ref().expect("a run of a world");
+        let recordings = folder.path().join(&self.folder_name);
+        let folders: Vec<PathBuf> = fs::read_dir(&recordings)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{}", recordings.display(), self.talk()))
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        assert_eq!(folders.len(), 1, "{folders:?}");
+        folders[0].clone()
+    }
+
+    /// `recording.json` of this run.
+    ///
+    /// # Panics
+    ///
+    /// When it is missing or not JSON.
+    #[must_use]
+    pub fn recording(&self) -> Value {
+        let path = self.recording_folder().join("recording.json");
+        serde_json::from_slice(&fs::read(path).expect("a recording")).expect("JSON")
+    }
+
+    /// The summary that `weigh report --format json` makes of this run.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be made.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let output = Command::new(weigh())
+            .arg("report")
+            .arg(self.recording_folder())
+            .args(["--format", "json"])
+            .output()
+            .expect("weigh starts");
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+        document["summary"].clone()
+    }
+}
+
+/// How long a test waits for something that should happen at once.
+pub const PATIENCE: Duration = Duration::from_secs(20);

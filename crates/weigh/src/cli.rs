@@ -1,0 +1,105 @@
+//! The command line: which subcommand, and how its end becomes an exit code.
+
+use std::io::ErrorKind;
+
+use clap::{Parser, Subcommand};
+
+use crate::command::{check, lab, load, report, up};
+use crate::console::Console;
+use crate::exit::{self, Exit};
+use crate::stop::Stop;
+
+/// Tells what a layer of an API stack costs.
+///
+/// `weigh lab` starts a system, proves that every variant does its work, loads
+/// baseline and variants in interleaved rounds, and reports the difference with
+/// an error bar. The answer goes to stdout, the talk to stderr.
+#[derive(Debug, Parser)]
+#[command(name = "weigh", version = env!("WEIGH_VERSION"), after_help = exit::TABLE)]
+struct Cli {
+    #[command(subcommand)]
+    command: Subcommands,
+    /// Do not color the talk (as does a non-empty NO_COLOR in the environment).
+    #[arg(long, global = true, env = "NO_COLOR", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    no_color: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    Lab(lab::Args),
+    Load(Box<load::Args>),
+    Check(check::Args),
+    Up(up::Args),
+    Report(report::Args),
+}
+
+/// Runs the whole program.
+pub(crate) fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let console = Console::new(cli.no_color);
+    let stop = match Stop::listen() {
+        Ok(stop) => stop,
+        Err(error) => {
+            console.error(format_args!("Ctrl-C cannot be listened for: {error}"));
+            return Exit::Bug;
+        }
+    };
+    let ended = match cli.command {
+        Subcommands::Lab(args) => lab::run(&args, console, &stop),
+        Subcommands::Load(args) => load::run(&args, console, &stop),
+        Subcommands::Check(args) => check::run(&args, console, &stop),
+        Subcommands::Up(args) => up::run(&args, console, &stop),
+        Subcommands::Report(args) => report::run(&args, console),
+    };
+    ended.unwrap_or_else(|failure| {
+        console.error(&failure.message);
+        failure.exit
+    })
+}
+
+/// Why a subcommand could not do what was asked, for `main` to print and leave with.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// How to leave.
+    pub(crate) exit: Exit,
+    /// What to tell the user: expected, found, what to do.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// The user gave something that cannot be used.
+    pub(crate) fn bad_input(message: impl Into<String>) -> Failure {
+        Failure {
+            exit: Exit::BadInput,
+            message: message.into(),
+        }
+    }
+
+    /// Something that is needed is missing or not ready.
+    pub(crate) fn not_ready(message: impl Into<String>) -> Failure {
+        Failure {
+            exit: Exit::NotReady,
+            message: message.into(),
+        }
+    }
+
+    /// The machine below refused, or `weigh` is wrong.
+    pub(crate) fn bug(message: impl Into<String>) -> Failure {
+        Failure {
+            exit: Exit::Bug,
+            message: message.into(),
+        }
+    }
+}
+
+/// Prints what clap has to say: help and version are answers, the rest is talk.
+fn refuse(error: &clap::Error) -> Exit {
+    match error.print() {
+        Err(broken) if broken.kind() != ErrorKind::BrokenPipe => Exit::Bug,
+        _ if error.use_stderr() => Exit::BadInput,
+        _ => Exit::Done,
+    }
+}

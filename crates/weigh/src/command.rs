@@ -1,0 +1,7 @@
+//! One file a subcommand.
+
+pub(crate) mod check;
+pub(crate) mod lab;
+pub(crate) mod load;
+pub(crate) mod report;
+pub(crate) mod up;

@@ -1,0 +1,69 @@
+//! `weigh check`: lab files and proofs, without measuring.
+
+use report::recording::InvalidKind;
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::exit::Exit;
+use crate::labs;
+use crate::measure::Experiment;
+use crate::stop::Stop;
+
+/// Validate lab files and prove their variants without measuring.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Names of labs in `labs/`, lab files, or folders of them.
+    #[arg(required = true, value_name = "LAB")]
+    labs: Vec<String>,
+    /// Only read the files: build nothing, start nothing.
+    #[arg(long)]
+    files_only: bool,
+    /// Prove only these variants, with the baseline.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    variants: Vec<String>,
+}
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let mut labs = labs::read(&args.labs, console)?;
+    let mut worst = Exit::Done;
+    for lab in &mut labs {
+        labs::only(lab, &args.variants)?;
+        console.answer(&format!("{}: {}", lab.name, lab.question));
+        if args.files_only {
+            console.answer(&format!(
+                "- {} variants, no mistakes",
+                lab.variants.len() + 1
+            ));
+            continue;
+        }
+        let logs = tempfile::tempdir()
+            .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
+        for (name, invalid) in Experiment::new(lab, logs.path(), console, stop)?.check()? {
+            match invalid {
+                None => console.answer(&format!("- {name}: proven")),
+                Some(invalid) => {
+                    console.answer(&format!("- {name}: {}", invalid.reason));
+                    worst = worst.max(exit_of(invalid.kind));
+                }
+            }
+        }
+        if stop.is_asked() {
+            return Ok(Exit::Interrupted);
+        }
+    }
+    Ok(worst)
+}
+
+/// How `weigh` leaves when a variant has no number for this reason.
+pub(crate) fn exit_of(kind: InvalidKind) -> Exit {
+    match kind {
+        InvalidKind::Mismatched => Exit::Mismatch,
+        InvalidKind::Interrupted => Exit::Interrupted,
+        InvalidKind::NotNeeded => Exit::Done,
+        InvalidKind::NotReady
+        | InvalidKind::ProgramMissing
+        | InvalidKind::BuildFailed
+        | InvalidKind::Crashed
+        | InvalidKind::LoadFailed => Exit::NotReady,
+    }
+}

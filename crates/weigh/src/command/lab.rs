@@ -1,0 +1,128 @@
+//! `weigh lab`: the main job, from a lab's name to a table and a recording.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lab::Lab;
+use report::summary::Invalidity;
+use report::{Recording, Summary, Verdict};
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::exit::Exit;
+use crate::labs;
+use crate::measure::Experiment;
+use crate::record;
+use crate::stop::Stop;
+
+/// Run labs: start, prove, measure in interleaved rounds, compare.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Names of labs in `labs/`, lab files, or folders of them.
+    #[arg(required = true, value_name = "LAB")]
+    labs: Vec<String>,
+    /// Where recordings go.
+    #[arg(long, value_name = "DIR", default_value = "recordings")]
+    out: PathBuf,
+    /// A rough answer soon: the fewest rounds that support an interval, and short ones.
+    #[arg(long)]
+    quick: bool,
+    /// How many rounds to measure, instead of the lab's own number.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+    /// Measure only these variants, with the baseline.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    variants: Vec<String>,
+    /// Seed of the order of variants.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Layout of the answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: super::report::Format,
+}
+
+/// Longest measurement of one variant in one round when the answer should come soon.
+const QUICK_CLOSED: Duration = Duration::from_secs(1);
+/// An open loop sends fewer requests in the same time, so it gets longer.
+const QUICK_OPEN: Duration = Duration::from_secs(3);
+/// Longest warm-up when the answer should come soon.
+const QUICK_WARMUP: Duration = Duration::from_millis(500);
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let mut labs = labs::read(&args.labs, console)?;
+    for lab in &mut labs {
+        labs::only(lab, &args.variants)?;
+        if args.quick {
+            hurry(lab);
+        }
+        lab.rounds = args.rounds.unwrap_or(lab.rounds);
+        lab.seed = args.seed.or(lab.seed);
+    }
+    let mut worst = Exit::Done;
+    for lab in &labs {
+        worst = worst.max(run_one(lab, args, console, stop)?);
+        if stop.is_asked() {
+            break;
+        }
+    }
+    Ok(worst)
+}
+
+fn run_one(lab: &Lab, args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let folder = record::new_folder(&args.out, &lab.name)?;
+    let recording = Experiment::new(lab, &folder, console, stop)?.run()?;
+    let summary = Summary::of(&recording);
+    record::save(&folder, &recording, &summary)?;
+    console.answer(&args.format.render(&recording, &summary, console.width));
+    console.say(format_args!("weigh: recorded in {}", folder.display()));
+    Ok(exit_of(&recording, &summary))
+}
+
+/// Fewest rounds that can carry an interval for every variant, each of them short.
+fn hurry(lab: &mut Lab) {
+    let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
+    lab.rounds = u32::try_from(needed).unwrap_or(lab.rounds);
+    lab.warmup = lab.warmup.min(QUICK_WARMUP);
+    match &mut lab.load {
+        schedule::Load::Closed { stop, .. } => {
+            stop.duration = Some(
+                stop.duration
+                    .map_or(QUICK_CLOSED, |long| long.min(QUICK_CLOSED)),
+            );
+        }
+        schedule::Load::Open { phases, .. } => {
+            let planned: Duration = phases.iter().map(|phase| phase.duration).sum();
+            if planned > QUICK_OPEN {
+                let share = QUICK_OPEN.as_secs_f64() / planned.as_secs_f64();
+                for phase in phases {
+                    phase.duration = phase.duration.mul_f64(share);
+                }
+            }
+        }
+    }
+}
+
+/// The gravest thing that happened.
+fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
+    let interrupted = recording.interrupted.then_some(Exit::Interrupted);
+    let rows = summary.variants.iter().map(|row| match &row.verdict {
+        Verdict::Invalid { kind, .. } => exit_of_row(*kind),
+        _ => Exit::Done,
+    });
+    rows.chain(interrupted).max().unwrap_or(Exit::Done)
+}
+
+fn exit_of_row(kind: Invalidity) -> Exit {
+    match kind {
+        Invalidity::Mismatched => Exit::Mismatch,
+        Invalidity::CheckFailed => Exit::Withheld,
+        Invalidity::NotNeeded => Exit::Done,
+        Invalidity::Interrupted => Exit::Interrupted,
+        Invalidity::NotReady
+        | Invalidity::ProgramMissing
+        | Invalidity::BuildFailed
+        | Invalidity::Crashed
+        | Invalidity::LoadFailed
+        | Invalidity::NotProven => Exit::NotReady,
+    }
+}

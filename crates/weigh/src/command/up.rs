@@ -1,0 +1,87 @@
+//! `weigh up`: a lab's systems, to be looked at.
+
+use std::thread;
+use std::time::Duration;
+
+use lab::{Lab, Variant};
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::exit::Exit;
+use crate::labs;
+use crate::measure::start_rig;
+use crate::stack::{Invalid, Stack, Workshop, missing_program};
+use crate::stop::Stop;
+
+/// Start a lab's systems and leave them up until Ctrl-C.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The lab.
+    #[arg(value_name = "LAB")]
+    lab: String,
+    /// Which variant's systems [default: the baseline's].
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+}
+
+/// How often a stack that is up is looked at.
+const WATCH: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let labs = labs::read(std::slice::from_ref(&args.lab), console)?;
+    let [lab] = labs.as_slice() else {
+        return Err(Failure::bad_input(format!(
+            "expected one lab, found {} in `{}`; name one of them",
+            labs.len(),
+            args.lab
+        )));
+    };
+    let variant = choose(lab, args.variant.as_deref())?;
+    let logs = tempfile::tempdir()
+        .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
+    let mut rig = start_rig(logs.path(), console)?;
+    let setups = lab.stack(variant);
+    let started = missing_program(&setups).map_or(Ok(()), Err).and_then(|()| {
+        let mut workshop = Workshop::default();
+        for setup in &setups {
+            workshop.build(&mut rig, setup, logs.path(), stop)?;
+        }
+        Stack::start(&mut rig, &setups, logs.path(), stop)
+    });
+    let stack = started.map_err(|invalid| leave(&invalid))?;
+    for (system, address) in stack.addresses() {
+        console.answer(&format!("{system}  http://{address}"));
+    }
+    console.say(format_args!(
+        "weigh: the systems of `{}` are up; Ctrl-C stops them",
+        variant.name
+    ));
+    let mut ended = None;
+    while !stop.is_asked() && ended.is_none() {
+        thread::park_timeout(WATCH);
+        ended = stack.ended(&mut rig);
+    }
+    stack.stop(&mut rig);
+    rig.shut_down()
+        .map_err(|error| Failure::bug(error.to_string()))?;
+    match ended {
+        Some(reason) => Err(Failure::not_ready(reason)),
+        None => Ok(Exit::Done),
+    }
+}
+
+fn choose<'a>(lab: &'a Lab, name: Option<&str>) -> Result<&'a Variant, Failure> {
+    let Some(name) = name else {
+        return Ok(&lab.baseline);
+    };
+    lab.all()
+        .find(|variant| variant.name == name)
+        .ok_or_else(|| labs::stranger(lab, name))
+}
+
+fn leave(invalid: &Invalid) -> Failure {
+    Failure {
+        exit: super::check::exit_of(invalid.kind),
+        message: invalid.reason.clone(),
+    }
+}

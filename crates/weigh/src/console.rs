@@ -1,0 +1,73 @@
+//! The only place that prints: stdout is the answer, stderr is the talk.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+
+/// Where output goes, and what the other side can show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Console {
+    /// Is stderr a terminal, so that progress can be redrawn in place?
+    pub(crate) is_live: bool,
+    /// May the talk be colored?
+    pub(crate) color: bool,
+    /// Columns that an answer may use.
+    pub(crate) width: usize,
+}
+
+/// Width of an answer that does not go to a terminal.
+const PLAIN_WIDTH: usize = 100;
+
+impl Console {
+    pub(crate) fn new(no_color: bool) -> Console {
+        let is_live = io::stderr().is_terminal();
+        let width = if io::stdout().is_terminal() {
+            terminal_width().unwrap_or(PLAIN_WIDTH)
+        } else {
+            PLAIN_WIDTH
+        };
+        Console {
+            is_live,
+            color: is_live && !no_color,
+            width,
+        }
+    }
+
+    /// Writes the answer. A reader that went away (`weigh … | head`) ends the
+    /// program quietly: the answer was wanted no further.
+    pub(crate) fn answer(self, text: &str) {
+        let mut out = io::stdout().lock();
+        let written = out
+            .write_all(text.as_bytes())
+            .and_then(|()| match text.ends_with('\n') {
+                true => Ok(()),
+                false => out.write_all(b"\n"),
+            })
+            .and_then(|()| out.flush());
+        match written {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+            Err(error) => self.warn(&format!("the answer could not be written: {error}")),
+            Ok(()) => {}
+        }
+    }
+
+    /// One line of talk.
+    pub(crate) fn say(self, line: impl Display) {
+        // A closed stderr is no reason to stop measuring.
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// One line about something that the user should know but that stops nothing.
+    pub(crate) fn warn(self, line: &str) {
+        self.say(format_args!("weigh: warning: {line}"));
+    }
+
+    /// One line about why `weigh` cannot go on.
+    pub(crate) fn error(self, line: impl Display) {
+        self.say(format_args!("weigh: {line}"));
+    }
+}
+
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}

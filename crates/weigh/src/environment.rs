@@ -1,0 +1,83 @@
+//! What `weigh` takes from outside, once: the wall clock, PATH, its own place.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use report::recording::{Environment, Version};
+use rig::machine::{self, Machine};
+
+use crate::cli::Failure;
+
+/// Now, for durations.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place in weigh that reads the monotonic clock"
+)]
+pub(crate) fn instant() -> Instant {
+    Instant::now()
+}
+
+/// Now, in UTC, for people and file names.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// A seed nobody has used before; printed and recorded, so that the run can be repeated.
+pub(crate) fn fresh_seed() -> u64 {
+    // Small enough to be typed again, and exact in every JSON reader.
+    now().subsec_nanosecond().unsigned_abs().into()
+}
+
+/// Where programs are looked for.
+pub(crate) fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+/// The command line, as it was typed.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The program that is running, to be started again as keeper.
+pub(crate) fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::bug(format!("the path of weigh itself is unknown: {error}")))
+}
+
+/// Which `weigh` this is.
+pub(crate) fn version() -> Version {
+    let commit = env!("WEIGH_COMMIT");
+    Version {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: (!commit.is_empty()).then(|| commit.to_owned()),
+    }
+}
+
+/// The machine before and after a run, as a recording keeps it.
+pub(crate) fn describe(before: &Machine, generator_cpus: Option<Vec<usize>>) -> Environment {
+    let after = machine::snapshot();
+    let steal = before.steal_ms.zip(after.steal_ms);
+    Environment {
+        cpu_model: before.cpu_model.clone(),
+        cores: u32::try_from(before.cpus_online).ok(),
+        generator_cpus,
+        kernel: Some(before.kernel.clone()),
+        os: before.os.clone(),
+        virtualization: before.virtualization.clone(),
+        memory_bytes: before.memory_bytes,
+        governor: before.governor.clone(),
+        boost: before.boost,
+        accounting: Some(before.cgroups.clone()),
+        smt: before.smt,
+        transparent_huge_pages: before.transparent_huge_pages.clone(),
+        load_average_before: before.load_average,
+        load_average_after: after.load_average,
+        steal_ms: steal.map(|(before, after)| after.saturating_sub(before)),
+        other: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,57 @@
+//! How `weigh` leaves.
+
+use std::process::ExitCode;
+
+/// Exit codes are API: listed in `weigh --help`, and a number never changes its meaning.
+///
+/// Where several apply, the one listed last wins: a run that was interrupted
+/// says so even if a variant had failed before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// Everything asked for was done.
+    Done,
+    /// Something needed is missing or not ready: a program, a port, a system.
+    NotReady,
+    /// The run happened, and a check says that its verdict cannot be trusted.
+    Withheld,
+    /// The run happened, and answers were wrong or missing; numbers were withheld.
+    Mismatch,
+    /// The command line or a file is wrong; nothing was started.
+    BadInput,
+    /// A defect in `weigh` itself, or in the machine below it.
+    Bug,
+    /// Stopped by the user; what was recorded so far is kept and marked.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Bug => 1,
+            Exit::BadInput => 2,
+            Exit::Mismatch => 3,
+            Exit::NotReady => 5,
+            Exit::Interrupted => 6,
+            Exit::Withheld => 7,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// The table shown at the end of `weigh --help`.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+  0  everything asked for was done
+  1  a defect in weigh, or in the machine below it
+  2  the command line or a file is wrong; nothing was started
+  3  the run happened, and answers were wrong or missing; numbers were withheld
+  5  something needed is missing or not ready
+  6  stopped by the user; what was recorded is kept and marked
+  7  a check failed; the verdict was withheld";

@@ -1,0 +1,119 @@
+//! From a name on the command line to checked labs.
+
+use std::path::{Path, PathBuf};
+
+use lab::Lab;
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::files::Disk;
+
+/// Reads and checks every lab named, and reports the mistakes of all of them at once.
+///
+/// # Errors
+///
+/// When a name leads nowhere or a lab has mistakes.
+pub(crate) fn read(names: &[String], console: Console) -> Result<Vec<Lab>, Failure> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for name in names {
+        for path in paths_of(name)? {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    let mut labs = Vec::new();
+    let mut mistakes = 0;
+    for path in &paths {
+        match lab::parse(path, &Disk) {
+            Ok(lab) => labs.push(lab),
+            Err(found) => {
+                mistakes += found.len();
+                console.say(found.render(console.color));
+            }
+        }
+    }
+    match mistakes {
+        0 => Ok(labs),
+        1 => Err(Failure::bad_input("1 mistake; nothing was started")),
+        many => Err(Failure::bad_input(format!(
+            "{many} mistakes; nothing was started"
+        ))),
+    }
+}
+
+/// A path stands for itself, a folder for every lab in it. Anything else is a name: it is looked
+/// for in `labs/` here and in the folders above, where `graphql-server` means
+/// `labs/graphql-server/graphql-server.yaml` and `graphql-server/fixed-rate` its neighbor.
+fn paths_of(name: &str) -> Result<Vec<PathBuf>, Failure> {
+    let given = Path::new(name);
+    if given.is_file() {
+        return Ok(vec![given.to_path_buf()]);
+    }
+    if given.is_dir() {
+        return labs_in(given);
+    }
+    let here = std::env::current_dir()
+        .map_err(|error| Failure::bad_input(format!("the current folder is gone: {error}")))?;
+    for above in here.ancestors() {
+        let labs = above.join("labs");
+        let stem = given.file_name().unwrap_or(given.as_os_str());
+        let main = labs.join(given).join(stem).with_extension("yaml");
+        let direct = labs.join(given).with_extension("yaml");
+        if let Some(found) = [main, direct].into_iter().find(|path| path.is_file()) {
+            return Ok(vec![shortened(&found, &here)]);
+        }
+        if labs.join(given).is_dir() {
+            return labs_in(&shortened(&labs.join(given), &here));
+        }
+    }
+    Err(Failure::bad_input(format!(
+        "expected the name of a lab or the path of a lab file, found `{name}`; \
+         no such path, and nothing of that name in `labs/` here or above"
+    )))
+}
+
+fn labs_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let found = lab::find(folder, &Disk).map_err(|reason| {
+        Failure::bad_input(format!("`{}` cannot be read: {reason}", folder.display()))
+    })?;
+    if found.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "expected lab files in `{}`, found no `*.yaml` with a `question:`",
+            folder.display()
+        )));
+    }
+    Ok(found)
+}
+
+/// The path as a person standing in `here` would write it.
+fn shortened(path: &Path, here: &Path) -> PathBuf {
+    path.strip_prefix(here).unwrap_or(path).to_path_buf()
+}
+
+/// Keeps only the named variants; the baseline always stays.
+///
+/// # Errors
+///
+/// When a name is none of the lab's.
+pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let is_known = |name: &String| lab.all().any(|variant| variant.name == *name);
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+        return Err(stranger(lab, name));
+    }
+    lab.variants.retain(|variant| names.contains(&variant.name));
+    Ok(())
+}
+
+/// A name that is none of the lab's variants.
+pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
+    let known: Vec<&str> = lab.all().map(|variant| variant.name.as_str()).collect();
+    Failure::bad_input(format!(
+        "expected a variant of `{}`, found `{name}`; it has {}",
+        lab.name,
+        known.join(", ")
+    ))
+}

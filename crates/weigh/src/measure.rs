@@ -1,0 +1,513 @@
+//! A lab carried out: prove every variant, then measure them in interleaved rounds.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lab::{Lab, Setup, Variant};
+use load::{Job, Measurement, Target};
+use report::Recording;
+use report::recording::{InvalidKind, RoundRecord, SystemRecord, VariantRecord, VariantStatus};
+use rig::machine::{self, Machine};
+use rig::{KeeperCommand, Rig, Usage};
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::environment::{self, instant};
+use crate::progress::Progress;
+use crate::prove::{Proven, prove};
+use crate::record::{self, Outline};
+use crate::stack::{Invalid, Stack, Workshop, missing_program};
+use crate::stop::Stop;
+
+/// Pairs of request and answer kept of each kind of failure, per measurement.
+pub(crate) const FAILURES_KEPT: usize = 3;
+
+/// Starts the keeper, and says what an earlier, killed run has left behind.
+pub(crate) fn start_rig(logs: &Path, console: Console) -> Result<Rig, Failure> {
+    let command = KeeperCommand::new(environment::own_program()?);
+    let rig = Rig::start(command, logs).map_err(|error| Failure::bug(error.to_string()))?;
+    for leftover in rig.leftovers() {
+        console.warn(&format!(
+            "an earlier run left processes {:?} running; they disturb this one, end them",
+            leftover.pids
+        ));
+    }
+    Ok(rig)
+}
+
+/// One run of one lab.
+pub(crate) struct Experiment<'a> {
+    lab: &'a Lab,
+    rig: Rig,
+    logs: PathBuf,
+    stop: &'a Stop,
+    progress: Progress,
+    seed: u64,
+    order: Vec<Vec<usize>>,
+    /// Baseline first.
+    candidates: Vec<Candidate<'a>>,
+    rounds: Vec<RoundRecord>,
+    started: Instant,
+    started_at: String,
+    machine: Machine,
+    generator_cpus: Option<Vec<usize>>,
+}
+
+/// A variant on its way to a number.
+struct Candidate<'a> {
+    variant: &'a Variant,
+    setups: Vec<Setup>,
+    systems: Vec<SystemRecord>,
+    proven: Option<Proven>,
+    invalid: Option<Invalid>,
+}
+
+impl<'a> Experiment<'a> {
+    /// Starts the keeper; nothing of the lab runs yet.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper does not start or the log folder cannot be made.
+    pub(crate) fn new(
+        lab: &'a Lab,
+        folder: &Path,
+        console: Console,
+        stop: &'a Stop,
+    ) -> Result<Experiment<'a>, Failure> {
+        let logs = folder.join("logs");
+        let rig = start_rig(&logs, console)?;
+        let candidates: Vec<Candidate<'a>> = lab
+            .all()
+            .map(|variant| {
+                let setups = lab.stack(variant);
+                let systems = setups.iter().map(record::system).collect();
+                Candidate {
+                    variant,
+                    setups,
+                    systems,
+                    proven: None,
+                    invalid: None,
+                }
+            })
+            .collect();
+        let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
+        let rounds = usize::try_from(lab.rounds).unwrap_or(usize::MAX);
+        let order = schedule::round_order(candidates.len(), rounds, seed);
+        let machine = machine::snapshot();
+        let generator_cpus = free_cpus(&candidates, machine.cpus_online);
+        Ok(Experiment {
+            lab,
+            rig,
+            logs,
+            stop,
+            progress: Progress::new(console, (rounds * candidates.len()) as u64),
+            seed,
+            order,
+            candidates,
+            rounds: Vec::new(),
+            started: instant(),
+            started_at: environment::now().to_string(),
+            machine,
+            generator_cpus,
+        })
+    }
+
+    /// Carries the lab out. What goes wrong with a variant is part of the recording.
+    ///
+    /// # Errors
+    ///
+    /// When the machine below refuses to go on.
+    pub(crate) fn run(mut self) -> Result<Recording, Failure> {
+        self.prepare();
+        for round in 0..self.order.len() {
+            if self.stop.is_asked() || self.is_hopeless() {
+                break;
+            }
+            self.round(round);
+        }
+        self.progress.finish();
+        let recording = self.recording();
+        self.rig
+            .shut_down()
+            .map_err(|error| Failure::bug(error.to_string()))?;
+        Ok(recording)
+    }
+
+    /// Proves every variant without measuring any.
+    ///
+    /// # Errors
+    ///
+    /// When the machine below refuses to go on.
+    pub(crate) fn check(mut self) -> Result<Vec<(String, Option<Invalid>)>, Failure> {
+        self.prepare();
+        self.progress.finish();
+        let verdicts = self
+            .candidates
+            .iter()
+            .map(|candidate| (candidate.variant.name.clone(), candidate.invalid.clone()))
+            .collect();
+        self.rig
+            .shut_down()
+            .map_err(|error| Failure::bug(error.to_string()))?;
+        Ok(verdicts)
+    }
+
+    /// Builds and proves every variant, the baseline first: the others are compared with it.
+    fn prepare(&mut self) {
+        let mut workshop = Workshop::default();
+        for index in 0..self.candidates.len() {
+            let outcome = self
+                .build(&mut workshop, index)
+                .and_then(|()| self.prove(index));
+            if let Err(invalid) = outcome {
+                self.reject(index, invalid);
+            }
+        }
+    }
+
+    fn build(&mut self, workshop: &mut Workshop, index: usize) -> Result<(), Invalid> {
+        let candidate = &mut self.candidates[index];
+        if self.stop.is_asked() {
+            return Err(Invalid::interrupted());
+        }
+        if let Some(missing) = missing_program(&candidate.setups) {
+            return Err(missing);
+        }
+        for (setup, record) in candidate.setups.iter().zip(&mut candidate.systems) {
+            if !setup.build.is_empty() {
+                self.progress.show(&format!("building {}", setup.system));
+            }
+            let took = workshop.build(&mut self.rig, setup, &self.logs, self.stop)?;
+            if let Some(took) = took.filter(|took| *took > Duration::from_secs(1)) {
+                self.progress.note(&format!(
+                    "built {} of {} in {:.1} s",
+                    setup.system,
+                    candidate.variant.name,
+                    took.as_secs_f64()
+                ));
+            }
+            record.build_ms = took.and_then(|took| u64::try_from(took.as_millis()).ok());
+            record.version = workshop.version(&mut self.rig, setup, &self.logs, self.stop);
+        }
+        Ok(())
+    }
+
+    fn prove(&mut self, index: usize) -> Result<(), Invalid> {
+        let name = self.candidates[index].variant.name.clone();
+        self.progress.show(&format!("proving {name}"));
+        // Without a proven baseline there is nothing that others could be compared with.
+        if index > 0 && self.candidates[0].invalid.is_some() {
+            return Err(self.why_unmeasured(false));
+        }
+        let stack = self.start(index, "proof")?;
+        stack.describe(&mut self.candidates[index].systems);
+        let baseline = self.candidates[0].proven.as_ref();
+        let proven = prove(self.lab, &stack.target(), baseline);
+        let ended = stack.ended(&mut self.rig);
+        stack.stop(&mut self.rig);
+        let proven = proven.map_err(|invalid| because(ended, invalid))?;
+        for request in proven.varying(self.lab) {
+            self.progress.note(&format!(
+                "{name}: request `{request}` gets a different body each time, so bodies are not compared"
+            ));
+        }
+        self.candidates[index].proven = Some(proven);
+        Ok(())
+    }
+
+    /// Measures every variant that is still in, in this round's order.
+    fn round(&mut self, round: usize) {
+        let order = self.order[round].clone();
+        for (position, index) in order.into_iter().enumerate() {
+            if self.stop.is_asked() || self.is_hopeless() {
+                return;
+            }
+            if self.candidates[index].invalid.is_none()
+                && let Err(invalid) = self.turn(round, position, index)
+            {
+                self.reject(index, invalid);
+            }
+            self.progress.step();
+        }
+    }
+
+    /// One variant's turn: start, repeat the proof, warm up, measure, stop.
+    fn turn(&mut self, round: usize, position: usize, index: usize) -> Result<(), Invalid> {
+        let stack = self.start(index, &format!("round-{}", round + 1))?;
+        let measured = self.load(&stack, round, index);
+        let ended = stack.ended(&mut self.rig);
+        stack.stop(&mut self.rig);
+        let turn = match measured {
+            Ok(turn) => turn,
+            Err(invalid) => return Err(because(ended, invalid)),
+        };
+        let name = &self.candidates[index].variant.name;
+        let record = turn.record(round, position, name, self.started);
+        self.progress.note(&record::line(&record, self.order.len()));
+        let wrong = record::wrong_answers(&record);
+        // What was seen is kept, also when it was wrong: it is the evidence.
+        self.rounds.push(record);
+        if let Some(ended) = ended {
+            return Err(Invalid::new(
+                InvalidKind::Crashed,
+                format!("{ended} (round {})", round + 1),
+            ));
+        }
+        wrong.map_or(Ok(()), |reason| {
+            Err(Invalid::new(InvalidKind::Mismatched, reason))
+        })
+    }
+
+    fn load(&mut self, stack: &Stack, round: usize, index: usize) -> Result<Turn, Invalid> {
+        let candidate = &self.candidates[index];
+        let proven = candidate
+            .proven
+            .as_ref()
+            .expect("a variant that is still in has been proven");
+        proven.repeat(self.lab, &stack.target())?;
+        let job = self.job(stack.target(), proven);
+        let label = format!("round {}, {}", round + 1, candidate.variant.name);
+        self.warm_up(&job, &label)?;
+        if self.stop.is_asked() {
+            return Err(Invalid::interrupted());
+        }
+        let began = instant();
+        let before = stack.usage(&self.rig);
+        let measured = self
+            .progress
+            .during(&label, |live| load::run(&job, live, self.stop.flag()));
+        let after = stack.usage(&self.rig);
+        let measurement =
+            measured.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
+        Ok(Turn {
+            began,
+            measurement,
+            before,
+            after,
+        })
+    }
+
+    /// Load that is thrown away; wrong answers in it count all the same.
+    fn warm_up(&self, job: &Job, label: &str) -> Result<(), Invalid> {
+        if self.lab.warmup.is_zero() {
+            return Ok(());
+        }
+        let job = Job {
+            load: warmup_of(&job.load, self.lab.warmup),
+            ..job.clone()
+        };
+        let warmed = self
+            .progress
+            .during(&format!("{label}, warming up"), |live| {
+                load::run(&job, live, self.stop.flag())
+            })
+            .map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
+        record::wrong_in(&warmed).map_or(Ok(()), |reason| {
+            Err(Invalid::new(
+                InvalidKind::Mismatched,
+                format!("while warming up, {reason}"),
+            ))
+        })
+    }
+
+    fn job(&self, target: Target, proven: &Proven) -> Job {
+        Job {
+            target,
+            requests: proven.requests.clone(),
+            load: self.lab.load.clone(),
+            connections_max: self.lab.connections_max,
+            threads: self.lab.threads,
+            timeout: self.lab.timeout,
+            keep_alive: self.lab.keep_alive,
+            failures_kept: FAILURES_KEPT,
+            bound: load::Bounds::default(),
+            cpus: self.generator_cpus.clone(),
+        }
+    }
+
+    fn start(&mut self, index: usize, occasion: &str) -> Result<Stack, Invalid> {
+        if self.stop.is_asked() {
+            return Err(Invalid::interrupted());
+        }
+        let candidate = &self.candidates[index];
+        let logs = self
+            .logs
+            .join(record::file_name(&candidate.variant.name))
+            .join(occasion);
+        fs::create_dir_all(&logs).map_err(|error| {
+            Invalid::new(
+                InvalidKind::NotReady,
+                format!("`{}` cannot be made: {error}", logs.display()),
+            )
+        })?;
+        Stack::start(&mut self.rig, &candidate.setups, &logs, self.stop)
+    }
+
+    fn reject(&mut self, index: usize, invalid: Invalid) {
+        let name = &self.candidates[index].variant.name;
+        if invalid.kind != InvalidKind::Interrupted {
+            self.progress
+                .note(&format!("{name} has no number: {}", invalid.reason));
+        }
+        self.candidates[index].invalid = Some(invalid);
+    }
+
+    /// Without its baseline, or without any variant, a lab cannot answer its question.
+    fn is_hopeless(&self) -> bool {
+        let (baseline, variants) = self.candidates.split_first().expect("a lab has a baseline");
+        baseline.invalid.is_some() || variants.iter().all(|variant| variant.invalid.is_some())
+    }
+
+    /// Why a variant with which nothing is wrong was not measured.
+    fn why_unmeasured(&self, is_interrupted: bool) -> Invalid {
+        if is_interrupted {
+            Invalid::interrupted()
+        } else if self.candidates[0].invalid.is_some() {
+            Invalid::new(
+                InvalidKind::NotNeeded,
+                format!("its baseline `{}` has no number", self.lab.baseline.name),
+            )
+        } else {
+            Invalid::new(
+                InvalidKind::NotNeeded,
+                "not measured: no variant was left to compare it with",
+            )
+        }
+    }
+
+    fn recording(&mut self) -> Recording {
+        let is_interrupted = self.stop.is_asked();
+        let measured: BTreeSet<&str> = self
+            .rounds
+            .iter()
+            .map(|round| round.variant.as_str())
+            .collect();
+        let unmeasured = self.why_unmeasured(is_interrupted);
+        let variants: Vec<VariantRecord> = self
+            .candidates
+            .iter()
+            .map(|candidate| {
+                let is_measured = measured.contains(candidate.variant.name.as_str());
+                let unmeasured = (!is_measured).then(|| unmeasured.clone());
+                candidate.record(candidate.invalid.clone().or(unmeasured))
+            })
+            .collect();
+        let names = |order: &Vec<usize>| {
+            order
+                .iter()
+                .map(|index| self.candidates[*index].variant.name.clone())
+                .collect()
+        };
+        record::of_lab(
+            self.lab,
+            Outline {
+                order: self.order.iter().map(names).collect(),
+                seed: self.seed,
+                started_at: self.started_at.clone(),
+                is_interrupted,
+                environment: environment::describe(&self.machine, self.generator_cpus.clone()),
+                variants,
+                rounds: std::mem::take(&mut self.rounds),
+            },
+        )
+    }
+}
+
+impl Candidate<'_> {
+    fn record(&self, invalid: Option<Invalid>) -> VariantRecord {
+        VariantRecord {
+            name: self.variant.name.clone(),
+            with: self.variant.with.clone(),
+            systems: self.systems.clone(),
+            proof: self.proven.as_ref().map(|proven| proven.proof.clone()),
+            status: invalid.map_or(VariantStatus::Measured, |invalid| VariantStatus::Invalid {
+                kind: invalid.kind,
+                reason: invalid.reason,
+            }),
+        }
+    }
+}
+
+/// One measurement, before it becomes a record.
+struct Turn {
+    began: Instant,
+    measurement: Measurement,
+    before: Vec<(String, Option<Usage>)>,
+    after: Vec<(String, Option<Usage>)>,
+}
+
+impl Turn {
+    fn record(&self, round: usize, position: usize, variant: &str, run: Instant) -> RoundRecord {
+        let systems = self
+            .before
+            .iter()
+            .zip(&self.after)
+            .filter_map(|((name, before), (_, after))| {
+                Some(record::usage(name, before.as_ref()?, after.as_ref()?))
+            })
+            .collect();
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        RoundRecord {
+            round: number(round),
+            position: number(position),
+            variant: variant.to_owned(),
+            started_offset_us: record::micros(self.began.duration_since(run)),
+            systems,
+            ..record::measurement(&self.measurement)
+        }
+    }
+}
+
+/// When a system has ended, that is the reason, and what was seen of it a symptom.
+fn because(ended: Option<String>, symptom: Invalid) -> Invalid {
+    match ended {
+        Some(ended) if symptom.kind != InvalidKind::Interrupted => {
+            Invalid::new(InvalidKind::Crashed, ended)
+        }
+        _ => symptom,
+    }
+}
+
+/// The same load, shorter and without its ups and downs.
+fn warmup_of(load: &schedule::Load, length: Duration) -> schedule::Load {
+    match load {
+        schedule::Load::Closed { connections, .. } => schedule::Load::Closed {
+            connections: *connections,
+            stop: schedule::Stop {
+                requests: None,
+                duration: Some(length),
+            },
+        },
+        schedule::Load::Open {
+            phases, arrival, ..
+        } => {
+            let first = &phases[0];
+            let rate = if first.from < first.to {
+                first.to
+            } else {
+                first.from
+            };
+            schedule::Load::Open {
+                phases: vec![schedule::Phase {
+                    duration: length,
+                    from: rate,
+                    to: rate,
+                }],
+                arrival: *arrival,
+                requests_max: None,
+            }
+        }
+    }
+}
+
+/// Where every system is pinned, the generator takes the other cores; else it runs anywhere.
+fn free_cpus(candidates: &[Candidate<'_>], online: usize) -> Option<Vec<usize>> {
+    let mut taken: BTreeSet<usize> = BTreeSet::new();
+    for setup in candidates.iter().flat_map(|candidate| &candidate.setups) {
+        taken.extend(setup.pin.as_ref()?);
+    }
+    let free: Vec<usize> = (0..online).filter(|cpu| !taken.contains(cpu)).collect();
+    (!free.is_empty()).then_some(free)
+}

@@ -1,0 +1,99 @@
+//! Live progress on a terminal, plain lines elsewhere.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use load::Live;
+
+use crate::console::Console;
+use crate::environment::instant;
+
+/// How often a terminal is redrawn.
+const REDRAW: Duration = Duration::from_millis(150);
+
+/// The progress of one run.
+pub(crate) struct Progress {
+    console: Console,
+    /// One step a measurement; hidden where there is no terminal.
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Progress over this many measurements.
+    pub(crate) fn new(console: Console, measurements: u64) -> Progress {
+        let bar = if console.is_live {
+            ProgressBar::with_draw_target(Some(measurements), ProgressDrawTarget::stderr())
+        } else {
+            ProgressBar::hidden()
+        };
+        let template = if measurements > 1 {
+            "{bar:24} {pos}/{len}  {wide_msg}  {eta} left"
+        } else {
+            "{spinner} {wide_msg}  {elapsed}"
+        };
+        let style = ProgressStyle::with_template(template)
+            .expect("the template is a constant that indicatif accepts");
+        Progress {
+            console,
+            bar: bar.with_style(style),
+        }
+    }
+
+    /// A line that stays.
+    pub(crate) fn note(&self, line: &str) {
+        if self.console.is_live {
+            self.bar.suspend(|| self.console.say(line));
+        } else {
+            self.console.say(line);
+        }
+    }
+
+    /// What is being done now; on a terminal only, where it is redrawn.
+    pub(crate) fn show(&self, line: &str) {
+        self.bar.set_message(line.to_owned());
+        self.bar.tick();
+    }
+
+    /// Does `work`, and shows meanwhile what the generator counts.
+    pub(crate) fn during<T>(&self, label: &str, work: impl FnOnce(&Live) -> T) -> T {
+        let live = Live::new();
+        if !self.console.is_live {
+            return work(&live);
+        }
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let ticker = scope.spawn(|| self.redraw_until(&done, label, &live));
+            let result = work(&live);
+            done.store(true, Ordering::Relaxed);
+            ticker.thread().unpark();
+            result
+        })
+    }
+
+    /// One measurement is complete.
+    pub(crate) fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// Clears the terminal's line.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn redraw_until(&self, done: &AtomicBool, label: &str, live: &Live) {
+        let start = instant();
+        while !done.load(Ordering::Relaxed) {
+            let counts = live.read();
+            let seconds = start.elapsed().as_secs_f64().max(1e-3);
+            let rate = counts.finished() as f64 / seconds;
+            let mean_ms = counts.latency_mean_ns().unwrap_or(0) as f64 / 1e6;
+            let errors = counts.mismatched + counts.failed + counts.missed;
+            self.show(&format!(
+                "{label}: {rate:.0}/s, mean {mean_ms:.3} ms, {errors} errors"
+            ));
+            thread::park_timeout(REDRAW);
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! From what was seen to a recording, and from a recording to a folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::{Lab, Setup};
+use load::{FailureKind, Job, Measurement};
+use report::recording::{
+    self as wire, ArrivalText, Environment, FileText, Format, GeneratorRecord, Header, Kind,
+    LabText, LimitsText, LoadModel, LoadText, PhaseText, RequestText, RoundRecord, SystemRecord,
+    SystemUsage, VariantRecord, VariantStatus, Windows,
+};
+use report::{Hdr, METHOD, Recording, Summary};
+use rig::Usage;
+use sha2::{Digest as _, Sha256};
+
+use crate::cli::Failure;
+use crate::environment;
+
+/// The longest body that is kept as text.
+const BODY_KEPT: usize = 64 * 1024;
+
+/// Headers whose values are nobody's business.
+const SECRET: &[&str] = &[
+    "authorization",
+    "authentication",
+    "cookie",
+    "proxy-authorization",
+];
+
+/// The parts of a lab's recording that only the run knows.
+pub(crate) struct Outline {
+    pub(crate) order: Vec<Vec<String>>,
+    pub(crate) seed: u64,
+    pub(crate) started_at: String,
+    pub(crate) is_interrupted: bool,
+    pub(crate) environment: Environment,
+    pub(crate) variants: Vec<VariantRecord>,
+    pub(crate) rounds: Vec<RoundRecord>,
+}
+
+/// The recording of a lab.
+pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
+    let files: Vec<FileText> = lab
+        .sources
+        .iter()
+        .map(|source| FileText {
+            path: source.path.display().to_string(),
+            sha256: sha256(source.text.as_bytes()),
+            text: Some(source.text.clone()),
+        })
+        .collect();
+    Recording {
+        format: Format::Recording,
+        method: METHOD,
+        weigh: environment::version(),
+        kind: Kind::Lab,
+        command: environment::command_line(),
+        lab: Some(LabText {
+            name: lab.name.clone(),
+            question: lab.question.clone(),
+            path: lab.path.display().to_string(),
+            sha256: files
+                .first()
+                .map(|file| file.sha256.clone())
+                .unwrap_or_default(),
+            files,
+        }),
+        started_at: run.started_at,
+        ended_at: environment::now().to_string(),
+        interrupted: run.is_interrupted,
+        seed: run.seed,
+        order: run.order,
+        environment: run.environment,
+        load: LoadText {
+            model: model(&lab.load, lab.connections_max),
+            url: None,
+            warmup_us: micros(lab.warmup),
+            threads: lab.threads,
+            timeout_us: micros(lab.timeout),
+            keep_alive: lab.keep_alive,
+            requests: lab
+                .requests
+                .iter()
+                .map(|request| {
+                    let text = RequestText {
+                        name: request.name.clone(),
+                        method: request.method.clone(),
+                        path: request.path.clone(),
+                        weight: request.weight,
+                        ..empty_request()
+                    };
+                    with_content(text, &request.headers, &request.body)
+                })
+                .collect(),
+        },
+        baseline: lab.baseline.name.clone(),
+        variants: run.variants,
+        rounds: run.rounds,
+    }
+}
+
+/// The recording of a single load; its one variant is called `target`.
+pub(crate) fn of_load(
+    url: &str,
+    job: &Job,
+    measurement: &Measurement,
+    environment: Environment,
+    (started_at, seed): (String, u64),
+) -> Recording {
+    let requests = job.requests.iter().map(|request| {
+        let text = RequestText {
+            name: format!("{} {}", request.method, request.path),
+            method: request.method.clone(),
+            path: request.path.clone(),
+            weight: request.weight,
+            ..empty_request()
+        };
+        with_content(text, &request.headers, &request.body)
+    });
+    let target = "target".to_owned();
+    Recording {
+        format: Format::Recording,
+        method: METHOD,
+        weigh: environment::version(),
+        kind: Kind::Load,
+        command: environment::command_line(),
+        lab: None,
+        started_at,
+        ended_at: environment::now().to_string(),
+        interrupted: measurement.interrupted,
+        seed,
+        order: vec![vec![target.clone()]],
+        environment,
+        load: LoadText {
+            model: model(&job.load, job.connections_max),
+            url: Some(url.to_owned()),
+            warmup_us: 0,
+            threads: job.threads,
+            timeout_us: micros(job.timeout),
+            keep_alive: job.keep_alive,
+            requests: requests.collect(),
+        },
+        baseline: target.clone(),
+        variants: vec![VariantRecord {
+            name: target.clone(),
+            with: Default::default(),
+            systems: Vec::new(),
+            proof: None,
+            status: VariantStatus::Measured,
+        }],
+        rounds: vec![RoundRecord {
+            variant: target,
+            ..self::measurement(measurement)
+        }],
+    }
+}
+
+/// What a measurement came to; round, position, variant and systems are for the caller to fill.
+pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
+    RoundRecord {
+        round: 0,
+        position: 0,
+        variant: String::new(),
+        interrupted: seen.interrupted,
+        started_offset_us: 0,
+        elapsed_us: micros(seen.elapsed),
+        planned: seen.planned,
+        waited: seen.waited,
+        outcomes: outcomes(&seen.outcomes),
+        statuses: seen.statuses.by_code.clone(),
+        bytes_in: seen.bytes_in,
+        bytes_in_bodies: None,
+        bytes_out: seen.bytes_out,
+        latency_ns_hdr: Hdr::of(&seen.latency),
+        service_ns_hdr: Hdr::of(&seen.service),
+        lateness_ns_hdr: Hdr::of(&seen.lateness),
+        connect_ns_hdr: Hdr::of(&seen.connect),
+        first_byte_ns_hdr: Hdr::of(&seen.first_byte),
+        windows: Windows {
+            width_us: micros(seen.window_width),
+            completed: seen.windows.iter().map(|window| window.completed).collect(),
+            errors: seen.windows.iter().map(|window| window.errors).collect(),
+            latency_sum_ns: seen
+                .windows
+                .iter()
+                .map(|window| window.latency_sum_ns)
+                .collect(),
+        },
+        generator: GeneratorRecord {
+            cpu_us: micros(seen.generator.cpu),
+            threads: seen.generator.threads,
+            pauses: seen
+                .generator
+                .pauses
+                .iter()
+                .map(|pause| wire::Pause {
+                    at_us: micros(pause.at),
+                    length_us: micros(pause.length),
+                })
+                .collect(),
+            pauses_unlisted: seen.generator.pauses_dropped,
+        },
+        systems: Vec::new(),
+        failures: seen.failures.iter().map(failure).collect(),
+    }
+}
+
+/// What one system used between two readings.
+pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
+    let difference = |before: u64, after: u64| after.saturating_sub(before);
+    SystemUsage {
+        name: name.to_owned(),
+        cpu_us: Some(micros(after.cpu.saturating_sub(before.cpu))),
+        memory_peak_bytes: after.memory_peak,
+        throttled: before
+            .throttled
+            .zip(after.throttled)
+            .map(|(before, after)| wire::Throttled {
+                periods: difference(before.periods, after.periods),
+                throttled_periods: difference(before.throttled, after.throttled),
+                throttled_us: micros(after.throttled_time.saturating_sub(before.throttled_time)),
+            }),
+        context_switches: before
+            .context_switches
+            .zip(after.context_switches)
+            .map(|(before, after)| difference(before, after)),
+        source: after.source.to_string(),
+    }
+}
+
+/// What a lab says of a system, before it was ever started.
+pub(crate) fn system(setup: &Setup) -> SystemRecord {
+    SystemRecord {
+        name: setup.system.clone(),
+        command: setup.run.iter().map(ToString::to_string).collect(),
+        version: None,
+        env: setup
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_string()))
+            .collect(),
+        settings: setup
+            .settings
+            .iter()
+            .map(|(name, value)| (name.clone(), value.to_string()))
+            .collect(),
+        limits_asked: LimitsText {
+            cpus: setup.limits.cpus,
+            memory_bytes: setup.limits.memory,
+        },
+        limits_enforced: None,
+        limits_by: None,
+        cpus: setup.pin.clone(),
+        build_ms: None,
+    }
+}
+
+/// One line about one measurement, for people who watch.
+pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
+    let latency = record.latency_ns_hdr.histogram();
+    let seconds = (record.elapsed_us as f64 / 1e6).max(1e-6);
+    let rate = record.outcomes.completed() as f64 / seconds;
+    let milliseconds = |share| latency.quantile_ns(share).unwrap_or(0) as f64 / 1e6;
+    let wrong = record.outcomes.total() - record.outcomes.passed;
+    let mark = match (record.interrupted, wrong) {
+        (true, _) => ", interrupted".to_owned(),
+        (false, 0) => String::new(),
+        (false, wrong) => format!(", {wrong} not passed"),
+    };
+    format!(
+        "round {}/{rounds}  {}: {rate:.0}/s, p50 {:.3} ms, p99 {:.3} ms{mark}",
+        record.round + 1,
+        record.variant,
+        milliseconds(0.5),
+        milliseconds(0.99),
+    )
+}
+
+/// Why the answers of a recorded measurement disqualify its variant, if they do.
+pub(crate) fn wrong_answers(record: &RoundRecord) -> Option<String> {
+    let mismatched = &record.outcomes.mismatched;
+    let example = record
+        .failures
+        .iter()
+        .find(|failure| failure.kind.is_mismatch())
+        .map(|failure| failure.reason.as_str());
+    wrong_sentence(mismatched.total(), record.outcomes.total(), example)
+        .map(|sentence| format!("in round {}, {sentence}", record.round + 1))
+}
+
+/// Why the answers of a measurement that is not recorded disqualify its variant, if they do.
+pub(crate) fn wrong_in(seen: &Measurement) -> Option<String> {
+    let example = seen
+        .failures
+        .iter()
+        .find(|failure| kind(failure.kind).is_mismatch())
+        .map(|failure| failure.reason.as_str());
+    wrong_sentence(
+        seen.outcomes.mismatched.total(),
+        seen.outcomes.total(),
+        example,
+    )
+}
+
+fn wrong_sentence(wrong: u64, all: u64, example: Option<&str>) -> Option<String> {
+    let example = example
+        .map(|reason| format!("; the first: {reason}"))
+        .unwrap_or_default();
+    (wrong > 0).then(|| format!("{wrong} of {all} answers were wrong{example}"))
+}
+
+/// Makes the folder of a new recording: `DIR/NAME-20261121-094012Z`, numbered when it exists.
+///
+/// # Errors
+///
+/// When it cannot be made.
+pub(crate) fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let stamp = environment::now().strftime("%Y%m%d-%H%M%SZ").to_string();
+    let refuse = |path: &Path, error: std::io::Error| {
+        Failure::not_ready(format!(
+            "the recording folder `{}` cannot be made: {error}; choose another with --out",
+            path.display()
+        ))
+    };
+    fs::create_dir_all(out).map_err(|error| refuse(out, error))?;
+    for attempt in 1.. {
+        let suffix = if attempt == 1 {
+            String::new()
+        } else {
+            format!("-{attempt}")
+        };
+        let folder = out.join(format!("{}-{stamp}{suffix}", file_name(name)));
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(refuse(&folder, error)),
+        }
+    }
+    unreachable!("attempts are counted without end")
+}
+
+/// Writes the recording and its renderings.
+///
+/// # Errors
+///
+/// When a file cannot be written.
+pub(crate) fn save(folder: &Path, recording: &Recording, summary: &Summary) -> Result<(), Failure> {
+    for (name, text) in [
+        ("recording.json", recording.to_json()),
+        ("report.md", report::markdown(recording, summary)),
+        ("report.html", report::html(recording, summary)),
+    ] {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| {
+            Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
+        })?;
+    }
+    Ok(())
+}
+
+/// A name as it may stand in a path.
+pub(crate) fn file_name(name: &str) -> String {
+    name.chars()
+        .map(|letter| match letter {
+            letter if letter.is_ascii_alphanumeric() || "-_.".contains(letter) => letter,
+            _ => '-',
+        })
+        .collect()
+}
+
+/// Hexadecimal SHA-256.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Whole microseconds; a recording cannot be longer than half a million years.
+pub(crate) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn model(load: &schedule::Load, connections_max: u32) -> LoadModel {
+    match load {
+        schedule::Load::Closed { connections, stop } => LoadModel::Closed {
+            connections: *connections,
+            requests: stop.requests,
+            duration_us: stop.duration.map(micros),
+        },
+        schedule::Load::Open {
+            phases,
+            arrival,
+            requests_max,
+        } => LoadModel::Open {
+            phases: phases
+                .iter()
+                .map(|phase| PhaseText {
+                    duration_us: micros(phase.duration),
+                    rate_from_per_s: phase.from.per_second(),
+                    rate_to_per_s: phase.to.per_second(),
+                })
+                .collect(),
+            arrival: match arrival {
+                schedule::Arrival::Uniform => ArrivalText::Uniform,
+                schedule::Arrival::Poisson { .. } => ArrivalText::Poisson,
+            },
+            connections_max,
+            requests: *requests_max,
+        },
+    }
+}
+
+fn empty_request() -> RequestText {
+    RequestText {
+        name: String::new(),
+        method: String::new(),
+        path: String::new(),
+        headers: Vec::new(),
+        body_sha256: None,
+        body_bytes: 0,
+        body: None,
+        weight: 1,
+    }
+}
+
+fn with_content(text: RequestText, headers: &[(String, String)], body: &[u8]) -> RequestText {
+    RequestText {
+        headers: headers.iter().map(header).collect(),
+        body_sha256: (!body.is_empty()).then(|| sha256(body)),
+        body_bytes: body.len() as u64,
+        body: Some(body)
+            .filter(|body| !body.is_empty() && body.len() <= BODY_KEPT)
+            .and_then(|body| String::from_utf8(body.to_vec()).ok()),
+        ..text
+    }
+}
+
+fn header((name, value): &(String, String)) -> Header {
+    let is_secret = SECRET
+        .iter()
+        .any(|secret| name.eq_ignore_ascii_case(secret));
+    Header {
+        name: name.clone(),
+        value: if is_secret {
+            "(hidden)".to_owned()
+        } else {
+            value.clone()
+        },
+    }
+}
+
+fn outcomes(seen: &load::Outcomes) -> wire::Outcomes {
+    wire::Outcomes {
+        passed: seen.passed,
+        mismatched: wire::MismatchedCounts {
+            status: seen.mismatched.status,
+            graphql: seen.mismatched.graphql,
+            body: seen.mismatched.body,
+            header: seen.mismatched.header,
+        },
+        failed: wire::FailedCounts {
+            connect: seen.failed.connect,
+            timeout: seen.failed.timeout,
+            reset: seen.failed.reset,
+            closed: seen.failed.closed,
+            protocol: seen.failed.protocol,
+            too_large: seen.failed.too_large,
+        },
+        missed: seen.missed,
+    }
+}
+
+fn failure(sample: &load::FailureSample) -> wire::FailureSample {
+    wire::FailureSample {
+        kind: kind(sample.kind),
+        reason: sample.reason.clone(),
+        at_us: micros(sample.at),
+        request: sample.request.clone(),
+        answer: (!sample.answer.is_empty()).then(|| sample.answer.clone()),
+    }
+}
+
+fn kind(kind: FailureKind) -> wire::FailureKind {
+    match kind {
+        FailureKind::Status => wire::FailureKind::Status,
+        FailureKind::Graphql => wire::FailureKind::Graphql,
+        FailureKind::Body => wire::FailureKind::Body,
+        FailureKind::Header => wire::FailureKind::Header,
+        FailureKind::Connect => wire::FailureKind::Connect,
+        FailureKind::Timeout => wire::FailureKind::Timeout,
+        FailureKind::Reset => wire::FailureKind::Reset,
+        FailureKind::Closed => wire::FailureKind::Closed,
+        FailureKind::Protocol => wire::FailureKind::Protocol,
+        FailureKind::TooLarge => wire::FailureKind::TooLarge,
+        FailureKind::Missed => wire::FailureKind::Missed,
+    }
+}

@@ -1,0 +1,164 @@
+//! A small HTTP server that behaves, or misbehaves, as it is told.
+//!
+//! It stands in for a variant in the end-to-end tests: an honest one, one that
+//! answers with GraphQL errors, one that gives another body, one that exits.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+/// A server that behaves, or misbehaves, as it is told.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Where to listen.
+    #[arg(long)]
+    listen: SocketAddr,
+    /// What to answer.
+    #[arg(long, value_enum, default_value = "ok")]
+    answer: Answer,
+    /// Give the honest answer this many times before the chosen one.
+    #[arg(long, default_value_t = 0)]
+    honest_first: u64,
+    /// Hold every answer back for this many microseconds.
+    #[arg(long, default_value_t = 0)]
+    delay_us: u64,
+    /// Anything; it stands in the command lines of this process and its daemon.
+    #[arg(long, default_value = "")]
+    tag: String,
+    /// Leave a process behind that has cut all ties: own session, no parent.
+    #[arg(long)]
+    leave_daemon: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Answer {
+    /// The answer that the baseline gives.
+    Ok,
+    /// Status 200 with GraphQL errors.
+    Errors,
+    /// Status 200 with another body.
+    Other,
+    /// Status 503.
+    Unavailable,
+    /// No answer: the process exits with code 7 before it listens.
+    Exit,
+    /// No answer: the process exits with code 9 when it should give it.
+    Crash,
+}
+
+const HONEST: &str = r#"{"data":{"test":{"id":"1"}}}"#;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if args.answer == Answer::Exit {
+        complain("no license key was found");
+        return ExitCode::from(7);
+    }
+    if args.leave_daemon {
+        leave_daemon(&args.tag);
+    }
+    let listener = TcpListener::bind(args.listen).expect("the test gave a free address");
+    let args = Arc::new(args);
+    let served = Arc::new(AtomicU64::new(0));
+    for stream in listener.incoming().flatten() {
+        let (args, served) = (Arc::clone(&args), Arc::clone(&served));
+        thread::spawn(move || serve(&stream, &args, &served));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Answers requests on one connection until the client closes it.
+fn serve(stream: &TcpStream, args: &Args, served: &AtomicU64) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let path = read_request(&mut reader)?;
+        let (status, body) = if path.starts_with("/health") {
+            ("200 OK", "ok")
+        } else {
+            let is_honest = served.fetch_add(1, Ordering::Relaxed) < args.honest_first;
+            pause(args.delay_us);
+            reply(if is_honest { Answer::Ok } else { args.answer })
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        (&*stream).write_all((head + body).as_bytes()).ok()?;
+    }
+}
+
+fn reply(answer: Answer) -> (&'static str, &'static str) {
+    match answer {
+        Answer::Ok => ("200 OK", HONEST),
+        Answer::Errors => (
+            "200 OK",
+            r#"{"data":null,"errors":[{"message":"the database is away"}]}"#,
+        ),
+        Answer::Other => ("200 OK", r#"{"data":{"test":{"id":"2"}}}"#),
+        Answer::Unavailable => ("503 Service Unavailable", "try later"),
+        Answer::Exit | Answer::Crash => {
+            complain("this process gives up");
+            std::process::exit(9)
+        }
+    }
+}
+
+/// Reads one request and gives its path.
+fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<String> {
+    let mut line = String::new();
+    if reader.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut length = 0;
+    loop {
+        line.clear();
+        reader.read_line(&mut line).ok()?;
+        let header = line.trim_end().to_ascii_lowercase();
+        if header.is_empty() {
+            break;
+        }
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    reader.take(length).read_to_end(&mut Vec::new()).ok()?;
+    Some(path)
+}
+
+/// `setsid` twice removed: the classic way in which a server escapes its starter.
+/// The daemon carries the tag in its command line, so that a test can find it.
+fn leave_daemon(tag: &str) {
+    Command::new("setsid")
+        .args(["--fork", "sh", "-c", "while :; do sleep 1; done", tag])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("setsid is part of util-linux");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the delay is what is planted here"
+)]
+fn pause(delay_us: u64) {
+    if delay_us > 0 {
+        thread::sleep(Duration::from_micros(delay_us));
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "its last words are what the test looks for"
+)]
+fn complain(words: &str) {
+    eprintln!("{words}");
+}

@@ -1,0 +1,40 @@
+//! Where the programs under test lie.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The `weigh` of this checkout, built once per test run.
+#[must_use]
+pub fn weigh() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("weigh", "weigh")).clone()
+}
+
+/// The [fixture server](../fixture/index.html), built once per test run.
+#[must_use]
+pub fn fixture() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("e2e", "fixture")).clone()
+}
+
+/// Builds a binary (a no-op when it is current) into the target folder that this
+/// test itself was built into.
+fn built(package: &str, binary: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test
+        .ancestors()
+        .nth(2)
+        .expect("tests lie in target/PROFILE/deps")
+        .to_path_buf();
+    let target = profile.parent().expect("target/PROFILE lies in target");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", package, "--bin", binary])
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .status()
+        .expect("cargo starts");
+    assert!(status.success(), "`{binary}` does not build");
+    profile.join(binary)
+}
