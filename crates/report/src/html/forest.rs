@@ -19,13 +19,12 @@ const RIGHT: f64 = 740.0;
 struct Line<'a> {
     name: &'a str,
     estimate: f64,
-    /// Absent with too few rounds.
-    ends: Option<(f64, f64)>,
+    ends: (f64, f64),
     figure: String,
     class: &'static str,
 }
 
-/// The picture for one metric; none when nothing was compared in it.
+/// The picture for one metric; none without an interval: a dot alone claims more than it knows.
 pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
     let is_share = metric == Metric::Requests;
     let lines: Vec<Line<'_>> = summary
@@ -33,12 +32,8 @@ pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
         .iter()
         .filter_map(|row| line(row, metric, is_share))
         .collect();
-    let values = lines.iter().flat_map(|line| {
-        let (low, high) = line.ends.unwrap_or((line.estimate, line.estimate));
-        [low, high]
-    });
-    let (low, high) = values.fold((0.0f64, 0.0f64), |(low, high), value| {
-        (low.min(value), high.max(value))
+    let (low, high) = lines.iter().fold((0.0f64, 0.0f64), |(low, high), line| {
+        (low.min(line.ends.0), high.max(line.ends.1))
     });
     if lines.is_empty() || high - low <= 0.0 {
         return None;
@@ -73,17 +68,17 @@ fn line(row: &VariantSummary, metric: Metric, is_share: bool) -> Option<Line<'_>
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let unit = metric.unit();
     let (estimate, ends, figure) = if is_share {
-        let ends = overhead.ratio_low.zip(overhead.ratio_high);
+        let (low, high) = overhead.ratio_low.zip(overhead.ratio_high)?;
         (
             percent(overhead.ratio?),
-            ends.map(|(low, high)| (percent(low), percent(high))),
+            (percent(low), percent(high)),
             cell::change(row, metric)?,
         )
     } else {
-        let ends = overhead.difference_low.zip(overhead.difference_high);
+        let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
         (
             unit.shown(overhead.difference),
-            ends.map(|(low, high)| (unit.shown(low), unit.shown(high))),
+            (unit.shown(low), unit.shown(high)),
             format!("{} {}", cell::difference(row, metric)?, unit.sign()),
         )
     };
@@ -189,15 +184,13 @@ impl Line<'_> {
             escape(&shortened(self.name)),
             self.class
         );
-        if let Some((low, high)) = self.ends {
-            let (low, high) = (axis.x(low), axis.x(high));
-            let (above, below) = (y - 6.0, y + 6.0);
-            out += &format!(
-                "<line x1=\"{low:.1}\" x2=\"{high:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-                 <line x1=\"{low:.1}\" x2=\"{low:.1}\" y1=\"{above:.1}\" y2=\"{below:.1}\"/>\
-                 <line x1=\"{high:.1}\" x2=\"{high:.1}\" y1=\"{above:.1}\" y2=\"{below:.1}\"/>"
-            );
-        }
+        let (low, high) = (axis.x(self.ends.0), axis.x(self.ends.1));
+        let (above, below) = (y - 6.0, y + 6.0);
+        out += &format!(
+            "<line x1=\"{low:.1}\" x2=\"{high:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+             <line x1=\"{low:.1}\" x2=\"{low:.1}\" y1=\"{above:.1}\" y2=\"{below:.1}\"/>\
+             <line x1=\"{high:.1}\" x2=\"{high:.1}\" y1=\"{above:.1}\" y2=\"{below:.1}\"/>"
+        );
         out + &format!(
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\"/></g><text x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
             RIGHT + 14.0,

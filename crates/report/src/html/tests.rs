@@ -123,3 +123,13 @@ fn the_picture_says_its_figures_as_text() {
     );
     assert!(svg.contains("class=\"worse\""));
 }
+
+#[test]
+fn too_few_rounds_for_an_interval_give_no_picture() {
+    let sample = Sample::open()
+        .rounds(5)
+        .variant("a", 700.0)
+        .variant("b", 800.0);
+    let summary = Summary::of(&sample.build());
+    assert_eq!(forest::forest(&summary, Metric::Mean), None);
+}
