@@ -47,9 +47,19 @@ impl Journal {
     }
 }
 
+/// How important a library's report is to us. What its HTTP part reports is about one request or
+/// one connection, so any client could fill the log with it.
+fn importance(source: &str) -> LogLevel {
+    if source.contains("http") {
+        LogLevel::Request
+    } else {
+        LogLevel::Error
+    }
+}
+
 impl log::Log for Journal {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        metadata.level() <= log::Level::Warn && self.writes(LogLevel::Error)
+        metadata.level() <= log::Level::Warn && self.writes(importance(metadata.target()))
     }
 
     fn log(&self, record: &log::Record<'_>) {
@@ -58,7 +68,7 @@ impl log::Log for Journal {
                 ("source", record.target().into()),
                 ("message", record.args().to_string().into()),
             ];
-            self.write(LogLevel::Error, "library", &fields);
+            self.write(importance(record.target()), "library", &fields);
         }
     }
 
@@ -72,7 +82,8 @@ fn line(level: LogLevel, event: &str, fields: &[(&str, Value)]) -> String {
         LogLevel::Request => "request",
     };
     let mut entries = Map::new();
-    entries.insert("time".to_owned(), jiff::Timestamp::now().to_string().into());
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
+    entries.insert("time".to_owned(), now.to_string().into());
     entries.insert("level".to_owned(), level.into());
     entries.insert("event".to_owned(), event.into());
     for (name, value) in fields {

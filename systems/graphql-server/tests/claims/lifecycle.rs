@@ -1,0 +1,185 @@
+//! Starting, being told wrong, and stopping.
+
+use std::process::{Command, Output};
+
+use rustix::process::Signal;
+
+use crate::http::post;
+use crate::server::{PROGRAMS, Server};
+
+const QUERY: &str = r#"{"query":"{ total }"}"#;
+
+fn run(program: &str, flags: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(program)
+        .args(flags)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_request_in_flight_is_finished_before_the_server_stops() {
+    for program in PROGRAMS {
+        for signal in [Signal::TERM, Signal::INT] {
+            let mut server = Server::start(program, &[]);
+            let mut idle = server.connect();
+            assert_eq!(idle.send(&post(QUERY)).status, 200);
+            let mut connection = server.connect();
+            // The interim response shows that the server has the head and waits for the body.
+            let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
+            let length = QUERY.len();
+            connection.write(&format!(
+                "{head}Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
+            ));
+            assert_eq!(connection.read(false).status, 100);
+            server.signal(signal);
+            server.wait_for("stopping");
+            connection.write(QUERY);
+            let answer = connection.read(false);
+            assert_eq!(answer.body, r#"{"data":{"total":0}}"#);
+            let (status, log) = server.wait();
+            assert_eq!(status.code(), Some(0), "{log}");
+            assert!(log.contains("\"stopped\""), "{log}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_never_finishes_does_not_keep_the_server() {
+    for program in PROGRAMS {
+        let server = Server::start(program, &["--stop-timeout=1s", "--request-timeout=60m"]);
+        let mut connection = server.connect();
+        let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
+        connection.write(&format!(
+            "{head}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+        ));
+        assert_eq!(connection.read(false).status, 100);
+        server.signal(Signal::TERM);
+        let (status, log) = server.wait();
+        assert_eq!(status.code(), Some(0), "{log}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_server_at_once() {
+    for program in PROGRAMS {
+        let flags = ["--stop-timeout=60m", "--request-timeout=60m"];
+        let mut server = Server::start(program, &flags);
+        let mut connection = server.connect();
+        let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
+        connection.write(&format!(
+            "{head}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+        ));
+        assert_eq!(connection.read(false).status, 100);
+        server.signal(Signal::TERM);
+        server.wait_for("stopping");
+        server.signal(Signal::TERM);
+        let (status, log) = server.wait();
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert!(log.contains("\"aborted\""), "{log}");
+    }
+}
+
+#[test]
+fn the_log_says_what_runs_where() {
+    for program in PROGRAMS {
+        let mut server = Server::start(program, &[]);
+        let started = server.wait_for("started");
+        assert_eq!(started["address"], server.address());
+        assert_eq!(started["workers"], 1);
+        for library in ["graphql", "http"] {
+            assert!(
+                started[library].as_str().unwrap().contains(' '),
+                "{started}"
+            );
+        }
+    }
+}
+
+#[test]
+fn requests_are_logged_only_when_asked() {
+    for program in PROGRAMS {
+        for (level, expected) in [("info", 0), ("request", 1)] {
+            let server = Server::start(program, &["--log", level]);
+            assert_eq!(server.send(&post(QUERY)).status, 200);
+            server.signal(Signal::TERM);
+            let (_, log) = server.wait();
+            let lines = log.lines().filter(|line| line.contains("\"request\""));
+            assert_eq!(lines.count(), expected, "{log}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_flag_or_variable_ends_with_2_and_names_it() {
+    for program in PROGRAMS {
+        let by_flag = run(program, &["--workers=none"], &[]);
+        let by_variable = run(program, &[], &[("BODY_LIMIT", "much")]);
+        let unknown = run(program, &["--prot=1"], &[]);
+        for (output, name) in [
+            (by_flag, "--workers"),
+            (by_variable, "--body-limit"),
+            (unknown, "--prot"),
+        ] {
+            let told = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{told}");
+            assert!(told.starts_with("error: ") && told.contains(name), "{told}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+}
+
+#[test]
+fn an_address_in_use_ends_with_1_and_names_it() {
+    for program in PROGRAMS {
+        let taken = Server::start(program, &[]);
+        let output = run(program, &[], &[("LISTEN", taken.address())]);
+        assert_eq!(output.status.code(), Some(1));
+        let told = text(&output.stderr);
+        let expected = format!("error: cannot listen on `{}`: ", taken.address());
+        assert!(told.starts_with(&expected), "{told}");
+    }
+}
+
+#[test]
+fn the_version_is_three_lines_with_the_libraries() {
+    let first_words = PROGRAMS.map(|program| {
+        let output = run(program, &["--version"], &[]);
+        assert_eq!(output.status.code(), Some(0));
+        let lines = text(&output.stdout);
+        let words = lines
+            .lines()
+            .map(|line| line.split(' ').next().unwrap().to_owned());
+        words.collect::<Vec<_>>().join(" ")
+    });
+    insta::assert_snapshot!(first_words.join("\n"), @"
+    graphql-server-juniper-ntex juniper ntex
+    graphql-server-async-graphql-actix-web async-graphql actix-web
+    ");
+}
+
+#[test]
+fn help_names_every_flag_with_its_variable() {
+    for program in PROGRAMS {
+        let output = run(program, &["--help"], &[]);
+        assert_eq!(output.status.code(), Some(0));
+        let help = text(&output.stdout);
+        for flag in [
+            "listen",
+            "workers",
+            "body-limit",
+            "request-timeout",
+            "keep-alive",
+            "stop-timeout",
+            "log",
+        ] {
+            let variable = flag.to_uppercase().replace('-', "_");
+            assert!(help.contains(&format!("--{flag}")), "{help}");
+            assert!(help.contains(&format!("[env: {variable}=")), "{help}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Claims about the two running servers. Each claim holds for both.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod answers;
+mod audit;
+mod http;
+mod lifecycle;
+mod server;
+mod transport;
