@@ -10,7 +10,7 @@
 //! Absent on purpose: threads (a parent-death signal follows the thread that
 //! forked), decisions (the keeper knows neither readiness nor grace).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -237,23 +237,22 @@ impl Keeper {
         // At once where the kernel can do that; shepherds see to the rest as
         // their sockets close.
         cgroup::kill_run(&self.hierarchies, &self.run);
+        let mut shepherds: BTreeSet<i32> = self.shepherds.values().map(|s| s.pid).collect();
         self.shepherds.clear();
         let deadline = clock::now() + SHEPHERDS_END_WITHIN;
-        let left = loop {
+        loop {
             self.wakeups.clear();
-            let mut last = reap();
-            while let Reaped::Ended(..) = last {
-                last = reap();
+            while let Reaped::Ended(pid, _) = reap() {
+                shepherds.remove(&pid);
             }
-            if let Reaped::NoChildren = last {
-                break Vec::new();
+            let left = deadline.saturating_duration_since(clock::now());
+            if shepherds.is_empty() || left.is_zero() {
+                break;
             }
-            let now = clock::now();
-            if now >= deadline {
-                break kill_everything(&self.wakeups, || {}, |_, _| {});
-            }
-            let _interrupted = wait_readable(&[&self.wakeups], Some(deadline - now));
-        };
+            let _interrupted = wait_readable(&[&self.wakeups], Some(left));
+        }
+        // Nothing, unless a shepherd was killed or hangs.
+        let left = kill_everything(&self.wakeups, || {}, |_, _| {});
         cgroup::remove_run(&self.hierarchies, &self.run);
         if !left.is_empty() {
             self.tell_owner(&Event::Unkillable { pids: left });

@@ -47,7 +47,8 @@ pub struct SystemSpec {
     pub env: Vec<(String, String)>,
     /// What the system may use at most.
     pub limits: Limits,
-    /// The CPUs that the system may run on, by number; `None` means all.
+    /// The CPUs that the system may run on, by number; `None` means those that
+    /// the caller could use when it started the rig.
     pub cpus_allowed: Option<Vec<usize>>,
     /// Standard output and standard error are appended here.
     pub log: PathBuf,

@@ -167,6 +167,19 @@ fn owner_and_keeper_killed_together_leave_no_process_and_no_cgroup() {
 }
 
 #[test]
+fn owner_and_shepherd_killed_together_leave_no_process_and_no_cgroup() {
+    let scene = Scene::new();
+    let (mut owner, _) = owner(&scene);
+    for shepherd in scene.shepherds() {
+        kill(shepherd);
+    }
+    kill(owner.id());
+    owner.wait().unwrap();
+    scene.expect_nothing_left();
+    expect_no_cgroup_of(owner.id());
+}
+
+#[test]
 fn a_shepherd_killed_with_sigkill_takes_its_system_along_and_only_that() {
     let scene = Scene::new();
     let mut rig = scene.rig();
@@ -204,6 +217,22 @@ fn the_first_process_of_an_orphaned_system_dies_even_without_a_shepherd_or_keepe
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
     scene.expect_nothing_left();
     expect_no_cgroup_of(owner.id());
+}
+
+#[test]
+fn keeper_and_shepherds_have_left_the_session_so_ctrl_c_does_not_reach_them() {
+    let scene = Scene::new();
+    let mut rig = scene.rig();
+    let _system = rig.spawn(&scene.system("serve", &[])).unwrap();
+    let session = |pid: u32| {
+        let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap());
+        rustix::process::getsid(pid).unwrap()
+    };
+    let keeper = session(rig.keeper_pid());
+    assert_ne!(keeper, session(std::process::id()));
+    for pid in [scene.shepherds(), scene.processes_in("serve")].concat() {
+        assert_eq!(session(pid), keeper);
+    }
 }
 
 #[test]

@@ -106,6 +106,17 @@ impl Scene {
     }
 }
 
+impl Drop for Scene {
+    /// A failed test leaves nothing either.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for (pid, _) in self.processes() {
+                kill(pid);
+            }
+        }
+    }
+}
+
 /// Waits for a condition; panics when it does not come true.
 pub(crate) fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     #[expect(
@@ -164,5 +175,5 @@ pub(crate) fn cgroups_of_keeper(keeper_pid: u32) -> Vec<PathBuf> {
 
 pub(crate) fn kill(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let _gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }

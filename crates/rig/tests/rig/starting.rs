@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rig::{BuildError, BuildSpec, Manner, ReadyError, SpawnError, State, Status};
+use rig::{BuildError, BuildSpec, Manner, ReadyError, Rig, SpawnError, State, Status};
 
 use crate::scene::{DEADLINE, FIXTURE, Scene, until, wait_for_line};
 
@@ -158,6 +158,20 @@ fn readiness_is_what_the_probe_says_and_the_time_out_tells_its_last_reason() {
         .wait_ready(&system, DEADLINE, &mut never, &stop)
         .unwrap_err();
     assert!(matches!(error, ReadyError::Interrupted { .. }));
+}
+
+#[test]
+fn systems_still_start_after_the_keepers_own_program_was_replaced() {
+    let scene = Scene::new();
+    let mut command = scene.keeper_command();
+    command.program = scene.path().join("weigh");
+    fs::copy(FIXTURE, &command.program).unwrap();
+    let program = command.program.clone();
+    let mut rig = Rig::start(command, scene.path()).unwrap();
+    fs::remove_file(&program).unwrap();
+    fs::write(&program, "half a program").unwrap();
+    let system = rig.spawn(&scene.system("serve", &[])).unwrap();
+    wait_for_line(&mut rig, &system, "up");
 }
 
 fn step(scene: &Scene, command: &[&str]) -> BuildSpec {
