@@ -35,8 +35,8 @@ pub struct Measurement {
     pub planned: u64,
     /// Requests that left.
     pub sent: u64,
-    /// Slots that had to wait because every connection was busy (open loop only). Their lateness is
-    /// the target's doing, not the generator's.
+    /// Slots that had to wait because every connection was busy (open loop only). Unless a pause of
+    /// the generator caused the queue, their lateness is the target's doing.
     pub waited: u64,
     /// Connections that the target spoiled by bytes nobody had asked for, while no request was under
     /// way.

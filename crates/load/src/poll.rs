@@ -4,7 +4,9 @@
 //! run. So a punctual wait sleeps in `ppoll` on the epoll descriptor itself, which takes
 //! nanoseconds everywhere, and is over a little early: the rest is spent asking without waiting.
 //! How early follows from how much too late the system woke this thread before, so that a quiet
-//! machine hardly spins at all.
+//! machine hardly spins at all; and no more than a quarter of the time is spent so, because the
+//! systems under load may need this core. At rates where that is not enough, some slots leave as
+//! late as the system wakes us, and their lateness says so.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -19,6 +21,15 @@ const EVENTS_MAX: usize = 128;
 
 /// The longest time spent asking without waiting, per wait.
 const SPIN_MAX_NS: u64 = 50_000;
+
+/// Time earned for spinning but not spent is kept up to here.
+const SPIN_CREDIT_MAX_NS: u64 = 1_000_000;
+
+/// Of the time that passes, one part in so many may be spent spinning.
+const SPIN_SHARE: u64 = 4;
+
+/// A shorter sleep takes longer than it lasts.
+const SLEEP_MIN_NS: u64 = 3_000;
 
 /// How exactly a wait must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +46,19 @@ pub(crate) struct Poll {
     pub(crate) events: Vec<Event>,
     /// How much too late a sleep may end here: jumps up, sinks slowly.
     oversleep_ns: u64,
+    spin_credit_ns: u64,
+    did: Did,
+}
+
+/// What the last wait was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Did {
+    /// A look at the sockets although a slot is not yet due.
+    Spin,
+    /// A sleep that nothing cut short.
+    Sleep,
+    /// Anything else.
+    Other,
 }
 
 impl Poll {
@@ -49,6 +73,8 @@ impl Poll {
             epoll,
             events: Vec::with_capacity(EVENTS_MAX),
             oversleep_ns: SPIN_MAX_NS,
+            spin_credit_ns: SPIN_CREDIT_MAX_NS,
+            did: Did::Other,
         }
     }
 
@@ -62,6 +88,7 @@ impl Poll {
     /// Fills `events`. Returns the nanoseconds it meant to sleep at most.
     pub(crate) fn wait(&mut self, wait: Wait) -> u64 {
         self.events.clear();
+        self.did = Did::Other;
         match wait {
             Wait::Roughly(left_ns) => {
                 let milliseconds = left_ns.div_ceil(1_000_000);
@@ -69,9 +96,16 @@ impl Poll {
                 milliseconds * 1_000_000
             }
             Wait::Punctually(left_ns) => {
-                let sleep_ns = left_ns.saturating_sub(self.oversleep_ns);
-                // A sleep this short costs more than it saves.
-                if sleep_ns < 3_000 || self.sleep(sleep_ns) {
+                let spin_ns = self.oversleep_ns.min(self.spin_credit_ns);
+                let sleep_ns = left_ns.saturating_sub(spin_ns);
+                if sleep_ns < SLEEP_MIN_NS {
+                    self.take(0);
+                    if left_ns > 0 && self.events.is_empty() {
+                        self.did = Did::Spin;
+                    }
+                } else if self.sleep(sleep_ns) {
+                    self.did = Did::Sleep;
+                } else {
                     self.take(0);
                 }
                 sleep_ns
@@ -79,21 +113,29 @@ impl Poll {
         }
     }
 
-    /// A sleep of `meant_ns` took `took_ns`.
-    pub(crate) fn overslept(&mut self, meant_ns: u64, took_ns: u64) {
-        let late_ns = took_ns.saturating_sub(meant_ns).min(SPIN_MAX_NS);
-        if late_ns > self.oversleep_ns {
-            self.oversleep_ns = late_ns;
-        } else {
-            self.oversleep_ns -= (self.oversleep_ns - late_ns) / 64;
+    /// The last wait meant to sleep `meant_ns` and took `took_ns`.
+    pub(crate) fn learn(&mut self, meant_ns: u64, took_ns: u64) {
+        let earned_ns = self.spin_credit_ns + took_ns / SPIN_SHARE;
+        self.spin_credit_ns = earned_ns.min(SPIN_CREDIT_MAX_NS);
+        match self.did {
+            Did::Spin => self.spin_credit_ns = self.spin_credit_ns.saturating_sub(took_ns),
+            Did::Sleep => {
+                let late_ns = took_ns.saturating_sub(meant_ns).min(SPIN_MAX_NS);
+                if late_ns > self.oversleep_ns {
+                    self.oversleep_ns = late_ns;
+                } else {
+                    self.oversleep_ns -= (self.oversleep_ns - late_ns) / 64;
+                }
+            }
+            Did::Other => {}
         }
     }
 
-    /// Sleeps; `true` when a socket ended it.
+    /// Sleeps; `false` when a socket (or a signal) ended it.
     fn sleep(&self, sleep_ns: u64) -> bool {
         let timeout = timespec(sleep_ns);
         let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
-        rustix::event::poll(&mut polled, Some(&timeout)) != Ok(0)
+        rustix::event::poll(&mut polled, Some(&timeout)) == Ok(0)
     }
 
     fn take(&mut self, timeout_ns: u64) {

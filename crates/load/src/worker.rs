@@ -141,8 +141,10 @@ impl<'a> Worker<'a> {
 
     /// Waits once and deals with all that happened.
     fn turn(&mut self) {
+        let begin_ns = self.now_ns;
         self.dispatch();
         let before_ns = self.now();
+        self.watch(begin_ns, before_ns, 0);
         let wait = self.next_wait(before_ns);
         let meant_ns = self.poll.wait(wait);
         let after_ns = self.now();
@@ -151,9 +153,7 @@ impl<'a> Worker<'a> {
             self.recorder
                 .paused(before_ns + meant_ns, took_ns - meant_ns);
         }
-        if self.poll.events.is_empty() && matches!(wait, Wait::Punctually(_)) {
-            self.poll.overslept(meant_ns, took_ns);
-        }
+        self.poll.learn(meant_ns, took_ns);
         let events = std::mem::take(&mut self.poll.events);
         for event in &events {
             let (flags, token) = (event.flags, event.data.u64());
@@ -175,8 +175,15 @@ impl<'a> Worker<'a> {
             self.recorder.publish(self.shared.live);
         }
         let end_ns = self.now();
-        if end_ns - after_ns > PAUSE_NS {
-            self.recorder.paused(after_ns, end_ns - after_ns);
+        self.watch(after_ns, end_ns, 0);
+    }
+
+    /// Records a pause when a stretch took much longer than it was meant to, with work to do.
+    #[inline]
+    fn watch(&mut self, from_ns: u64, to_ns: u64, meant_ns: u64) {
+        let pause_ns = (to_ns - from_ns).saturating_sub(meant_ns);
+        if pause_ns > PAUSE_NS && self.has_work(to_ns) {
+            self.recorder.paused(from_ns + meant_ns, pause_ns);
         }
     }
 
