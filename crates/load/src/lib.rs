@@ -1,4 +1,18 @@
 //! Sends a plan and records what happened.
+//!
+//! [`run`] carries out a [`Job`]: one event loop per generator thread, HTTP/1.1 over TCP or Unix
+//! sockets, requests rendered beforehand, answers parsed and checked as they arrive. Start reading
+//! at `worker.rs`; the two meanings of a load, open and closed, differ in `supply.rs` only.
+//!
+//! What holds for every [`Measurement`]:
+//! - every slot has exactly one outcome, and none is dropped or retried in silence;
+//! - latency counts from `due`, so a slot that waited for a connection, or for a stalled target, has
+//!   the wait in its latency;
+//! - every answer is checked, by the code that [`check`] uses on a single one;
+//! - memory does not grow with the number of requests.
+//!
+//! Absent on purpose: pipelining, retries, redirects and cookies. Not here yet: TLS, HTTP/2 and
+//! io_uring.
 
 mod check;
 mod clock;

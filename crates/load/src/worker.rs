@@ -11,21 +11,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::epoll::EventFlags;
-use rustix::io::Errno;
 
-use crate::check::Judge;
 use crate::clock::Clock;
 use crate::connection::{Connection, Phase};
-use crate::exchange::leftover;
 use crate::job::Bounds;
 use crate::live::Live;
 use crate::measurement::FailureKind;
-use crate::parser::{End, ParseError, Parsed};
 use crate::poll::{Poll, Wait};
 use crate::recorder::{Evidence, Recorder};
 use crate::rendered::Rotation;
-use crate::socket::{self, Connect, Moved, Peer};
+use crate::socket::{self, Moved, Peer};
 use crate::supply::{Supply, Taken};
+
+mod connect;
+mod traffic;
 
 /// No wait is longer: the stop flag must be seen.
 const WAIT_MAX_NS: u64 = 10_000_000;
@@ -35,9 +34,6 @@ const PAUSE_NS: u64 = 10_000_000;
 
 /// Between two updates of the live counts.
 const PUBLISH_NS: u64 = 100_000_000;
-
-/// Between two tries to get into a full listener queue.
-const QUEUE_RETRY_NS: u64 = 1_000_000;
 
 /// After a refused connect, doubled with each further one.
 const REFUSED_PAUSE_NS: u64 = 1_000_000;
@@ -270,105 +266,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Opens a new socket, for the slot under way or for later.
-    fn connect(&mut self, index: usize) {
-        let now_ns = self.now();
-        let connection = &mut self.connections[index];
-        connection.connect_ns = now_ns;
-        // Whoever needs a connection waits for it from here on.
-        if connection.has_slot && connection.due_ns.is_none() {
-            connection.due_ns = Some(now_ns);
-        }
-        self.try_connect(index);
-    }
-
-    fn try_connect(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
-        connection.generation = connection.generation.wrapping_add(1);
-        let token = u64::from(connection.generation) << 32 | index as u64;
-        let give_up_ns = connection.connect_ns + self.shared.timeout_ns;
-        let (socket, is_done) = match self.shared.peer.connect() {
-            Ok(Connect::Done(socket)) => (socket, true),
-            Ok(Connect::Pending(socket)) => (socket, false),
-            Ok(Connect::Full) => {
-                connection.phase = Phase::Queueing;
-                let retry_ns = self.now_ns + QUEUE_RETRY_NS;
-                return self.wake_at(index, retry_ns.min(give_up_ns));
-            }
-            Err(error) => return self.fail(index, FailureKind::Connect, 0, &|| error.to_string()),
-        };
-        if let Err(error) = self.poll.add(&socket, token) {
-            return self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
-        }
-        connection.socket = Some(socket);
-        connection.is_used = false;
-        connection.phase = Phase::Connecting;
-        self.wake_at(index, give_up_ns);
-        if is_done {
-            self.connected(index);
-        }
-    }
-
     fn wake_at(&mut self, index: usize, wake_ns: u64) {
         self.connections[index].wake_ns = wake_ns;
         self.wake_ns = self.wake_ns.min(wake_ns);
-    }
-
-    fn connected(&mut self, index: usize) {
-        let now_ns = self.now();
-        let connection = &mut self.connections[index];
-        self.recorder
-            .connect
-            .record_ns(now_ns - connection.connect_ns);
-        connection.refusals = 0;
-        if connection.has_slot {
-            self.transmit(index);
-        } else {
-            self.park(index);
-        }
-    }
-
-    /// Sends the request of the slot on the connection that is there.
-    #[inline]
-    fn transmit(&mut self, index: usize) {
-        let now_ns = self.now();
-        let connection = &mut self.connections[index];
-        let request = &self.rotation.requests[connection.request];
-        connection.expect_answer(now_ns, request.bodiless);
-        let Some(socket) = &connection.socket else {
-            unreachable!("a request is only sent where a socket is");
-        };
-        match socket::send(socket, &request.bytes) {
-            Ok(moved) => {
-                let written = match moved {
-                    Moved::Bytes(written) => written,
-                    Moved::Later => 0,
-                };
-                connection.written = written;
-                connection.phase = if written == request.bytes.len() {
-                    Phase::Receiving
-                } else {
-                    Phase::Sending
-                };
-                self.recorder.bytes_out += written as u64;
-                // Of a closed loop, only requests that needed a connect have a `due`.
-                let is_planned = matches!(self.supply, Supply::Open(_));
-                let due_ns = connection.due_ns.filter(|_| is_planned);
-                self.recorder.sent(now_ns, due_ns);
-                if !connection.is_fresh {
-                    let wake_ns = now_ns + self.shared.timeout_ns;
-                    self.wake_at(index, wake_ns);
-                }
-            }
-            // The server had closed the idle connection, and nothing of the request has left: this
-            // is no failure of the request, which needs a new connection.
-            Err(_) if !connection.is_fresh => {
-                connection.close();
-                connection.is_fresh = true;
-                self.connect(index);
-            }
-            Err(error) => self.fail(index, FailureKind::Reset, 0, &|| error.to_string()),
-        }
     }
 
     fn on_event(&mut self, token: u64, flags: EventFlags) {
@@ -395,19 +295,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn on_connect_event(&mut self, index: usize) {
-        let Some(socket) = &self.connections[index].socket else {
-            return;
-        };
-        match self.shared.peer.connected(socket) {
-            Ok(()) => self.connected(index),
-            Err(error) => {
-                self.now();
-                self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
-            }
-        }
-    }
-
     /// Something came, or the end, where nothing was asked for.
     fn on_idle_event(&mut self, index: usize) {
         let Some(socket) = &self.connections[index].socket else {
@@ -421,133 +308,6 @@ impl<'a> Worker<'a> {
         self.connections[index].close();
         self.idle.retain(|idle| *idle != index);
         self.vacant.push(index);
-    }
-
-    fn send_rest(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
-        let request = &self.rotation.requests[connection.request];
-        let Some(socket) = &connection.socket else {
-            return;
-        };
-        match socket::send(socket, &request.bytes[connection.written..]) {
-            Ok(Moved::Later) => {}
-            Ok(Moved::Bytes(written)) => {
-                self.recorder.bytes_out += written as u64;
-                connection.written += written;
-                if connection.written == request.bytes.len() {
-                    connection.phase = Phase::Receiving;
-                }
-            }
-            // The server closed its side early: what it had to say may be waiting.
-            Err(_) => self.read(index, true),
-        }
-    }
-
-    /// Reads and judges what came.
-    fn read(&mut self, index: usize, is_hangup: bool) {
-        loop {
-            let connection = &mut self.connections[index];
-            let Some(socket) = &connection.socket else {
-                return;
-            };
-            let received = socket::receive(socket, &mut self.buffer);
-            self.now_ns = self.shared.clock.now_ns();
-            let bytes = match received {
-                Ok(Moved::Later) => return,
-                Ok(Moved::Bytes(0)) => return self.on_end(index),
-                Ok(Moved::Bytes(bytes)) => bytes,
-                Err(error) => return self.on_reset(index, error),
-            };
-            self.recorder.bytes_in += bytes as u64;
-            if connection.first_byte_ns == 0 {
-                connection.first_byte_ns = self.now_ns;
-            }
-            let piece = &self.buffer[..bytes];
-            let mut judge = Judge {
-                rules: &self.rotation.requests[connection.request].rules,
-                findings: &mut connection.findings,
-            };
-            match connection.parser.feed(piece, &mut judge) {
-                Ok(Parsed::Complete { used, reusable }) if used == bytes => {
-                    return self.complete(index, reusable, is_hangup, bytes);
-                }
-                Ok(Parsed::Complete { used, .. }) => {
-                    return self.fail(index, FailureKind::Protocol, bytes, &|| {
-                        leftover(bytes - used)
-                    });
-                }
-                Ok(Parsed::More) => {
-                    connection.keep(piece);
-                    // A read that left room took all there was; a new edge tells of more. The end
-                    // of the connection may be part of the edge that is being dealt with.
-                    if bytes < self.buffer.len() && !is_hangup {
-                        return;
-                    }
-                }
-                Err(error) => {
-                    return self.fail(index, kind_of(error), bytes, &|| error.to_string());
-                }
-            }
-        }
-    }
-
-    /// The answer is complete, with the last `bytes` of it in the buffer.
-    #[inline]
-    fn complete(&mut self, index: usize, reusable: bool, is_hangup: bool, bytes: usize) {
-        let done_ns = self.now_ns;
-        let connection = &mut self.connections[index];
-        if is_hangup
-            && let Some(socket) = &connection.socket
-            && let Ok(Moved::Bytes(more @ 1..)) = socket::receive(socket, &mut self.buffer)
-        {
-            return self.fail(index, FailureKind::Protocol, 0, &|| leftover(more));
-        }
-        let request = &mut self.rotation.requests[connection.request];
-        let mismatch = connection.findings.conclude(&mut request.rules);
-        let times = connection.times(done_ns);
-        self.recorder
-            .answered(times, connection.findings.status, mismatch.is_none());
-        if let Some(mismatch) = mismatch {
-            let evidence = Evidence {
-                request: &request.bytes,
-                answer: [&connection.kept, &self.buffer[..bytes]],
-            };
-            self.recorder
-                .failed(mismatch.kind(), done_ns, evidence, || mismatch.to_string());
-        }
-        let is_unsent = connection.phase == Phase::Sending;
-        if is_hangup || !reusable || !self.shared.keep_alive || is_unsent {
-            connection.close();
-        }
-        connection.is_used = true;
-        connection.has_slot = false;
-        self.active -= 1;
-        self.release(index);
-    }
-
-    /// The server closed the connection.
-    fn on_end(&mut self, index: usize) {
-        match self.connections[index].parser.end() {
-            End::Complete => self.complete(index, false, true, 0),
-            End::Nothing => self.fail(index, FailureKind::Closed, 0, &|| {
-                "the connection was closed before the answer".to_owned()
-            }),
-            End::Truncated => self.fail(index, FailureKind::Closed, 0, &|| {
-                "the connection was closed within the answer".to_owned()
-            }),
-        }
-    }
-
-    /// A reset under a request on a used connection, before anything came, is how a server that has
-    /// just closed an idle connection looks from here.
-    fn on_reset(&mut self, index: usize, error: Errno) {
-        let connection = &self.connections[index];
-        let kind = if connection.is_used && connection.first_byte_ns == 0 {
-            FailureKind::Closed
-        } else {
-            FailureKind::Reset
-        };
-        self.fail(index, kind, 0, &|| error.to_string());
     }
 
     /// Ends the slot under way, if there is one, and the connection. The last `bytes` of the answer
@@ -626,12 +386,5 @@ impl<'a> Worker<'a> {
                     "every connection was busy until the grace after the plan was over".to_owned()
                 });
         }
-    }
-}
-
-fn kind_of(error: ParseError) -> FailureKind {
-    match error {
-        ParseError::Malformed(_) => FailureKind::Protocol,
-        ParseError::TooLarge { .. } => FailureKind::TooLarge,
     }
 }

@@ -146,9 +146,13 @@ fn requests_rotate_by_weight_whatever_the_number_of_threads() {
 fn a_unix_socket_is_a_target_too() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::unix(&socket_path(&folder), polite);
-    let measurement = measure(&job(&server.target, closed(5, 50)));
-    assert_eq!(measurement.outcomes.passed, 50);
-    assert_eq!(server.connections(), 5);
+    let measurement = measure(&job(&server.target, closed(50, 500)));
+    assert_eq!(measurement.outcomes.passed, 500);
+    assert_eq!(
+        server.connections(),
+        50,
+        "a full queue of the listener is waited for"
+    );
     let answer = exchange(&server.target, &get("/"), PATIENCE).unwrap();
     assert_eq!(answer.body, b"hello");
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use load::{Address, Target};
-use rustix::net::sockopt;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
 
 /// Nothing that a test waits for takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -65,8 +65,12 @@ impl Server {
         Server::start(address, accept, serve)
     }
 
+    /// Listens with room for one in its queue, as a small server would.
     pub(crate) fn unix(path: &Path, serve: impl Fn(Client) + Send + Sync + 'static) -> Server {
-        let listener = UnixListener::bind(path).unwrap();
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+        rustix::net::listen(&socket, 1).unwrap();
+        let listener = UnixListener::from(socket);
         let accept = move || -> Box<dyn Stream> { Box::new(listener.accept().unwrap().0) };
         Server::start(Address::Unix(path.to_owned()), accept, serve)
     }

@@ -1,0 +1,77 @@
+//! Opening connections.
+
+use super::Worker;
+use crate::connection::Phase;
+use crate::measurement::FailureKind;
+use crate::socket::Connect;
+
+/// Between two tries to get into a full listener queue.
+const QUEUE_RETRY_NS: u64 = 1_000_000;
+
+impl Worker<'_> {
+    /// Opens a new socket, for the slot under way or for later.
+    pub(super) fn connect(&mut self, index: usize) {
+        let now_ns = self.now();
+        let connection = &mut self.connections[index];
+        connection.connect_ns = now_ns;
+        // Whoever needs a connection waits for it from here on.
+        if connection.has_slot && connection.due_ns.is_none() {
+            connection.due_ns = Some(now_ns);
+        }
+        self.try_connect(index);
+    }
+
+    pub(super) fn try_connect(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.generation = connection.generation.wrapping_add(1);
+        let token = u64::from(connection.generation) << 32 | index as u64;
+        let give_up_ns = connection.connect_ns + self.shared.timeout_ns;
+        let (socket, is_done) = match self.shared.peer.connect() {
+            Ok(Connect::Done(socket)) => (socket, true),
+            Ok(Connect::Pending(socket)) => (socket, false),
+            Ok(Connect::Full) => {
+                connection.phase = Phase::Queueing;
+                let retry_ns = self.now_ns + QUEUE_RETRY_NS;
+                return self.wake_at(index, retry_ns.min(give_up_ns));
+            }
+            Err(error) => return self.fail(index, FailureKind::Connect, 0, &|| error.to_string()),
+        };
+        if let Err(error) = self.poll.add(&socket, token) {
+            return self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
+        }
+        connection.socket = Some(socket);
+        connection.is_used = false;
+        connection.phase = Phase::Connecting;
+        self.wake_at(index, give_up_ns);
+        if is_done {
+            self.connected(index);
+        }
+    }
+
+    pub(super) fn connected(&mut self, index: usize) {
+        let now_ns = self.now();
+        let connection = &mut self.connections[index];
+        self.recorder
+            .connect
+            .record_ns(now_ns - connection.connect_ns);
+        connection.refusals = 0;
+        if connection.has_slot {
+            self.transmit(index);
+        } else {
+            self.park(index);
+        }
+    }
+
+    pub(super) fn on_connect_event(&mut self, index: usize) {
+        let Some(socket) = &self.connections[index].socket else {
+            return;
+        };
+        match self.shared.peer.connected(socket) {
+            Ok(()) => self.connected(index),
+            Err(error) => {
+                self.now();
+                self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
+            }
+        }
+    }
+}

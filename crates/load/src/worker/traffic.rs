@@ -1,0 +1,192 @@
+//! Requests out, answers in: the hot path.
+
+use rustix::io::Errno;
+
+use super::Worker;
+use crate::check::Judge;
+use crate::connection::Phase;
+use crate::exchange::leftover;
+use crate::measurement::FailureKind;
+use crate::parser::{End, ParseError, Parsed};
+use crate::recorder::Evidence;
+use crate::socket::{self, Moved};
+use crate::supply::Supply;
+
+impl Worker<'_> {
+    /// Sends the request of the slot on the connection that is there.
+    #[inline]
+    pub(super) fn transmit(&mut self, index: usize) {
+        let now_ns = self.now();
+        let connection = &mut self.connections[index];
+        let request = &self.rotation.requests[connection.request];
+        connection.expect_answer(now_ns, request.bodiless);
+        let Some(socket) = &connection.socket else {
+            unreachable!("a request is only sent where a socket is");
+        };
+        match socket::send(socket, &request.bytes) {
+            Ok(moved) => {
+                let written = match moved {
+                    Moved::Bytes(written) => written,
+                    Moved::Later => 0,
+                };
+                connection.written = written;
+                connection.phase = if written == request.bytes.len() {
+                    Phase::Receiving
+                } else {
+                    Phase::Sending
+                };
+                self.recorder.bytes_out += written as u64;
+                // Of a closed loop, only requests that needed a connect have a `due`.
+                let is_planned = matches!(self.supply, Supply::Open(_));
+                let due_ns = connection.due_ns.filter(|_| is_planned);
+                self.recorder.sent(now_ns, due_ns);
+                if !connection.is_fresh {
+                    let wake_ns = now_ns + self.shared.timeout_ns;
+                    self.wake_at(index, wake_ns);
+                }
+            }
+            // The server had closed the idle connection, and nothing of the request has left: this
+            // is no failure of the request, which needs a new connection.
+            Err(_) if !connection.is_fresh => {
+                connection.close();
+                connection.is_fresh = true;
+                self.connect(index);
+            }
+            Err(error) => self.fail(index, FailureKind::Reset, 0, &|| error.to_string()),
+        }
+    }
+
+    pub(super) fn send_rest(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let request = &self.rotation.requests[connection.request];
+        let Some(socket) = &connection.socket else {
+            return;
+        };
+        match socket::send(socket, &request.bytes[connection.written..]) {
+            Ok(Moved::Later) => {}
+            Ok(Moved::Bytes(written)) => {
+                self.recorder.bytes_out += written as u64;
+                connection.written += written;
+                if connection.written == request.bytes.len() {
+                    connection.phase = Phase::Receiving;
+                }
+            }
+            // The server closed its side early: what it had to say may be waiting.
+            Err(_) => self.read(index, true),
+        }
+    }
+
+    /// Reads and judges what came.
+    pub(super) fn read(&mut self, index: usize, is_hangup: bool) {
+        loop {
+            let connection = &mut self.connections[index];
+            let Some(socket) = &connection.socket else {
+                return;
+            };
+            let received = socket::receive(socket, &mut self.buffer);
+            self.now_ns = self.shared.clock.now_ns();
+            let bytes = match received {
+                Ok(Moved::Later) => return,
+                Ok(Moved::Bytes(0)) => return self.on_end(index),
+                Ok(Moved::Bytes(bytes)) => bytes,
+                Err(error) => return self.on_reset(index, error),
+            };
+            self.recorder.bytes_in += bytes as u64;
+            if connection.first_byte_ns == 0 {
+                connection.first_byte_ns = self.now_ns;
+            }
+            let piece = &self.buffer[..bytes];
+            let mut judge = Judge {
+                rules: &self.rotation.requests[connection.request].rules,
+                findings: &mut connection.findings,
+            };
+            match connection.parser.feed(piece, &mut judge) {
+                Ok(Parsed::Complete { used, reusable }) if used == bytes => {
+                    return self.complete(index, reusable, is_hangup, bytes);
+                }
+                Ok(Parsed::Complete { used, .. }) => {
+                    return self.fail(index, FailureKind::Protocol, bytes, &|| {
+                        leftover(bytes - used)
+                    });
+                }
+                Ok(Parsed::More) => {
+                    connection.keep(piece);
+                    // A read that left room took all there was; a new edge tells of more. The end
+                    // of the connection may be part of the edge that is being dealt with.
+                    if bytes < self.buffer.len() && !is_hangup {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    return self.fail(index, kind_of(error), bytes, &|| error.to_string());
+                }
+            }
+        }
+    }
+
+    /// The answer is complete, with the last `bytes` of it in the buffer.
+    #[inline]
+    fn complete(&mut self, index: usize, reusable: bool, is_hangup: bool, bytes: usize) {
+        let done_ns = self.now_ns;
+        let connection = &mut self.connections[index];
+        if is_hangup
+            && let Some(socket) = &connection.socket
+            && let Ok(Moved::Bytes(more @ 1..)) = socket::receive(socket, &mut self.buffer)
+        {
+            return self.fail(index, FailureKind::Protocol, 0, &|| leftover(more));
+        }
+        let request = &mut self.rotation.requests[connection.request];
+        let mismatch = connection.findings.conclude(&mut request.rules);
+        let times = connection.times(done_ns);
+        self.recorder
+            .answered(times, connection.findings.status, mismatch.is_none());
+        if let Some(mismatch) = mismatch {
+            let evidence = Evidence {
+                request: &request.bytes,
+                answer: [&connection.kept, &self.buffer[..bytes]],
+            };
+            self.recorder
+                .failed(mismatch.kind(), done_ns, evidence, || mismatch.to_string());
+        }
+        let is_unsent = connection.phase == Phase::Sending;
+        if is_hangup || !reusable || !self.shared.keep_alive || is_unsent {
+            connection.close();
+        }
+        connection.is_used = true;
+        connection.has_slot = false;
+        self.active -= 1;
+        self.release(index);
+    }
+
+    /// The server closed the connection.
+    fn on_end(&mut self, index: usize) {
+        match self.connections[index].parser.end() {
+            End::Complete => self.complete(index, false, true, 0),
+            End::Nothing => self.fail(index, FailureKind::Closed, 0, &|| {
+                "the connection was closed before the answer".to_owned()
+            }),
+            End::Truncated => self.fail(index, FailureKind::Closed, 0, &|| {
+                "the connection was closed within the answer".to_owned()
+            }),
+        }
+    }
+
+    /// A reset under a request on a used connection, before anything came, is how a server that has
+    /// just closed an idle connection looks from here.
+    fn on_reset(&mut self, index: usize, error: Errno) {
+        let connection = &self.connections[index];
+        let kind = if connection.is_used && connection.first_byte_ns == 0 {
+            FailureKind::Closed
+        } else {
+            FailureKind::Reset
+        };
+        self.fail(index, kind, 0, &|| error.to_string());
+    }
+}
+
+fn kind_of(error: ParseError) -> FailureKind {
+    match error {
+        ParseError::Malformed(_) => FailureKind::Protocol,
+        ParseError::TooLarge { .. } => FailureKind::TooLarge,
+    }
+}
