@@ -93,11 +93,11 @@ impl Config {
 }
 
 fn command(identity: &Identity) -> Command {
-    let command = Command::new(identity.name)
+    // The text about `Args` is for readers of this file, so that about the program comes after it.
+    Args::augment_args(Command::new(identity.name))
         .version(identity.versions)
         .about("A GraphQL server at /graphql, with /health and /metrics.")
-        .after_help("Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable.");
-    Args::augment_args(command)
+        .after_help("Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable.")
 }
 
 impl From<Args> for Config {

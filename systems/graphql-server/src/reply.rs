@@ -28,12 +28,11 @@ pub enum Status {
     RequestTimeout,
     ContentTooLarge,
     UnsupportedMediaType,
-    InternalServerError,
 }
 
 impl Status {
     /// Every status, in the order of the enum.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Ok,
         Self::BadRequest,
         Self::NotFound,
@@ -42,7 +41,6 @@ impl Status {
         Self::RequestTimeout,
         Self::ContentTooLarge,
         Self::UnsupportedMediaType,
-        Self::InternalServerError,
     ];
 
     /// The number on the wire.
@@ -57,7 +55,6 @@ impl Status {
             Self::RequestTimeout => 408,
             Self::ContentTooLarge => 413,
             Self::UnsupportedMediaType => 415,
-            Self::InternalServerError => 500,
         }
     }
 }

@@ -162,24 +162,56 @@ fn the_version_is_three_lines_with_the_libraries() {
     ");
 }
 
+const FLAGS: [&str; 7] = [
+    "listen",
+    "workers",
+    "body-limit",
+    "request-timeout",
+    "keep-alive",
+    "stop-timeout",
+    "log",
+];
+
+fn variable_of(flag: &str) -> String {
+    flag.to_uppercase().replace('-', "_")
+}
+
 #[test]
 fn help_names_every_flag_with_its_variable() {
     for program in PROGRAMS {
         let output = run(program, &["--help"], &[]);
         assert_eq!(output.status.code(), Some(0));
         let help = text(&output.stdout);
-        for flag in [
-            "listen",
-            "workers",
-            "body-limit",
-            "request-timeout",
-            "keep-alive",
-            "stop-timeout",
-            "log",
-        ] {
-            let variable = flag.to_uppercase().replace('-', "_");
+        for flag in FLAGS {
             assert!(help.contains(&format!("--{flag}")), "{help}");
-            assert!(help.contains(&format!("[env: {variable}=")), "{help}");
+            let variable = format!("[env: {}=", variable_of(flag));
+            assert!(help.contains(&variable), "{help}");
         }
+        let lines = help.lines().map(str::trim_start);
+        let flags = lines.filter(|line| line.starts_with("--"));
+        assert_eq!(
+            flags.count(),
+            FLAGS.len(),
+            "one is missing in the list above\n{help}"
+        );
+    }
+}
+
+#[test]
+fn the_readme_lists_every_flag_with_its_default() {
+    let readme = include_str!("../../README.md");
+    let help = text(&run(PROGRAMS[0], &["-h"], &[]).stdout);
+    for flag in FLAGS {
+        let row = format!("| `--{flag} ");
+        let row = readme.lines().find(|line| line.starts_with(&row));
+        let row = row.unwrap_or_else(|| panic!("--{flag} is not in the table"));
+        assert!(
+            row.contains(&format!("| `{}` |", variable_of(flag))),
+            "{row}"
+        );
+        let words = help.split(&format!("--{flag} ")).nth(1).unwrap();
+        let default = words.split("[default: ").nth(1).unwrap();
+        let default = default.split(']').next().unwrap();
+        assert!(row.contains(default), "{default} in {row}");
     }
 }
