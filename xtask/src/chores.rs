@@ -34,7 +34,27 @@ pub(crate) fn ci() -> anyhow::Result<()> {
     // parallel tests from queueing behind each other's build lock.
     cargo(&["build", "--locked", "--workspace", "--bins"], &[])?;
     cargo(
-        &["test", "--locked", "--workspace", "--exclude", "xtask"],
+        &[
+            "test",
+            "--locked",
+            "--workspace",
+            "--exclude",
+            "xtask",
+            "--exclude",
+            "e2e",
+        ],
+        &[],
+    )?;
+    // One at a time: each of them loads a server, and two would disturb each other.
+    cargo(
+        &[
+            "test",
+            "--locked",
+            "--package",
+            "e2e",
+            "--",
+            "--test-threads=1",
+        ],
         &[],
     )
 }

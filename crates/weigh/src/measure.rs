@@ -11,6 +11,7 @@ use report::Recording;
 use report::recording::{InvalidKind, RoundRecord, SystemRecord, VariantRecord, VariantStatus};
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig, Usage};
+use schedule::Arrival;
 
 use crate::cli::Failure;
 use crate::console::Console;
@@ -176,13 +177,20 @@ impl<'a> Experiment<'a> {
             return Err(missing);
         }
         for (setup, record) in candidate.setups.iter().zip(&mut candidate.systems) {
-            if !setup.build.is_empty() {
-                self.progress.show(&format!("building {}", setup.system));
+            if let Some(log) = workshop.will_build(setup, &self.logs) {
+                let name = &candidate.variant.name;
+                let line = format!(
+                    "building {} for {name}; log: {}",
+                    setup.system,
+                    log.display()
+                );
+                self.progress.show(&line);
+                self.progress.note(&line);
             }
             let took = workshop.build(&mut self.rig, setup, &self.logs, self.stop)?;
             if let Some(took) = took.filter(|took| *took > Duration::from_secs(1)) {
                 self.progress.note(&format!(
-                    "built {} of {} in {:.1} s",
+                    "built {} for {} in {:.1} s",
                     setup.system,
                     candidate.variant.name,
                     took.as_secs_f64()
@@ -267,7 +275,7 @@ impl<'a> Experiment<'a> {
             .as_ref()
             .expect("a variant that is still in has been proven");
         proven.repeat(self.lab, &stack.target())?;
-        let job = self.job(stack.target(), proven);
+        let job = self.job(stack.target(), proven, round);
         let label = format!("round {}, {}", round + 1, candidate.variant.name);
         self.warm_up(&job, &label)?;
         if self.stop.is_asked() {
@@ -312,11 +320,21 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    fn job(&self, target: Target, proven: &Proven) -> Job {
+    fn job(&self, target: Target, proven: &Proven, round: usize) -> Job {
+        // Random arrivals differ from round to round and are equal within one: what a plan does to
+        // one variant of a round, it does to all.
+        let mut load = self.lab.load.clone();
+        if let schedule::Load::Open {
+            arrival: Arrival::Poisson { seed },
+            ..
+        } = &mut load
+        {
+            *seed = self.seed.wrapping_add(round as u64);
+        }
         Job {
+            load,
             target,
             requests: proven.requests.clone(),
-            load: self.lab.load.clone(),
             connections_max: self.lab.connections_max,
             threads: self.lab.threads,
             timeout: self.lab.timeout,

@@ -264,6 +264,14 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
+    /// The log of the build that [`Workshop::build`] would now run; none when there is nothing to do.
+    pub(crate) fn will_build(&self, setup: &Setup, logs: &Path) -> Option<PathBuf> {
+        setup.build.iter().find_map(|command| {
+            let spec = step(setup, command, logs, "build").ok()?;
+            (!self.built.contains_key(&key_of(&spec))).then_some(spec.log)
+        })
+    }
+
     /// Builds one system; a command that was run before is not run again.
     pub(crate) fn build(
         &mut self,
