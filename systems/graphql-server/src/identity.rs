@@ -11,7 +11,7 @@ pub struct Identity {
     pub graphql: &'static str,
     /// The HTTP library and its version.
     pub http: &'static str,
-    /// All versions, as `--version` prints them after the name.
+    /// All versions, as `--version` prints them after the name, in one line: a lab records the first.
     pub versions: &'static str,
 }
 
@@ -22,7 +22,7 @@ macro_rules! identity {
             version: env!("CARGO_PKG_VERSION"),
             graphql: $graphql,
             http: $http,
-            versions: concat!(env!("CARGO_PKG_VERSION"), "\n", $graphql, "\n", $http),
+            versions: concat!(env!("CARGO_PKG_VERSION"), " (", $graphql, ", ", $http, ")"),
         }
     };
 }

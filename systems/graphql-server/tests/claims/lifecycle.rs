@@ -146,19 +146,22 @@ fn an_address_in_use_ends_with_1_and_names_it() {
 }
 
 #[test]
-fn the_version_is_three_lines_with_the_libraries() {
-    let first_words = PROGRAMS.map(|program| {
+fn the_version_is_one_line_with_the_libraries() {
+    let words = PROGRAMS.map(|program| {
         let output = run(program, &["--version"], &[]);
         assert_eq!(output.status.code(), Some(0));
-        let lines = text(&output.stdout);
-        let words = lines
-            .lines()
-            .map(|line| line.split(' ').next().unwrap().to_owned());
-        words.collect::<Vec<_>>().join(" ")
+        let told = text(&output.stdout);
+        assert_eq!(told.lines().count(), 1, "{told}");
+        // The versions themselves change with every update.
+        let is_word = |word: &&str| !word.contains(|letter: char| letter.is_ascii_digit());
+        told.split_whitespace()
+            .filter(is_word)
+            .collect::<Vec<_>>()
+            .join(" ")
     });
-    insta::assert_snapshot!(first_words.join("\n"), @"
-    graphql-server-juniper-ntex juniper ntex
-    graphql-server-async-graphql-actix-web async-graphql actix-web
+    insta::assert_snapshot!(words.join("\n"), @"
+    graphql-server-juniper-ntex (juniper ntex
+    graphql-server-async-graphql-actix-web (async-graphql actix-web
     ");
 }
 
