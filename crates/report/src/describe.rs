@@ -6,6 +6,7 @@ use crate::recording::{
     ArrivalText, Environment, Kind, LimitsText, LoadModel, LoadText, PhaseText, Recording,
     SystemRecord,
 };
+use crate::summary::PAUSED_SHARE_MAX;
 use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
 
 /// `closed loop, 100 connections, 5 s a round after 1 s of warm-up, keep-alive, 1 generator thread`.
@@ -138,6 +139,17 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
          with as many digits as its interval supports."
             .to_owned(),
     ];
+    if summary.measurements_repeated > 0 {
+        sentences.push(format!(
+            "{} made again, since the generator was kept from running for more than {} of the time; \
+             the disturbed ones are in the recording and count for nothing.",
+            match summary.measurements_repeated {
+                1 => "1 measurement was".to_owned(),
+                many => format!("{many} measurements were"),
+            },
+            percent(PAUSED_SHARE_MAX)
+        ));
+    }
     if summary.comparisons > 0 {
         let confidence = percent(summary.confidence_each);
         sentences.push(format!(

@@ -158,6 +158,7 @@ impl Sample {
             position,
             variant: name.to_owned(),
             interrupted: false,
+            disturbed: false,
             started_offset_us: u64::from(round) * 4_000_000 + u64::from(position) * 1_000_000,
             elapsed_us,
             planned: ANSWERS,

@@ -13,7 +13,7 @@ mod figures;
 mod verdict;
 
 pub(crate) use check::named_outcomes;
-pub use check::{Check, CheckName, CheckState};
+pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX};
 pub(crate) use figures::rates;
 pub use figures::{
     ClaimName, Distribution, MetricSummary, OverheadSummary, RateWindows, SystemSummary,
@@ -52,6 +52,8 @@ pub struct Summary {
     pub rounds_planned: usize,
     /// Rounds in which at least one variant was measured completely.
     pub rounds_measured: usize,
+    /// Measurements that were made again because the generator was kept from running.
+    pub measurements_repeated: usize,
     /// The variant the others are compared with.
     pub baseline: String,
     /// The metric that decides the verdict: requests per second in a closed loop, which is bound by
@@ -138,6 +140,11 @@ impl Summary {
             is_open_loop,
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),
+            measurements_repeated: recording
+                .rounds
+                .iter()
+                .filter(|round| round.disturbed)
+                .count(),
             baseline: recording.baseline.clone(),
             headline: frame.headline,
             confidence: CONFIDENCE,
@@ -210,7 +217,9 @@ impl<'a> Row<'a> {
     fn of(recording: &'a Recording, variant: &'a VariantRecord) -> Self {
         let all: Vec<&RoundRecord> = recording.rounds_of(&variant.name).collect();
         // A single load has nothing to pair, so what was measured until Ctrl-C is still an answer.
-        let is_kept = |round: &RoundRecord| !round.interrupted || recording.kind == Kind::Load;
+        let is_kept = |round: &RoundRecord| {
+            !(round.interrupted || round.disturbed) || recording.kind == Kind::Load
+        };
         let complete: Vec<&RoundRecord> =
             all.iter().copied().filter(|round| is_kept(round)).collect();
         let mut outcomes = Outcomes::default();

@@ -25,6 +25,9 @@ use crate::stop::Stop;
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
 
+/// How often a measurement is made before a disturbed one is taken as it is.
+const ATTEMPTS: usize = 3;
+
 /// Starts the keeper, and says what an earlier, killed run has left behind.
 pub(crate) fn start_rig(logs: &Path, console: Console) -> Result<Rig, Failure> {
     let command = KeeperCommand::new(environment::own_program()?);
@@ -244,28 +247,49 @@ impl<'a> Experiment<'a> {
     /// One variant's turn: start, repeat the proof, warm up, measure, stop.
     fn turn(&mut self, round: usize, position: usize, index: usize) -> Result<(), Invalid> {
         let stack = self.start(index, &format!("round-{}", round + 1))?;
-        let measured = self.load(&stack, round, index);
+        let measured = self.attempts(&stack, round, position, index);
         let ended = stack.ended(&mut self.rig);
         stack.stop(&mut self.rig);
-        let turn = match measured {
-            Ok(turn) => turn,
-            Err(invalid) => return Err(because(ended, invalid)),
-        };
-        let name = &self.candidates[index].variant.name;
-        let record = turn.record(round, position, name, self.started);
-        self.progress.note(&record::line(&record, self.order.len()));
-        let wrong = record::wrong_answers(&record);
-        // What was seen is kept, also when it was wrong: it is the evidence.
-        self.rounds.push(record);
-        if let Some(ended) = ended {
-            return Err(Invalid::new(
+        match (measured, ended) {
+            (Ok(()), Some(ended)) => Err(Invalid::new(
                 InvalidKind::Crashed,
                 format!("{ended} (round {})", round + 1),
-            ));
+            )),
+            (Err(invalid), ended) => Err(because(ended, invalid)),
+            (Ok(()), None) => Ok(()),
         }
-        wrong.map_or(Ok(()), |reason| {
-            Err(Invalid::new(InvalidKind::Mismatched, reason))
-        })
+    }
+
+    /// Measures until the generator was left to run, a few times at the most: what keeps it from
+    /// running is the machine's doing and says nothing about the variant. A disturbed measurement is
+    /// recorded as such.
+    fn attempts(
+        &mut self,
+        stack: &Stack,
+        round: usize,
+        position: usize,
+        index: usize,
+    ) -> Result<(), Invalid> {
+        for attempt in 1..=ATTEMPTS {
+            let turn = self.load(stack, round, index)?;
+            let name = &self.candidates[index].variant.name;
+            let mut record = turn.record(round, position, name, self.started);
+            record.disturbed = attempt < ATTEMPTS
+                && !record.interrupted
+                && record.paused_share() > report::summary::PAUSED_SHARE_MAX;
+            let is_disturbed = record.disturbed;
+            self.progress.note(&record::line(&record, self.order.len()));
+            let wrong = record::wrong_answers(&record);
+            // What was seen is kept, also when it was wrong: it is the evidence.
+            self.rounds.push(record);
+            if let Some(reason) = wrong {
+                return Err(Invalid::new(InvalidKind::Mismatched, reason));
+            }
+            if !is_disturbed {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn load(&mut self, stack: &Stack, round: usize, index: usize) -> Result<Turn, Invalid> {

@@ -164,6 +164,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         position: 0,
         variant: String::new(),
         interrupted: seen.interrupted,
+        disturbed: false,
         started_offset_us: 0,
         elapsed_us: micros(seen.elapsed),
         planned: seen.planned,
@@ -264,10 +265,11 @@ pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
     let rate = record.outcomes.completed() as f64 / seconds;
     let milliseconds = |share| latency.quantile_ns(share).unwrap_or(0) as f64 / 1e6;
     let wrong = record.outcomes.total() - record.outcomes.passed;
-    let mark = match (record.interrupted, wrong) {
-        (true, _) => ", interrupted".to_owned(),
-        (false, 0) => String::new(),
-        (false, wrong) => format!(", {wrong} not passed"),
+    let mark = match wrong {
+        _ if record.interrupted => ", interrupted".to_owned(),
+        _ if record.disturbed => ", disturbed: measured again".to_owned(),
+        0 => String::new(),
+        wrong => format!(", {wrong} not passed"),
     };
     format!(
         "round {}/{rounds}  {}: {rate:.0}/s, p50 {:.3} ms, p99 {:.3} ms{mark}",

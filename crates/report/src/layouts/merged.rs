@@ -32,7 +32,7 @@ impl<'a> Merged<'a> {
         let is_single = recording.lab.is_none();
         let rounds = recording.rounds_of(name);
         let rounds: Vec<_> = rounds
-            .filter(|round| is_single || !round.interrupted)
+            .filter(|round| is_single || !(round.interrupted || round.disturbed))
             .collect();
         let mut merged = Self {
             recording,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Hdr;
+use crate::metric::float;
 
 /// One measurement: one variant in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,10 @@ pub struct RoundRecord {
     pub variant: String,
     /// Whether it was cut short. Such a measurement is kept and never compared.
     pub interrupted: bool,
+    /// Whether the generator was kept from running for so much of it that the measurement was made
+    /// again. Such a measurement is kept and never compared.
+    #[serde(default)]
+    pub disturbed: bool,
     /// When the measurement began, in microseconds since the run began.
     pub started_offset_us: u64,
     /// From the first send to the last answer, in microseconds, without the warm-up.
@@ -264,6 +269,20 @@ impl MismatchedCounts {
             ("body", self.body),
             ("header", self.header),
         ]
+    }
+}
+
+impl RoundRecord {
+    /// The share of the measurement in which the generator did not run although work was due: 0 for
+    /// none.
+    pub fn paused_share(&self) -> f64 {
+        let paused_us: u64 = self
+            .generator
+            .pauses
+            .iter()
+            .map(|pause| pause.length_us)
+            .sum();
+        float(paused_us) / float(self.elapsed_us.max(1))
     }
 }
 

@@ -12,6 +12,10 @@ use crate::digits;
 use crate::metric::float;
 use crate::recording::{LoadModel, Outcomes, RoundRecord};
 
+/// Beyond this share of the time, a generator that did not run although work was due spoils what it
+/// measured.
+pub const PAUSED_SHARE_MAX: f64 = 0.02;
+
 /// One thing that was watched.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
@@ -324,7 +328,7 @@ fn generator_pauses(complete: &[&RoundRecord], totals: &Totals) -> Check {
             digits::duration_ns(float(longest) * 1e3),
         )
     };
-    Limits::new(0.0, 0.02).judge(CheckName::GeneratorPauses, share, text)
+    Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, text)
 }
 
 /// The kinds that occurred, with their counts: `timeout 3, reset 1`.

@@ -378,3 +378,28 @@ fn status_classes_add_up() {
     let classes = Summary::of(&recording).variants[0].status_classes();
     assert_eq!(classes.map(|(_, count)| count), [1, 7, 0, 3, 1, 9]);
 }
+
+#[test]
+fn a_disturbed_measurement_is_kept_and_counts_for_nothing() {
+    let calm = Sample::closed()
+        .variant("plain", 723.0)
+        .variant("slow", 800.0)
+        .build();
+    let mut recording = calm.clone();
+    let mut disturbed = recording.rounds[0].clone();
+    disturbed.disturbed = true;
+    disturbed.elapsed_us *= 3;
+    disturbed.generator.pauses.push(Pause {
+        at_us: 0,
+        length_us: disturbed.elapsed_us / 2,
+    });
+    assert!((disturbed.paused_share() - 0.5).abs() < 1e-3);
+    recording.rounds.insert(0, disturbed);
+    let (summary, undisturbed) = (Summary::of(&recording), Summary::of(&calm));
+    assert_eq!(summary.measurements_repeated, 1);
+    for (row, expected) in summary.variants.iter().zip(&undisturbed.variants) {
+        assert_eq!(row.metrics, expected.metrics);
+        assert_eq!(row.checks, expected.checks);
+        assert_eq!(row.verdict, expected.verdict);
+    }
+}
