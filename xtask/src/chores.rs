@@ -37,6 +37,7 @@ pub(crate) fn ci() -> anyhow::Result<()> {
         &[
             "test",
             "--locked",
+            "--no-fail-fast",
             "--workspace",
             "--exclude",
             "xtask",
