@@ -55,3 +55,34 @@ Exit codes:
   5  something needed is missing or not ready
   6  stopped by the user; what was recorded is kept and marked
   7  a check failed; the verdict was withheld";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_lists_every_code_once() {
+        let exits = [
+            Exit::Done,
+            Exit::Bug,
+            Exit::BadInput,
+            Exit::Mismatch,
+            Exit::NotReady,
+            Exit::Interrupted,
+            Exit::Withheld,
+        ];
+        let listed: Vec<u8> = TABLE
+            .lines()
+            .filter_map(|line| line.split_whitespace().next()?.parse().ok())
+            .collect();
+        assert_eq!(exits.map(Exit::code).to_vec(), listed);
+    }
+
+    #[test]
+    fn the_graver_exit_wins() {
+        assert!(Exit::Interrupted > Exit::Mismatch);
+        assert!(Exit::Mismatch > Exit::Withheld);
+        assert!(Exit::Withheld > Exit::NotReady);
+        assert!(Exit::NotReady > Exit::Done);
+    }
+}

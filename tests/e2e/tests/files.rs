@@ -152,3 +152,21 @@ fn a_file_that_is_no_recording_is_refused_with_a_reason() {
         run.talk()
     );
 }
+
+#[test]
+fn the_lab_in_the_readme_has_no_mistakes() {
+    let readme = include_str!("../../../README.md");
+    let lab = readme
+        .split("```yaml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("the README shows a lab");
+    let world = World::new();
+    fs::write(world.path().join("my-lab.yaml"), lab).expect("the lab file can be written");
+    let output = Command::new(weigh())
+        .args(["check", "--files-only", "my-lab.yaml"])
+        .current_dir(world.path())
+        .output()
+        .expect("weigh starts");
+    Run::of(output).exits_with(0);
+}
