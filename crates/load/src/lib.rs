@@ -21,6 +21,7 @@ mod exchange;
 mod job;
 mod live;
 mod measurement;
+pub mod null;
 mod parser;
 mod poll;
 mod recorder;
