@@ -1,0 +1,111 @@
+//! What `weigh load` sends and when: targets, phases, expected headers.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use e2e::{Run, Server, weigh};
+use serde_json::Value;
+
+fn passed(result: &Value) -> u64 {
+    let outcomes = &result["summary"]["variants"][0]["outcomes"];
+    outcomes["passed"].as_u64().expect("a count")
+}
+
+/// Runs `weigh load --targets -` on this text.
+fn targets(text: &str, flags: &[&str]) -> Run {
+    let mut child = Command::new(weigh())
+        .args(["load", "--targets", "-", "--format", "json"])
+        .args(flags)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("weigh starts");
+    let mut stdin = child.stdin.take().expect("stdin is a pipe");
+    stdin.write_all(text.as_bytes()).expect("weigh reads");
+    drop(stdin);
+    Run::of(child.wait_with_output().expect("weigh ends"))
+}
+
+fn json(run: &Run) -> Value {
+    serde_json::from_str(&run.answer())
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", run.answer(), run.talk()))
+}
+
+#[test]
+fn phases_are_planned_one_after_the_other() {
+    let server = Server::start(&[]);
+    // 0.5 s at 100/s, then from 100/s to 300/s in 0.5 s, which is 200/s on average.
+    let phases = "500ms@100/s,500ms@100/s..300/s";
+    assert_eq!(passed(&server.json(&["--phases", phases])), 150);
+    assert_eq!(passed(&server.json(&["--phases", phases, "-n", "70"])), 70);
+}
+
+#[test]
+fn poisson_gaps_go_with_phases_and_repeat_with_their_seed() {
+    let server = Server::start(&[]);
+    let run = |seed: &str| {
+        let flags = [
+            "--phases",
+            "1s@100/s",
+            "--arrival",
+            "poisson",
+            "--seed",
+            seed,
+        ];
+        passed(&server.json(&flags))
+    };
+    assert_eq!(run("3"), run("3"));
+}
+
+#[test]
+fn a_count_and_a_duration_end_the_load_at_whichever_comes_first() {
+    let server = Server::start(&[]);
+    for way in [&[][..], &["-r", "1000"]] {
+        let both = |count: &str, duration: &str| {
+            let flags = [way, &["-n", count, "-z", duration]].concat();
+            passed(&server.json(&flags))
+        };
+        assert_eq!(both("50", "1h"), 50);
+        assert!(both("1000000000", "100ms") < 1_000_000_000);
+    }
+}
+
+#[test]
+fn a_bare_rate_is_per_second() {
+    let server = Server::start(&[]);
+    assert_eq!(passed(&server.json(&["-r", "100", "-z", "500ms"])), 50);
+}
+
+#[test]
+fn targets_are_sent_in_rotation() {
+    let server = Server::start(&[]);
+    let address = server.address();
+    let text = format!("GET http://{address}/a\nX: y\n\nPOST http://{address}/graphql\n");
+    let result = json(&targets(&text, &["-n", "10", "-c", "1"]).exits_with(0));
+    assert_eq!(passed(&result), 10);
+    let requests = result["load"]["requests"].as_array();
+    assert_eq!(requests.map(Vec::len), Some(2), "{result:#}");
+    let lines = format!("{{\"method\": \"GET\", \"url\": \"http://{address}/a\"}}\n");
+    assert_eq!(
+        passed(&json(&targets(&lines, &["-n", "10"]).exits_with(0))),
+        10
+    );
+}
+
+#[test]
+fn targets_on_two_hosts_are_refused() {
+    let text = "GET http://127.0.0.1:1/\n\nGET http://127.0.0.1:2/\n";
+    let run = targets(text, &[]).exits_with(2);
+    let words = "line 3: expected a target on `127.0.0.1:1`";
+    assert!(run.talk().contains(words), "{}", run.talk());
+}
+
+#[test]
+fn an_expected_header_is_looked_for_in_every_answer() {
+    let server = Server::start(&[]);
+    let load = |header: &str| server.load(&["-n", "5", "-c", "1", "--expect-header", header]);
+    let _ = load("Content-Type: application/json").exits_with(0);
+    let run = load("Content-Type: text/html").exits_with(3);
+    assert!(run.answer().contains("expected header"), "{}", run.answer());
+}
