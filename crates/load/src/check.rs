@@ -179,7 +179,7 @@ pub(crate) struct Findings {
     mode: Mode,
     /// Bytes of body that equal the reference, from its start.
     equal_bytes: usize,
-    body_bytes: u64,
+    pub(crate) body_bytes: u64,
     scan: ErrorsScan,
     /// The body so far, while there is no reference to compare with.
     learned: Vec<u8>,

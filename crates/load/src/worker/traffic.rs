@@ -138,6 +138,7 @@ impl Worker<'_> {
         let request = &mut self.rotation.requests[connection.request];
         let mismatch = connection.findings.conclude(&mut request.rules);
         let times = connection.times(done_ns);
+        self.recorder.bytes_in_bodies += connection.findings.body_bytes;
         self.recorder
             .answered(times, connection.findings.status, mismatch.is_none());
         if let Some(mismatch) = mismatch {

@@ -150,7 +150,7 @@ pub(super) enum ArrivalName {
 const SHORT_EXAMPLES: &str = "\
 Examples:
   weigh load -c 100 -z 30s http://127.0.0.1:8080/
-  weigh load --rate 500 -z 1m -H 'Content-Type: application/json' -D query.json http://127.0.0.1:4000/
+  weigh load -r 500 -z 1m -D query.json http://127.0.0.1:4000/graphql
 --help says more about each flag.";
 
 const EXAMPLES: &str = "\
@@ -173,7 +173,7 @@ Examples:
 Coming from another tool:
   wrk, wrk2    -c and -t are the same; -d is -z here, -R is -r, -s has no equal
   ab           -n, -c and -H are the same; -k is always on, -p is -D, -t is -z
-  hey          -n, -c, -z, -m, -H, -d and -D are the same; -q is -r, but for all connections together
+  hey          -n, -c, -z, -m, -H, -d and -D are the same; -q is -r, for all connections
   bombardier   -c, -n, -m, -H and -r are the same; -d is -z, -b is -d, -f is -D, -l is always on
   vegeta       -rate is -r, -duration is -z, -targets is --targets, -max-connections is -c";
 
