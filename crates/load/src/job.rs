@@ -102,6 +102,27 @@ pub enum BodyRule {
     Any,
     /// The same bytes as these.
     Equals(Arc<[u8]>),
+    /// The same bytes as these, or the same JSON value but for what is ignored.
+    Alike {
+        /// A right body.
+        body: Arc<[u8]>,
+        /// JSON pointers (RFC 6901) to what differs by nature; it may also be missing.
+        ignore: Vec<String>,
+    },
+}
+
+impl BodyRule {
+    /// The rule for a known body, and for what in it differs by nature.
+    #[must_use]
+    pub fn known(body: &[u8], ignore: &[String]) -> BodyRule {
+        let body = Arc::from(body);
+        if ignore.is_empty() {
+            BodyRule::Equals(body)
+        } else {
+            let ignore = ignore.to_vec();
+            BodyRule::Alike { body, ignore }
+        }
+    }
 }
 
 /// What an answer may cost at most; beyond it is `failed: too-large`.

@@ -109,3 +109,26 @@ fn an_expected_header_is_looked_for_in_every_answer() {
     let run = load("Content-Type: text/html").exits_with(3);
     assert!(run.answer().contains("expected header"), "{}", run.answer());
 }
+
+#[test]
+fn what_differs_by_nature_can_be_left_out_of_the_comparison() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let known = folder.path().join("known.json");
+    std::fs::write(&known, r#"{"data":{"test":{"id":"7"}}}"#).expect("it can be written");
+    let server = Server::start(&[]);
+    let known = known.to_str().expect("a path of ours");
+    let load = |flags: &[&str]| {
+        server.load(&[&["-n", "5", "-c", "1", "--expect-body", known], flags].concat())
+    };
+    let run = load(&[]).exits_with(3);
+    assert!(
+        run.answer().contains("expected the known body"),
+        "{}",
+        run.answer()
+    );
+    let _ = load(&["--ignore", "/data/test/id"]).exits_with(0);
+    let run = load(&["--ignore", "/data/other"]).exits_with(3);
+    assert!(run.answer().contains("`/data/test/id`"), "{}", run.answer());
+    let run = load(&["--ignore", "id"]).exits_with(2);
+    assert!(run.talk().contains("write `/id`"), "{}", run.talk());
+}

@@ -135,7 +135,7 @@ fn expectation(args: &Args) -> Result<Expectation, Failure> {
     Ok(Expectation {
         status: args.expect.map_or(StatusRule::Success, StatusRule::Exactly),
         graphql: args.expect_graphql,
-        body: golden.map_or(BodyRule::Any, |bytes| BodyRule::Equals(bytes.into())),
+        body: golden.map_or(BodyRule::Any, |bytes| BodyRule::known(&bytes, &args.ignore)),
         headers: args.expect_headers.clone(),
     })
 }

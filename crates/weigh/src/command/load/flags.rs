@@ -106,6 +106,12 @@ pub(crate) struct Args {
     /// Refuse answers whose body is not exactly that of this file.
     #[arg(long, value_name = "FILE", help_heading = "Check")]
     pub(super) expect_body: Option<PathBuf>,
+    /// What --expect-body does not look at, such as /extensions/timing (JSON pointer).
+    ///
+    /// May be given several times. Bodies are then equal when they are the same bytes, or the same
+    /// JSON without these members.
+    #[arg(long, value_name = "POINTER", help_heading = "Check", requires = "expect_body", value_parser = pointer)]
+    pub(super) ignore: Vec<String>,
     /// Refuse answers without this header, `Name: value`.
     #[arg(long = "expect-header", value_name = "HEADER", help_heading = "Check", value_parser = header)]
     pub(super) expect_headers: Vec<(String, String)>,
@@ -186,4 +192,13 @@ fn header(text: &str) -> Result<(String, String), String> {
     http::HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
     http::HeaderValue::from_str(value).map_err(|_| format!("`{value}` is not a header value"))?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Reads a JSON pointer.
+fn pointer(text: &str) -> Result<String, String> {
+    if text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("a JSON pointer begins with `/`: write `/{text}`"))
+    }
 }
