@@ -117,7 +117,7 @@ fn one_wrong_body_in_a_hundred_thousand_is_found() {
     std::fs::write(&right, r#"{"data":{"fill":""}}"#).expect("a file");
     let right = right.to_str().expect("a readable path");
     let row = server.row(&["-n", "100000", "-c", "20", "--expect-body", right], 3);
-    assert_eq!(row["outcomes"]["mismatched_body"], 1, "{row:#}");
+    assert_eq!(row["outcomes"]["mismatched"]["body"], 1, "{row:#}");
     assert_eq!(row["outcomes"]["passed"], 99_999);
     assert_eq!(server.seen()["wrong"], 1);
 }
@@ -146,9 +146,9 @@ fn every_way_to_spoil_an_answer_has_its_outcome() {
     ]);
     let row = server.row(&["-n", "302", "-c", "4", "--timeout", "300ms"], 3);
     let outcomes = &row["outcomes"];
-    assert_eq!(outcomes["failed_timeout"], 2, "{outcomes:#}");
-    let broken =
-        outcomes["failed_reset"].as_u64().unwrap() + outcomes["failed_closed"].as_u64().unwrap();
+    assert_eq!(outcomes["failed"]["timeout"], 2, "{outcomes:#}");
+    let broken = outcomes["failed"]["reset"].as_u64().unwrap()
+        + outcomes["failed"]["closed"].as_u64().unwrap();
     assert_eq!(broken, 3, "{outcomes:#}");
     assert_eq!(outcomes["passed"], 297);
     let seen = server.seen();
