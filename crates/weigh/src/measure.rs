@@ -316,6 +316,7 @@ impl<'a> Experiment<'a> {
         Job {
             target,
             requests: proven.requests.clone(),
+            data: None,
             load: self.lab.load.clone(),
             connections_max: self.lab.connections_max,
             threads: self.lab.threads,

@@ -132,3 +132,53 @@ fn what_differs_by_nature_can_be_left_out_of_the_comparison() {
     let run = load(&["--ignore", "id"]).exits_with(2);
     assert!(run.talk().contains("write `/id`"), "{}", run.talk());
 }
+
+#[test]
+fn rows_of_a_data_set_are_filled_into_requests() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("users.csv");
+    std::fs::write(&file, "id,name\n1,Ann\n2,Bo\n").expect("it can be written");
+    let file = file.to_str().expect("a path of ours");
+    // What was sent can be read from the requests kept of wrong answers.
+    let server = Server::start(&["--answer", "unavailable"]);
+    let kept = |flags: &[&str]| {
+        let recording = folder.path().join("run.json");
+        let path = recording.to_str().expect("a path of ours");
+        let always = [
+            "-n",
+            "4",
+            "-c",
+            "1",
+            "-d",
+            "{\"id\": {{id}}}",
+            "--record",
+            path,
+        ];
+        let run = server.load(&[&always, flags].concat());
+        let recording = std::fs::read(recording).unwrap_or_default();
+        let recording: Value = serde_json::from_slice(&recording).unwrap_or_default();
+        let failures = recording["rounds"][0]["failures"].as_array().cloned();
+        let requests = failures.into_iter().flatten();
+        let requests = requests.filter_map(|it| Some(it["request"].as_str()?.to_owned()));
+        requests.collect::<String>() + &run.talk()
+    };
+    let sent = kept(&["--data-set", file, "-H", "X-Name: {{name}}"]);
+    assert!(
+        sent.contains("X-Name: Ann") && sent.contains("X-Name: Bo"),
+        "{sent}"
+    );
+    assert!(
+        sent.contains("{\"id\": 1}") && sent.contains("{\"id\": 2}"),
+        "{sent}"
+    );
+    let wrong = kept(&["--data-set", file, "-H", "X: {{nobody}}"]);
+    assert!(
+        wrong.contains("no column `nobody`; the data has `id`, `name`"),
+        "{wrong}"
+    );
+    let plain = kept(&["-H", "X: {{index}}"]);
+    assert!(
+        plain.contains("X: 0") && plain.contains("{\"id\": {{id}}}"),
+        "{plain}"
+    );
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
-use load::{BodyRule, Bounds, Expectation, Job, Measurement, Request, StatusRule};
+use load::{BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, RowOrder, StatusRule};
 use schedule::{Arrival, Phase, Stop as StopRule};
 
 use crate::cli::Failure;
@@ -18,12 +18,13 @@ use crate::record;
 use crate::stop::Stop;
 
 mod address;
+mod data_set;
 mod flags;
 mod phases;
 mod targets;
 
 pub(crate) use flags::Args;
-use flags::ArrivalName;
+use flags::{ArrivalName, OrderName};
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let (url, job) = job(args)?;
@@ -87,6 +88,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
     let job = Job {
         target: address::target(&url, args.unix_socket.as_deref())?,
         requests,
+        data: Some(data(args)?),
         load: loop_of(args),
         connections_max: args.connections,
         threads: args.threads.min(args.connections),
@@ -97,6 +99,23 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         cpus: args.pin.clone(),
     };
     Ok((url, job))
+}
+
+/// What `{{…}}` in requests stand for.
+fn data(args: &Args) -> Result<Data, Failure> {
+    let table = match &args.data_set {
+        Some(path) => data_set::read(path)?,
+        None => data_set::Table::default(),
+    };
+    Ok(Data {
+        columns: table.columns,
+        rows: table.rows,
+        order: match args.data_order {
+            OrderName::Rotation => RowOrder::Rotation,
+            OrderName::Random => RowOrder::Random,
+        },
+        seed: args.seed,
+    })
 }
 
 /// The one request that the flags describe.

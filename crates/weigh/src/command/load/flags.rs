@@ -96,6 +96,25 @@ pub(crate) struct Args {
     /// port. Paths of bodies are relative to the current folder.
     #[arg(long, value_name = "FILE", help_heading = "Request", conflicts_with_all = ["method", "data", "data_file"])]
     pub(super) targets: Option<PathBuf>,
+    /// File of values for {{column}} in path, headers and body: CSV or JSON lines.
+    ///
+    /// CSV has a header row; a line of JSON is one object. Every request takes one row. Values in
+    /// the path are percent-encoded, elsewhere they stand as they are. Without a data set too,
+    /// {{random:1..1000}} is a whole number from that range, and {{index}} the number of the
+    /// request, from 0.
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    pub(super) data_set: Option<PathBuf>,
+    /// Order of its rows: rotation or random.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        help_heading = "Request",
+        default_value = "rotation",
+        hide_possible_values = true,
+        requires = "data_set"
+    )]
+    pub(super) data_order: OrderName,
 
     /// Expected status [default: any 2xx].
     #[arg(long, value_name = "STATUS", help_heading = "Check", value_parser = clap::value_parser!(u16).range(100..=599))]
@@ -153,6 +172,13 @@ pub(super) enum ArrivalName {
     Poisson,
 }
 
+/// The order of rows.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum OrderName {
+    Rotation,
+    Random,
+}
+
 const SHORT_EXAMPLES: &str = "\
 Examples:
   weigh load -c 100 -z 30s http://127.0.0.1:8080/
@@ -172,6 +198,8 @@ Examples:
     weigh load --phases 30s@10/s..200/s,1m@200/s --arrival poisson http://127.0.0.1:8080/
   vegeta's targets, and its report:
     echo 'GET http://127.0.0.1:8080/' | weigh load --targets - --rate 50 -z 5s --format vegeta
+  Another user each time, and a random page:
+    weigh load --data-set users.csv -H 'X-User: {{id}}' 'http://127.0.0.1:8080/list?page={{random:1..9}}'
   Keep the recording, and read it again in another layout:
     weigh load -z 10s --record run.json http://127.0.0.1:8080/
     weigh report --format k6 run.json
