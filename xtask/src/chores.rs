@@ -74,6 +74,14 @@ pub(crate) fn schema() -> anyhow::Result<()> {
     )
 }
 
+/// The benches of the engine that need no other program.
+pub(crate) fn calibrate() -> anyhow::Result<()> {
+    cargo(
+        &["bench", "--locked", "--package", "load", "--benches"],
+        &[],
+    )
+}
+
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
     let shown = format!("cargo {}", arguments.join(" "));
     #[expect(clippy::print_stderr, reason = "the only voice of a chore")]

@@ -1,5 +1,6 @@
 //! `cargo xtask …`: the chores of the repository.
 
+mod bench;
 mod chores;
 #[cfg(test)]
 mod tidy;
@@ -16,6 +17,10 @@ enum Chore {
     Tidy,
     /// Write the generated files again: JSON Schemas and the lab reference.
     Schema,
+    /// Hold weigh against other load generators, on the same nginx worker.
+    BenchLoad(bench::Args),
+    /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
+    Calibrate,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -23,5 +28,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Ci => chores::ci(),
         Chore::Tidy => chores::tidy(),
         Chore::Schema => chores::schema(),
+        Chore::BenchLoad(args) => bench::load(&args),
+        Chore::Calibrate => chores::calibrate(),
     }
 }

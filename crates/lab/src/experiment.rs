@@ -106,6 +106,8 @@ pub struct Expect {
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
     pub body: Option<Vec<u8>>,
+    /// JSON pointers to what the comparison of bodies leaves out; each begins with `/`.
+    pub ignore: Vec<String>,
 }
 
 /// A setup: the settings in which it differs from what the lab declares.

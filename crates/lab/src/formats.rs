@@ -50,6 +50,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<Rate>(),
     reader::<Method>(),
     reader::<UrlPath>(),
+    reader::<Pointer>(),
     reader::<HeaderName>(),
     reader::<HeaderValue>(),
     reader::<Name>(),
@@ -191,6 +192,25 @@ impl Format for UrlPath {
             )),
             None => Ok(UrlPath(text.to_owned())),
         }
+    }
+}
+
+/// A member of a JSON body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pointer(pub(crate) String);
+
+impl Format for Pointer {
+    const NAME: &'static str = "pointer";
+    const EXAMPLE: Option<&'static str> = Some("/extensions/timing");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if text.len() > 1 && text.starts_with('/') {
+            return Ok(Pointer(text.to_owned()));
+        }
+        Err(Misspelling::new(
+            format!("`{text}` is not a JSON pointer: it must begin with `/` and name a member"),
+            "write for example `/extensions/timing`",
+        ))
     }
 }
 

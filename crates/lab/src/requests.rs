@@ -354,5 +354,6 @@ pub(crate) fn expect(file: &ExpectFile, reading: &mut Reading<'_>) -> Expect {
         same_as_baseline: file.same_as == Some(SameAsFile::Baseline),
         headers,
         body,
+        ignore: file.ignore.0.iter().map(|it| it.0.0.clone()).collect(),
     }
 }

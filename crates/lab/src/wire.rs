@@ -18,8 +18,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::fields::{At, Json, OneOrMany, Table};
 use crate::formats::{
-    HeaderName, HeaderValue, Method, Name, SettingPath, Title, UrlPath, VariableName, Verbatim,
-    Written,
+    HeaderName, HeaderValue, Method, Name, Pointer, SettingPath, Title, UrlPath, VariableName,
+    Verbatim, Written,
 };
 use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
 use crate::template::{Command, Template};
@@ -423,6 +423,11 @@ pub(crate) struct ExpectFile {
     pub(crate) headers: Headers,
     /// A file with the body, byte for byte.
     pub(crate) body: Option<At<String>>,
+    /// What comparisons of bodies leave out, as JSON pointers: members that differ by nature, such
+    /// as timings. Bodies are then right when they are the same bytes, or the same JSON without
+    /// these members.
+    #[serde(default)]
+    pub(crate) ignore: OneOrMany<Written<Pointer>>,
 }
 
 /// What is asked of a GraphQL answer.

@@ -83,6 +83,7 @@ fn job(
     Ok(Job {
         target,
         requests: vec![request],
+        data: None,
         load,
         connections_max: connections,
         threads: u32::try_from(number("threads", 1)?)?,

@@ -16,10 +16,12 @@ use crate::job::{BodyRule, Expectation, StatusRule};
 use crate::measurement::FailureKind;
 use crate::parser::{Head, Sink};
 
+mod alike;
 mod graphql;
 #[cfg(test)]
 mod tests;
 
+use alike::Pattern;
 use graphql::ErrorsScan;
 pub use graphql::GraphqlFault;
 
@@ -53,6 +55,16 @@ pub enum Mismatch {
         /// Length of the body that came.
         found_bytes: u64,
     },
+    /// A part of the body that is not ignored.
+    #[error("expected {expected} at `{pointer}` of the body, found {found}")]
+    Member {
+        /// JSON pointer to it; empty for the whole body.
+        pointer: String,
+        /// What should be there, in words.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
     /// A header.
     #[error("expected header `{name}: {expected}`, found {}", describe(found.as_deref()))]
     Header {
@@ -72,7 +84,7 @@ impl Mismatch {
         match self {
             Mismatch::Status { .. } => FailureKind::Status,
             Mismatch::Graphql(_) => FailureKind::Graphql,
-            Mismatch::Body { .. } => FailureKind::Body,
+            Mismatch::Body { .. } | Mismatch::Member { .. } => FailureKind::Body,
             Mismatch::Header { .. } => FailureKind::Header,
         }
     }
@@ -126,6 +138,8 @@ pub(crate) struct Rules {
     reference: Option<Arc<[u8]>>,
     /// A body other than the reference is wrong (and not just not yet judged).
     must_equal: bool,
+    /// For bodies of which parts are ignored: they are collected and compared as values.
+    pattern: Option<Arc<Pattern>>,
     /// What the scanner says about the reference.
     reference_fault: Option<GraphqlFault>,
 }
@@ -134,7 +148,11 @@ impl Rules {
     pub(crate) fn new(expect: &Expectation) -> Rules {
         let (reference, must_equal) = match &expect.body {
             BodyRule::Any => (None, false),
-            BodyRule::Equals(body) => (Some(Arc::clone(body)), true),
+            BodyRule::Equals(body) | BodyRule::Alike { body, .. } => (Some(Arc::clone(body)), true),
+        };
+        let pattern = match &expect.body {
+            BodyRule::Alike { body, ignore } => Some(Arc::new(Pattern::new(body, ignore))),
+            BodyRule::Any | BodyRule::Equals(_) => None,
         };
         let reference_fault = match &reference {
             Some(body) if expect.graphql => graphql::scan(body).err(),
@@ -146,6 +164,7 @@ impl Rules {
             headers: expect.headers.clone(),
             reference,
             must_equal,
+            pattern,
             reference_fault,
         }
     }
@@ -179,9 +198,9 @@ pub(crate) struct Findings {
     mode: Mode,
     /// Bytes of body that equal the reference, from its start.
     equal_bytes: usize,
-    body_bytes: u64,
+    pub(crate) body_bytes: u64,
     scan: ErrorsScan,
-    /// The body so far, while there is no reference to compare with.
+    /// The body so far, while there is no reference to compare with, or where parts are ignored.
     learned: Vec<u8>,
 }
 
@@ -197,6 +216,8 @@ enum Mode {
     Scan,
     /// Scanned for errors and collected, to become the reference.
     Learn,
+    /// Collected, to be compared as a value.
+    Collect,
 }
 
 impl Findings {
@@ -229,6 +250,9 @@ impl Findings {
             // The body ended early: so far equal is not equal.
             self.diverge(rules, &[]);
         }
+        if self.mode == Mode::Collect {
+            return self.conclude_collected(rules);
+        }
         if matches!(self.mode, Mode::Scan | Mode::Learn)
             && let Err(fault) = self.scan.finish()
         {
@@ -247,11 +271,33 @@ impl Findings {
         self.wrong_header.take().map(|mismatch| *mismatch)
     }
 
+    /// The verdict on a body that differs from the reference, perhaps only where it may.
+    fn conclude_collected(&mut self, rules: &Rules) -> Option<Mismatch> {
+        if rules.graphql
+            && let Err(fault) = graphql::scan(&self.learned)
+        {
+            return Some(Mismatch::Graphql(fault));
+        }
+        let difference = rules.pattern.as_ref()?.differs_from(&self.learned);
+        difference
+            .map(|it| Mismatch::Member {
+                pointer: it.pointer,
+                expected: it.expected,
+                found: it.found,
+            })
+            .or_else(|| self.wrong_header.take().map(|mismatch| *mismatch))
+    }
+
     /// The body stopped being equal to the reference, with `part` as its next bytes.
     fn diverge(&mut self, rules: &Rules, part: &[u8]) {
         let reference = rules.reference.as_deref().unwrap_or_default();
         let equal = &reference[..self.equal_bytes];
-        if rules.graphql {
+        if rules.pattern.is_some() {
+            self.mode = Mode::Collect;
+            self.learned.clear();
+            self.learned.extend_from_slice(equal);
+            self.learned.extend_from_slice(part);
+        } else if rules.graphql {
             self.mode = Mode::Scan;
             self.scan = ErrorsScan::new();
             self.scan.feed(equal);
@@ -311,6 +357,7 @@ impl Sink for Judge<'_> {
                 }
             }
             Mode::Scan => findings.scan.feed(part),
+            Mode::Collect => findings.learned.extend_from_slice(part),
             Mode::Learn => {
                 findings.scan.feed(part);
                 if findings.learned.len() + part.len() > LEARNED_MAX {

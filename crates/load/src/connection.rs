@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     pub(crate) refusals: u32,
     pub(crate) parser: Parser,
     pub(crate) findings: Findings,
+    /// What the slot sends, where its request is filled in.
+    pub(crate) filled: Vec<u8>,
     /// The begin of an answer that took more than one read, as evidence.
     pub(crate) kept: Vec<u8>,
 }
@@ -76,6 +78,7 @@ impl Connection {
             refusals: 0,
             parser: Parser::new(bounds),
             findings: Findings::default(),
+            filled: Vec::new(),
             kept: Vec::new(),
         }
     }

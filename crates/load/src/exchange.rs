@@ -106,7 +106,7 @@ impl From<ParseError> for Failure {
 /// # Errors
 /// When the request cannot be sent, or no complete answer comes within `timeout`.
 pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
-    let rendered = Rendered::new(target, request, true)?;
+    let rendered = Rendered::new(target, request, true, None)?;
     let deadline = Deadline {
         clock: Clock::start(),
         limit: timeout,
@@ -125,7 +125,7 @@ pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result
         },
     };
     conversation.parser.start(rendered.bodiless);
-    conversation.send(&rendered.bytes)?;
+    conversation.send(rendered.bytes(&[]))?;
     conversation.receive()?;
     Ok(conversation.answer)
 }

@@ -12,6 +12,8 @@ pub struct Job {
     pub target: Target,
     /// What is sent, in weighted rotation. At least one.
     pub requests: Vec<Request>,
+    /// What `{{…}}` in requests stand for; without it they are text like any other.
+    pub data: Option<Data>,
     /// When requests leave and when the load ends.
     pub load: schedule::Load,
     /// Open loop: how many connections may be open at once, over all threads. At least 1.
@@ -30,6 +32,35 @@ pub struct Job {
     pub bound: Bounds,
     /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
     pub cpus: Option<Vec<usize>>,
+}
+
+/// What is filled into requests, in their paths, header values and bodies: `{{column}}` of a row,
+/// `{{index}}` of the slot (from 0), and `{{random:1..1000}}`, a whole number from a range with both
+/// ends. Values in a path are percent-encoded; elsewhere they stand as they are.
+///
+/// All places of one request take the same row. What a slot sends depends on nothing but its index
+/// and this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// Names of the columns. With columns, a place of any other name is a mistake; without, it is
+    /// text.
+    pub columns: Vec<String>,
+    /// Rows, each with a value for every column. At least one when there are columns.
+    pub rows: Vec<Vec<String>>,
+    /// Which row a slot takes.
+    pub order: RowOrder,
+    /// For random rows and numbers.
+    pub seed: u64,
+}
+
+/// Which row of the data a slot takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowOrder {
+    /// One after the other, and again from the first.
+    #[default]
+    Rotation,
+    /// Any, drawn with the seed and put back.
+    Random,
 }
 
 /// The receiver of the load.
@@ -102,6 +133,27 @@ pub enum BodyRule {
     Any,
     /// The same bytes as these.
     Equals(Arc<[u8]>),
+    /// The same bytes as these, or the same JSON value but for what is ignored.
+    Alike {
+        /// A right body.
+        body: Arc<[u8]>,
+        /// JSON pointers (RFC 6901) to what differs by nature; it may also be missing.
+        ignore: Vec<String>,
+    },
+}
+
+impl BodyRule {
+    /// The rule for a known body, and for what in it differs by nature.
+    #[must_use]
+    pub fn known(body: &[u8], ignore: &[String]) -> BodyRule {
+        let body = Arc::from(body);
+        if ignore.is_empty() {
+            BodyRule::Equals(body)
+        } else {
+            let ignore = ignore.to_vec();
+            BodyRule::Alike { body, ignore }
+        }
+    }
 }
 
 /// What an answer may cost at most; beyond it is `failed: too-large`.

@@ -21,6 +21,7 @@ mod exchange;
 mod job;
 mod live;
 mod measurement;
+pub mod null;
 mod parser;
 mod poll;
 mod recorder;
@@ -28,11 +29,14 @@ mod rendered;
 mod run;
 mod socket;
 mod supply;
+mod template;
 mod worker;
 
 pub use check::{GraphqlFault, Mismatch, check};
 pub use exchange::{Answer, Failure, exchange};
-pub use job::{Address, BodyRule, Bounds, Expectation, Job, Request, StatusRule, Target};
+pub use job::{
+    Address, BodyRule, Bounds, Data, Expectation, Job, Request, RowOrder, StatusRule, Target,
+};
 pub use live::{Live, Progress};
 pub use measurement::{
     Failed, FailureKind, FailureSample, GeneratorCost, Measurement, Mismatched, Outcomes, Pause,

@@ -28,6 +28,8 @@ pub struct Measurement {
     pub statuses: Statuses,
     /// Bytes read from the target's sockets.
     pub bytes_in: u64,
+    /// Bytes of the bodies of complete answers, without framing.
+    pub bytes_in_bodies: u64,
     /// Bytes written to the target's sockets.
     pub bytes_out: u64,
     /// Slots of the plan. A closed loop plans as it goes, so an end by duration leaves only sent

@@ -53,6 +53,7 @@ pub(crate) struct Recorder {
     outcomes: Outcomes,
     statuses: Vec<u64>,
     pub(crate) bytes_in: u64,
+    pub(crate) bytes_in_bodies: u64,
     pub(crate) bytes_out: u64,
     pub(crate) waited: u64,
     pub(crate) unsolicited: u64,
@@ -83,6 +84,7 @@ impl Recorder {
             outcomes: Outcomes::default(),
             statuses: vec![0; 1000],
             bytes_in: 0,
+            bytes_in_bodies: 0,
             bytes_out: 0,
             waited: 0,
             unsolicited: 0,
@@ -216,6 +218,7 @@ impl Recorder {
             *total += part;
         }
         self.bytes_in += other.bytes_in;
+        self.bytes_in_bodies += other.bytes_in_bodies;
         self.bytes_out += other.bytes_out;
         self.waited += other.waited;
         self.unsolicited += other.unsolicited;
@@ -251,6 +254,7 @@ impl Recorder {
             outcomes: self.outcomes,
             statuses: statuses(&self.statuses),
             bytes_in: self.bytes_in,
+            bytes_in_bodies: self.bytes_in_bodies,
             bytes_out: self.bytes_out,
             planned: self.outcomes.total(),
             sent: self.sent,

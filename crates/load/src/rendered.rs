@@ -1,7 +1,10 @@
 //! Requests as the bytes that travel, made once and sent a million times.
 
+use std::sync::Arc;
+
 use crate::check::Rules;
 use crate::job::{Request, Target};
+use crate::template::{Source, Template, Values};
 
 /// A table of turns longer than this is a mistake in the weights.
 const TURNS_MAX: usize = 1 << 16;
@@ -39,9 +42,25 @@ pub enum RequestError {
         /// The value given.
         value: String,
     },
+    /// A length of its own for a body that has none.
+    #[error("header `Content-Length`: the body differs from slot to slot; leave it out")]
+    LengthOfTemplate,
     /// A framing of its own.
     #[error("header `Transfer-Encoding`: bodies are sent with their length; leave it out")]
     TransferEncoding,
+    /// A range of random numbers.
+    #[error("expected a range such as `1..1000`, found `{0}`")]
+    Range(String),
+    /// A place for something that is not in the data.
+    #[error(
+        "no column `{name}`; the data has `{columns}`, and there are `{{{{index}}}}` and `{{{{random:1..1000}}}}`"
+    )]
+    Place {
+        /// The name in braces.
+        name: String,
+        /// The names there are.
+        columns: String,
+    },
     /// No part of the rotation.
     #[error("expected a weight of at least 1, found 0; leave the request out")]
     Weight,
@@ -50,7 +69,9 @@ pub enum RequestError {
 /// One request, ready to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Rendered {
-    pub(crate) bytes: Box<[u8]>,
+    /// What every slot sends, unless it is filled in.
+    bytes: Box<[u8]>,
+    template: Option<Arc<Template>>,
     /// Its answer has no body, whatever the headers say.
     pub(crate) bodiless: bool,
     pub(crate) rules: Rules,
@@ -61,44 +82,85 @@ impl Rendered {
         target: &Target,
         request: &Request,
         keep_alive: bool,
+        values: Option<&Arc<Values>>,
     ) -> Result<Rendered, RequestError> {
         verify(target, request)?;
-        let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
+        let start = format!("{} {}", request.method, request.path);
+        let mut head = format!("{start} HTTP/1.1\r\n");
         let has = |name: &str| {
             request
                 .headers
                 .iter()
                 .any(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
         };
-        let mut line = |name: &str, value: &str| {
-            head.push_str(name);
-            head.push_str(": ");
-            head.push_str(value);
-            head.push_str("\r\n");
-        };
         if !has("host") {
-            line("Host", &target.host);
+            line(&mut head, "Host", &target.host);
         }
         for (name, value) in &request.headers {
-            line(name, value);
+            line(&mut head, name, value);
         }
         // A method that usually has a body says so when it has none (RFC 9110, section 8.6).
         let expects_body = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+        let mut length = None;
         if (!request.body.is_empty() || expects_body) && !has("content-length") {
-            line("Content-Length", &request.body.len().to_string());
+            let digits = request.body.len().to_string();
+            line(&mut head, "Content-Length", &digits);
+            let end = head.len() - "\r\n".len();
+            length = Some(end - digits.len()..end);
         }
         if !keep_alive && !has("connection") {
-            line("Connection", "close");
+            line(&mut head, "Connection", "close");
         }
         head.push_str("\r\n");
+        let template = values
+            .map(|values| {
+                let value = length.unwrap_or(head.len()..head.len());
+                let source = Source {
+                    start: &start,
+                    before_length: &head[start.len()..value.start],
+                    after_length: (!value.is_empty()).then(|| &head[value.end..]),
+                    body: &request.body,
+                };
+                Template::new(&source, values)
+            })
+            .transpose()?
+            .flatten();
+        if template.as_ref().is_some_and(Template::has_places_in_body) && has("content-length") {
+            return Err(RequestError::LengthOfTemplate);
+        }
         let mut bytes = head.into_bytes();
         bytes.extend_from_slice(&request.body);
         Ok(Rendered {
             bytes: bytes.into_boxed_slice(),
+            template: template.map(Arc::new),
             bodiless: request.method == "HEAD",
             rules: Rules::new(&request.expect),
         })
     }
+
+    /// Makes ready for slot `index`: `buffer` holds what a template sends, until the next slot.
+    #[inline]
+    pub(crate) fn fill(&self, index: u64, buffer: &mut Vec<u8>) {
+        if let Some(template) = &self.template {
+            template.fill(index, buffer);
+        }
+    }
+
+    /// The bytes of the slot that `buffer` was made ready for.
+    #[inline]
+    pub(crate) fn bytes<'a>(&'a self, buffer: &'a [u8]) -> &'a [u8] {
+        match &self.template {
+            None => &self.bytes,
+            Some(_) => buffer,
+        }
+    }
+}
+
+fn line(head: &mut String, name: &str, value: &str) {
+    head.push_str(name);
+    head.push_str(": ");
+    head.push_str(value);
+    head.push_str("\r\n");
 }
 
 fn verify(target: &Target, request: &Request) -> Result<(), RequestError> {
@@ -162,12 +224,8 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// `None` when the weights have no sensible common turn.
-    pub(crate) fn new(requests: Vec<Rendered>, weights: &[u32]) -> Option<Rotation> {
-        Some(Rotation {
-            turns: turns(weights)?,
-            requests,
-        })
+    pub(crate) fn new(requests: Vec<Rendered>, turns: Vec<usize>) -> Rotation {
+        Rotation { requests, turns }
     }
 
     /// Which request a slot sends.
@@ -183,7 +241,7 @@ impl Rotation {
 
 /// Smooth weighted round robin: at each turn everybody gains their weight, the richest is served
 /// and pays the sum of all weights.
-fn turns(weights: &[u32]) -> Option<Vec<usize>> {
+pub(crate) fn turns(weights: &[u32]) -> Option<Vec<usize>> {
     let divisor = weights.iter().copied().fold(0, greatest_common_divisor);
     let weights: Vec<i64> = weights
         .iter()
@@ -244,8 +302,8 @@ mod tests {
     }
 
     fn check(request: &Request, keep_alive: bool) -> String {
-        match Rendered::new(&target(), request, keep_alive) {
-            Ok(rendered) => String::from_utf8_lossy(&rendered.bytes).replace('\r', ""),
+        match Rendered::new(&target(), request, keep_alive, None) {
+            Ok(rendered) => String::from_utf8_lossy(rendered.bytes(&[])).replace('\r', ""),
             Err(error) => format!("error: {error}"),
         }
     }

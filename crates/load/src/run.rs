@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
@@ -11,14 +11,15 @@ use rustix::thread::{ClockId, CpuSet};
 use schedule::{Load, OpenPlan, PlanError, Stop};
 
 use crate::clock::{Clock, to_ns};
-use crate::job::Job;
+use crate::job::{Data, Job};
 use crate::live::Live;
 use crate::measurement::{GeneratorCost, Measurement};
 use crate::poll::Poll;
 use crate::recorder::Recorder;
-use crate::rendered::{Rendered, RequestError, Rotation};
+use crate::rendered::{self, Rendered, RequestError, Rotation};
 use crate::socket::Peer;
 use crate::supply::{Closed, Open, Supply};
+use crate::template::Values;
 use crate::worker::{Shared, Worker};
 
 /// Files that the process may have open beside its connections.
@@ -41,6 +42,19 @@ pub enum LoadError {
         path: String,
         /// What is wrong with it.
         reason: RequestError,
+    },
+    /// There are columns and nothing in them.
+    #[error("expected at least one row of data, found none")]
+    NoRows,
+    /// A row of the data with too few or too many values.
+    #[error("row {} of the data: expected {expected} values, found {found}", row + 1)]
+    Row {
+        /// Its position, from 0.
+        row: usize,
+        /// Number of columns.
+        expected: usize,
+        /// Number of values.
+        found: usize,
     },
     /// The weights have no common turn of sensible length.
     #[error(
@@ -338,12 +352,18 @@ fn rotation(job: &Job) -> Result<Rotation, LoadError> {
     if job.requests.is_empty() {
         return Err(LoadError::NoRequests);
     }
-    let rendered = job
+    let weights: Vec<u32> = job.requests.iter().map(|request| request.weight).collect();
+    let turns = rendered::turns(&weights).filter(|_| !weights.contains(&0));
+    let values = match &job.data {
+        Some(data) => Some(values(data, turns.as_ref().map_or(1, Vec::len))?),
+        None => None,
+    };
+    let requests = job
         .requests
         .iter()
         .enumerate()
         .map(|(index, request)| {
-            Rendered::new(&job.target, request, job.keep_alive).map_err(|reason| {
+            Rendered::new(&job.target, request, job.keep_alive, values.as_ref()).map_err(|reason| {
                 LoadError::Request {
                     index,
                     method: request.method.clone(),
@@ -353,8 +373,24 @@ fn rotation(job: &Job) -> Result<Rotation, LoadError> {
             })
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let weights: Vec<u32> = job.requests.iter().map(|request| request.weight).collect();
-    Rotation::new(rendered, &weights).ok_or(LoadError::Weights)
+    Ok(Rotation::new(requests, turns.ok_or(LoadError::Weights)?))
+}
+
+fn values(data: &Data, turn: usize) -> Result<Arc<Values>, LoadError> {
+    let expected = data.columns.len();
+    if expected > 0 && data.rows.is_empty() {
+        return Err(LoadError::NoRows);
+    }
+    let wrong = data.rows.iter().position(|row| row.len() != expected);
+    if let Some(row) = wrong {
+        let found = data.rows[row].len();
+        return Err(LoadError::Row {
+            row,
+            expected,
+            found,
+        });
+    }
+    Ok(Arc::new(Values::new(data, turn)))
 }
 
 /// Raises the limit of open files as far as it takes and the system lets us.

@@ -258,6 +258,7 @@ impl<'a> Worker<'a> {
         connection.has_slot = true;
         connection.due_ns = taken.due_ns;
         connection.request = self.rotation.pick(taken.index);
+        self.rotation.requests[connection.request].fill(taken.index, &mut connection.filled);
         connection.is_fresh = connection.socket.is_none();
         if connection.is_fresh {
             self.connect(index);
@@ -321,7 +322,7 @@ impl<'a> Worker<'a> {
                 _ => &connection.kept,
             };
             let evidence = Evidence {
-                request: &self.rotation.requests[connection.request].bytes,
+                request: self.rotation.requests[connection.request].bytes(&connection.filled),
                 answer: [kept, &self.buffer[..bytes]],
             };
             self.recorder.failed(kind, self.now_ns, evidence, reason);
@@ -377,8 +378,10 @@ impl<'a> Worker<'a> {
     fn give_up_missed(&mut self) {
         while let Some(taken) = self.supply.take_missed(self.now_ns) {
             let request = &self.rotation.requests[self.rotation.pick(taken.index)];
+            let mut filled = Vec::new();
+            request.fill(taken.index, &mut filled);
             let evidence = Evidence {
-                request: &request.bytes,
+                request: request.bytes(&filled),
                 answer: [&[], &[]],
             };
             self.recorder

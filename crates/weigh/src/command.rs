@@ -3,5 +3,6 @@
 pub(crate) mod check;
 pub(crate) mod lab;
 pub(crate) mod load;
+pub(crate) mod null_server;
 pub(crate) mod report;
 pub(crate) mod up;

@@ -6,6 +6,7 @@ mod console;
 mod environment;
 mod exit;
 mod files;
+mod format;
 mod labs;
 mod measure;
 mod progress;

@@ -359,6 +359,7 @@ impl<'a> Experiment<'a> {
             load,
             target,
             requests: proven.requests.clone(),
+            data: None,
             connections_max: self.lab.connections_max,
             threads: self.lab.threads,
             timeout: self.lab.timeout,

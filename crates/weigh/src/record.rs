@@ -172,7 +172,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         outcomes: outcomes(&seen.outcomes),
         statuses: seen.statuses.by_code.clone(),
         bytes_in: seen.bytes_in,
-        bytes_in_bodies: None,
+        bytes_in_bodies: Some(seen.bytes_in_bodies),
         bytes_out: seen.bytes_out,
         latency_ns_hdr: Hdr::of(&seen.latency),
         service_ns_hdr: Hdr::of(&seen.service),

@@ -6,6 +6,7 @@
 
 mod processes;
 mod program;
+mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 
 pub use processes::{cgroups_of_dead_runs, children_of, processes_mentioning, wait_until};
 pub use program::{fixture, weigh};
+pub use server::Server;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.
 #[derive(Debug)]

@@ -1,60 +1,9 @@
 //! `weigh load` as a user of other load generators meets it.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use e2e::{PATIENCE, Run, fixture, wait_until, weigh};
+use e2e::{Run, Server, weigh};
 use serde_json::Value;
-
-/// A fixture server of a test's own, ended with it.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(flags: &[&str]) -> Server {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a free port")
-            .port();
-        let address = format!("127.0.0.1:{port}");
-        let child = Command::new(fixture())
-            .args(["--listen", &address])
-            .args(flags)
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the fixture starts");
-        wait_until("the fixture listens", PATIENCE, || {
-            std::net::TcpStream::connect(&address).is_ok()
-        });
-        Server { child, address }
-    }
-
-    fn load(&self, flags: &[&str]) -> Run {
-        let output = Command::new(weigh())
-            .arg("load")
-            .arg(format!("http://{}/graphql", self.address))
-            .args(flags)
-            .output()
-            .expect("weigh starts");
-        Run::of(output)
-    }
-
-    fn json(&self, flags: &[&str]) -> Value {
-        let flags: Vec<&str> = flags.iter().copied().chain(["--format", "json"]).collect();
-        let run = self.load(&flags);
-        serde_json::from_str(&run.answer())
-            .unwrap_or_else(|error| panic!("{error}\n{}\n{}", run.answer(), run.talk()))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The child may have ended by itself; either way it is gone after this.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn passed(result: &Value) -> u64 {
     let outcomes = &result["summary"]["variants"][0]["outcomes"];

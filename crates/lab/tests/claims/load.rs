@@ -477,7 +477,7 @@ fn templates_in_requests_are_refused_and_not_sent() {
 fn expectations_hold_for_every_answer() {
     let text = changed(&[(
         "target: server",
-        "target: server\nexpect: {status: 201, graphql: no-errors, same-as: baseline, headers: {X-A: 5}, body: golden.json}",
+        "target: server\nexpect: {status: 201, graphql: no-errors, same-as: baseline, headers: {X-A: 5}, body: golden.json, ignore: [/extensions/ms]}",
     )]);
     let folder = Folder::with_lab(text).file("labs/golden.json", "{\"a\":1}");
     assert_debug_snapshot!(folder.parse().unwrap().expect, @r#"
@@ -504,8 +504,20 @@ fn expectations_hold_for_every_answer() {
                 125,
             ],
         ),
+        ignore: [
+            "/extensions/ms",
+        ],
     }
     "#);
+    assert_snapshot!(check(&[("target: server", "target: server\nexpect: {ignore: timing}")]), @"
+    error: `timing` is not a JSON pointer: it must begin with `/` and name a member
+     --> labs/x.yaml:6:18
+      |
+    6 | expect: {ignore: timing}
+      |                  ^^^^^^
+      |
+      = help: write for example `/extensions/timing`
+    ");
     assert_snapshot!(check(&[("target: server", "target: server\nexpect: {body: golden.json}")]), @"
     error: cannot read `labs/golden.json`: no such file
      --> labs/x.yaml:6:16

@@ -23,14 +23,15 @@ impl Worker<'_> {
         let Some(socket) = &connection.socket else {
             unreachable!("a request is only sent where a socket is");
         };
-        match socket::send(socket, &request.bytes) {
+        let bytes = request.bytes(&connection.filled);
+        match socket::send(socket, bytes) {
             Ok(moved) => {
                 let written = match moved {
                     Moved::Bytes(written) => written,
                     Moved::Later => 0,
                 };
                 connection.written = written;
-                connection.phase = if written == request.bytes.len() {
+                connection.phase = if written == bytes.len() {
                     Phase::Receiving
                 } else {
                     Phase::Sending
@@ -62,12 +63,13 @@ impl Worker<'_> {
         let Some(socket) = &connection.socket else {
             return;
         };
-        match socket::send(socket, &request.bytes[connection.written..]) {
+        let bytes = request.bytes(&connection.filled);
+        match socket::send(socket, &bytes[connection.written..]) {
             Ok(Moved::Later) => {}
             Ok(Moved::Bytes(written)) => {
                 self.recorder.bytes_out += written as u64;
                 connection.written += written;
-                if connection.written == request.bytes.len() {
+                if connection.written == bytes.len() {
                     connection.phase = Phase::Receiving;
                 }
             }
@@ -138,11 +140,12 @@ impl Worker<'_> {
         let request = &mut self.rotation.requests[connection.request];
         let mismatch = connection.findings.conclude(&mut request.rules);
         let times = connection.times(done_ns);
+        self.recorder.bytes_in_bodies += connection.findings.body_bytes;
         self.recorder
             .answered(times, connection.findings.status, mismatch.is_none());
         if let Some(mismatch) = mismatch {
             let evidence = Evidence {
-                request: &request.bytes,
+                request: request.bytes(&connection.filled),
                 answer: [&connection.kept, &self.buffer[..bytes]],
             };
             self.recorder

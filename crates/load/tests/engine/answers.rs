@@ -192,3 +192,34 @@ fn a_single_exchange_is_read_and_judged_by_the_same_rules() {
         Err(FailureKind::Status)
     );
 }
+
+#[test]
+fn what_differs_by_nature_is_ignored_however_the_answer_is_cut() {
+    let volatile = Server::tcp(|mut client| {
+        for count in 0.. {
+            if client.request().is_none() {
+                return;
+            }
+            let value = if count == 7 { 2 } else { 1 };
+            let body = format!(r#"{{"data":{value},"extensions":{{"ms":{count}}}}}"#);
+            client.send(&format!(
+                "HTTP/1.1 200 OK\nContent-Length: {}\n\n",
+                body.len()
+            ));
+            for part in body.as_bytes().chunks(11) {
+                client.send(&String::from_utf8_lossy(part));
+            }
+        }
+    });
+    let mut job = job(&volatile.target, closed(1, 20));
+    let ignore = ["/extensions/ms".to_owned()];
+    let right = br#"{"data":1,"extensions":{"ms":0}}"#;
+    job.requests[0].expect.graphql = true;
+    job.requests[0].expect.body = BodyRule::known(right, &ignore);
+    let measurement = measure(&job);
+    assert_eq!(measurement.outcomes.passed, 19);
+    assert_eq!(measurement.outcomes.mismatched.body, 1);
+    assert_eq!(measurement.bytes_in_bodies, 10 * 32 + 10 * 33);
+    let reason = &measurement.failures[0].reason;
+    assert_eq!(reason, "expected `1` at `/data` of the body, found `2`");
+}

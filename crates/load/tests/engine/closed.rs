@@ -1,10 +1,11 @@
 //! The closed loop.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use load::{Address, Live, LoadError, Target, exchange, run};
+use load::{Address, Data, Live, LoadError, Request, RowOrder, Target, exchange, run};
 use schedule::{Load, Stop};
 
 use crate::server::{Client, PATIENCE, Server, socket_path};
@@ -208,4 +209,37 @@ fn a_job_that_cannot_run_is_refused_with_the_reason() {
         too_many.starts_with("4000000000 connections need 4000000064 open files"),
         "{too_many}"
     );
+}
+
+#[test]
+fn every_slot_sends_its_own_row_with_the_length_of_its_body() {
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let heard = Arc::clone(&seen);
+    let server = Server::tcp(move |mut client| {
+        while let Some((_, request)) = client.request() {
+            heard.lock().unwrap().insert(request);
+            client.send("HTTP/1.1 200 OK\nContent-Length: 0\n\n");
+        }
+    });
+    let mut job = job(&server.target, closed(3, 30));
+    job.threads = 2;
+    job.requests[0] = Request {
+        method: "PUT".to_owned(),
+        path: "/{{name}}?n={{index}}".to_owned(),
+        body: b"<{{name}}>".to_vec(),
+        ..get("/")
+    };
+    let row = |name: &str| vec![name.to_owned()];
+    job.data = Some(Data {
+        columns: row("name"),
+        rows: vec![row("a"), row("b b"), row("ccc")],
+        order: RowOrder::Rotation,
+        seed: 1,
+    });
+    assert_eq!(measure(&job).outcomes.passed, 30);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 30);
+    let words = "PUT /b%20b?n=28 HTTP/1.1";
+    let found = seen.iter().find(|request| request.starts_with(words));
+    assert!(found.unwrap().contains("Content-Length: 5"), "{seen:#?}");
 }

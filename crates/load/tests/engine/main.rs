@@ -36,6 +36,7 @@ fn job(target: &Target, load: Load) -> Job {
     Job {
         target: target.clone(),
         requests: vec![get("/")],
+        data: None,
         load,
         connections_max: 100,
         threads: 1,

@@ -10,6 +10,7 @@ use report::{Recording, Summary, Verdict};
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
+use crate::format::Page;
 use crate::labs;
 use crate::measure::Experiment;
 use crate::record;
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     seed: Option<u64>,
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
-    format: super::report::Format,
+    format: Page,
 }
 
 /// Longest measurement of one variant in one round when the answer should come soon.

@@ -1,13 +1,12 @@
 //! `weigh load`: the load generator alone.
 
 use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
-use load::{Address, BodyRule, Bounds, Expectation, Job, Measurement, Request, StatusRule, Target};
-use schedule::{Arrival, Phase, Rate, Stop as StopRule};
+use load::{BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, RowOrder, StatusRule};
+use schedule::{Arrival, Phase, Stop as StopRule};
 
 use crate::cli::Failure;
 use crate::console::Console;
@@ -18,93 +17,18 @@ use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
 
-/// Load one URL and report latency, rate and outcomes.
-///
-/// Without --rate every connection sends its next request as soon as its last
-/// answer is complete (closed loop). With --rate requests leave by plan, whether
-/// or not earlier ones were answered, and latency counts from the planned moment
-/// (open loop). Every answer is checked.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// What to load: http://HOST:PORT/PATH.
-    #[arg(value_name = "URL", value_parser = url)]
-    url: Uri,
-    /// Connections. In an open loop: the most that may be open at once.
-    #[arg(short, long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=65_000))]
-    connections: u32,
-    /// Stop after this many requests.
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..))]
-    requests: Option<u64>,
-    /// Stop after this long, such as 30s or 2m [default: 10s unless -n is given].
-    #[arg(short = 'z', long, value_parser = lab::duration)]
-    duration: Option<Duration>,
-    /// Open loop: send at this rate, such as 500/s.
-    #[arg(short, long, value_parser = lab::rate)]
-    rate: Option<Rate>,
-    /// Gaps of the open loop: uniform, or poisson with a seed of its own.
-    #[arg(long, value_enum, default_value = "uniform", requires = "rate")]
-    arrival: ArrivalName,
-    /// Seed of poisson gaps.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Threads of the generator.
-    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
-    threads: u32,
-    /// Pin the generator's threads to these cores, such as 1 or 2,3.
-    #[arg(long, value_name = "CORE", value_delimiter = ',')]
-    pin: Option<Vec<usize>>,
-    /// Request method [default: GET, or POST when there is a body].
-    #[arg(short, long)]
-    method: Option<String>,
-    /// A header, `Name: value`; may be given several times.
-    #[arg(short = 'H', long = "header", value_name = "HEADER", value_parser = header)]
-    headers: Vec<(String, String)>,
-    /// Request body.
-    #[arg(short = 'd', long, conflicts_with = "data_file")]
-    data: Option<String>,
-    /// File with the request body.
-    #[arg(short = 'D', long, value_name = "FILE")]
-    data_file: Option<PathBuf>,
-    /// Expected status; 2xx when not given.
-    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..=599))]
-    expect: Option<u16>,
-    /// Refuse answers with a top-level `errors` member (GraphQL).
-    #[arg(long)]
-    expect_graphql: bool,
-    /// Refuse answers whose body is not exactly that of this file.
-    #[arg(long, value_name = "FILE")]
-    expect_body: Option<PathBuf>,
-    /// Give up on an answer after this long.
-    #[arg(long, default_value = "10s", value_parser = lab::duration)]
-    timeout: Duration,
-    /// Open a new connection for every request.
-    #[arg(long)]
-    no_keep_alive: bool,
-    /// Connect to this unix socket instead of the URL's host and port.
-    #[arg(long, value_name = "PATH")]
-    unix_socket: Option<PathBuf>,
-    /// Layout of the answer.
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
-}
+mod address;
+mod data_set;
+mod flags;
+mod phases;
+mod targets;
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ArrivalName {
-    Uniform,
-    Poisson,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
-    /// A page for people.
-    Text,
-    /// Every figure, with its unit in its name.
-    Json,
-}
+pub(crate) use flags::Args;
+use flags::{ArrivalName, OrderName};
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let job = job(args)?;
-    let url = args.url.to_string();
+    let (url, job) = job(args)?;
+    let url = url.to_string();
     let started_at = environment::now().to_string();
     let machine = rig::machine::snapshot();
     let progress = Progress::new(console, 1);
@@ -119,10 +43,15 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         environment,
         (started_at, args.seed),
     );
-    console.answer(&match args.format {
-        Format::Text => report::load_text(&recording),
-        Format::Json => report::load_json(&recording),
-    });
+    if let Some(path) = &args.record {
+        fs::write(path, recording.to_json()).map_err(|error| {
+            Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
+        })?;
+    }
+    match args.format.render(&recording, None, console.width) {
+        Ok(answer) => console.answer(&answer),
+        Err(error) => console.error(error),
+    }
     Ok(exit_of(&measurement))
 }
 
@@ -140,9 +69,57 @@ fn exit_of(measurement: &Measurement) -> Exit {
     }
 }
 
-/// The job that the flags describe.
-fn job(args: &Args) -> Result<Job, Failure> {
-    let target = target(args)?;
+/// The job that the flags describe, and the URL that stands for it.
+fn job(args: &Args) -> Result<(Uri, Job), Failure> {
+    let (url, requests) = match (&args.targets, &args.url) {
+        (Some(path), base) => targets::read(path, base.as_ref())?,
+        (None, Some(url)) => (url.clone(), vec![request(args, url)?]),
+        (None, None) => unreachable!("the command line asks for one of the two"),
+    };
+    let expect = expectation(args)?;
+    let requests = requests
+        .into_iter()
+        .map(|request| Request {
+            headers: with_headers(request.headers, &args.headers),
+            expect: expect.clone(),
+            ..request
+        })
+        .collect();
+    let job = Job {
+        target: address::target(&url, args.unix_socket.as_deref())?,
+        requests,
+        data: Some(data(args)?),
+        load: loop_of(args),
+        connections_max: args.connections,
+        threads: args.threads.min(args.connections),
+        timeout: args.timeout,
+        keep_alive: !args.no_keep_alive,
+        failures_kept: FAILURES_KEPT,
+        bound: Bounds::default(),
+        cpus: args.pin.clone(),
+    };
+    Ok((url, job))
+}
+
+/// What `{{…}}` in requests stand for.
+fn data(args: &Args) -> Result<Data, Failure> {
+    let table = match &args.data_set {
+        Some(path) => data_set::read(path)?,
+        None => data_set::Table::default(),
+    };
+    Ok(Data {
+        columns: table.columns,
+        rows: table.rows,
+        order: match args.data_order {
+            OrderName::Rotation => RowOrder::Rotation,
+            OrderName::Random => RowOrder::Random,
+        },
+        seed: args.seed,
+    })
+}
+
+/// The one request that the flags describe.
+fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
     let body = match (&args.data, &args.data_file) {
         (Some(text), _) => text.clone().into_bytes(),
         (None, Some(path)) => read(path)?,
@@ -152,57 +129,55 @@ fn job(args: &Args) -> Result<Job, Failure> {
         let inferred = if body.is_empty() { "GET" } else { "POST" };
         inferred.to_owned()
     });
-    let golden = args.expect_body.as_ref().map(read).transpose()?;
-    let request = Request {
+    Ok(Request {
         method,
-        path: args
-            .url
-            .path_and_query()
-            .map_or("/", |path| path.as_str())
-            .to_owned(),
-        headers: args.headers.clone(),
+        path: address::path(url),
+        headers: Vec::new(),
         body,
-        expect: Expectation {
-            status: args.expect.map_or(StatusRule::Success, StatusRule::Exactly),
-            graphql: args.expect_graphql,
-            body: golden.map_or(BodyRule::Any, |bytes| BodyRule::Equals(bytes.into())),
-            headers: Vec::new(),
-        },
+        expect: Expectation::default(),
         weight: 1,
-    };
-    Ok(Job {
-        target,
-        requests: vec![request],
-        load: loop_of(args),
-        connections_max: args.connections,
-        threads: args.threads.min(args.connections),
-        timeout: args.timeout,
-        keep_alive: !args.no_keep_alive,
-        failures_kept: FAILURES_KEPT,
-        bound: Bounds::default(),
-        cpus: args.pin.clone(),
+    })
+}
+
+/// A request's own headers, and those for all that it does not have.
+fn with_headers(own: Vec<(String, String)>, for_all: &[(String, String)]) -> Vec<(String, String)> {
+    let missing = for_all.iter().filter(|(name, _)| {
+        !own.iter()
+            .any(|(known, _)| known.eq_ignore_ascii_case(name))
+    });
+    let missing: Vec<_> = missing.cloned().collect();
+    own.into_iter().chain(missing).collect()
+}
+
+fn expectation(args: &Args) -> Result<Expectation, Failure> {
+    let golden = args.expect_body.as_ref().map(read).transpose()?;
+    Ok(Expectation {
+        status: args.expect.map_or(StatusRule::Success, StatusRule::Exactly),
+        graphql: args.expect_graphql,
+        body: golden.map_or(BodyRule::Any, |bytes| BodyRule::known(&bytes, &args.ignore)),
+        headers: args.expect_headers.clone(),
     })
 }
 
 fn loop_of(args: &Args) -> schedule::Load {
     let unless_counted = args.requests.is_none().then_some(Duration::from_secs(10));
     let duration = args.duration.or(unless_counted);
-    let Some(rate) = args.rate else {
-        return schedule::Load::Closed {
-            connections: args.connections,
-            stop: StopRule {
-                requests: args.requests,
-                duration,
-            },
-        };
+    let phases = match (&args.phases, args.rate) {
+        (Some(phases), _) => phases.0.clone(),
+        // A count alone goes on until it is reached.
+        (None, Some(rate)) => vec![Phase::constant(duration.unwrap_or(Duration::MAX), rate)],
+        (None, None) => {
+            return schedule::Load::Closed {
+                connections: args.connections,
+                stop: StopRule {
+                    requests: args.requests,
+                    duration,
+                },
+            };
+        }
     };
     schedule::Load::Open {
-        phases: vec![Phase {
-            // A count alone goes on until it is reached.
-            duration: duration.unwrap_or(Duration::MAX),
-            from: rate,
-            to: rate,
-        }],
+        phases,
         arrival: match args.arrival {
             ArrivalName::Uniform => Arrival::Uniform,
             ArrivalName::Poisson => Arrival::Poisson { seed: args.seed },
@@ -211,65 +186,7 @@ fn loop_of(args: &Args) -> schedule::Load {
     }
 }
 
-/// Resolves the URL once: what is measured is one address, not the resolver.
-fn target(args: &Args) -> Result<Target, Failure> {
-    let url = &args.url;
-    let host = url
-        .host()
-        .ok_or_else(|| Failure::bad_input(format!("`{url}` names no host; {URL_HELP}")))?;
-    let authority = url.authority().map_or(host, |authority| authority.as_str());
-    if let Some(path) = &args.unix_socket {
-        return Ok(Target {
-            address: Address::Unix(path.clone()),
-            host: authority.to_owned(),
-        });
-    }
-    let port = url.port_u16().unwrap_or(80);
-    let address = resolve(host, port)?;
-    Ok(Target {
-        address: Address::Tcp(address),
-        host: authority.to_owned(),
-    })
-}
-
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let found = (bare, port).to_socket_addrs().map_err(|error| {
-        Failure::not_ready(format!("the host `{host}` has no address: {error}"))
-    })?;
-    found
-        .into_iter()
-        .next()
-        .ok_or_else(|| Failure::not_ready(format!("the host `{host}` has no address")))
-}
-
-/// How a URL is written.
-const URL_HELP: &str = "write it as http://127.0.0.1:8080/path";
-
-fn url(text: &str) -> Result<Uri, String> {
-    let url: Uri = text
-        .parse()
-        .map_err(|error| format!("{error}; {URL_HELP}"))?;
-    match url.scheme_str() {
-        Some("http") => Ok(url),
-        Some(other) => Err(format!(
-            "`{other}` is not a protocol that weigh load speaks; {URL_HELP}"
-        )),
-        None => Err(format!("it names no protocol; {URL_HELP}")),
-    }
-}
-
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| "expected `Name: value`".to_owned())?;
-    let (name, value) = (name.trim(), value.trim());
-    http::HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
-    http::HeaderValue::from_str(value).map_err(|_| format!("`{value}` is not a header value"))?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
-fn read(path: impl AsRef<std::path::Path>) -> Result<Vec<u8>, Failure> {
+fn read(path: impl AsRef<Path>) -> Result<Vec<u8>, Failure> {
     let path = path.as_ref();
     fs::read(path).map_err(|error| {
         Failure::bad_input(format!("`{}` cannot be read: {error}", path.display()))

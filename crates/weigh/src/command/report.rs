@@ -3,63 +3,39 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use report::recording::Kind;
-use report::{Recording, Summary};
+use report::Recording;
 
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
+use crate::format::Format;
 
 /// Render a recording again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A recording folder, or the `recording.json` in it.
+    /// A recording folder, the `recording.json` in it, or a file of `weigh load --record`.
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-}
-
-/// How an answer is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// A table for a terminal.
-    Text,
-    /// Markdown, to paste into a pull request.
-    Md,
-    /// One page that works offline.
-    Html,
-    /// Every figure, with its unit in its name.
-    Json,
-    /// One line a figure.
-    Csv,
-}
-
-impl Format {
-    /// Renders a lab's recording.
-    pub(crate) fn render(self, recording: &Recording, summary: &Summary, width: usize) -> String {
-        match self {
-            Format::Text => report::text(recording, summary, width),
-            Format::Md => report::markdown(recording, summary),
-            Format::Html => report::html(recording, summary),
-            Format::Json => report::json(recording, summary),
-            Format::Csv => report::csv(recording, summary),
-        }
-    }
+    /// Which variant a layout of another tool shows [default: the baseline].
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let recording = read(&args.recording)?;
-    if recording.kind == Kind::Load && matches!(args.format, Format::Text | Format::Json) {
-        console.answer(&match args.format {
-            Format::Json => report::load_json(&recording),
-            _ => report::load_text(&recording),
-        });
-        return Ok(Exit::Done);
+    if let (Some(_), Format::Page(_)) = (&args.variant, args.format) {
+        return Err(Failure::bad_input(
+            "`--variant` is for the layouts of other tools; this one shows all variants",
+        ));
     }
-    let summary = Summary::of(&recording);
-    console.answer(&args.format.render(&recording, &summary, console.width));
+    let recording = read(&args.recording)?;
+    let answer = args
+        .format
+        .render(&recording, args.variant.as_deref(), console.width)
+        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    console.answer(&answer);
     Ok(Exit::Done)
 }
 

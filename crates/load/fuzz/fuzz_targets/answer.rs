@@ -1,0 +1,76 @@
+//! Any bytes, in any pieces: the parser of answers neither panics nor hangs, and how the bytes were
+//! cut into reads changes nothing.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use load::{Bounds, End, Head, ParseError, Parsed, Parser, Sink};
+
+/// All that a parser hands over.
+#[derive(Debug, Default, PartialEq)]
+struct Taken {
+    heads: Vec<(u16, Vec<(String, Vec<u8>)>)>,
+    body: Vec<u8>,
+}
+
+impl Sink for Taken {
+    fn head(&mut self, head: &Head<'_>) {
+        let headers = head
+            .headers()
+            .map(|(name, value)| (name.to_owned(), value.to_vec()))
+            .collect();
+        self.heads.push((head.status, headers));
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        self.body.extend_from_slice(part);
+    }
+}
+
+/// How the answer ended: complete after so many bytes, or by the end of the connection.
+#[derive(Debug, PartialEq)]
+enum Ended {
+    Complete { used: usize, reusable: bool },
+    Open(End),
+}
+
+fn parse<'a>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+    bodiless: bool,
+) -> Result<(Ended, Taken), ParseError> {
+    let mut parser = Parser::new(Bounds::default());
+    let mut taken = Taken::default();
+    parser.start(bodiless);
+    let mut before = 0;
+    for piece in pieces {
+        match parser.feed(piece, &mut taken)? {
+            Parsed::Complete { used, reusable } => {
+                assert!(used <= piece.len());
+                let used = before + used;
+                return Ok((Ended::Complete { used, reusable }, taken));
+            }
+            Parsed::More => before += piece.len(),
+        }
+    }
+    Ok((Ended::Open(parser.end()), taken))
+}
+
+fuzz_target!(|input: (bool, Vec<u8>, Vec<u8>)| {
+    let (bodiless, cuts, bytes) = input;
+    let whole = parse(std::iter::once(bytes.as_slice()), bodiless);
+    let mut rest = bytes.as_slice();
+    let mut cuts = cuts.iter().cycle();
+    let pieces = std::iter::from_fn(|| {
+        if rest.is_empty() {
+            return None;
+        }
+        let length = cuts.next().map_or(1, |cut| usize::from(*cut) + 1);
+        let (piece, more) = rest.split_at(length.min(rest.len()));
+        rest = more;
+        Some(piece)
+    });
+    match (whole, parse(pieces, bodiless)) {
+        (Ok(whole), Ok(cut)) => assert_eq!(whole, cut),
+        (Err(_), Err(_)) => {}
+        (whole, cut) => panic!("whole {whole:?}, in pieces {cut:?}"),
+    }
+});

@@ -1,0 +1,186 @@
+//! What a null server is told to do.
+
+use std::time::Duration;
+
+/// How a null server behaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Behavior {
+    /// How long answers take.
+    pub pace: Pace,
+    /// One stretch in which the server does nothing.
+    pub stall: Option<Stall>,
+    /// Length of a body in bytes. From [`Behavior::JSON_BYTES_MIN`] on it is a GraphQL answer.
+    pub body_bytes: usize,
+    /// Every so many answers, one body differs in one byte.
+    pub wrong_every: Option<u64>,
+    /// Every so many requests, the connection is reset instead of an answer.
+    pub reset_every: Option<u64>,
+    /// Every so many requests, there is no answer and the connection stays open.
+    pub never_every: Option<u64>,
+    /// A connection is closed after so many answers; the last one says so.
+    pub close_after: Option<u64>,
+    /// Seed of what is drawn at random.
+    pub seed: u64,
+}
+
+/// How long answers take.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pace {
+    /// Each request is answered so long after it arrived, whatever the others do.
+    Delay(Duration),
+    /// One request at a time is worked on for so long, in order of arrival: a queue with a single
+    /// server.
+    Service(Duration),
+    /// As `Delay`, with one of several delays drawn for each request.
+    Mix(Mix),
+}
+
+/// Several delays with weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mix {
+    /// Sums of the weights so far, with the delay.
+    steps: Vec<(u64, u64)>,
+    total: u64,
+}
+
+/// A stretch in which the server does nothing; requests that arrive in it wait for its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Its length.
+    pub length: Duration,
+    /// Its begin, from the arrival of the first request.
+    pub after: Duration,
+}
+
+/// Why a null server cannot behave so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BehaviorError {
+    /// Weights that say nothing.
+    #[error("expected weights of which one is above 0, such as `90:1ms,10:20ms`")]
+    Weights,
+    /// No byte to be wrong.
+    #[error("a body of 0 bytes cannot be wrong; let it have at least 1")]
+    NothingToBeWrong,
+    /// Every 0th.
+    #[error("expected `every` or `after` at least 1 request, found 0")]
+    Never,
+}
+
+impl Behavior {
+    /// A body of at least so many bytes is `{"data":{"fill":"xxx"}}`; a shorter one is `xxx`.
+    pub const JSON_BYTES_MIN: usize = 20;
+
+    /// Looks for what cannot be done.
+    ///
+    /// # Errors
+    /// See [`BehaviorError`].
+    pub fn check(&self) -> Result<(), BehaviorError> {
+        if self.wrong_every.is_some() && self.body_bytes == 0 {
+            return Err(BehaviorError::NothingToBeWrong);
+        }
+        let counts = [
+            self.wrong_every,
+            self.reset_every,
+            self.never_every,
+            self.close_after,
+        ];
+        if counts.contains(&Some(0)) {
+            return Err(BehaviorError::Never);
+        }
+        Ok(())
+    }
+}
+
+impl Default for Behavior {
+    /// Answers right and at once.
+    fn default() -> Behavior {
+        Behavior {
+            pace: Pace::Delay(Duration::ZERO),
+            stall: None,
+            body_bytes: Behavior::JSON_BYTES_MIN,
+            wrong_every: None,
+            reset_every: None,
+            never_every: None,
+            close_after: None,
+            seed: 1,
+        }
+    }
+}
+
+impl Mix {
+    /// Delays with their weights.
+    ///
+    /// # Errors
+    /// [`BehaviorError::Weights`] when no weight is above 0, or their sum has more than 32 bits.
+    pub fn new(parts: &[(u32, Duration)]) -> Result<Mix, BehaviorError> {
+        let mut total = 0;
+        let steps = parts
+            .iter()
+            .map(|(weight, delay)| {
+                total += u64::from(*weight);
+                (total, crate::clock::to_ns(*delay))
+            })
+            .collect();
+        if total == 0 || total > u64::from(u32::MAX) {
+            return Err(BehaviorError::Weights);
+        }
+        Ok(Mix { steps, total })
+    }
+
+    /// The delay of request `index`: the same in every run with the same seed.
+    pub(super) fn delay_ns(&self, seed: u64, index: u64) -> u64 {
+        // The upper half times the total, divided by its range, is a fair draw but for 2^-32.
+        let drawn = ((mixed(seed, index) >> 32) * self.total) >> 32;
+        let place = self.steps.partition_point(|(below, _)| *below <= drawn);
+        self.steps[place].1
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at position `index`.
+fn mixed(seed: u64, index: u64) -> u64 {
+    let mut bits = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_draws_by_weight_and_repeats_itself() {
+        let parts = [
+            (90, Duration::from_millis(1)),
+            (0, Duration::from_secs(9)),
+            (10, Duration::from_millis(20)),
+        ];
+        let mix = Mix::new(&parts).unwrap();
+        let slow = (0..100_000)
+            .filter(|index| match mix.delay_ns(7, *index) {
+                1_000_000 => false,
+                20_000_000 => true,
+                other => panic!("{other} ns has weight 0"),
+            })
+            .count();
+        // 10,000 expected, standard deviation 95.
+        assert!((9_500..10_500).contains(&slow), "{slow}");
+        assert_eq!(mix.delay_ns(7, 3), mix.delay_ns(7, 3));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        assert_eq!(Mix::new(&[]), Err(BehaviorError::Weights));
+        let wrong = Behavior {
+            wrong_every: Some(3),
+            body_bytes: 0,
+            ..Behavior::default()
+        };
+        assert_eq!(wrong.check(), Err(BehaviorError::NothingToBeWrong));
+        let never = Behavior {
+            close_after: Some(0),
+            ..Behavior::default()
+        };
+        assert_eq!(never.check(), Err(BehaviorError::Never));
+    }
+}

@@ -1,0 +1,163 @@
+//! When an answer leaves: decided when its request arrives.
+
+use super::behavior::{Behavior, Pace};
+use crate::clock::to_ns;
+
+/// Turns arrivals into times of answers.
+pub(super) struct Timetable {
+    pace: Pace,
+    seed: u64,
+    /// Length and begin of the stall, from the first request.
+    stall: Option<(u64, u64)>,
+    first_ns: Option<u64>,
+    /// When the single server is done with all that came so far.
+    free_ns: u64,
+    index: u64,
+}
+
+impl Timetable {
+    pub(super) fn new(behavior: &Behavior) -> Timetable {
+        Timetable {
+            pace: behavior.pace.clone(),
+            seed: behavior.seed,
+            stall: behavior
+                .stall
+                .map(|stall| (to_ns(stall.length), to_ns(stall.after))),
+            first_ns: None,
+            free_ns: 0,
+            index: 0,
+        }
+    }
+
+    /// When to answer a request that arrives now. Arrivals only go forward.
+    pub(super) fn answer_ns(&mut self, arrived_ns: u64) -> u64 {
+        let first_ns = *self.first_ns.get_or_insert(arrived_ns);
+        let index = self.index;
+        self.index += 1;
+        let stall = self
+            .stall
+            .map(|(length_ns, after_ns)| (first_ns.saturating_add(after_ns), length_ns));
+        match &self.pace {
+            Pace::Service(time) => {
+                let begin_ns = arrived_ns.max(self.free_ns);
+                self.free_ns = worked(begin_ns, to_ns(*time), stall);
+                self.free_ns
+            }
+            Pace::Delay(delay) => awake(arrived_ns.saturating_add(to_ns(*delay)), stall),
+            Pace::Mix(mix) => {
+                let delay_ns = mix.delay_ns(self.seed, index);
+                awake(arrived_ns.saturating_add(delay_ns), stall)
+            }
+        }
+    }
+}
+
+/// The end of work that begins then: work stands still during the stall.
+fn worked(begin_ns: u64, work_ns: u64, stall: Option<(u64, u64)>) -> u64 {
+    let end_ns = begin_ns.saturating_add(work_ns);
+    match stall {
+        Some((from_ns, length_ns)) if end_ns > from_ns && begin_ns < from_ns => {
+            end_ns.saturating_add(length_ns)
+        }
+        Some((from_ns, length_ns))
+            if (from_ns..from_ns.saturating_add(length_ns)).contains(&begin_ns) =>
+        {
+            from_ns.saturating_add(length_ns).saturating_add(work_ns)
+        }
+        _ => end_ns,
+    }
+}
+
+/// The next time at which the server is not stalled.
+fn awake(at_ns: u64, stall: Option<(u64, u64)>) -> u64 {
+    match stall {
+        Some((from_ns, length_ns))
+            if (from_ns..from_ns.saturating_add(length_ns)).contains(&at_ns) =>
+        {
+            from_ns.saturating_add(length_ns)
+        }
+        _ => at_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::behavior::Stall;
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn timetable(pace: Pace, stall: Option<(u64, u64)>) -> Timetable {
+        Timetable::new(&Behavior {
+            pace,
+            stall: stall.map(|(length_ms, after_ms)| Stall {
+                length: Duration::from_millis(length_ms),
+                after: Duration::from_millis(after_ms),
+            }),
+            ..Behavior::default()
+        })
+    }
+
+    #[test]
+    fn delayed_answers_do_not_wait_for_each_other() {
+        let mut table = timetable(Pace::Delay(Duration::from_millis(2)), None);
+        assert_eq!(table.answer_ns(10 * MS), 12 * MS);
+        assert_eq!(table.answer_ns(10 * MS), 12 * MS);
+    }
+
+    #[test]
+    fn a_single_server_works_on_one_request_at_a_time() {
+        let mut table = timetable(Pace::Service(Duration::from_millis(2)), None);
+        assert_eq!(table.answer_ns(10 * MS), 12 * MS);
+        assert_eq!(table.answer_ns(10 * MS), 14 * MS);
+        assert_eq!(table.answer_ns(20 * MS), 22 * MS);
+    }
+
+    #[test]
+    fn nothing_is_answered_or_worked_on_during_a_stall() {
+        let mut delayed = timetable(Pace::Delay(Duration::from_millis(2)), Some((100, 10)));
+        assert_eq!(delayed.answer_ns(0), 2 * MS);
+        assert_eq!(delayed.answer_ns(9 * MS), 110 * MS);
+        assert_eq!(delayed.answer_ns(50 * MS), 110 * MS);
+        assert_eq!(delayed.answer_ns(109 * MS), 111 * MS);
+        let mut served = timetable(Pace::Service(Duration::from_millis(2)), Some((100, 10)));
+        assert_eq!(served.answer_ns(0), 2 * MS);
+        assert_eq!(
+            served.answer_ns(9 * MS),
+            111 * MS,
+            "half done, then stalled"
+        );
+        assert_eq!(served.answer_ns(50 * MS), 113 * MS);
+        assert_eq!(served.answer_ns(200 * MS), 202 * MS);
+    }
+
+    /// Quantile q of the latency is s + max(0, S - (1 - q) T (1 - R s)).
+    #[test]
+    fn the_stall_formula_holds_on_the_timetable() {
+        let (rate, service_s, run_s, stall_s) = (1000.0, 0.0002, 30.0, 1.0);
+        let mut table = timetable(
+            Pace::Service(Duration::from_micros(200)),
+            Some((1000, 10_000)),
+        );
+        let mut latencies: Vec<u64> = (0..30_000)
+            .map(|slot| table.answer_ns(slot * MS) - slot * MS)
+            .collect();
+        latencies.sort_unstable();
+        for (quantile, index) in [
+            (0.96, 28_800),
+            (0.97, 29_100),
+            (0.99, 29_700),
+            (0.999, 29_970),
+        ] {
+            let excess_s: f64 = stall_s - (1.0 - quantile) * run_s * (1.0 - rate * service_s);
+            let expected_ms = (service_s + excess_s.max(0.0)) * 1e3;
+            let found_ms = latencies[index - 1] as f64 / 1e6;
+            assert!(
+                (found_ms - expected_ms).abs() <= 1.0,
+                "q {quantile}: {found_ms} ms, expected {expected_ms} ms"
+            );
+        }
+    }
+}

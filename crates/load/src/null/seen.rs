@@ -1,0 +1,52 @@
+//! What a null server was asked and did.
+
+use std::fmt::{self, Display};
+
+/// Counts since the start. `GET /seen` tells them as JSON and is not counted itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Connections that are open.
+    pub open: u64,
+    /// Complete requests.
+    pub requests: u64,
+    /// Complete answers, wrong ones included.
+    pub answered: u64,
+    /// Answers with a wrong body.
+    pub wrong: u64,
+    /// Connections that were reset instead of an answer.
+    pub reset: u64,
+    /// Requests that got no answer.
+    pub never: u64,
+    /// Connections that were closed after their last answer.
+    pub closed: u64,
+    /// What came and was no request.
+    pub malformed: u64,
+    /// The most that an answer left too late, in nanoseconds: how exact this server was.
+    pub late_ns_max: u64,
+    /// Sum over all answers, in nanoseconds.
+    pub late_ns_sum: u64,
+}
+
+impl Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let late_us_max = self.late_ns_max as f64 / 1e3;
+        let late_us_mean = self.late_ns_sum as f64 / self.answered.max(1) as f64 / 1e3;
+        write!(
+            f,
+            "{{\"connections\":{},\"open\":{},\"requests\":{},\"answered\":{},\"wrong\":{},\
+             \"reset\":{},\"never\":{},\"closed\":{},\"malformed\":{},\
+             \"late_us_mean\":{late_us_mean:.3},\"late_us_max\":{late_us_max:.3}}}",
+            self.connections,
+            self.open,
+            self.requests,
+            self.answered,
+            self.wrong,
+            self.reset,
+            self.never,
+            self.closed,
+            self.malformed,
+        )
+    }
+}

@@ -1,0 +1,397 @@
+//! The event loop of a null server.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::epoll::EventFlags;
+use rustix::net::{SocketFlags, sockopt};
+
+use super::behavior::Behavior;
+use super::guest::{Asked, Doing, Guest, Outgoing, Promise, Text, first_request};
+use super::pace::Timetable;
+use super::seen::Seen;
+use crate::clock::Clock;
+use crate::poll::{Poll, Wait};
+use crate::socket::{self, Moved};
+
+/// No wait is longer: the stop flag must be seen.
+const WAIT_MAX_NS: u64 = 20_000_000;
+
+/// The token of the listener; guests have smaller ones.
+const LISTENER: u64 = u64::MAX;
+
+/// Answers rendered beforehand, by what they are.
+const WRONG: usize = 1;
+const LAST: usize = 2;
+
+/// A place for guests, one after the other.
+struct Place {
+    /// Counts guests, so that an answer to one that left does not go to the next.
+    generation: u32,
+    guest: Option<Guest>,
+}
+
+/// A rendered answer.
+struct Rendered {
+    bytes: Vec<u8>,
+    head_bytes: usize,
+}
+
+/// A null server.
+pub(super) struct Server {
+    clock: Clock,
+    poll: Poll,
+    listener: OwnedFd,
+    /// The last accept failed for want of something that may be there later.
+    is_accept_open: bool,
+    places: Vec<Place>,
+    vacant: Vec<usize>,
+    /// Answers to come: when, and to whom.
+    due: BinaryHeap<Reverse<(u64, u64)>>,
+    timetable: Timetable,
+    behavior: Behavior,
+    rendered: [Rendered; 4],
+    buffer: Vec<u8>,
+    pub(super) seen: Seen,
+}
+
+impl Server {
+    pub(super) fn new(listener: OwnedFd, behavior: &Behavior) -> io::Result<Server> {
+        let poll = Poll::new(Poll::create()?);
+        poll.add(&listener, LISTENER)?;
+        Ok(Server {
+            clock: Clock::start(),
+            poll,
+            listener,
+            is_accept_open: true,
+            places: Vec::new(),
+            vacant: Vec::new(),
+            due: BinaryHeap::new(),
+            timetable: Timetable::new(behavior),
+            behavior: behavior.clone(),
+            rendered: [0, WRONG, LAST, WRONG | LAST].map(|kind| render(behavior.body_bytes, kind)),
+            buffer: vec![0; 64 * 1024],
+            seen: Seen::default(),
+        })
+    }
+
+    pub(super) fn run(&mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            let now_ns = self.answer_due();
+            let wait = match self.due.peek() {
+                Some(Reverse((ready_ns, _))) => {
+                    Wait::Punctually(ready_ns.saturating_sub(now_ns).min(WAIT_MAX_NS))
+                }
+                None => Wait::Roughly(WAIT_MAX_NS),
+            };
+            let meant_ns = self.poll.wait(wait);
+            let after_ns = self.clock.now_ns();
+            self.poll.learn(meant_ns, after_ns - now_ns);
+            let events = std::mem::take(&mut self.poll.events);
+            for event in &events {
+                let (flags, token) = (event.flags, event.data.u64());
+                if token == LISTENER {
+                    self.is_accept_open = true;
+                } else {
+                    self.on_event(token, flags);
+                }
+                if !self.due.is_empty() {
+                    self.answer_due();
+                }
+            }
+            self.poll.events = events;
+            while self.is_accept_open {
+                self.accept();
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let accepted = rustix::net::accept_with(&self.listener, flags);
+        self.is_accept_open = accepted.is_ok();
+        let Ok(socket) = accepted else {
+            return;
+        };
+        // A Unix socket knows no such thing, and without it an answer is only later.
+        let _ = sockopt::set_tcp_nodelay(&socket, true);
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.places.push(Place {
+                generation: 0,
+                guest: None,
+            });
+            self.places.len() - 1
+        });
+        if self.poll.add(&socket, self.token(index)).is_err() {
+            self.vacant.push(index);
+            return;
+        }
+        self.seen.connections += 1;
+        self.seen.open += 1;
+        self.places[index].guest = Some(Guest {
+            socket,
+            inbox: Vec::new(),
+            doing: Doing::Listening,
+            answered: 0,
+        });
+    }
+
+    fn token(&self, index: usize) -> u64 {
+        u64::from(self.places[index].generation) << 32 | index as u64
+    }
+
+    /// The place of a guest that is still there.
+    fn place(&self, token: u64) -> Option<usize> {
+        let index = usize::try_from(token & u64::from(u32::MAX)).ok()?;
+        let place = self.places.get(index)?;
+        let is_same = u64::from(place.generation) == token >> 32 && place.guest.is_some();
+        is_same.then_some(index)
+    }
+
+    fn on_event(&mut self, token: u64, flags: EventFlags) {
+        let Some(index) = self.place(token) else {
+            return;
+        };
+        let is_hangup = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        if is_hangup || flags.contains(EventFlags::IN) {
+            self.read(index, is_hangup);
+        }
+        if self.place(token).is_some() && flags.contains(EventFlags::OUT) {
+            self.write(index);
+            self.listen(index);
+        }
+    }
+
+    fn read(&mut self, index: usize, is_hangup: bool) {
+        loop {
+            let Some(guest) = &mut self.places[index].guest else {
+                return;
+            };
+            let bytes = match socket::receive(&guest.socket, &mut self.buffer) {
+                Ok(Moved::Later) => return,
+                Ok(Moved::Bytes(0)) | Err(_) => return self.part(index),
+                Ok(Moved::Bytes(bytes)) => bytes,
+            };
+            if !matches!(guest.doing, Doing::Ignored) {
+                guest.inbox.extend_from_slice(&self.buffer[..bytes]);
+                self.listen(index);
+            }
+            if bytes < self.buffer.len() && !is_hangup {
+                return;
+            }
+        }
+    }
+
+    /// Deals with whole requests for as long as there are some and nothing is to be waited for.
+    fn listen(&mut self, index: usize) {
+        while let Some(guest) = &mut self.places[index].guest
+            && matches!(guest.doing, Doing::Listening)
+        {
+            match first_request(&guest.inbox) {
+                Ok(None) => return,
+                Ok(Some(asked)) => {
+                    guest.inbox.drain(..asked.bytes);
+                    self.receive(index, asked);
+                }
+                Err(_) => {
+                    self.seen.malformed += 1;
+                    self.part(index);
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, index: usize, asked: Asked) {
+        if asked.is_about_seen {
+            let body = self.seen.to_string();
+            let bytes = [head(body.len(), asked.is_last), body]
+                .concat()
+                .into_bytes();
+            let outgoing = Outgoing {
+                end: bytes.len(),
+                text: Text::Own(bytes),
+                written: 0,
+                is_last: asked.is_last,
+            };
+            return self.begin(index, outgoing);
+        }
+        self.seen.requests += 1;
+        let count = self.seen.requests;
+        let is_turn = |every: Option<u64>| every.is_some_and(|every| count.is_multiple_of(every));
+        let arrived_ns = self.clock.now_ns();
+        let ready_ns = self.timetable.answer_ns(arrived_ns);
+        let token = self.token(index);
+        let Some(guest) = &mut self.places[index].guest else {
+            return;
+        };
+        if is_turn(self.behavior.reset_every) {
+            self.seen.reset += 1;
+            // Without waiting for what is unsent, closing is a reset.
+            let _ = sockopt::set_socket_linger(&guest.socket, Some(Duration::ZERO));
+            return self.part(index);
+        }
+        if is_turn(self.behavior.never_every) {
+            self.seen.never += 1;
+            guest.doing = Doing::Ignored;
+            return;
+        }
+        let is_full = self
+            .behavior
+            .close_after
+            .is_some_and(|after| guest.answered + 1 >= after);
+        let promise = Promise {
+            is_wrong: is_turn(self.behavior.wrong_every),
+            is_last: asked.is_last || is_full,
+            is_bodiless: asked.is_head,
+            ready_ns,
+        };
+        if ready_ns <= arrived_ns {
+            self.keep(index, promise);
+        } else {
+            guest.doing = Doing::Waiting(promise);
+            self.due.push(Reverse((ready_ns, token)));
+        }
+    }
+
+    /// Sends the answers whose time has come. Returns the time.
+    fn answer_due(&mut self) -> u64 {
+        loop {
+            let now_ns = self.clock.now_ns();
+            let Some(Reverse((ready_ns, token))) = self.due.peek().copied() else {
+                return now_ns;
+            };
+            if ready_ns > now_ns {
+                return now_ns;
+            }
+            self.due.pop();
+            let Some(index) = self.place(token) else {
+                continue;
+            };
+            if let Some(guest) = &self.places[index].guest
+                && let Doing::Waiting(promise) = guest.doing
+            {
+                let late_ns = now_ns - promise.ready_ns;
+                self.seen.late_ns_sum += late_ns;
+                self.seen.late_ns_max = self.seen.late_ns_max.max(late_ns);
+                self.keep(index, promise);
+                self.listen(index);
+            }
+        }
+    }
+
+    /// Sends the answer that was promised.
+    fn keep(&mut self, index: usize, promise: Promise) {
+        let kind =
+            if promise.is_wrong { WRONG } else { 0 } | if promise.is_last { LAST } else { 0 };
+        let rendered = &self.rendered[kind];
+        self.seen.answered += 1;
+        self.seen.wrong += u64::from(promise.is_wrong);
+        let outgoing = Outgoing {
+            text: Text::Rendered(kind),
+            written: 0,
+            end: if promise.is_bodiless {
+                rendered.head_bytes
+            } else {
+                rendered.bytes.len()
+            },
+            is_last: promise.is_last,
+        };
+        if let Some(guest) = &mut self.places[index].guest {
+            guest.answered += 1;
+        }
+        self.begin(index, outgoing);
+    }
+
+    fn begin(&mut self, index: usize, outgoing: Outgoing) {
+        if let Some(guest) = &mut self.places[index].guest {
+            guest.doing = Doing::Writing(outgoing);
+            self.write(index);
+        }
+    }
+
+    /// Writes what fits of an answer under way.
+    fn write(&mut self, index: usize) {
+        let Some(guest) = &mut self.places[index].guest else {
+            return;
+        };
+        let Doing::Writing(outgoing) = &mut guest.doing else {
+            return;
+        };
+        let bytes = match &outgoing.text {
+            Text::Rendered(kind) => &self.rendered[*kind].bytes,
+            Text::Own(bytes) => bytes,
+        };
+        while outgoing.written < outgoing.end {
+            match socket::send(&guest.socket, &bytes[outgoing.written..outgoing.end]) {
+                Ok(Moved::Later) => return,
+                Ok(Moved::Bytes(written)) => outgoing.written += written,
+                Err(_) => return self.part(index),
+            }
+        }
+        let is_last = outgoing.is_last;
+        guest.doing = Doing::Listening;
+        if is_last {
+            self.seen.closed += 1;
+            self.part(index);
+        }
+    }
+
+    /// Closes a connection.
+    fn part(&mut self, index: usize) {
+        let place = &mut self.places[index];
+        if place.guest.take().is_some() {
+            place.generation = place.generation.wrapping_add(1);
+            self.vacant.push(index);
+            self.seen.open -= 1;
+        }
+    }
+}
+
+fn head(body_bytes: usize, is_last: bool) -> String {
+    let close = if is_last { "connection: close\r\n" } else { "" };
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+         content-length: {body_bytes}\r\n{close}\r\n"
+    )
+}
+
+fn render(body_bytes: usize, kind: usize) -> Rendered {
+    let head = head(body_bytes, kind & LAST != 0);
+    let mut body = match body_bytes.checked_sub(Behavior::JSON_BYTES_MIN) {
+        Some(fill) => format!("{{\"data\":{{\"fill\":\"{}\"}}}}", "x".repeat(fill)),
+        None => "x".repeat(body_bytes),
+    }
+    .into_bytes();
+    if kind & WRONG != 0
+        && let Some(byte) = body.get_mut(body_bytes / 2)
+    {
+        *byte ^= 1;
+    }
+    Rendered {
+        head_bytes: head.len(),
+        bytes: [head.into_bytes(), body].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_body_differs_in_one_byte_and_nothing_else() {
+        for body_bytes in [1, 19, 20, 8192] {
+            let (right, wrong) = (render(body_bytes, 0), render(body_bytes, WRONG));
+            assert_eq!(right.bytes.len(), right.head_bytes + body_bytes);
+            let differing = right
+                .bytes
+                .iter()
+                .zip(&wrong.bytes)
+                .filter(|(one, other)| one != other);
+            assert_eq!(differing.count(), 1, "{body_bytes}");
+        }
+    }
+}

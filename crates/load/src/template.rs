@@ -1,0 +1,355 @@
+//! Requests with places in them, filled in for every slot.
+//!
+//! The one idea: what a slot sends is a function of its index, the seed and the data, so it does
+//! not depend on threads or timing, and sending again is sending the same. A template is cut into
+//! pieces once; filling it in copies them into a buffer that is used again, and allocates nothing.
+//!
+//! Places: `{{column}}` of the data, `{{index}}` of the slot (from 0), `{{random:1..1000}}`.
+//! Without data, other text in double braces stays as it is.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use crate::job::{Data, RowOrder};
+use crate::rendered::RequestError;
+
+/// The data of a job, ready to be copied into requests.
+#[derive(Debug)]
+pub(crate) struct Values {
+    columns: Vec<String>,
+    rows: Vec<Vec<Value>>,
+    order: RowOrder,
+    seed: u64,
+    /// After so many slots the rotation of rows is moved on by one; 0 for never.
+    shift_every: u64,
+}
+
+#[derive(Debug)]
+struct Value {
+    raw: Box<[u8]>,
+    /// As it stands in a path.
+    escaped: Box<[u8]>,
+}
+
+impl Values {
+    /// `turn` is the length of the rotation of requests.
+    pub(crate) fn new(data: &Data, turn: usize) -> Values {
+        let value = |text: &String| Value {
+            raw: text.as_bytes().into(),
+            escaped: escape(text).into_bytes().into(),
+        };
+        let (turn, rows) = (turn as u64, data.rows.len() as u64);
+        let divisor = greatest_common_divisor(turn, rows);
+        Values {
+            columns: data.columns.clone(),
+            rows: data
+                .rows
+                .iter()
+                .map(|row| row.iter().map(value).collect())
+                .collect(),
+            order: data.order,
+            seed: data.seed,
+            // Two requests in turn would otherwise see every second row each, and no other.
+            shift_every: if divisor > 1 {
+                turn / divisor * rows
+            } else {
+                0
+            },
+        }
+    }
+
+    fn row(&self, index: u64) -> &[Value] {
+        let rows = self.rows.len() as u64;
+        if rows == 0 {
+            return &[];
+        }
+        let row = match self.order {
+            RowOrder::Rotation => {
+                (index % rows + index.checked_div(self.shift_every).unwrap_or(0)) % rows
+            }
+            RowOrder::Random => below(rows, self.draw(index, 0)),
+        };
+        &self.rows[usize::try_from(row).unwrap_or(0)]
+    }
+
+    /// 64 uniform bits for a slot and a purpose.
+    fn draw(&self, index: u64, purpose: u64) -> u64 {
+        mix(self.seed ^ mix(index.wrapping_add(mix(purpose.wrapping_add(1)))))
+    }
+}
+
+/// Where a value goes, which decides how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Path,
+    Head,
+    Body,
+}
+
+/// A request cut into pieces.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    head: Vec<Piece>,
+    body: Vec<Piece>,
+    values: Arc<Values>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Box<[u8]>),
+    Column {
+        column: usize,
+        is_escaped: bool,
+    },
+    Index,
+    /// A whole number from `from`, of `count` different ones; `purpose` keeps the places apart.
+    Random {
+        from: u64,
+        count: u64,
+        purpose: u64,
+    },
+    /// Length of the filled-in body.
+    Length,
+}
+
+/// A request as text, around its length.
+pub(crate) struct Source<'a> {
+    /// Method and path, up to the space behind it.
+    pub(crate) start: &'a str,
+    /// From there to the value of `Content-Length`, or to the body where there is none.
+    pub(crate) before_length: &'a str,
+    /// From behind that value to the body.
+    pub(crate) after_length: Option<&'a str>,
+    pub(crate) body: &'a [u8],
+}
+
+impl Template {
+    /// `None` when there is no place in the request.
+    pub(crate) fn new(
+        source: &Source<'_>,
+        values: &Arc<Values>,
+    ) -> Result<Option<Template>, RequestError> {
+        let mut cutter = Cutter { values, places: 0 };
+        let mut head = cutter.cut(source.start.as_bytes(), Part::Path)?;
+        head.extend(cutter.cut(source.before_length.as_bytes(), Part::Head)?);
+        if let Some(after) = source.after_length {
+            head.push(Piece::Length);
+            head.extend(cutter.cut(after.as_bytes(), Part::Head)?);
+        }
+        let body = cutter.cut(source.body, Part::Body)?;
+        let values = Arc::clone(values);
+        Ok((cutter.places > 0).then_some(Template { head, body, values }))
+    }
+
+    /// Does the body differ from slot to slot?
+    pub(crate) fn has_places_in_body(&self) -> bool {
+        !matches!(self.body[..], [] | [Piece::Text(_)])
+    }
+
+    /// Writes what slot `index` sends, in place of what is in the buffer.
+    pub(crate) fn fill(&self, index: u64, buffer: &mut Vec<u8>) {
+        let slot = Slot {
+            index,
+            values: &self.values,
+            row: self.values.row(index),
+        };
+        buffer.clear();
+        let body_bytes = self.body.iter().map(|piece| slot.bytes(piece)).sum();
+        for piece in self.head.iter().chain(&self.body) {
+            slot.write(piece, body_bytes, buffer);
+        }
+    }
+}
+
+struct Slot<'a> {
+    index: u64,
+    values: &'a Values,
+    row: &'a [Value],
+}
+
+impl Slot<'_> {
+    fn write(&self, piece: &Piece, body_bytes: usize, buffer: &mut Vec<u8>) {
+        match piece {
+            Piece::Text(text) => buffer.extend_from_slice(text),
+            Piece::Column { column, is_escaped } => {
+                buffer.extend_from_slice(self.value(*column, *is_escaped));
+            }
+            Piece::Index => number(buffer, self.index),
+            Piece::Random { .. } => number(buffer, self.random(piece)),
+            Piece::Length => number(buffer, body_bytes as u64),
+        }
+    }
+
+    fn bytes(&self, piece: &Piece) -> usize {
+        match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Column { column, is_escaped } => self.value(*column, *is_escaped).len(),
+            Piece::Index => digits(self.index),
+            Piece::Random { .. } => digits(self.random(piece)),
+            Piece::Length => 0,
+        }
+    }
+
+    fn value(&self, column: usize, is_escaped: bool) -> &[u8] {
+        let value = &self.row[column];
+        if is_escaped {
+            &value.escaped
+        } else {
+            &value.raw
+        }
+    }
+
+    fn random(&self, piece: &Piece) -> u64 {
+        match piece {
+            Piece::Random {
+                from,
+                count,
+                purpose,
+            } => from + below(*count, self.values.draw(self.index, *purpose)),
+            _ => 0,
+        }
+    }
+}
+
+fn number(buffer: &mut Vec<u8>, number: u64) {
+    write!(buffer, "{number}").expect("a buffer in memory takes everything");
+}
+
+fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+struct Cutter<'a> {
+    values: &'a Values,
+    places: u64,
+}
+
+impl Cutter<'_> {
+    fn cut(&mut self, text: &[u8], part: Part) -> Result<Vec<Piece>, RequestError> {
+        let mut pieces = Vec::new();
+        let mut literal = Vec::new();
+        let mut rest = text;
+        while let Some(begin) = find(rest, b"{{") {
+            let place = find(&rest[begin..], b"}}").map(|length| begin + length);
+            let piece = match place {
+                Some(end) => self.place(&rest[begin + 2..end], part)?,
+                None => None,
+            };
+            if let (Some(piece), Some(end)) = (piece, place) {
+                literal.extend_from_slice(&rest[..begin]);
+                if !literal.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut literal).into()));
+                }
+                pieces.push(piece);
+                rest = &rest[end + 2..];
+            } else {
+                literal.extend_from_slice(&rest[..=begin]);
+                rest = &rest[begin + 1..];
+            }
+        }
+        literal.extend_from_slice(rest);
+        if !literal.is_empty() {
+            pieces.push(Piece::Text(literal.into()));
+        }
+        Ok(pieces)
+    }
+
+    /// What a place stands for; `None` when it is text like any other.
+    fn place(&mut self, name: &[u8], part: Part) -> Result<Option<Piece>, RequestError> {
+        let Ok(name) = std::str::from_utf8(name) else {
+            return Ok(None);
+        };
+        let name = name.trim();
+        let piece = if let Some(column) = self.values.columns.iter().position(|it| it == name) {
+            self.verify(column, part)?;
+            Piece::Column {
+                column,
+                is_escaped: part == Part::Path,
+            }
+        } else if name == "index" {
+            Piece::Index
+        } else if let Some(range) = name.strip_prefix("random:") {
+            let wrong = || RequestError::Range(range.to_owned());
+            let (from, to) = range.split_once("..").ok_or_else(wrong)?;
+            let from: u64 = from.trim().parse().map_err(|_| wrong())?;
+            let to: u64 = to.trim().parse().map_err(|_| wrong())?;
+            let more = to.checked_sub(from).ok_or_else(wrong)?;
+            Piece::Random {
+                from,
+                count: more.checked_add(1).ok_or_else(wrong)?,
+                purpose: self.places + 1,
+            }
+        } else if self.values.columns.is_empty() {
+            return Ok(None);
+        } else {
+            return Err(RequestError::Place {
+                name: name.to_owned(),
+                columns: self.values.columns.join("`, `"),
+            });
+        };
+        self.places += 1;
+        Ok(Some(piece))
+    }
+
+    /// A value in a header must not end it.
+    fn verify(&self, column: usize, part: Part) -> Result<(), RequestError> {
+        let breaks = |value: &&Value| {
+            value
+                .raw
+                .iter()
+                .any(|byte| matches!(byte, b'\r' | b'\n' | 0))
+        };
+        let mut values = self.values.rows.iter().map(|row| &row[column]);
+        match values.find(breaks).filter(|_| part == Part::Head) {
+            None => Ok(()),
+            Some(value) => Err(RequestError::HeaderValue {
+                name: self.values.columns[column].clone(),
+                value: String::from_utf8_lossy(&value.raw).into_owned(),
+            }),
+        }
+    }
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}
+
+/// Percent-encodes all but unreserved characters (RFC 3986, section 2.3): a value is data, so it
+/// cannot end the segment or the parameter that it stands in.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+/// Uniform over 0..bound, with a bias below `bound / 2^64`.
+fn below(bound: u64, draw: u64) -> u64 {
+    let product = u128::from(draw) * u128::from(bound);
+    u64::try_from(product >> 64).expect("the high half is less than the bound")
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): every bit of the input changes half
+/// of the output.
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+fn greatest_common_divisor(left: u64, right: u64) -> u64 {
+    if right == 0 {
+        left
+    } else {
+        greatest_common_divisor(right, left % right)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Where the load goes: URLs, and the one address that they name.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
+
+use http::Uri;
+use load::{Address, Target};
+
+use crate::cli::Failure;
+
+/// How a URL is written.
+const URL_HELP: &str = "write it as http://127.0.0.1:8080/path";
+
+/// Reads a URL that can be loaded.
+pub(super) fn url(text: &str) -> Result<Uri, String> {
+    let url: Uri = text
+        .parse()
+        .map_err(|error| format!("{error}; {URL_HELP}"))?;
+    match url.scheme_str() {
+        Some("http") => Ok(url),
+        Some(other) => Err(format!(
+            "`{other}` is not a protocol that weigh load speaks; {URL_HELP}"
+        )),
+        None => Err(format!("it names no protocol; {URL_HELP}")),
+    }
+}
+
+/// Path and query of a URL.
+pub(super) fn path(url: &Uri) -> String {
+    url.path_and_query()
+        .map_or("/", |path| path.as_str())
+        .to_owned()
+}
+
+/// Host and port of a URL, comparable with those of another.
+pub(super) fn origin(url: &Uri) -> (String, u16) {
+    let host = url.host().unwrap_or_default().to_ascii_lowercase();
+    (host, url.port_u16().unwrap_or(80))
+}
+
+/// Resolves the URL once: what is measured is one address, not the resolver.
+pub(super) fn target(url: &Uri, unix_socket: Option<&Path>) -> Result<Target, Failure> {
+    let host = url
+        .host()
+        .ok_or_else(|| Failure::bad_input(format!("`{url}` names no host; {URL_HELP}")))?;
+    let authority = url.authority().map_or(host, |authority| authority.as_str());
+    let address = match unix_socket {
+        Some(path) => Address::Unix(path.to_owned()),
+        None => Address::Tcp(resolve(host, url.port_u16().unwrap_or(80))?),
+    };
+    Ok(Target {
+        address,
+        host: authority.to_owned(),
+    })
+}
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let found = (bare, port).to_socket_addrs().map_err(|error| {
+        Failure::not_ready(format!("the host `{host}` has no address: {error}"))
+    })?;
+    found
+        .into_iter()
+        .next()
+        .ok_or_else(|| Failure::not_ready(format!("the host `{host}` has no address")))
+}

@@ -1,0 +1,232 @@
+//! The flags of `weigh load`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Uri;
+use schedule::Rate;
+
+use super::{address, phases};
+use crate::format::Format;
+
+/// Load one HTTP server and report latency, rate and outcomes.
+///
+/// Without --rate every connection sends its next request as soon as its last answer is complete
+/// (closed loop, as wrk, ab, hey and bombardier do). With --rate or --phases requests leave by
+/// plan, whether or not earlier ones were answered, and latency counts from the planned moment
+/// (open loop, as wrk2 and vegeta do). Every answer is checked. Stops at -n or -z, whichever comes
+/// first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SHORT_EXAMPLES, after_long_help = EXAMPLES)]
+#[group(skip)]
+pub(crate) struct Args {
+    /// What to load: http://HOST:PORT/PATH.
+    ///
+    /// Beside --targets it is where targets without a host go.
+    #[arg(value_name = "URL", value_parser = address::url, required_unless_present = "targets")]
+    pub(super) url: Option<Uri>,
+
+    /// Connections (open loop: the most that may be open at once).
+    #[arg(short, long, value_name = "N", help_heading = "Load", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=65_000))]
+    pub(super) connections: u32,
+    /// Stop after this many requests.
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) requests: Option<u64>,
+    /// Stop after this long, such as 30s or 2m [default: 10s unless -n is given].
+    #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", value_parser = lab::duration, conflicts_with = "phases")]
+    pub(super) duration: Option<Duration>,
+    /// Open loop: send this many requests a second, such as 500 or 0.5/s.
+    #[arg(short, long, help_heading = "Load", value_parser = phases::rate, group = "plan")]
+    pub(super) rate: Option<Rate>,
+    /// Open loop in steps and ramps: 10s@100/s,20s@100/s..500/s.
+    ///
+    /// Each phase is a length and a rate, or two rates to go from one to the other in a straight
+    /// line. -n ends the load earlier.
+    #[arg(long, help_heading = "Load", value_parser = phases::phases, group = "plan")]
+    pub(super) phases: Option<phases::Phases>,
+    /// Gaps of the open loop: uniform, or poisson as independent users make them.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAW",
+        help_heading = "Load",
+        default_value = "uniform",
+        hide_possible_values = true,
+        requires = "plan"
+    )]
+    pub(super) arrival: ArrivalName,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", help_heading = "Load", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Threads of the generator.
+    #[arg(short, long, value_name = "N", help_heading = "Load", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) threads: u32,
+    /// Pin the generator's threads to these cores, such as 1 or 2,3.
+    #[arg(
+        long,
+        value_name = "CORE",
+        help_heading = "Load",
+        value_delimiter = ','
+    )]
+    pub(super) pin: Option<Vec<usize>>,
+
+    /// Method [default: GET, or POST when there is a body].
+    #[arg(short, long, help_heading = "Request")]
+    pub(super) method: Option<String>,
+    /// A header, `Name: value`; may be given several times.
+    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request", value_parser = header)]
+    pub(super) headers: Vec<(String, String)>,
+    /// Body.
+    #[arg(
+        short = 'd',
+        long,
+        value_name = "TEXT",
+        help_heading = "Request",
+        conflicts_with = "data_file"
+    )]
+    pub(super) data: Option<String>,
+    /// File with the body.
+    #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request")]
+    pub(super) data_file: Option<PathBuf>,
+    /// File of requests in vegeta's format (HTTP or JSON), sent in rotation; - is stdin.
+    ///
+    /// HTTP: a line `METHOD URL`, header lines, and `@FILE` for the body; targets are separated by
+    /// empty lines, and `#` begins a comment. JSON: one object a line with `method`, `url`,
+    /// `header` (lists of values by name) and `body` (base64). All targets name the same host and
+    /// port. Paths of bodies are relative to the current folder.
+    #[arg(long, value_name = "FILE", help_heading = "Request", conflicts_with_all = ["method", "data", "data_file"])]
+    pub(super) targets: Option<PathBuf>,
+    /// File of values for {{column}} in path, headers and body: CSV or JSON lines.
+    ///
+    /// CSV has a header row; a line of JSON is one object. Every request takes one row. Values in
+    /// the path are percent-encoded, elsewhere they stand as they are. Without a data set too,
+    /// {{random:1..1000}} is a whole number from that range, and {{index}} the number of the
+    /// request, from 0.
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    pub(super) data_set: Option<PathBuf>,
+    /// Order of its rows: rotation or random.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ORDER",
+        help_heading = "Request",
+        default_value = "rotation",
+        hide_possible_values = true,
+        requires = "data_set"
+    )]
+    pub(super) data_order: OrderName,
+
+    /// Expected status [default: any 2xx].
+    #[arg(long, value_name = "STATUS", help_heading = "Check", value_parser = clap::value_parser!(u16).range(100..=599))]
+    pub(super) expect: Option<u16>,
+    /// Refuse answers with a top-level `errors` member (GraphQL).
+    #[arg(long, help_heading = "Check")]
+    pub(super) expect_graphql: bool,
+    /// Refuse answers whose body is not exactly that of this file.
+    #[arg(long, value_name = "FILE", help_heading = "Check")]
+    pub(super) expect_body: Option<PathBuf>,
+    /// What --expect-body does not look at, such as /extensions/timing (JSON pointer).
+    ///
+    /// May be given several times. Bodies are then equal when they are the same bytes, or the same
+    /// JSON without these members.
+    #[arg(long, value_name = "POINTER", help_heading = "Check", requires = "expect_body", value_parser = pointer)]
+    pub(super) ignore: Vec<String>,
+    /// Refuse answers without this header, `Name: value`.
+    #[arg(long = "expect-header", value_name = "HEADER", help_heading = "Check", value_parser = header)]
+    pub(super) expect_headers: Vec<(String, String)>,
+
+    /// Give up on an answer after this long.
+    #[arg(long, value_name = "TIME", help_heading = "Connection", default_value = "10s", value_parser = lab::duration)]
+    pub(super) timeout: Duration,
+    /// Open a new connection for every request.
+    #[arg(long, help_heading = "Connection")]
+    pub(super) no_keep_alive: bool,
+    /// Connect to this unix socket instead of the URL's host and port.
+    #[arg(long, value_name = "PATH", help_heading = "Connection")]
+    pub(super) unix_socket: Option<PathBuf>,
+
+    /// Layout: text, json, csv, md, html, hgrm, ab, vegeta, vegeta-json, k6, bombardier,
+    /// bombardier-json or artillery.
+    ///
+    /// From hgrm on, they are the layouts of HdrHistogram's plotter, ApacheBench, vegeta report, k6
+    /// run --summary-export, bombardier -l and artillery run --output. `weigh report` prints a
+    /// recording in any of them later.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        help_heading = "Output",
+        default_value = "text",
+        hide_possible_values = true
+    )]
+    pub(super) format: Format,
+    /// Write the recording here as well, for weigh report.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) record: Option<PathBuf>,
+}
+
+/// The law of gaps.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum ArrivalName {
+    Uniform,
+    Poisson,
+}
+
+/// The order of rows.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum OrderName {
+    Rotation,
+    Random,
+}
+
+const SHORT_EXAMPLES: &str = "\
+Examples:
+  weigh load -c 100 -z 30s http://127.0.0.1:8080/
+  weigh load -r 500 -z 1m -D query.json http://127.0.0.1:4000/graphql
+--help says more about each flag.";
+
+const EXAMPLES: &str = "\
+Examples:
+  As fast as 100 connections allow, for 30 seconds:
+    weigh load -c 100 -z 30s http://127.0.0.1:8080/
+  10,000 requests with a body, checked against a known answer:
+    weigh load -n 10000 -D query.json -H 'Content-Type: application/json' \\
+      --expect 200 --expect-body answer.json http://127.0.0.1:4000/graphql
+  At a rate, latency counted from the moment each request was due:
+    weigh load --rate 500 -z 1m http://127.0.0.1:8080/
+  Up, hold, and random gaps:
+    weigh load --phases 30s@10/s..200/s,1m@200/s --arrival poisson http://127.0.0.1:8080/
+  vegeta's targets, and its report:
+    echo 'GET http://127.0.0.1:8080/' | weigh load --targets - --rate 50 -z 5s --format vegeta
+  Another user each time, and a random page:
+    weigh load --data-set users.csv -H 'X-User: {{id}}' 'http://127.0.0.1:8080/list?page={{random:1..9}}'
+  Keep the recording, and read it again in another layout:
+    weigh load -z 10s --record run.json http://127.0.0.1:8080/
+    weigh report --format k6 run.json
+
+Coming from another tool:
+  wrk, wrk2    -c and -t are the same; -d is -z here, -R is -r, -s has no equal
+  ab           -n, -c and -H are the same; -k is always on, -p is -D, -t is -z
+  hey          -n, -c, -z, -m, -H, -d and -D are the same; -q is -r, for all connections
+  bombardier   -c, -n, -m, -H and -r are the same; -d is -z, -b is -d, -f is -D, -l is always on
+  vegeta       -rate is -r, -duration is -z, -targets is --targets, -max-connections is -c";
+
+/// Reads `Name: value`.
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| "expected `Name: value`".to_owned())?;
+    let (name, value) = (name.trim(), value.trim());
+    http::HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
+    http::HeaderValue::from_str(value).map_err(|_| format!("`{value}` is not a header value"))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Reads a JSON pointer.
+fn pointer(text: &str) -> Result<String, String> {
+    if text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("a JSON pointer begins with `/`: write `/{text}`"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Rates and phases as they are written on the command line.
+
+use schedule::{Phase, Rate};
+
+/// How phases are written.
+const PHASES_HELP: &str = "write phases as 10s@100/s,20s@100/s..500/s";
+
+/// Phases in order; clap would take a bare list for a flag that may be repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Phases(pub(super) Vec<Phase>);
+
+/// Reads a rate above 0; without a unit it is per second, as other load generators have it.
+pub(super) fn rate(text: &str) -> Result<Rate, String> {
+    if text.parse::<f64>().is_ok() {
+        lab::rate(&format!("{text}/s"))
+    } else {
+        lab::rate(text)
+    }
+}
+
+/// Reads `10s@100/s,20s@100/s..500/s`.
+pub(super) fn phases(text: &str) -> Result<Phases, String> {
+    text.split(',')
+        .map(phase)
+        .collect::<Result<_, _>>()
+        .map(Phases)
+}
+
+fn phase(text: &str) -> Result<Phase, String> {
+    let (duration, rates) = text
+        .trim()
+        .split_once('@')
+        .ok_or_else(|| format!("`{text}` is not a phase: it has no `@`; {PHASES_HELP}"))?;
+    let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
+    Ok(Phase {
+        duration: lab::duration(duration.trim())?,
+        from: bound(from.trim())?,
+        to: bound(to.trim())?,
+    })
+}
+
+/// A ramp may begin or end at 0.
+fn bound(text: &str) -> Result<Rate, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text);
+    match number.parse::<f64>() {
+        Ok(0.0) => Ok(Rate::ZERO),
+        _ => rate(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn per_second(rate: f64) -> Rate {
+        Rate::new(rate).unwrap()
+    }
+
+    #[test]
+    fn steps_and_ramps_are_read() {
+        let expected = [
+            Phase::constant(Duration::from_secs(10), per_second(100.0)),
+            Phase {
+                duration: Duration::from_millis(1500),
+                from: Rate::ZERO,
+                to: per_second(500.0),
+            },
+            Phase::constant(Duration::from_secs(60), per_second(0.5)),
+        ];
+        assert_eq!(
+            phases("10s@100/s, 1500ms@0/s..500,1m@0.5/s"),
+            Ok(Phases(expected.to_vec()))
+        );
+    }
+
+    #[test]
+    fn what_is_no_phase_is_said_so() {
+        for (text, words) in [
+            ("100/s", "it has no `@`; write phases as 10s@100/s"),
+            ("10@100/s", "the unit is missing"),
+            ("10s@fast", "`fast`"),
+            ("10s@1/s,", "it has no `@`"),
+        ] {
+            let error = phases(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Lists of requests in the format that vegeta made, in both of its spellings.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Uri;
+use load::{Expectation, Request};
+use serde::Deserialize;
+
+use super::address;
+use crate::cli::Failure;
+
+/// One line of the JSON spelling.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonTarget {
+    method: String,
+    url: String,
+    /// base64.
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    header: BTreeMap<String, Vec<String>>,
+}
+
+/// A target as it was written.
+#[derive(Debug, PartialEq, Eq)]
+struct Written {
+    /// From 1.
+    line: usize,
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Body,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Body {
+    Bytes(Vec<u8>),
+    File(String),
+}
+
+/// Reads a file of targets; `-` is stdin. Those that are a path only go to `base`.
+///
+/// # Errors
+///
+/// When the file or one of its bodies cannot be read, or when the targets are not all of one host
+/// and port.
+pub(super) fn read(path: &Path, base: Option<&Uri>) -> Result<(Uri, Vec<Request>), Failure> {
+    let is_stdin = path == Path::new("-");
+    let shown = if is_stdin {
+        "stdin".to_owned()
+    } else {
+        path.display().to_string()
+    };
+    let bytes = if is_stdin {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .map(|_| bytes)
+            .map_err(|error| Failure::bad_input(format!("stdin cannot be read: {error}")))?
+    } else {
+        super::read(path)?
+    };
+    let refuse = |reason: String| Failure::bad_input(format!("`{shown}`: {reason}"));
+    let text = String::from_utf8(bytes).map_err(|error| refuse(error.to_string()))?;
+    let written = parse(&text).map_err(refuse)?;
+    let first = written.first().map(|target| &target.url);
+    let base = match (base, first) {
+        (Some(base), _) => base.clone(),
+        (None, Some(first)) => address::url(first)
+            .map_err(|why| refuse(format!("line {}: `{first}`: {why}", written[0].line)))?,
+        (None, None) => {
+            return Err(refuse(
+                "expected at least one target, found none".to_owned(),
+            ));
+        }
+    };
+    let requests = written
+        .into_iter()
+        .map(|target| {
+            let line = target.line;
+            request(target, &base).map_err(|why| refuse(format!("line {line}: {why}")))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    if requests.is_empty() {
+        return Err(refuse(
+            "expected at least one target, found none".to_owned(),
+        ));
+    }
+    Ok((base, requests))
+}
+
+fn request(target: Written, base: &Uri) -> Result<Request, String> {
+    let path = if target.url.starts_with('/') {
+        target.url
+    } else {
+        let url = address::url(&target.url).map_err(|why| format!("`{}`: {why}", target.url))?;
+        let (expected, found) = (address::origin(base), address::origin(&url));
+        if expected != found {
+            return Err(format!(
+                "expected a target on `{}:{}` as the others, found `{}:{}`; one load goes to one \
+                 host and port, so run one for each",
+                expected.0, expected.1, found.0, found.1
+            ));
+        }
+        address::path(&url)
+    };
+    let body = match target.body {
+        Body::Bytes(bytes) => bytes,
+        Body::File(file) => std::fs::read(&file)
+            .map_err(|error| format!("the body `{file}` cannot be read: {error}"))?,
+    };
+    Ok(Request {
+        method: target.method,
+        path,
+        headers: target.headers,
+        body,
+        expect: Expectation::default(),
+        weight: 1,
+    })
+}
+
+/// Both spellings; the first character tells which.
+fn parse(text: &str) -> Result<Vec<Written>, String> {
+    if text.trim_start().starts_with('{') {
+        parse_json(text)
+    } else {
+        parse_http(text)
+    }
+}
+
+fn parse_json(text: &str) -> Result<Vec<Written>, String> {
+    numbered(text)
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(number, line)| {
+            let target: JsonTarget =
+                serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
+            let body = STANDARD
+                .decode(&target.body)
+                .map_err(|error| format!("line {number}: `body` is not base64: {error}"))?;
+            let headers = target.header.into_iter().flat_map(|(name, values)| {
+                values.into_iter().map(move |value| (name.clone(), value))
+            });
+            Ok(Written {
+                line: number,
+                method: target.method,
+                url: target.url,
+                headers: headers.collect(),
+                body: Body::Bytes(body),
+            })
+        })
+        .collect()
+}
+
+fn parse_http(text: &str) -> Result<Vec<Written>, String> {
+    let mut targets: Vec<Written> = Vec::new();
+    // The target that lines belong to, until an empty one.
+    let mut is_open = false;
+    for (number, line) in numbered(text).filter(|(_, line)| !line.starts_with('#')) {
+        if line.is_empty() {
+            is_open = false;
+            continue;
+        }
+        if let Some((method, url)) = request_line(line) {
+            targets.push(Written {
+                line: number,
+                method: method.to_owned(),
+                url: url.to_owned(),
+                headers: Vec::new(),
+                body: Body::Bytes(Vec::new()),
+            });
+            is_open = true;
+            continue;
+        }
+        let target = targets.last_mut().filter(|_| is_open).ok_or_else(|| {
+            format!(
+                "line {number}: expected `METHOD URL`, found `{line}`; an empty line ends a target"
+            )
+        })?;
+        if let Some(file) = line.strip_prefix('@') {
+            target.body = Body::File(file.trim().to_owned());
+        } else if let Some((name, value)) = line.split_once(':') {
+            let header = (name.trim().to_owned(), value.trim().to_owned());
+            target.headers.push(header);
+        } else {
+            return Err(format!(
+                "line {number}: expected `Name: value` or `@FILE`, found `{line}`"
+            ));
+        }
+    }
+    Ok(targets)
+}
+
+/// `METHOD URL`: capitals, a space, and a URL or a path.
+fn request_line(line: &str) -> Option<(&str, &str)> {
+    let (method, url) = line.split_once(' ')?;
+    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+    is_method.then_some((method, url.trim()))
+}
+
+/// Lines without the spaces around them, from 1.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines().map(str::trim))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        match parse(text) {
+            Ok(targets) => targets.iter().map(|target| format!("{target:?}")).collect(),
+            Err(error) => vec![error],
+        }
+    }
+
+    #[test]
+    fn both_spellings_mean_the_same() {
+        let http = "# two targets\nPOST http://h:1/a?b=c\nX-Id: 1\nX-Id: 2\n\nGET http://h:1/d\n";
+        let json = "{\"method\":\"POST\",\"url\":\"http://h:1/a?b=c\",\"header\":{\"X-Id\":[\"1\",\"2\"]}}\n\
+                    \n{\"method\":\"GET\",\"url\":\"http://h:1/d\"}\n";
+        let lines = |mut targets: Vec<Written>| {
+            for target in &mut targets {
+                target.line = 0;
+            }
+            targets
+        };
+        let (http, json) = (parse(http).unwrap(), parse(json).unwrap());
+        assert_eq!(http.len(), 2);
+        assert_eq!(lines(http), lines(json));
+    }
+
+    #[test]
+    fn a_body_comes_from_a_file_or_from_base64() {
+        let http = parse("PUT http://h/\n@some file.json\n").unwrap();
+        assert_eq!(http[0].body, Body::File("some file.json".to_owned()));
+        let json = parse(r#"{"method":"PUT","url":"http://h/","body":"aGVsbG8="}"#).unwrap();
+        assert_eq!(json[0].body, Body::Bytes(b"hello".to_vec()));
+    }
+
+    #[test]
+    fn a_request_line_begins_a_target_without_an_empty_line() {
+        let targets = parse("GET http://h/a\nGET http://h/b\nX: y\n").unwrap();
+        assert_eq!(targets[1].headers, [("X".to_owned(), "y".to_owned())]);
+    }
+
+    #[test]
+    fn mistakes_name_their_line() {
+        for (text, words) in [
+            ("http://h/", "line 1: expected `METHOD URL`"),
+            ("GET http://h/\n\nX: y\n", "line 3: expected `METHOD URL`"),
+            (
+                "GET http://h/\nwhat\n",
+                "line 2: expected `Name: value` or `@FILE`",
+            ),
+            (r#"{"method":"GET"}"#, "line 1: missing field `url`"),
+            (
+                r#"{"method":"GET","url":"http://h/","body":"%"}"#,
+                "line 1: `body` is not base64",
+            ),
+        ] {
+            let shown = shown(text);
+            assert!(shown[0].contains(words), "{text}: {shown:?}");
+        }
+    }
+
+    #[test]
+    fn another_host_is_refused() {
+        let base = address::url("http://h:1/").unwrap();
+        let targets = parse("GET http://H:1/a\n\nGET /b\n\nGET http://other:1/c\n").unwrap();
+        let requests: Vec<Result<String, String>> = targets
+            .into_iter()
+            .map(|target| request(target, &base).map(|request| request.path))
+            .collect();
+        assert_eq!(requests[..2], [Ok("/a".to_owned()), Ok("/b".to_owned())]);
+        let error = requests[2].as_ref().unwrap_err();
+        assert!(error.contains("found `other:1`"), "{error}");
+    }
+}

@@ -1,0 +1,139 @@
+//! `weigh null-server`: the server that instruments are calibrated against.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use load::null::{Behavior, Mix, Pace, Stall, serve};
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::exit::Exit;
+use crate::stop::Stop;
+
+/// Serve answers that do nothing, exactly as late as they are told to be.
+///
+/// One thread, HTTP/1.1. It is the known weight: hold any load generator against
+/// it and see whether its figures are those that were set here. What it was asked
+/// so far is at /seen, and is printed at the end.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("pace").args(["delay", "service", "mix"]))]
+pub(crate) struct Args {
+    /// Listen here; port 0 takes a free one, which is printed.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Answer each request so long after it arrived, in parallel [default: at once].
+    #[arg(long, value_parser = lab::duration)]
+    delay: Option<Duration>,
+    /// Work on one request at a time, for so long, in order of arrival.
+    #[arg(long, value_name = "TIME", value_parser = lab::duration)]
+    service: Option<Duration>,
+    /// Draw each delay from these, with weights: 90:1ms,10:20ms.
+    #[arg(long, value_name = "WEIGHT:DELAY,…", value_parser = mix)]
+    mix: Option<Mix>,
+    /// Seed of --mix.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Do nothing for a while, so long after the first request: 1s@10s.
+    #[arg(long, value_name = "LENGTH@AFTER", value_parser = stall)]
+    stall: Option<Stall>,
+    /// Length of a body; 20 bytes and more are a GraphQL answer.
+    #[arg(long, value_name = "BYTES", default_value_t = Behavior::JSON_BYTES_MIN)]
+    body: usize,
+    /// Change one byte of the body in every Nth answer.
+    #[arg(long, value_name = "N")]
+    wrong_every: Option<u64>,
+    /// Close a connection after N answers; the last one says so.
+    #[arg(long, value_name = "N")]
+    close_after: Option<u64>,
+    /// Reset the connection instead of every Nth answer.
+    #[arg(long, value_name = "N")]
+    reset_every: Option<u64>,
+    /// Never answer every Nth request.
+    #[arg(long, value_name = "N")]
+    never_every: Option<u64>,
+}
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let behavior = Behavior {
+        pace: match (args.service, &args.mix) {
+            (Some(time), _) => Pace::Service(time),
+            (None, Some(mix)) => Pace::Mix(mix.clone()),
+            (None, None) => Pace::Delay(args.delay.unwrap_or_default()),
+        },
+        stall: args.stall,
+        body_bytes: args.body,
+        wrong_every: args.wrong_every,
+        reset_every: args.reset_every,
+        never_every: args.never_every,
+        close_after: args.close_after,
+        seed: args.seed,
+    };
+    behavior
+        .check()
+        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let listen = args.listen;
+    let (listener, address) = TcpListener::bind(listen)
+        .and_then(|listener| listener.local_addr().map(|address| (listener, address)))
+        .map_err(|error| {
+            Failure::not_ready(format!("`{listen}` cannot be listened on: {error}"))
+        })?;
+    console.answer(&format!("http://{address}/"));
+    let seen = serve(listener, &behavior, stop.flag())
+        .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
+    console.answer(&seen.to_string());
+    // Being stopped is the only way to end, and no failure.
+    Ok(Exit::Done)
+}
+
+fn mix(text: &str) -> Result<Mix, String> {
+    let parts = text
+        .split(',')
+        .map(|part| {
+            let (weight, delay) = part
+                .split_once(':')
+                .ok_or_else(|| format!("expected WEIGHT:DELAY such as 90:1ms, found `{part}`"))?;
+            let weight = weight
+                .parse()
+                .map_err(|_| format!("expected a whole number as weight, found `{weight}`"))?;
+            Ok((weight, lab::duration(delay)?))
+        })
+        .collect::<Result<Vec<_>, String>>()?;
+    Mix::new(&parts).map_err(|error| error.to_string())
+}
+
+fn stall(text: &str) -> Result<Stall, String> {
+    let (length, after) = text
+        .split_once('@')
+        .ok_or_else(|| format!("expected LENGTH@AFTER such as 1s@10s, found `{text}`"))?;
+    Ok(Stall {
+        length: lab::duration(length)?,
+        after: lab::duration(after)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_and_a_stall_are_read_as_written() {
+        assert_eq!(
+            mix("90:1ms,10:20ms"),
+            Ok(Mix::new(&[
+                (90, Duration::from_millis(1)),
+                (10, Duration::from_millis(20))
+            ])
+            .unwrap())
+        );
+        assert!(mix("1ms").unwrap_err().contains("WEIGHT:DELAY"));
+        assert!(mix("0:1ms").unwrap_err().contains("above 0"));
+        assert_eq!(
+            stall("1s@10s"),
+            Ok(Stall {
+                length: Duration::from_secs(1),
+                after: Duration::from_secs(10)
+            })
+        );
+        assert!(stall("1s").unwrap_err().contains("LENGTH@AFTER"));
+    }
+}

@@ -1,0 +1,116 @@
+//! In which layout an answer is printed: one of ours, or one that scripts already parse.
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use report::recording::Kind;
+use report::{Layout, LayoutError, Recording, Summary};
+
+/// A layout of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Page {
+    /// A table for a terminal.
+    Text,
+    /// Markdown, to paste into a pull request.
+    Md,
+    /// One page that works offline.
+    Html,
+    /// Every figure, with its unit in its name.
+    Json,
+    /// One line a figure.
+    Csv,
+}
+
+impl Page {
+    /// Renders a recording, of a lab or of a single load.
+    pub(crate) fn render(self, recording: &Recording, summary: &Summary, width: usize) -> String {
+        match self {
+            Page::Text if recording.kind == Kind::Load => report::load_text(recording),
+            Page::Text => report::text(recording, summary, width),
+            Page::Md => report::markdown(recording, summary),
+            Page::Html => report::html(recording, summary),
+            Page::Json => report::json(recording, summary),
+            Page::Csv => report::csv(recording, summary),
+        }
+    }
+}
+
+/// Every layout there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// One of ours, which shows all of a recording.
+    Page(Page),
+    /// One of another tool, which shows one measurement.
+    Theirs(Layout),
+}
+
+impl Format {
+    /// Renders a recording; layouts of other tools show `variant`, or the baseline.
+    pub(crate) fn render(
+        self,
+        recording: &Recording,
+        variant: Option<&str>,
+        width: usize,
+    ) -> Result<String, LayoutError> {
+        match self {
+            Format::Page(page) => Ok(page.render(recording, &Summary::of(recording), width)),
+            Format::Theirs(layout) => layout.render(recording, variant),
+        }
+    }
+}
+
+/// Ours, then theirs.
+const ALL: &[Format] = &[
+    Format::Page(Page::Text),
+    Format::Page(Page::Json),
+    Format::Page(Page::Csv),
+    Format::Page(Page::Md),
+    Format::Page(Page::Html),
+    Format::Theirs(Layout::Hgrm),
+    Format::Theirs(Layout::Ab),
+    Format::Theirs(Layout::VegetaText),
+    Format::Theirs(Layout::VegetaJson),
+    Format::Theirs(Layout::K6Json),
+    Format::Theirs(Layout::BombardierText),
+    Format::Theirs(Layout::BombardierJson),
+    Format::Theirs(Layout::ArtilleryJson),
+];
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Format::Page(page) => page.to_possible_value(),
+            Format::Theirs(layout) => {
+                let help = match layout {
+                    Layout::Hgrm => "HdrHistogram's percentile table, as of wrk2",
+                    Layout::Ab => "ApacheBench's report",
+                    Layout::VegetaText => "vegeta report",
+                    Layout::VegetaJson => "vegeta report -type json",
+                    Layout::K6Json => "k6 run --summary-export",
+                    Layout::BombardierText => "bombardier -l",
+                    Layout::BombardierJson => "bombardier -l -o json",
+                    Layout::ArtilleryJson => "artillery run --output",
+                };
+                Some(PossibleValue::new(layout.name()).help(help))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layout_can_be_asked_for() {
+        for layout in Layout::ALL {
+            assert!(ALL.contains(&Format::Theirs(layout)), "{}", layout.name());
+        }
+        for page in Page::value_variants() {
+            assert!(ALL.contains(&Format::Page(*page)), "{page:?}");
+        }
+    }
+}

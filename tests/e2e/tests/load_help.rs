@@ -1,0 +1,27 @@
+//! The help of `weigh load`, which is the first thing that people read.
+
+use std::process::Command;
+
+use e2e::{Run, weigh};
+
+fn help(flag: &str) -> String {
+    let output = Command::new(weigh())
+        .args(["load", flag])
+        .env("COLUMNS", "100")
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("weigh starts");
+    Run::of(output).exits_with(0).answer()
+}
+
+#[test]
+fn the_short_help_fits_on_a_screen() {
+    let help = help("-h");
+    assert!(help.lines().count() <= 60, "{help}");
+    insta::assert_snapshot!(help);
+}
+
+#[test]
+fn the_long_help_says_it_all() {
+    insta::assert_snapshot!(help("--help"));
+}

@@ -1,0 +1,122 @@
+//! One nginx worker with a configuration of its own, in a temporary folder.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use super::{is_on_path, process};
+
+/// A running nginx, ended when dropped.
+pub(super) struct Nginx {
+    child: Child,
+    folder: tempfile::TempDir,
+    port: u16,
+}
+
+/// The body of a small answer.
+const SMALL: &str = r#"{"data":{"hello":"world"}}"#;
+
+/// Length of a large body.
+const LARGE_BYTES: usize = 8192;
+
+impl Nginx {
+    pub(super) fn start() -> anyhow::Result<Nginx> {
+        if !is_on_path(Path::new("nginx")) {
+            bail!("nginx is not installed; `./setup bench` installs it");
+        }
+        let folder = tempfile::tempdir().context("a temporary folder")?;
+        let frame = r#"{"data":{"fill":""}}"#;
+        let large = frame.replace(
+            "\"\"",
+            &format!("\"{}\"", "x".repeat(LARGE_BYTES - frame.len())),
+        );
+        fs::create_dir(folder.path().join("www"))?;
+        fs::write(folder.path().join("www/large.json"), large)?;
+        fs::write(folder.path().join("small.json"), SMALL)?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        fs::write(
+            folder.path().join("nginx.conf"),
+            config(folder.path(), port),
+        )?;
+        // One core for the server, another one for the generators.
+        let child = Command::new("taskset")
+            .args(["--cpu-list", "0", "nginx", "-e", "stderr", "-c"])
+            .arg(folder.path().join("nginx.conf"))
+            .spawn()
+            .context("`taskset` starts nginx")?;
+        let mut nginx = Nginx {
+            child,
+            folder,
+            port,
+        };
+        process::wait_until(Duration::from_secs(10), || {
+            nginx.requests().is_ok() || nginx.child.try_wait().is_ok_and(|ended| ended.is_some())
+        });
+        nginx.requests().context("nginx does not answer")?;
+        Ok(nginx)
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// The file with the body that is right for a path.
+    pub(super) fn right_body(&self, path: &str) -> PathBuf {
+        match path {
+            "/large.json" => self.folder.path().join("www/large.json"),
+            _ => self.folder.path().join("small.json"),
+        }
+    }
+
+    /// Requests so far, by nginx's own count.
+    pub(super) fn requests(&self) -> anyhow::Result<u64> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.write_all(b"GET /count HTTP/1.0\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        // The line below `server accepts handled requests`.
+        let counts = answer.split("requests").nth(1).unwrap_or_default();
+        counts
+            .split_whitespace()
+            .nth(2)
+            .and_then(|word| word.parse().ok())
+            .with_context(|| format!("nginx does not count: {answer}"))
+    }
+
+    pub(super) fn version(&self) -> anyhow::Result<String> {
+        let output = Command::new("nginx").arg("-v").output()?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        Ok(text.trim().replace("nginx version: ", ""))
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // Killing the master would leave its worker.
+        let _ = Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status();
+        let _ = self.child.wait();
+    }
+}
+
+fn config(folder: &Path, port: u16) -> String {
+    let folder = folder.display();
+    format!(
+        "daemon off;\nworker_processes 1;\npid {folder}/nginx.pid;\n\
+         events {{ worker_connections 4096; }}\n\
+         http {{\n  access_log off;\n  keepalive_requests 100000000;\n  keepalive_timeout 600s;\n  \
+         open_file_cache max=10;\n  default_type application/json;\n  \
+         client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \
+         fastcgi_temp_path {folder}/fastcgi;\n  uwsgi_temp_path {folder}/uwsgi;\n  \
+         scgi_temp_path {folder}/scgi;\n  \
+         server {{\n    listen 127.0.0.1:{port} backlog=4096;\n    root {folder}/www;\n    \
+         location = /small.json {{ return 200 '{SMALL}'; }}\n    \
+         location = /count {{ stub_status; }}\n  }}\n}}\n"
+    )
+}

@@ -1,0 +1,80 @@
+//! What a process took: CPU time and memory, from the kernel's account.
+
+use std::fs;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+/// Clock ticks of `/proc/PID/stat`: 100 a second on every Linux that Rust runs on.
+const TICK_US: f64 = 10_000.0;
+
+/// The account of a process that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Account {
+    pub(super) cpu_us: f64,
+    pub(super) peak_kib: f64,
+}
+
+/// Waits for the end of `child` and reads what it took, before it is forgotten.
+pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Account> {
+    let folder = format!("/proc/{}", child.id());
+    let mut peak_kib: f64 = 0.0;
+    let mut cpu_us = None;
+    wait_until(limit, || {
+        let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
+        peak_kib = peak_kib.max(peak_of(&status).unwrap_or(0.0));
+        let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
+        let (is_over, us) = cpu_of(&stat).unwrap_or((false, 0.0));
+        cpu_us = is_over.then_some(us);
+        is_over
+    });
+    let Some(cpu_us) = cpu_us else {
+        let _ = child.kill();
+        let _ = child.wait();
+        bail!("it did not end within {limit:?}");
+    };
+    child.wait().context("a child can be waited for")?;
+    Ok(Account { cpu_us, peak_kib })
+}
+
+/// `VmHWM` in KiB; a process that has ended has none.
+fn peak_of(status: &str) -> Option<f64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Has it ended without being waited for, and its user and system time.
+fn cpu_of(stat: &str) -> Option<(bool, f64)> {
+    // The name in brackets may hold anything; what follows it is regular.
+    let words: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    let ticks: f64 = words.get(11)?.parse::<f64>().ok()? + words.get(12)?.parse::<f64>().ok()?;
+    Some((*words.first()? == "Z", ticks * TICK_US))
+}
+
+/// Looks again and again until `condition` holds or `limit` is over.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place of these chores that waits"
+)]
+pub(super) fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() && start.elapsed() < limit {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_is_read_whatever_a_process_calls_itself() {
+        let stat = "7 (a) Z (b) Z 1 7 7 0 -1 4194304 9 0 0 0 120 30 0 0 20 0 1 0 5";
+        assert_eq!(cpu_of(stat), Some((true, 1_500_000.0)));
+        assert_eq!(peak_of("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2048.0));
+        assert_eq!(cpu_of(""), None);
+    }
+}
