@@ -1,17 +1,17 @@
 //! A lab carried out: prove every variant, then measure them in interleaved rounds.
 
+mod turn;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lab::{Lab, Setup, Variant};
-use load::{Job, Measurement, Target};
 use report::Recording;
 use report::recording::{InvalidKind, RoundRecord, SystemRecord, VariantRecord, VariantStatus};
 use rig::machine::{self, Machine};
-use rig::{KeeperCommand, Rig, Usage};
-use schedule::Arrival;
+use rig::{KeeperCommand, Rig};
 
 use crate::cli::Failure;
 use crate::console::Console;
@@ -24,9 +24,6 @@ use crate::stop::Stop;
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
-
-/// How often a measurement is made before a disturbed one is taken as it is.
-const ATTEMPTS: usize = 3;
 
 /// Starts the keeper, and says what an earlier, killed run has left behind.
 pub(crate) fn start_rig(logs: &Path, console: Console) -> Result<Rig, Failure> {
@@ -243,133 +240,6 @@ impl<'a> Experiment<'a> {
             self.progress.step();
         }
     }
-
-    /// One variant's turn: start, repeat the proof, warm up, measure, stop.
-    fn turn(&mut self, round: usize, position: usize, index: usize) -> Result<(), Invalid> {
-        let stack = self.start(index, &format!("round-{}", round + 1))?;
-        let measured = self.attempts(&stack, round, position, index);
-        let ended = stack.ended(&mut self.rig);
-        stack.stop(&mut self.rig);
-        match (measured, ended) {
-            (Ok(()), Some(ended)) => Err(Invalid::new(
-                InvalidKind::Crashed,
-                format!("{ended} (round {})", round + 1),
-            )),
-            (Err(invalid), ended) => Err(because(ended, invalid)),
-            (Ok(()), None) => Ok(()),
-        }
-    }
-
-    /// Measures until the generator was left to run, a few times at the most: what keeps it from
-    /// running is the machine's doing and says nothing about the variant. A disturbed measurement is
-    /// recorded as such.
-    fn attempts(
-        &mut self,
-        stack: &Stack,
-        round: usize,
-        position: usize,
-        index: usize,
-    ) -> Result<(), Invalid> {
-        for attempt in 1..=ATTEMPTS {
-            let turn = self.load(stack, round, index)?;
-            let name = &self.candidates[index].variant.name;
-            let mut record = turn.record(round, position, name, self.started);
-            record.disturbed = attempt < ATTEMPTS
-                && !record.interrupted
-                && record.paused_share() > report::summary::PAUSED_SHARE_MAX;
-            let is_disturbed = record.disturbed;
-            self.progress.note(&record::line(&record, self.order.len()));
-            let wrong = record::wrong_answers(&record);
-            // What was seen is kept, also when it was wrong: it is the evidence.
-            self.rounds.push(record);
-            if let Some(reason) = wrong {
-                return Err(Invalid::new(InvalidKind::Mismatched, reason));
-            }
-            if !is_disturbed {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn load(&mut self, stack: &Stack, round: usize, index: usize) -> Result<Turn, Invalid> {
-        let candidate = &self.candidates[index];
-        let proven = candidate
-            .proven
-            .as_ref()
-            .expect("a variant that is still in has been proven");
-        proven.repeat(self.lab, &stack.target())?;
-        let job = self.job(stack.target(), proven, round);
-        let label = format!("round {}, {}", round + 1, candidate.variant.name);
-        self.warm_up(&job, &label)?;
-        if self.stop.is_asked() {
-            return Err(Invalid::interrupted());
-        }
-        let began = instant();
-        let before = stack.usage(&self.rig);
-        let measured = self
-            .progress
-            .during(&label, |live| load::run(&job, live, self.stop.flag()));
-        let after = stack.usage(&self.rig);
-        let measurement =
-            measured.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
-        Ok(Turn {
-            began,
-            measurement,
-            before,
-            after,
-        })
-    }
-
-    /// Load that is thrown away; wrong answers in it count all the same.
-    fn warm_up(&self, job: &Job, label: &str) -> Result<(), Invalid> {
-        if self.lab.warmup.is_zero() {
-            return Ok(());
-        }
-        let job = Job {
-            load: warmup_of(&job.load, self.lab.warmup),
-            ..job.clone()
-        };
-        let warmed = self
-            .progress
-            .during(&format!("{label}, warming up"), |live| {
-                load::run(&job, live, self.stop.flag())
-            })
-            .map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
-        record::wrong_in(&warmed).map_or(Ok(()), |reason| {
-            Err(Invalid::new(
-                InvalidKind::Mismatched,
-                format!("while warming up, {reason}"),
-            ))
-        })
-    }
-
-    fn job(&self, target: Target, proven: &Proven, round: usize) -> Job {
-        // Random arrivals differ from round to round and are equal within one: what a plan does to
-        // one variant of a round, it does to all.
-        let mut load = self.lab.load.clone();
-        if let schedule::Load::Open {
-            arrival: Arrival::Poisson { seed },
-            ..
-        } = &mut load
-        {
-            *seed = self.seed.wrapping_add(round as u64);
-        }
-        Job {
-            load,
-            target,
-            requests: proven.requests.clone(),
-            data: None,
-            connections_max: self.lab.connections_max,
-            threads: self.lab.threads,
-            timeout: self.lab.timeout,
-            keep_alive: self.lab.keep_alive,
-            failures_kept: FAILURES_KEPT,
-            bound: load::Bounds::default(),
-            cpus: self.generator_cpus.clone(),
-        }
-    }
-
     fn start(&mut self, index: usize, occasion: &str) -> Result<Stack, Invalid> {
         if self.stop.is_asked() {
             return Err(Invalid::interrupted());
@@ -472,37 +342,6 @@ impl Candidate<'_> {
         }
     }
 }
-
-/// One measurement, before it becomes a record.
-struct Turn {
-    began: Instant,
-    measurement: Measurement,
-    before: Vec<(String, Option<Usage>)>,
-    after: Vec<(String, Option<Usage>)>,
-}
-
-impl Turn {
-    fn record(&self, round: usize, position: usize, variant: &str, run: Instant) -> RoundRecord {
-        let systems = self
-            .before
-            .iter()
-            .zip(&self.after)
-            .filter_map(|((name, before), (_, after))| {
-                Some(record::usage(name, before.as_ref()?, after.as_ref()?))
-            })
-            .collect();
-        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        RoundRecord {
-            round: number(round),
-            position: number(position),
-            variant: variant.to_owned(),
-            started_offset_us: record::micros(self.began.duration_since(run)),
-            systems,
-            ..record::measurement(&self.measurement)
-        }
-    }
-}
-
 /// When a system has ended, that is the reason, and what was seen of it a symptom.
 fn because(ended: Option<String>, symptom: Invalid) -> Invalid {
     match ended {
@@ -510,38 +349,6 @@ fn because(ended: Option<String>, symptom: Invalid) -> Invalid {
             Invalid::new(InvalidKind::Crashed, ended)
         }
         _ => symptom,
-    }
-}
-
-/// The same load, shorter and without its ups and downs.
-fn warmup_of(load: &schedule::Load, length: Duration) -> schedule::Load {
-    match load {
-        schedule::Load::Closed { connections, .. } => schedule::Load::Closed {
-            connections: *connections,
-            stop: schedule::Stop {
-                requests: None,
-                duration: Some(length),
-            },
-        },
-        schedule::Load::Open {
-            phases, arrival, ..
-        } => {
-            let first = &phases[0];
-            let rate = if first.from < first.to {
-                first.to
-            } else {
-                first.from
-            };
-            schedule::Load::Open {
-                phases: vec![schedule::Phase {
-                    duration: length,
-                    from: rate,
-                    to: rate,
-                }],
-                arrival: *arrival,
-                requests_max: None,
-            }
-        }
     }
 }
 
