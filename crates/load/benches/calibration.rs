@@ -153,6 +153,7 @@ fn measure(behavior: &Behavior, load: &Load, connections_max: u32) -> (Measureme
             },
             weight: 1,
         }],
+        data: None,
         load: load.clone(),
         connections_max,
         threads: 1,
