@@ -77,7 +77,16 @@ pub(crate) fn schema() -> anyhow::Result<()> {
 /// The benches of the engine that need no other program.
 pub(crate) fn calibrate() -> anyhow::Result<()> {
     cargo(
-        &["bench", "--locked", "--package", "load", "--benches"],
+        &[
+            "bench",
+            "--locked",
+            "--package",
+            "load",
+            "--bench",
+            "calibration",
+            "--bench",
+            "recorder",
+        ],
         &[],
     )
 }

@@ -147,6 +147,8 @@ impl Template {
     }
 
     /// Writes what slot `index` sends, in place of what is in the buffer.
+    // Out of line, so that requests without places do not carry its code.
+    #[inline(never)]
     pub(crate) fn fill(&self, index: u64, buffer: &mut Vec<u8>) {
         let slot = Slot {
             index,

@@ -54,10 +54,16 @@ fn parse<'a>(
     Ok((Ended::Open(parser.end()), taken))
 }
 
-fuzz_target!(|input: (bool, Vec<u8>, Vec<u8>)| {
-    let (bodiless, cuts, bytes) = input;
-    let whole = parse(std::iter::once(bytes.as_slice()), bodiless);
-    let mut rest = bytes.as_slice();
+// The first byte says whether the request was a HEAD and how many bytes after it are lengths of
+// reads; the rest is what comes. So a dictionary's words stay words.
+fuzz_target!(|input: &[u8]| {
+    let Some((flags, rest)) = input.split_first() else {
+        return;
+    };
+    let bodiless = flags & 1 != 0;
+    let (cuts, bytes) = rest.split_at(usize::from(flags >> 4).min(rest.len()));
+    let whole = parse(std::iter::once(bytes), bodiless);
+    let mut rest = bytes;
     let mut cuts = cuts.iter().cycle();
     let pieces = std::iter::from_fn(|| {
         if rest.is_empty() {
@@ -71,6 +77,9 @@ fuzz_target!(|input: (bool, Vec<u8>, Vec<u8>)| {
     match (whole, parse(pieces, bodiless)) {
         (Ok(whole), Ok(cut)) => assert_eq!(whole, cut),
         (Err(_), Err(_)) => {}
+        // A head that is cut by the end of a read is looked at again when the rest is there, so
+        // what is wrong with one that never ends is not found.
+        (Err(_), Ok((Ended::Open(End::Truncated), taken))) if taken.heads.is_empty() => {}
         (whole, cut) => panic!("whole {whole:?}, in pieces {cut:?}"),
     }
 });
