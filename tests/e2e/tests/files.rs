@@ -170,3 +170,27 @@ fn the_lab_in_the_readme_has_no_mistakes() {
         .expect("weigh starts");
     Run::of(output).exits_with(0);
 }
+
+#[test]
+fn the_table_in_the_readme_is_what_its_recording_says() {
+    let readme = include_str!("../../../README.md");
+    let (command, shown) = readme
+        .split("```console\n$ ")
+        .nth(1)
+        .and_then(|rest| rest.split("\n```").next())
+        .and_then(|block| block.split_once('\n'))
+        .expect("the README shows a command and what it prints");
+    let mut words = command.split_whitespace();
+    assert_eq!(words.next(), Some("weigh"));
+    let output = Command::new(weigh())
+        .args(words)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .output()
+        .expect("weigh starts");
+    let answer = Run::of(output).exits_with(0).answer();
+    let beginning = shown.trim_end_matches("…").trim_end();
+    assert!(
+        answer.starts_with(beginning),
+        "the README shows\n{beginning}\nand the recording says\n{answer}"
+    );
+}
