@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use report::summary::Invalidity;
+
 /// Exit codes are API: listed in `weigh --help`, and a number never changes its meaning.
 ///
 /// Where several apply, the one listed last wins: a run that was interrupted
@@ -35,6 +37,24 @@ impl Exit {
             Exit::NotReady => 5,
             Exit::Interrupted => 6,
             Exit::Withheld => 7,
+        }
+    }
+}
+
+/// How `weigh` leaves when a variant has no number for this reason.
+impl From<Invalidity> for Exit {
+    fn from(kind: Invalidity) -> Exit {
+        match kind {
+            Invalidity::Mismatched => Exit::Mismatch,
+            Invalidity::CheckFailed => Exit::Withheld,
+            Invalidity::NotNeeded => Exit::Done,
+            Invalidity::Interrupted => Exit::Interrupted,
+            Invalidity::NotReady
+            | Invalidity::ProgramMissing
+            | Invalidity::BuildFailed
+            | Invalidity::Crashed
+            | Invalidity::LoadFailed
+            | Invalidity::NotProven => Exit::NotReady,
         }
     }
 }

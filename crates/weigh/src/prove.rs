@@ -17,7 +17,6 @@ pub(crate) struct Proven {
     /// For the recording.
     pub(crate) proof: Proof,
     answers: Vec<Answer>,
-    is_stable: Vec<bool>,
 }
 
 /// Sends every request of the lab twice and checks the answers; against those of the baseline too
@@ -35,7 +34,6 @@ pub(crate) fn prove(
         requests: Vec::new(),
         proof: Proof::default(),
         answers: Vec::new(),
-        is_stable: Vec::new(),
     };
     for (index, asked) in lab.requests.iter().enumerate() {
         let mut request = Request {
@@ -65,7 +63,6 @@ pub(crate) fn prove(
         proven.proof.answers.push(proof_of(&asked.name, &first));
         proven.answers.push(first);
         proven.requests.push(request);
-        proven.is_stable.push(is_stable);
     }
     Ok(proven)
 }
@@ -87,9 +84,9 @@ impl Proven {
     pub(crate) fn varying<'a>(&'a self, lab: &'a Lab) -> impl Iterator<Item = &'a str> {
         lab.requests
             .iter()
-            .zip(&self.is_stable)
-            .filter(|(_, is_stable)| !**is_stable)
-            .map(|(request, _)| request.name.as_str())
+            .zip(&self.requests)
+            .filter(|(_, request)| request.expect.body == BodyRule::Any)
+            .map(|(asked, _)| asked.name.as_str())
     }
 }
 

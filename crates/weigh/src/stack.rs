@@ -9,9 +9,11 @@ use std::time::Duration;
 use lab::{Probe, Setup, Text};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use report::recording::{InvalidKind, LimitsText, SystemRecord};
+use report::summary::Invalidity;
 use rig::{BuildError, BuildSpec, ReadyError, Rig, SpawnError, State, SystemSpec, Usage};
 
 use crate::environment::{instant, search_path};
+use crate::exit::Exit;
 use crate::stop::Stop;
 
 /// The hidden subcommand that keeps what `weigh` starts.
@@ -38,6 +40,11 @@ impl Invalid {
             kind,
             reason: reason.into(),
         }
+    }
+
+    /// How `weigh` leaves because of it.
+    pub(crate) fn exit(&self) -> Exit {
+        Exit::from(Invalidity::from(self.kind))
     }
 
     pub(crate) fn interrupted() -> Invalid {
@@ -354,7 +361,7 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
 }
 
 fn key_of(spec: &BuildSpec) -> Vec<String> {
-    let mut key = vec![PathBuf::from(&spec.folder).display().to_string()];
+    let mut key = vec![spec.folder.display().to_string()];
     key.extend(
         spec.env
             .iter()

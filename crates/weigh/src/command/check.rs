@@ -1,7 +1,5 @@
 //! `weigh check`: lab files and proofs, without measuring.
 
-use report::recording::InvalidKind;
-
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
@@ -43,7 +41,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
                 None => console.answer(&format!("- {name}: proven")),
                 Some(invalid) => {
                     console.answer(&format!("- {name}: {}", invalid.reason));
-                    worst = worst.max(exit_of(invalid.kind));
+                    worst = worst.max(invalid.exit());
                 }
             }
         }
@@ -52,18 +50,4 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         }
     }
     Ok(worst)
-}
-
-/// How `weigh` leaves when a variant has no number for this reason.
-pub(crate) fn exit_of(kind: InvalidKind) -> Exit {
-    match kind {
-        InvalidKind::Mismatched => Exit::Mismatch,
-        InvalidKind::Interrupted => Exit::Interrupted,
-        InvalidKind::NotNeeded => Exit::Done,
-        InvalidKind::NotReady
-        | InvalidKind::ProgramMissing
-        | InvalidKind::BuildFailed
-        | InvalidKind::Crashed
-        | InvalidKind::LoadFailed => Exit::NotReady,
-    }
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab::Lab;
-use report::summary::Invalidity;
 use report::{Recording, Summary, Verdict};
 
 use crate::cli::Failure;
@@ -107,23 +106,8 @@ fn hurry(lab: &mut Lab) {
 fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
     let interrupted = recording.interrupted.then_some(Exit::Interrupted);
     let rows = summary.variants.iter().map(|row| match &row.verdict {
-        Verdict::Invalid { kind, .. } => exit_of_row(*kind),
+        Verdict::Invalid { kind, .. } => Exit::from(*kind),
         _ => Exit::Done,
     });
     rows.chain(interrupted).max().unwrap_or(Exit::Done)
-}
-
-fn exit_of_row(kind: Invalidity) -> Exit {
-    match kind {
-        Invalidity::Mismatched => Exit::Mismatch,
-        Invalidity::CheckFailed => Exit::Withheld,
-        Invalidity::NotNeeded => Exit::Done,
-        Invalidity::Interrupted => Exit::Interrupted,
-        Invalidity::NotReady
-        | Invalidity::ProgramMissing
-        | Invalidity::BuildFailed
-        | Invalidity::Crashed
-        | Invalidity::LoadFailed
-        | Invalidity::NotProven => Exit::NotReady,
-    }
 }

@@ -81,7 +81,7 @@ fn choose<'a>(lab: &'a Lab, name: Option<&str>) -> Result<&'a Variant, Failure> 
 
 fn leave(invalid: &Invalid) -> Failure {
     Failure {
-        exit: super::check::exit_of(invalid.kind),
+        exit: invalid.exit(),
         message: invalid.reason.clone(),
     }
 }
