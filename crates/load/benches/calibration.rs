@@ -160,6 +160,7 @@ fn measure(behavior: &Behavior, load: &Load, connections_max: u32) -> (Measureme
         timeout: Duration::from_secs(10),
         keep_alive: true,
         failures_kept: 3,
+        spin_share: Job::SPIN_SHARE,
         bound: Bounds::default(),
         cpus: has_two.then(|| vec![1]),
     };

@@ -90,6 +90,7 @@ fn job(
         timeout,
         keep_alive: options.get("keep-alive").is_none_or(|value| value != "off"),
         failures_kept: 3,
+        spin_share: Job::SPIN_SHARE,
         bound: Bounds::default(),
         cpus: options
             .get("cpu")

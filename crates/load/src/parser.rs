@@ -120,6 +120,8 @@ pub struct Parser {
     body_bytes: u64,
     /// The beginning of a head that was cut by the end of a read; else empty.
     head: Vec<u8>,
+    /// `head` ends within the value of a header, where plain bytes need no second look.
+    is_in_value: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +152,7 @@ impl Parser {
             reusable: false,
             body_bytes: 0,
             head: Vec::new(),
+            is_in_value: false,
         }
     }
 
@@ -206,28 +209,31 @@ impl Parser {
         bytes: &[u8],
         sink: &mut S,
     ) -> Result<Option<(usize, bool)>, ParseError> {
+        // Whatever comes of a head comes of its first bytes up to the limit and one more, so that
+        // more of it in the same read changes nothing.
+        let most = self.bounds.head_bytes + 1;
         if self.head.is_empty() {
+            let bytes = &bytes[..bytes.len().min(most)];
             let Some((length, framing)) = self.parse_head(bytes, sink)? else {
                 self.head.extend_from_slice(bytes);
+                self.is_in_value = ends_in_value(bytes);
                 return Ok(None);
             };
             return Ok(Some((length, self.enter(framing))));
         }
         let before = self.head.len();
-        let room = (self.bounds.head_bytes + 1).saturating_sub(before);
-        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        // A long head in tiny pieces would be parsed from its start for every piece; only a line
-        // end can complete it.
-        if self.head.len() > 1024
-            && self.head.len() <= self.bounds.head_bytes
-            && !bytes.contains(&b'\n')
-        {
+        let bytes = &bytes[..bytes.len().min(most.saturating_sub(before))];
+        self.head.extend_from_slice(bytes);
+        // A long value in tiny pieces would be parsed from the start of the head for every piece;
+        // bytes that a value may hold can neither complete the head nor be wrong.
+        if self.is_in_value && self.head.len() < most && bytes.iter().all(|byte| is_plain(*byte)) {
             return Ok(None);
         }
         let head = std::mem::take(&mut self.head);
         let parsed = self.parse_head(&head, sink);
         self.head = head;
         let Some((length, framing)) = parsed? else {
+            self.is_in_value = ends_in_value(&self.head);
             return Ok(None);
         };
         self.head.clear();
@@ -385,6 +391,18 @@ impl Parser {
         }
         Ok(())
     }
+}
+
+/// A byte that cannot end or spoil the value of a header.
+fn is_plain(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// Whether the next byte of an incomplete head, which is right so far, belongs to a value (or to
+/// the reason of the status line, which may hold the same).
+fn ends_in_value(head: &[u8]) -> bool {
+    let line = head.rsplit(|byte| *byte == b'\n').next().unwrap_or(head);
+    line.contains(&b':') && line.last() != Some(&b'\r')
 }
 
 fn malformed_head(error: httparse::Error) -> ParseError {

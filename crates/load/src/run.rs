@@ -272,7 +272,7 @@ impl Prepared<'_> {
         }
         let mut worker = Worker::new(
             shared,
-            Poll::new(epoll),
+            Poll::new(epoll, self.job.spin_share.clamp(0.0, 1.0)),
             self.rotation.clone(),
             self.connections_of(thread),
             self.job.bound,

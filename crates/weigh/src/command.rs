@@ -5,4 +5,5 @@ pub(crate) mod lab;
 pub(crate) mod load;
 pub(crate) mod null_server;
 pub(crate) mod report;
+pub(crate) mod tare;
 pub(crate) mod up;

@@ -36,6 +36,16 @@ pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
+/// Where this user's programs keep what they have found out (XDG Base Directory Specification);
+/// `None` without a home.
+pub(crate) fn state_folder() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    folder("XDG_STATE_HOME")
+        // The specification has relative paths ignored.
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(folder("HOME")?.join(".local/state")))
+}
+
 /// The command line, as it was typed.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os()

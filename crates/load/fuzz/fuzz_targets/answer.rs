@@ -74,12 +74,5 @@ fuzz_target!(|input: &[u8]| {
         rest = more;
         Some(piece)
     });
-    match (whole, parse(pieces, bodiless)) {
-        (Ok(whole), Ok(cut)) => assert_eq!(whole, cut),
-        (Err(_), Err(_)) => {}
-        // A head that is cut by the end of a read is looked at again when the rest is there, so
-        // what is wrong with one that never ends is not found.
-        (Err(_), Ok((Ended::Open(End::Truncated), taken))) if taken.heads.is_empty() => {}
-        (whole, cut) => panic!("whole {whole:?}, in pieces {cut:?}"),
-    }
+    assert_eq!(whole, parse(pieces, bodiless));
 });

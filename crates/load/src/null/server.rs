@@ -15,6 +15,7 @@ use super::guest::{Asked, Doing, Guest, Outgoing, Promise, Text, first_request};
 use super::pace::Timetable;
 use super::seen::Seen;
 use crate::clock::Clock;
+use crate::job::Job;
 use crate::poll::{Poll, Wait};
 use crate::socket::{self, Moved};
 
@@ -61,7 +62,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(listener: OwnedFd, behavior: &Behavior) -> io::Result<Server> {
-        let poll = Poll::new(Poll::create()?);
+        let poll = Poll::new(Poll::create()?, Job::SPIN_SHARE);
         poll.add(&listener, LISTENER)?;
         Ok(Server {
             clock: Clock::start(),

@@ -320,6 +320,26 @@ fn more_than_the_bounds_allow_is_too_large_however_it_comes() {
 }
 
 #[test]
+fn what_is_wrong_with_a_head_that_never_ends_is_found_however_it_comes() {
+    let head = format!("HTTP/1.1 200 OK\r\nA: {}", "a".repeat(1100));
+    let wrong = understand([format!("{head}\x7f").as_bytes()], false);
+    assert_eq!(
+        wrong.1,
+        Understood::Wrong(ParseError::Malformed("a malformed header value"))
+    );
+    let in_pieces = understand([head.as_bytes(), b"\x7f"], false);
+    assert_eq!(in_pieces.1, wrong.1);
+    let cut_at_return = understand([head.as_bytes(), b"\r", b"b"], false);
+    assert!(matches!(cut_at_return.1, Understood::Wrong(_)));
+    // Beyond the limit nothing is looked at, in one read as in two.
+    let long = format!("HTTP/1.1 200 OK\r\nA: {}\x7f", "a".repeat(3000));
+    assert_eq!(
+        understand([long.as_bytes()], false).1,
+        understand([&long.as_bytes()[..500], &long.as_bytes()[500..]], false).1
+    );
+}
+
+#[test]
 fn a_parser_serves_one_answer_after_the_other() {
     let mut parser = Parser::new(BOUNDS);
     for _ in 0..3 {
@@ -436,6 +456,29 @@ fn places() -> impl Strategy<Value = Vec<prop::sample::Index>> {
     proptest::collection::vec(any::<prop::sample::Index>(), 0..12)
 }
 
+/// Something like a header line: long or short, whole or broken off, with a byte that may be wrong.
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    let wrong = prop_oneof![
+        Just(b'\r'),
+        Just(b'\n'),
+        Just(0),
+        Just(0x7f),
+        Just(b':'),
+        any::<u8>()
+    ];
+    let end = prop_oneof![4 => Just("\r\n"), 2 => Just("\n"), 1 => Just("\r"), 1 => Just("")];
+    let place = proptest::option::weighted(0.2, (any::<prop::sample::Index>(), wrong));
+    (0..40_usize, 0..700_usize, place, end).prop_map(|(name, value, place, end)| {
+        let text = format!("{}: {}{end}", "n".repeat(name + 1), "v".repeat(value));
+        let mut bytes = text.into_bytes();
+        if let Some((place, wrong)) = place {
+            let place = place.index(bytes.len());
+            bytes[place] = wrong;
+        }
+        bytes
+    })
+}
+
 proptest! {
     #[test]
     fn any_split_of_a_valid_answer_is_understood_alike(answer in valid(), places in places()) {
@@ -468,6 +511,18 @@ proptest! {
         prop_assert_eq!(&whole.1, &split.1);
         if !matches!(whole.1, Understood::Wrong(_)) {
             prop_assert_eq!(whole.0, split.0);
+        }
+    }
+
+    #[test]
+    fn a_head_that_never_ends_is_understood_alike_in_any_split(
+        lines in proptest::collection::vec(line(), 0..12),
+        places in places(),
+    ) {
+        let bytes = [b"HTTP/1.1 200 OK\r\n".to_vec(), lines.concat()].concat();
+        let whole = understand([bytes.as_slice()], false);
+        for pieces in [cut(&bytes, &places), bytes.chunks(1).collect(), bytes.chunks(7).collect()] {
+            prop_assert_eq!(&whole.1, &understand(pieces, false).1);
         }
     }
 

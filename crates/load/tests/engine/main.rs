@@ -43,6 +43,7 @@ fn job(target: &Target, load: Load) -> Job {
         timeout: PATIENCE,
         keep_alive: true,
         failures_kept: 3,
+        spin_share: Job::SPIN_SHARE,
         bound: Bounds::default(),
         cpus: None,
     }

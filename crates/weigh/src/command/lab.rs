@@ -7,6 +7,7 @@ use lab::Lab;
 use report::{Recording, Summary, Verdict};
 
 use crate::cli::Failure;
+use crate::command::tare::Tare;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::format::Page;
@@ -70,10 +71,22 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
 
 fn run_one(lab: &Lab, args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let folder = record::new_folder(&args.out, &lab.name)?;
-    let recording = Experiment::new(lab, &folder, console, stop)?.run()?;
+    let tare = Tare::kept(&rig::machine::snapshot());
+    let mut recording = Experiment::new(lab, &folder, console, stop)?.run()?;
+    let line = tare.as_ref().and_then(Tare::line);
+    recording
+        .environment
+        .other
+        .extend(line.map(|line| ("noise floor by weigh tare".to_owned(), line)));
     let summary = Summary::of(&recording);
     record::save(&folder, &recording, &summary)?;
     console.answer(&args.format.render(&recording, &summary, console.width));
+    for name in tare.iter().flat_map(|tare| tare.below_floor(&summary)) {
+        console.warn(&format!(
+            "the overhead of `{name}` on the mean latency is below the noise floor that \
+             `weigh tare` found on this machine"
+        ));
+    }
     console.say(format_args!("weigh: recorded in {}", folder.display()));
     Ok(exit_of(&recording, &summary))
 }

@@ -25,6 +25,7 @@ mod targets;
 
 pub(crate) use flags::Args;
 use flags::{ArrivalName, OrderName};
+pub(crate) use phases::rate;
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let (url, job) = job(args)?;
@@ -95,6 +96,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         timeout: args.timeout,
         keep_alive: !args.no_keep_alive,
         failures_kept: FAILURES_KEPT,
+        spin_share: f64::from(args.spin) / 100.0,
         bound: Bounds::default(),
         cpus: args.pin.clone(),
     };

@@ -143,6 +143,7 @@ impl Experiment<'_> {
             timeout: self.lab.timeout,
             keep_alive: self.lab.keep_alive,
             failures_kept: FAILURES_KEPT,
+            spin_share: Job::SPIN_SHARE,
             bound: load::Bounds::default(),
             cpus: self.generator_cpus.clone(),
         }

@@ -69,6 +69,14 @@ pub(crate) struct Args {
         value_delimiter = ','
     )]
     pub(super) pin: Option<Vec<usize>>,
+    /// Open loop: spin at most this share of the time to send on time, in percent.
+    ///
+    /// Sleeping threads are woken late, so a thread that has a slot to send wakes early and spins
+    /// for the rest. More makes sends more punctual where the core is free; on a core that is
+    /// shared, with a system under load or with other guests of the host, it makes them less so.
+    /// 0 never spins.
+    #[arg(long, value_name = "PERCENT", help_heading = "Load", hide_short_help = true, default_value_t = 25, value_parser = clap::value_parser!(u8).range(0..=100), requires = "plan")]
+    pub(super) spin: u8,
 
     /// Method [default: GET, or POST when there is a body].
     #[arg(short, long, help_heading = "Request")]

@@ -10,7 +10,7 @@ const PHASES_HELP: &str = "write phases as 10s@100/s,20s@100/s..500/s";
 pub(super) struct Phases(pub(super) Vec<Phase>);
 
 /// Reads a rate above 0; without a unit it is per second, as other load generators have it.
-pub(super) fn rate(text: &str) -> Result<Rate, String> {
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     if text.parse::<f64>().is_ok() {
         lab::rate(&format!("{text}/s"))
     } else {

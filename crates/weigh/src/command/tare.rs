@@ -1,0 +1,175 @@
+//! `weigh tare`: the noise floor of this machine, and what is wrong with it for measuring.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use schedule::Rate;
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::environment;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::stop::Stop;
+
+mod doctor;
+mod floor;
+mod kept;
+
+use doctor::{Facts, State};
+use floor::{Weighed, Weighing};
+use kept::MachineName;
+pub(crate) use kept::Tare;
+
+/// Weigh nothing: the noise floor of this machine, and what disturbs it.
+///
+/// The null server is weighed against itself on loopback, in interleaved rounds,
+/// as a lab weighs a variant against its baseline. The two are equal, so whatever
+/// difference is found is noise, and a smaller overhead is no finding here. Then
+/// a doctor names what disturbs measurements on this machine and what to do.
+///
+/// The result is kept in XDG_STATE_HOME/weighbridge/tare.json (in ~/.local/state
+/// by default), and `weigh lab` shows it beside its results for as long as
+/// processor, cores and kernel stay the same.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Leaves with 0 when nothing is failed (weak is no failure), and with 7 when something is."
+)]
+pub(crate) struct Args {
+    /// Rounds; each measures the null server twice.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(6..=1000))]
+    rounds: u32,
+    /// Length of one measurement.
+    #[arg(short = 'z', long, value_name = "TIME", default_value = "500ms", value_parser = lab::duration)]
+    duration: Duration,
+    /// Requests a second.
+    #[arg(short, long, default_value = "1000", value_parser = super::load::rate)]
+    rate: Rate,
+    /// Connections that may be open at once.
+    #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=65_000))]
+    connections: u32,
+    /// Seed of the order of the two.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Do not keep the result for later labs.
+    #[arg(long)]
+    no_keep: bool,
+    /// Layout of the answer: text or json.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value = "text",
+        hide_possible_values = true
+    )]
+    format: Layout,
+}
+
+/// The layouts of a tare.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Layout {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let made_at = environment::now().to_string();
+    let mut facts = Facts::read(rig::machine::snapshot());
+    let weighing = Weighing {
+        rate: args.rate,
+        rounds: args.rounds as usize,
+        length: args.duration,
+        connections: args.connections,
+        seed: args.seed.unwrap_or_else(environment::fresh_seed),
+    };
+    let progress = Progress::new(console, u64::from(args.rounds) * 2 + 1);
+    let began = environment::instant();
+    let weighed = floor::weigh(weighing, &progress, stop);
+    progress.finish();
+    let weighed = weighed?;
+    if weighed.is_interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    facts.lateness_us_p99 = Some(weighed.lateness_us_p99);
+    facts.steal_share = steal_share(&facts, environment::instant().duration_since(began));
+    let tare = tare(made_at, weighing, &facts, &weighed);
+    if !args.no_keep {
+        match tare.keep() {
+            Ok(path) => console.say(format_args!("weigh: kept in {}", path.display())),
+            Err(reason) => console.warn(&format!("the tare could not be kept: {reason}")),
+        }
+    }
+    console.answer(&match args.format {
+        Layout::Text => text(&tare),
+        Layout::Json => json(&tare),
+    });
+    Ok(exit_of(&tare, &weighed))
+}
+
+fn tare(made_at: String, weighing: Weighing, facts: &Facts, weighed: &Weighed) -> Tare {
+    Tare {
+        made_at,
+        machine: MachineName::of(&facts.machine),
+        requests_per_s: weighing.rate.per_second(),
+        rounds: weighing.rounds,
+        measurement_ms: u64::try_from(weighing.length.as_millis()).unwrap_or(u64::MAX),
+        cpu_us_per_request: weighed.cpu_us_per_request,
+        floors: weighed.floors.clone(),
+        findings: doctor::examine(facts),
+    }
+}
+
+/// What other guests of the host got of all cores' time since the first look.
+fn steal_share(facts: &Facts, elapsed: Duration) -> Option<f64> {
+    let before_ms = facts.machine.steal_ms?;
+    let after_ms = rig::machine::snapshot().steal_ms?;
+    let all_ms = elapsed.as_secs_f64() * 1000.0 * facts.machine.cpus_online.max(1) as f64;
+    Some(after_ms.saturating_sub(before_ms) as f64 / all_ms)
+}
+
+/// Wrong answers of the null server come before a machine that is not fit.
+fn exit_of(tare: &Tare, weighed: &Weighed) -> Exit {
+    if weighed.not_passed > 0 {
+        Exit::Mismatch
+    } else if tare
+        .findings
+        .iter()
+        .any(|found| found.state == State::Failed)
+    {
+        Exit::Withheld
+    } else {
+        Exit::Done
+    }
+}
+
+fn json(tare: &Tare) -> String {
+    serde_json::to_string_pretty(tare).expect("a tare has only text keys and finite numbers")
+}
+
+fn text(tare: &Tare) -> String {
+    let mut out = format!(
+        "tare: the null server against itself, {} requests/s, {} rounds of 2 x {} ms\n\n  \
+         {:<18} {:>10} {:>12}   (us; a smaller overhead is noise)\n",
+        tare.requests_per_s, tare.rounds, tare.measurement_ms, "", "found", "noise floor"
+    );
+    for (name, floor) in floor::names().filter_map(|name| Some((name, tare.floors.get(name)?))) {
+        let _ = writeln!(
+            out,
+            "  {name:<18} {:>10.1} {:>12.1}",
+            floor.value_us, floor.floor_us
+        );
+    }
+    let _ = writeln!(
+        out,
+        "\n  generator: {:.1} us CPU a request\n\nThis machine",
+        tare.cpu_us_per_request
+    );
+    for finding in &tare.findings {
+        let word = finding.state.word();
+        let _ = writeln!(out, "  {word:<7} {:<12} {}", finding.name, finding.found);
+        if let Some(advice) = &finding.advice {
+            let _ = writeln!(out, "          {:<12} {advice}", "");
+        }
+    }
+    out
+}

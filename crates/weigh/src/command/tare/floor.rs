@@ -1,0 +1,275 @@
+//! The null server weighed against itself: whatever difference is found is this machine's noise.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use load::null::{Behavior, serve};
+use load::{Address, Bounds, Expectation, Job, Live, Measurement, Request, Target};
+use report::CONFIDENCE;
+use rustix::thread::CpuSet;
+use schedule::{Arrival, Load, Phase, Rate};
+use serde::{Deserialize, Serialize};
+use stats::Histogram;
+
+use crate::cli::Failure;
+use crate::progress::Progress;
+use crate::stop::Stop;
+
+/// How the null server is weighed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weighing {
+    pub(super) rate: Rate,
+    pub(super) rounds: usize,
+    /// Length of one measurement; there are two in a round.
+    pub(super) length: Duration,
+    pub(super) connections: u32,
+    pub(super) seed: u64,
+}
+
+/// One figure of the null server, and how much of it is noise. Microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Floor {
+    /// Hodges-Lehmann estimate over all measurements.
+    pub(crate) value_us: f64,
+    /// Difference of the two halves of a pair, which are equal: lower end of its interval.
+    pub(crate) difference_us_low: f64,
+    /// Upper end.
+    pub(crate) difference_us_high: f64,
+    /// The larger of the two, without its sign: a smaller overhead is no finding on this machine.
+    pub(crate) floor_us: f64,
+}
+
+/// What the pairs came to.
+#[derive(Debug)]
+pub(super) struct Weighed {
+    /// By the name of the figure.
+    pub(super) floors: BTreeMap<String, Floor>,
+    pub(super) lateness_us_p99: f64,
+    pub(super) cpu_us_per_request: f64,
+    /// Requests that did not pass.
+    pub(super) not_passed: u64,
+    pub(super) is_interrupted: bool,
+}
+
+/// A figure of one measurement in microseconds.
+type Figure = (&'static str, fn(&Measurement) -> Option<f64>);
+
+const FIGURES: [Figure; 10] = [
+    ("latency mean", |found| us(found.latency.mean_ns())),
+    ("latency p50", |found| quantile(&found.latency, 0.5)),
+    ("latency p90", |found| quantile(&found.latency, 0.9)),
+    ("latency p95", |found| quantile(&found.latency, 0.95)),
+    ("latency p99", |found| quantile(&found.latency, 0.99)),
+    ("latency max", |found| quantile(&found.latency, 1.0)),
+    ("service time p50", |found| quantile(&found.service, 0.5)),
+    ("service time p99", |found| quantile(&found.service, 0.99)),
+    ("lateness p50", |found| quantile(&found.lateness, 0.5)),
+    ("lateness p99", |found| quantile(&found.lateness, 0.99)),
+];
+
+/// The names of the figures, in the order in which they are shown.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FIGURES.iter().map(|(name, _)| *name)
+}
+
+fn us(ns: Option<f64>) -> Option<f64> {
+    ns.map(|ns| ns / 1000.0)
+}
+
+fn quantile(histogram: &Histogram, quantile: f64) -> Option<f64> {
+    us(histogram.quantile_ns(quantile).map(|ns| ns as f64))
+}
+
+/// Weighs the null server against itself, in interleaved rounds.
+pub(super) fn weigh(
+    weighing: Weighing,
+    progress: &Progress,
+    stop: &Stop,
+) -> Result<Weighed, Failure> {
+    let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    let (listener, address) = bound
+        .map_err(|error| Failure::not_ready(format!("loopback cannot be listened on: {error}")))?;
+    let (server_cpu, generator_cpu) = places();
+    let job = job(weighing, Address::Tcp(address), generator_cpu);
+    let server_stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            pin(server_cpu);
+            serve(listener, &Behavior::default(), &server_stop)
+        });
+        let pairs = pairs(weighing, &job, progress, stop);
+        server_stop.store(true, Ordering::Relaxed);
+        server
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
+        Ok(weighed(&pairs?, stop.is_asked()))
+    })
+}
+
+/// Both measurements of every complete round, as first and second of a pair.
+fn pairs(
+    weighing: Weighing,
+    job: &Job,
+    progress: &Progress,
+    stop: &Stop,
+) -> Result<Vec<[Measurement; 2]>, Failure> {
+    let mut pairs = Vec::new();
+    let measure = |label: &str, job: &Job| {
+        progress
+            .during(label, |live: &Live| load::run(job, live, stop.flag()))
+            .map_err(|error| Failure::not_ready(error.to_string()))
+    };
+    // The first sends open connections and fault pages in; they are nobody's measurement.
+    let warmup = Job {
+        load: open(
+            weighing.rate,
+            weighing.length.min(Duration::from_millis(500)),
+        ),
+        ..job.clone()
+    };
+    measure("warming up", &warmup)?;
+    for (round, order) in schedule::round_order(2, weighing.rounds, weighing.seed)
+        .iter()
+        .enumerate()
+    {
+        let label = format!("round {} of {}", round + 1, weighing.rounds);
+        let first = measure(&label, job)?;
+        let second = measure(&label, job)?;
+        if stop.is_asked() {
+            break;
+        }
+        pairs.push(if order[0] == 0 {
+            [first, second]
+        } else {
+            [second, first]
+        });
+    }
+    Ok(pairs)
+}
+
+fn weighed(pairs: &[[Measurement; 2]], is_interrupted: bool) -> Weighed {
+    let all = || pairs.iter().flatten();
+    let floors = FIGURES
+        .iter()
+        .filter_map(|(name, figure)| {
+            let of = |half: usize| -> Option<Vec<f64>> {
+                pairs.iter().map(|pair| figure(&pair[half])).collect()
+            };
+            Some(((*name).to_owned(), floor(&of(0)?, &of(1)?)?))
+        })
+        .collect();
+    let mut lateness = Histogram::new();
+    for measurement in all() {
+        lateness.add(&measurement.lateness);
+    }
+    let cpu_us: f64 = all()
+        .map(|found| found.generator.cpu.as_secs_f64() * 1e6)
+        .sum();
+    let sent: u64 = all().map(|found| found.sent).sum();
+    Weighed {
+        floors,
+        lateness_us_p99: quantile(&lateness, 0.99).unwrap_or(0.0),
+        cpu_us_per_request: cpu_us / sent.max(1) as f64,
+        not_passed: all()
+            .map(|found| found.planned - found.outcomes.passed)
+            .sum(),
+        is_interrupted,
+    }
+}
+
+/// `None` with too few rounds for an interval.
+fn floor(first: &[f64], second: &[f64]) -> Option<Floor> {
+    let overhead = stats::overhead(first, second, CONFIDENCE).ok()?;
+    let interval = overhead.difference.interval?;
+    let all: Vec<f64> = first.iter().chain(second).copied().collect();
+    Some(Floor {
+        value_us: stats::hodges_lehmann(&all)?,
+        difference_us_low: interval.low,
+        difference_us_high: interval.high,
+        floor_us: interval.low.abs().max(interval.high.abs()),
+    })
+}
+
+fn open(rate: Rate, length: Duration) -> Load {
+    Load::Open {
+        phases: vec![Phase::constant(length, rate)],
+        arrival: Arrival::Uniform,
+        requests_max: None,
+    }
+}
+
+fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
+    Job {
+        target: Target {
+            address,
+            host: "localhost".to_owned(),
+        },
+        requests: vec![Request {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            expect: Expectation {
+                graphql: true,
+                ..Expectation::default()
+            },
+            weight: 1,
+        }],
+        data: None,
+        load: open(weighing.rate, weighing.length),
+        connections_max: weighing.connections,
+        threads: 1,
+        timeout: Duration::from_secs(10),
+        keep_alive: true,
+        failures_kept: 0,
+        spin_share: Job::SPIN_SHARE,
+        bound: Bounds::default(),
+        cpus: cpu.map(|cpu| vec![cpu]),
+    }
+}
+
+/// A core for the server and one for the generator: the first and the last that may be used.
+fn places() -> (Option<usize>, Option<usize>) {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else {
+        return (None, None);
+    };
+    let cpus = || (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    match (cpus().next(), cpus().next_back()) {
+        (Some(first), Some(last)) if first != last => (Some(first), Some(last)),
+        _ => (None, None),
+    }
+}
+
+/// Pins this thread; where that is refused, the floor is that of a thread that moves.
+fn pin(cpu: Option<usize>) {
+    if let Some(cpu) = cpu {
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_the_larger_end_of_the_interval_of_equal_halves() {
+        let first = [10.0, 11.0, 10.0, 12.0, 10.0, 11.0];
+        let second = first.map(|value| value - 1.0);
+        let floor = floor(&first, &second).unwrap();
+        assert_eq!(floor.floor_us, 1.0);
+        assert!(floor.difference_us_high <= 0.0, "{floor:?}");
+    }
+
+    #[test]
+    fn five_rounds_have_no_floor() {
+        assert_eq!(floor(&[1.0; 5], &[1.0; 5]), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! `weigh tare`: the noise floor of a machine, and what is wrong with it.
+
+use std::path::Path;
+use std::process::Command;
+
+use e2e::{Run, World, weigh};
+use serde_json::Value;
+
+/// A short tare that keeps its result below `state`.
+fn tare(state: &Path, flags: &[&str]) -> Run {
+    let output = Command::new(weigh())
+        .args(["tare", "--rounds", "6", "-z", "50ms", "-r", "400"])
+        .args(flags)
+        .env("XDG_STATE_HOME", state)
+        .output()
+        .expect("weigh starts");
+    Run::of(output)
+}
+
+/// Leaves with 0, or with 7 on a machine that is not fit for measuring.
+fn json_of(run: &Run) -> Value {
+    let answer: Value = serde_json::from_str(&run.answer()).expect("the answer is JSON");
+    let states = answer["findings"].as_array().expect("findings").iter();
+    let is_failed = states
+        .map(|finding| &finding["state"])
+        .any(|state| state == "failed");
+    assert_eq!(run.status().code(), Some(if is_failed { 7 } else { 0 }));
+    answer
+}
+
+#[test]
+fn equal_halves_give_a_floor_for_every_figure_and_a_judged_machine() {
+    let state = tempfile::tempdir().expect("a temporary folder");
+    let answer = json_of(&tare(state.path(), &["--format", "json"]));
+    for name in [
+        "latency mean",
+        "latency p99",
+        "service time p50",
+        "lateness p99",
+    ] {
+        let floor = &answer["floors"][name];
+        let figure = |name: &str| floor[name].as_f64().expect("a figure");
+        let (low, high) = (figure("difference_us_low"), figure("difference_us_high"));
+        assert!(low <= high, "{floor}");
+        assert_eq!(figure("floor_us"), low.abs().max(high.abs()));
+    }
+    for name in [
+        "cores",
+        "load",
+        "steal",
+        "lateness",
+        "timer slack",
+        "governor",
+        "boost",
+        "swap",
+        "huge pages",
+        "cgroups",
+        "perf",
+    ] {
+        let findings = answer["findings"].as_array().expect("findings");
+        assert!(
+            findings.iter().any(|finding| finding["name"] == name),
+            "{name}: {findings:?}"
+        );
+    }
+}
+
+#[test]
+fn the_result_is_kept_unless_that_is_not_wanted() {
+    let state = tempfile::tempdir().expect("a temporary folder");
+    let kept = state.path().join("weighbridge/tare.json");
+    let shown = tare(state.path(), &["--no-keep"]);
+    assert!(shown.answer().contains("noise floor"), "{}", shown.answer());
+    assert!(!kept.exists());
+    let answer = json_of(&tare(state.path(), &["--format", "json"]));
+    let text = std::fs::read_to_string(kept).expect("the tare was kept");
+    assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(answer));
+}
+
+#[test]
+fn a_lab_shows_the_tare_of_its_machine_and_of_no_other() {
+    let state = tempfile::tempdir().expect("a temporary folder");
+    let _ = tare(state.path(), &[]);
+    let kept = state.path().join("weighbridge/tare.json");
+    let world = World::new().variant("twin", "server.answer: ok");
+    let lab = || {
+        let child = world
+            .command("lab")
+            .env("XDG_STATE_HOME", state.path())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("weigh starts");
+        let run = world.finish(child);
+        run.answer() + &run.talk()
+    };
+    let answer = lab();
+    assert!(answer.contains("noise floor by weigh tare"), "{answer}");
+    let text = std::fs::read_to_string(&kept).expect("the tare was kept");
+    let mut other: Value = serde_json::from_str(&text).expect("a tare is JSON");
+    other["machine"]["cores"] = 4096.into();
+    std::fs::write(&kept, other.to_string()).expect("the tare can be replaced");
+    let answer = lab();
+    assert!(!answer.contains("noise floor"), "{answer}");
+}
+
+#[test]
+fn fewer_rounds_than_carry_an_interval_are_refused() {
+    let output = Command::new(weigh())
+        .args(["tare", "--rounds", "5"])
+        .output()
+        .expect("weigh starts");
+    let run = Run::of(output).exits_with(2);
+    assert!(
+        run.talk().contains("5 is not in 6..=1000"),
+        "{}",
+        run.talk()
+    );
+}
