@@ -141,6 +141,7 @@ fn measure(behavior: &Behavior, load: &Load, connections_max: u32) -> (Measureme
         target: Target {
             address: Address::Tcp(address),
             host: address.to_string(),
+            protocol: load::Protocol::default(),
         },
         requests: vec![Request {
             method: "GET".to_owned(),

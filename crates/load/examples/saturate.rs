@@ -48,6 +48,7 @@ fn job(
     let target = Target {
         address: Address::Tcp(address.parse()?),
         host: address.to_owned(),
+        protocol: load::Protocol::default(),
     };
     let mut request = Request {
         method: "GET".to_owned(),

@@ -1,5 +1,5 @@
 //! One request on a fresh connection, at leisure: readiness and proof read answers with the very
-//! parser that the load uses.
+//! parser that the load uses, and in the protocol that it uses.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -26,6 +26,15 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// One of which nothing has come.
+    pub(crate) fn empty() -> Answer {
+        Answer {
+            status: 0,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
     /// The value of the first header of this name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -107,6 +116,9 @@ impl From<ParseError> for Failure {
 /// When the request cannot be sent, or no complete answer comes within `timeout`.
 pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
     let rendered = Rendered::new(target, request, true, None)?;
+    if !target.protocol.is_plain() {
+        return crate::general::exchange(target, &rendered, timeout);
+    }
     let deadline = Deadline {
         clock: Clock::start(),
         limit: timeout,
@@ -118,11 +130,7 @@ pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result
         socket,
         deadline,
         parser: Parser::new(Bounds::default()),
-        answer: Answer {
-            status: 0,
-            headers: Vec::new(),
-            body: Vec::new(),
-        },
+        answer: Answer::empty(),
     };
     conversation.parser.start(rendered.bodiless);
     conversation.send(rendered.bytes(&[]))?;

@@ -17,7 +17,8 @@ pub struct Job {
     /// When requests leave and when the load ends.
     pub load: schedule::Load,
     /// Open loop: how many connections may be open at once, over all threads. At least 1.
-    /// A slot that finds all of them busy waits, and the wait is part of its latency.
+    /// A slot that finds all of them (and all their streams) busy waits, and the wait is part of its
+    /// latency.
     pub connections_max: u32,
     /// Generator threads, one event loop each. At least 1; never more than there are connections.
     pub threads: u32,
@@ -77,8 +78,64 @@ pub enum RowOrder {
 pub struct Target {
     /// Where to connect.
     pub address: Address,
-    /// The value of the `Host` header, unless a request brings its own.
+    /// The value of the `Host` header, unless a request brings its own. With TLS it is also the name
+    /// that the certificate must be for.
     pub host: String,
+    /// How to speak with it.
+    pub protocol: Protocol,
+}
+
+/// How requests travel. The default, HTTP/1.1 in the clear, is the fast path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Protocol {
+    /// Which HTTP.
+    pub version: Version,
+    /// Whose certificates are good enough; `None` sends in the clear.
+    pub tls: Option<Trust>,
+}
+
+impl Protocol {
+    /// Is this what the fast path speaks?
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Protocol::default()
+    }
+}
+
+/// The version of HTTP. It is agreed on beforehand and never negotiated down: a target that does not
+/// speak it gives no connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.1, one request at a time on a connection.
+    #[default]
+    Http1,
+    /// HTTP/2: with TLS by ALPN, in the clear by prior knowledge (RFC 9113, sections 3.2 and 3.3).
+    Http2 {
+        /// Requests under way at once on one connection, fewer where the target allows fewer. At
+        /// least 1; without keep-alive it is 1.
+        streams: u32,
+    },
+}
+
+impl Version {
+    /// Requests that may be under way at once on one connection.
+    #[must_use]
+    pub fn streams(self) -> u32 {
+        match self {
+            Version::Http1 => 1,
+            Version::Http2 { streams } => streams,
+        }
+    }
+}
+
+/// Whose certificates are good enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those of the authorities that the system trusts.
+    System,
+    /// Those of the authorities in this PEM text, and of no other.
+    Authorities(Vec<u8>),
+    /// Any at all, even expired ones and those for other names.
+    Anybody,
 }
 
 /// Where a target listens.

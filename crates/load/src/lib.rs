@@ -1,8 +1,9 @@
 //! Sends a plan and records what happened.
 //!
-//! [`run`] carries out a [`Job`]: one event loop per generator thread, HTTP/1.1 over TCP or Unix
-//! sockets, requests rendered beforehand, answers parsed and checked as they arrive. Start reading
-//! at `worker.rs`; the two meanings of a load, open and closed, differ in `supply.rs` only.
+//! [`run`] carries out a [`Job`]: one event loop per generator thread, over TCP or Unix sockets,
+//! requests rendered beforehand, answers parsed and checked as they arrive. Start reading at
+//! `worker.rs`, the fast path of HTTP/1.1 in the clear, or at `general.rs`, which speaks TLS and
+//! HTTP/2; the two meanings of a load, open and closed, differ in `supply.rs` only, for both.
 //!
 //! What holds for every [`Measurement`]:
 //! - every slot has exactly one outcome, and none is dropped or retried in silence;
@@ -11,13 +12,14 @@
 //! - every answer is checked, by the code that [`check`] uses on a single one;
 //! - memory does not grow with the number of requests.
 //!
-//! Absent on purpose: pipelining, retries, redirects and cookies. Not here yet: TLS, HTTP/2 and
-//! io_uring.
+//! Absent on purpose: pipelining, retries, redirects and cookies. Not here yet: io_uring.
 
 mod check;
 mod clock;
 mod connection;
 mod exchange;
+mod general;
+mod generator;
 mod job;
 mod live;
 mod measurement;
@@ -34,8 +36,10 @@ mod worker;
 
 pub use check::{GraphqlFault, Mismatch, check};
 pub use exchange::{Answer, Failure, exchange};
+pub use general::TlsError;
 pub use job::{
-    Address, BodyRule, Bounds, Data, Expectation, Job, Request, RowOrder, StatusRule, Target,
+    Address, BodyRule, Bounds, Data, Expectation, Job, Protocol, Request, RowOrder, StatusRule,
+    Target, Trust, Version,
 };
 pub use live::{Live, Progress};
 pub use measurement::{

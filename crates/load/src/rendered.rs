@@ -61,6 +61,9 @@ pub enum RequestError {
         /// The names there are.
         columns: String,
     },
+    /// It is none that HTTP/2 can carry.
+    #[error("over HTTP/2: {0}")]
+    Http2(String),
     /// No part of the rotation.
     #[error("expected a weight of at least 1, found 0; leave the request out")]
     Weight,
@@ -144,6 +147,11 @@ impl Rendered {
         if let Some(template) = &self.template {
             template.fill(index, buffer);
         }
+    }
+
+    /// Do slots differ in what they send?
+    pub(crate) fn is_template(&self) -> bool {
+        self.template.is_some()
     }
 
     /// The bytes of the slot that `buffer` was made ready for.
@@ -278,12 +286,13 @@ fn greatest_common_divisor(left: u32, right: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Address, Expectation};
+    use crate::job::{Address, Expectation, Protocol};
 
     fn target() -> Target {
         Target {
             address: Address::Unix("/nowhere".into()),
             host: "example.test".to_owned(),
+            protocol: Protocol::default(),
         }
     }
 

@@ -11,7 +11,9 @@ use rustix::thread::{ClockId, CpuSet};
 use schedule::{Load, OpenPlan, PlanError, Stop};
 
 use crate::clock::{Clock, to_ns};
-use crate::job::{Data, Job};
+use crate::general::{self, Cargo, Crew, Route, TlsError};
+use crate::generator::Generator;
+use crate::job::{Data, Job, Version};
 use crate::live::Live;
 use crate::measurement::{GeneratorCost, Measurement};
 use crate::poll::Poll;
@@ -85,6 +87,12 @@ pub enum LoadError {
     /// The path of a Unix socket.
     #[error("not an address: {0}")]
     Address(std::io::Error),
+    /// TLS with the target.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The event loop of TLS and HTTP/2.
+    #[error("cannot create an event loop: {0}")]
+    Runtime(std::io::Error),
     /// The event loop.
     #[error("cannot create an epoll instance: {0}")]
     Poll(rustix::io::Errno),
@@ -204,6 +212,8 @@ impl Start {
 struct Prepared<'a> {
     job: &'a Job,
     rotation: Rotation,
+    /// How to speak with the target where the fast path cannot.
+    route: Option<Route>,
     plan: Option<OpenPlan>,
     stop: Stop,
     connections: u32,
@@ -213,6 +223,10 @@ struct Prepared<'a> {
 impl Prepared<'_> {
     fn new(job: &Job) -> Result<Prepared<'_>, LoadError> {
         let rotation = rotation(job)?;
+        let route = match job.target.protocol.is_plain() {
+            true => None,
+            false => Some(Route::new(&job.target)?),
+        };
         let (connections, stop, plan) = match &job.load {
             Load::Closed { connections, stop } => {
                 if stop.requests.is_none() && stop.duration.is_none() {
@@ -239,10 +253,14 @@ impl Prepared<'_> {
         if job.threads == 0 {
             return Err(LoadError::Zero("generator thread"));
         }
+        if job.target.protocol.version.streams() == 0 {
+            return Err(LoadError::Zero("stream"));
+        }
         allow_open_files(connections)?;
         Ok(Prepared {
             job,
             rotation,
+            route,
             plan,
             stop,
             connections,
@@ -266,31 +284,74 @@ impl Prepared<'_> {
         shared: Shared<'_>,
         start: &Start,
     ) -> Result<Part, LoadError> {
-        let pinned = self.settle(thread);
-        if pinned.is_err() {
-            start.is_cancelled.store(true, Ordering::Relaxed);
+        let generator = self.settle(thread).and_then(|()| match &self.route {
+            None => Ok(Generator::Fast(self.worker(thread, epoll, shared))),
+            Some(route) => self.crew(thread, route, shared).map(Generator::General),
+        });
+        let mut generator = match generator {
+            Ok(generator) => generator,
+            Err(error) => {
+                start.is_cancelled.store(true, Ordering::Relaxed);
+                start.wait(shared.clock);
+                return Err(error);
+            }
+        };
+        if self.plan.is_none() && shared.keep_alive {
+            generator.open_all();
         }
-        let mut worker = Worker::new(
+        let begin = start.wait(shared.clock);
+        let cpu = cpu_time();
+        if let Some(start_ns) = begin {
+            let recorder = Recorder::new(start_ns, self.job.failures_kept);
+            generator.run(self.supply(thread, start_ns), recorder);
+        }
+        let cpu = cpu_time().saturating_sub(cpu);
+        let (recorder, was_interrupted) = generator.finish();
+        Ok(Part {
+            recorder,
+            cpu,
+            was_interrupted,
+        })
+    }
+
+    fn worker<'b>(&self, thread: u32, epoll: OwnedFd, shared: Shared<'b>) -> Box<Worker<'b>> {
+        Box::new(Worker::new(
             shared,
             Poll::new(epoll, self.job.spin_share.clamp(0.0, 1.0)),
             self.rotation.clone(),
             self.connections_of(thread),
             self.job.bound,
-        );
-        if self.plan.is_none() && shared.keep_alive && pinned.is_ok() {
-            worker.open_all();
+        ))
+    }
+
+    fn crew<'b>(
+        &self,
+        thread: u32,
+        route: &Route,
+        shared: Shared<'b>,
+    ) -> Result<Crew<'b>, LoadError> {
+        let cargo = Cargo {
+            route: route.clone(),
+            rotation: self.rotation.clone(),
+            messages: self.messages(route)?,
+        };
+        Crew::new(shared, cargo, self.connections_of(thread), self.job.bound)
+            .map_err(LoadError::Runtime)
+    }
+
+    /// The requests as HTTP/2 carries them; none for HTTP/1.1.
+    fn messages(&self, route: &Route) -> Result<general::Messages, LoadError> {
+        if self.job.target.protocol.version == Version::Http1 {
+            return Ok(Vec::new());
         }
-        let begin = start.wait(shared.clock);
-        pinned?;
-        let cpu = cpu_time();
-        if let Some(start_ns) = begin {
-            let recorder = Recorder::new(start_ns, self.job.failures_kept);
-            worker.run(self.supply(thread, start_ns), recorder);
-        }
-        Ok(Part {
-            cpu: cpu_time().saturating_sub(cpu),
-            was_interrupted: worker.was_interrupted,
-            recorder: worker.recorder,
+        general::messages(&self.rotation, route).map_err(|(index, reason)| {
+            let request = &self.job.requests[index];
+            LoadError::Request {
+                index,
+                method: request.method.clone(),
+                path: request.path.clone(),
+                reason: RequestError::Http2(reason),
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -70,14 +70,15 @@ impl Peer {
     }
 
     /// The end of a pending connect.
-    pub(crate) fn connected(&self, socket: &OwnedFd) -> io::Result<()> {
+    pub(crate) fn connected(&self, socket: impl AsFd) -> io::Result<()> {
+        let socket = socket.as_fd();
         sockopt::socket_error(socket)??;
         self.refuse_self(socket)
     }
 
     /// A socket that connects to a free port of its own machine may be given that very port and
     /// then talks to itself (TCP simultaneous open). Nobody listens there.
-    fn refuse_self(&self, socket: &OwnedFd) -> io::Result<()> {
+    fn refuse_self(&self, socket: impl AsFd) -> io::Result<()> {
         let Peer::Tcp(peer) = self else {
             return Ok(());
         };

@@ -3,8 +3,8 @@
 use crate::digits;
 use crate::metric::Metric;
 use crate::recording::{
-    ArrivalText, Environment, Kind, LimitsText, LoadModel, LoadText, PhaseText, Recording,
-    SystemRecord,
+    ArrivalText, Environment, HttpText, Kind, LimitsText, LoadModel, LoadText, PhaseText,
+    ProtocolText, Recording, SystemRecord, TlsText,
 };
 use crate::summary::PAUSED_SHARE_MAX;
 use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
@@ -14,6 +14,7 @@ pub(crate) fn load(recording: &Recording) -> String {
     let load = &recording.load;
     let mut parts = vec![model(&load.model)];
     parts.push(length(recording));
+    parts.extend(load.protocol.as_ref().map(protocol));
     parts.push(
         if load.keep_alive {
             "keep-alive"
@@ -25,6 +26,24 @@ pub(crate) fn load(recording: &Recording) -> String {
     parts.push(plural(u64::from(load.threads), "generator thread"));
     parts.push(format!("timeout {}", digits::length_us(load.timeout_us)));
     parts.join(", ")
+}
+
+/// `HTTP/2 over TLS (certificate not verified), 8 streams a connection`.
+fn protocol(protocol: &ProtocolText) -> String {
+    let mut text = match protocol.http {
+        HttpText::Http1 => "HTTP/1.1",
+        HttpText::Http2 => "HTTP/2",
+    }
+    .to_owned();
+    text += match protocol.tls {
+        TlsText::Off => "",
+        TlsText::Verified => " over TLS",
+        TlsText::Unverified => " over TLS (certificate not verified)",
+    };
+    if protocol.streams > 1 {
+        text += &format!(", {} streams a connection", protocol.streams);
+    }
+    text
 }
 
 fn model(model: &LoadModel) -> String {

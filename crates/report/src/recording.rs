@@ -13,7 +13,9 @@ mod round;
 mod variant;
 
 pub use environment::Environment;
-pub use load::{ArrivalText, LoadModel, LoadText, PhaseText, RequestText};
+pub use load::{
+    ArrivalText, HttpText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText, TlsText,
+};
 pub use round::{
     FailedCounts, FailureKind, FailureSample, GeneratorRecord, MismatchedCounts, Outcomes, Pause,
     RoundRecord, SystemUsage, Throttled, Windows,

@@ -276,6 +276,7 @@ fn load(is_open: bool) -> LoadText {
     LoadText {
         model,
         url: None,
+        protocol: None,
         warmup_us: 1_000_000,
         threads: 1,
         timeout_us: 5_000_000,

@@ -7,9 +7,9 @@ use std::time::Duration;
 use lab::{Lab, Setup};
 use load::{FailureKind, Job, Measurement};
 use report::recording::{
-    self as wire, ArrivalText, Environment, FileText, Format, GeneratorRecord, Header, Kind,
-    LabText, LimitsText, LoadModel, LoadText, PhaseText, RequestText, RoundRecord, SystemRecord,
-    SystemUsage, VariantRecord, VariantStatus, Windows,
+    self as wire, ArrivalText, Environment, FileText, Format, GeneratorRecord, Header, HttpText,
+    Kind, LabText, LimitsText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText,
+    RoundRecord, SystemRecord, SystemUsage, TlsText, VariantRecord, VariantStatus, Windows,
 };
 use report::{Hdr, METHOD, Recording, Summary};
 use rig::Usage;
@@ -76,6 +76,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         load: LoadText {
             model: model(&lab.load, lab.connections_max),
             url: None,
+            protocol: Some(protocol(&load::Protocol::default())),
             warmup_us: micros(lab.warmup),
             threads: lab.threads,
             timeout_us: micros(lab.timeout),
@@ -136,6 +137,7 @@ pub(crate) fn of_load(
         load: LoadText {
             model: model(&job.load, job.connections_max),
             url: Some(url.to_owned()),
+            protocol: Some(protocol(&job.target.protocol)),
             warmup_us: 0,
             threads: job.threads,
             timeout_us: micros(job.timeout),
@@ -383,6 +385,21 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 /// Whole microseconds; a recording cannot be longer than half a million years.
 pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn protocol(protocol: &load::Protocol) -> ProtocolText {
+    ProtocolText {
+        http: match protocol.version {
+            load::Version::Http1 => HttpText::Http1,
+            load::Version::Http2 { .. } => HttpText::Http2,
+        },
+        tls: match &protocol.tls {
+            None => TlsText::Off,
+            Some(load::Trust::Anybody) => TlsText::Unverified,
+            Some(_) => TlsText::Verified,
+        },
+        streams: protocol.version.streams(),
+    }
 }
 
 fn model(load: &schedule::Load, connections_max: u32) -> LoadModel {

@@ -220,6 +220,7 @@ fn target_at(address: SocketAddr) -> Target {
     Target {
         address: Address::Tcp(address),
         host: address.to_string(),
+        protocol: load::Protocol::default(),
     }
 }
 

@@ -189,6 +189,7 @@ fn a_job_that_cannot_run_is_refused_with_the_reason() {
     let target = Target {
         address: Address::Tcp("127.0.0.1:1".parse().unwrap()),
         host: "x".to_owned(),
+        protocol: load::Protocol::default(),
     };
     let refused = |change: &dyn Fn(&mut load::Job)| {
         let mut job = job(&target, closed(1, 1));

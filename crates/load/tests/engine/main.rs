@@ -9,6 +9,8 @@
 mod answers;
 mod closed;
 mod failures;
+mod general;
+mod modern;
 mod open;
 mod server;
 

@@ -105,6 +105,7 @@ impl Server {
             target: Target {
                 address,
                 host: "server.test".to_owned(),
+                protocol: load::Protocol::default(),
             },
             seen,
             is_stopping,
@@ -250,6 +251,7 @@ pub(crate) fn nobody() -> Target {
     Target {
         address: Address::Tcp(address),
         host: "nobody.test".to_owned(),
+        protocol: load::Protocol::default(),
     }
 }
 

@@ -12,6 +12,10 @@ pub struct LoadText {
     pub model: LoadModel,
     /// The URL of a single load; absent in a lab, whose ports change with every start.
     pub url: Option<String>,
+    /// How requests travel; recordings from before there was a choice do not say it, and mean
+    /// HTTP/1.1 in the clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<ProtocolText>,
     /// Load sent and thrown away before each measurement, in microseconds; 0 for none.
     pub warmup_us: u64,
     /// Threads of the generator.
@@ -22,6 +26,40 @@ pub struct LoadText {
     pub keep_alive: bool,
     /// The requests, sent in rotation.
     pub requests: Vec<RequestText>,
+}
+
+/// How requests travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProtocolText {
+    /// The version of HTTP.
+    pub http: HttpText,
+    /// Whether connections are encrypted.
+    pub tls: TlsText,
+    /// The most requests under way at once on one connection; 1 over HTTP/1.1.
+    pub streams: u32,
+}
+
+/// The version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HttpText {
+    /// HTTP/1.1.
+    #[serde(rename = "1.1")]
+    Http1,
+    /// HTTP/2.
+    #[serde(rename = "2")]
+    Http2,
+}
+
+/// Whether connections are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsText {
+    /// They are not.
+    Off,
+    /// They are, and the certificate of the target was verified.
+    Verified,
+    /// They are, and any certificate was good enough.
+    Unverified,
 }
 
 /// How requests arrive.

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
-use load::{BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, RowOrder, StatusRule};
+use load::{
+    BodyRule, Bounds, Data, Expectation, Job, LoadError, Measurement, Protocol, Request, RowOrder,
+    StatusRule, Trust, Version,
+};
 use schedule::{Arrival, Phase, Stop as StopRule};
 
 use crate::cli::Failure;
@@ -35,7 +38,10 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let progress = Progress::new(console, 1);
     let measured = progress.during(&url, |live| load::run(&job, live, stop.flag()));
     progress.finish();
-    let measurement = measured.map_err(|error| Failure::not_ready(error.to_string()))?;
+    let measurement = measured.map_err(|error| match error {
+        LoadError::Tls(error) => Failure::bad_input(error.to_string()),
+        error => Failure::not_ready(error.to_string()),
+    })?;
     let environment = environment::describe(&machine, job.cpus.clone());
     let recording = record::of_load(
         &url,
@@ -87,7 +93,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         })
         .collect();
     let job = Job {
-        target: address::target(&url, args.unix_socket.as_deref())?,
+        target: address::target(&url, args.unix_socket.as_deref(), protocol(args, &url)?)?,
         requests,
         data: Some(data(args)?),
         load: loop_of(args),
@@ -101,6 +107,31 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         cpus: args.pin.clone(),
     };
     Ok((url, job))
+}
+
+/// How requests travel: the URL says whether they are encrypted.
+fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
+    let trust = match &args.ca {
+        _ if args.insecure => Trust::Anybody,
+        Some(path) => Trust::Authorities(read(path)?),
+        None => Trust::System,
+    };
+    let is_encrypted = address::is_encrypted(url);
+    if !is_encrypted && trust != Trust::System {
+        return Err(Failure::bad_input(format!(
+            "--insecure and --ca are about the certificate of an https URL, and `{url}` is none"
+        )));
+    }
+    Ok(Protocol {
+        version: if args.http2 {
+            Version::Http2 {
+                streams: args.streams,
+            }
+        } else {
+            Version::Http1
+        },
+        tls: is_encrypted.then_some(trust),
+    })
 }
 
 /// What `{{…}}` in requests stand for.

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use http::Uri;
-use load::{Address, Target};
+use load::{Address, Protocol, Target};
 
 use crate::cli::Failure;
 
@@ -17,12 +17,22 @@ pub(super) fn url(text: &str) -> Result<Uri, String> {
         .parse()
         .map_err(|error| format!("{error}; {URL_HELP}"))?;
     match url.scheme_str() {
-        Some("http") => Ok(url),
+        Some("http" | "https") => Ok(url),
         Some(other) => Err(format!(
             "`{other}` is not a protocol that weigh load speaks; {URL_HELP}"
         )),
         None => Err(format!("it names no protocol; {URL_HELP}")),
     }
+}
+
+/// Does the URL ask for TLS?
+pub(super) fn is_encrypted(url: &Uri) -> bool {
+    url.scheme_str() == Some("https")
+}
+
+fn port(url: &Uri) -> u16 {
+    let usual = if is_encrypted(url) { 443 } else { 80 };
+    url.port_u16().unwrap_or(usual)
 }
 
 /// Path and query of a URL.
@@ -35,22 +45,27 @@ pub(super) fn path(url: &Uri) -> String {
 /// Host and port of a URL, comparable with those of another.
 pub(super) fn origin(url: &Uri) -> (String, u16) {
     let host = url.host().unwrap_or_default().to_ascii_lowercase();
-    (host, url.port_u16().unwrap_or(80))
+    (host, port(url))
 }
 
 /// Resolves the URL once: what is measured is one address, not the resolver.
-pub(super) fn target(url: &Uri, unix_socket: Option<&Path>) -> Result<Target, Failure> {
+pub(super) fn target(
+    url: &Uri,
+    unix_socket: Option<&Path>,
+    protocol: Protocol,
+) -> Result<Target, Failure> {
     let host = url
         .host()
         .ok_or_else(|| Failure::bad_input(format!("`{url}` names no host; {URL_HELP}")))?;
     let authority = url.authority().map_or(host, |authority| authority.as_str());
     let address = match unix_socket {
         Some(path) => Address::Unix(path.to_owned()),
-        None => Address::Tcp(resolve(host, url.port_u16().unwrap_or(80))?),
+        None => Address::Tcp(resolve(host, port(url))?),
     };
     Ok(Target {
         address,
         host: authority.to_owned(),
+        protocol,
     })
 }
 

@@ -20,7 +20,7 @@ use crate::format::Format;
 #[command(after_help = SHORT_EXAMPLES, after_long_help = EXAMPLES)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// What to load: http://HOST:PORT/PATH.
+    /// What to load: http://HOST:PORT/PATH, or https.
     ///
     /// Beside --targets it is where targets without a host go.
     #[arg(value_name = "URL", value_parser = address::url, required_unless_present = "targets")]
@@ -96,7 +96,7 @@ pub(crate) struct Args {
     /// File with the body.
     #[arg(short = 'D', long, value_name = "FILE", help_heading = "Request")]
     pub(super) data_file: Option<PathBuf>,
-    /// File of requests in vegeta's format (HTTP or JSON), sent in rotation; - is stdin.
+    /// File of requests in vegeta's format, sent in rotation; - is stdin.
     ///
     /// HTTP: a line `METHOD URL`, header lines, and `@FILE` for the body; targets are separated by
     /// empty lines, and `#` begins a comment. JSON: one object a line with `method`, `url`,
@@ -104,9 +104,9 @@ pub(crate) struct Args {
     /// port. Paths of bodies are relative to the current folder.
     #[arg(long, value_name = "FILE", help_heading = "Request", conflicts_with_all = ["method", "data", "data_file"])]
     pub(super) targets: Option<PathBuf>,
-    /// File of values for {{column}} in path, headers and body: CSV or JSON lines.
+    /// File of values for {{column}} in requests: CSV or JSON lines.
     ///
-    /// CSV has a header row; a line of JSON is one object. Every request takes one row. Values in
+    /// Columns stand in paths, header values and bodies. CSV has a header row; a line of JSON is one object. Every request takes one row. Values in
     /// the path are percent-encoded, elsewhere they stand as they are. Without a data set too,
     /// {{random:1..1000}} is a whole number from that range, and {{index}} the number of the
     /// request, from 0.
@@ -152,6 +152,24 @@ pub(crate) struct Args {
     /// Connect to this unix socket instead of the URL's host and port.
     #[arg(long, value_name = "PATH", help_heading = "Connection")]
     pub(super) unix_socket: Option<PathBuf>,
+    /// Speak HTTP/2: agreed on by ALPN with https, by prior knowledge with http.
+    ///
+    /// Without it, HTTP/1.1 is spoken. A server that does not speak what was asked for gets no
+    /// requests: nothing is negotiated down.
+    #[arg(long, help_heading = "Connection")]
+    pub(super) http2: bool,
+    /// Requests under way at once on each HTTP/2 connection.
+    ///
+    /// Fewer where the server allows fewer. In a closed loop it is -c times --streams requests that
+    /// are under way.
+    #[arg(long, value_name = "N", help_heading = "Connection", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), requires = "http2", conflicts_with = "no_keep_alive")]
+    pub(super) streams: u32,
+    /// Accept any certificate of an https server.
+    #[arg(long, help_heading = "Connection", conflicts_with = "ca")]
+    pub(super) insecure: bool,
+    /// Trust the authorities in this PEM file, and not those of the system.
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    pub(super) ca: Option<PathBuf>,
 
     /// Layout: text, json, csv, md, html, hgrm, ab, vegeta, vegeta-json, k6, bombardier,
     /// bombardier-json or artillery.
@@ -208,6 +226,9 @@ Examples:
     echo 'GET http://127.0.0.1:8080/' | weigh load --targets - --rate 50 -z 5s --format vegeta
   Another user each time, and a random page:
     weigh load --data-set users.csv -H 'X-User: {{id}}' 'http://127.0.0.1:8080/list?page={{random:1..9}}'
+  HTTPS with a certificate of one's own; HTTP/2 with 20 connections of 10 requests each:
+    weigh load --ca ca.pem https://127.0.0.1:8443/
+    weigh load --http2 -c 20 --streams 10 http://127.0.0.1:8080/
   Keep the recording, and read it again in another layout:
     weigh load -z 10s --record run.json http://127.0.0.1:8080/
     weigh report --format k6 run.json
@@ -217,6 +238,7 @@ Coming from another tool:
   ab           -n, -c and -H are the same; -k is always on, -p is -D, -t is -z
   hey          -n, -c, -z, -m, -H, -d and -D are the same; -q is -r, for all connections
   bombardier   -c, -n, -m, -H and -r are the same; -d is -z, -b is -d, -f is -D, -l is always on
+  h2load       -c, -n, -t and -H are the same; --http2 is not implied, -m is --streams, -D is -z
   vegeta       -rate is -r, -duration is -z, -targets is --targets, -max-connections is -c";
 
 /// Reads `Name: value`.

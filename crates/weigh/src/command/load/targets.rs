@@ -99,6 +99,9 @@ fn request(target: Written, base: &Uri) -> Result<Request, String> {
         target.url
     } else {
         let url = address::url(&target.url).map_err(|why| format!("`{}`: {why}", target.url))?;
+        if address::is_encrypted(base) != address::is_encrypted(&url) {
+            return Err("expected all targets to be http or all to be https".to_owned());
+        }
         let (expected, found) = (address::origin(base), address::origin(&url));
         if expected != found {
             return Err(format!(

@@ -209,6 +209,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         target: Target {
             address,
             host: "localhost".to_owned(),
+            protocol: load::Protocol::default(),
         },
         requests: vec![Request {
             method: "GET".to_owned(),

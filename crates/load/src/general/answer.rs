@@ -1,0 +1,102 @@
+//! What is known of an answer that is arriving, whichever protocol carries it.
+
+use std::cell::RefCell;
+
+use http::{HeaderMap, StatusCode};
+
+use crate::check::{Findings, Judge};
+use crate::measurement::FailureKind;
+use crate::parser::{Head, Sink};
+use crate::recorder::EXCERPT_BYTES;
+use crate::rendered::Rotation;
+
+/// Why there is no complete answer.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Nothing of the request has left: the target had closed the connection while it was idle.
+    Stale(String),
+    /// The slot has failed.
+    Failed(FailureKind, String),
+}
+
+impl Trouble {
+    pub(super) fn failed(kind: FailureKind, reason: impl Into<String>) -> Trouble {
+        Trouble::Failed(kind, reason.into())
+    }
+}
+
+/// The part of an answer that has come.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// 0 until something came.
+    pub(super) first_byte_ns: u64,
+    /// Bytes that have come: of the answer over HTTP/1.1, of its body over HTTP/2.
+    pub(super) bytes: usize,
+    /// The head of an answer over HTTP/2.
+    pub(super) head: Option<(StatusCode, HeaderMap)>,
+    kept: Vec<u8>,
+}
+
+impl Heard {
+    /// Forgets the last answer.
+    pub(super) fn start(&mut self) {
+        self.first_byte_ns = 0;
+        self.bytes = 0;
+        self.head = None;
+        self.kept.clear();
+    }
+
+    /// Keeps the begin of the answer in case it turns out to be wrong.
+    pub(super) fn keep(&mut self, part: &[u8], now_ns: u64) {
+        if self.first_byte_ns == 0 {
+            self.first_byte_ns = now_ns;
+        }
+        self.bytes += part.len();
+        let room = EXCERPT_BYTES - self.kept.len();
+        self.kept.extend_from_slice(&part[..part.len().min(room)]);
+    }
+
+    /// What has come, as evidence: a head of HTTP/2, which does not travel as text, and bytes.
+    pub(super) fn excerpt(&self) -> [Vec<u8>; 2] {
+        let mut head = Vec::new();
+        if let Some((status, headers)) = &self.head {
+            head.extend_from_slice(format!("HTTP/2 {}\r\n", status.as_u16()).as_bytes());
+            for (name, value) in headers {
+                head.extend_from_slice(name.as_str().as_bytes());
+                head.extend_from_slice(b": ");
+                head.extend_from_slice(value.as_bytes());
+                head.extend_from_slice(b"\r\n");
+            }
+            head.extend_from_slice(b"\r\n");
+        }
+        [head, self.kept.clone()]
+    }
+}
+
+/// Judges an answer while others of the same request may be arriving: the rules are borrowed for one
+/// piece at a time.
+pub(super) struct Judging<'a> {
+    pub(super) rotation: &'a RefCell<Rotation>,
+    pub(super) request: usize,
+    pub(super) findings: &'a mut Findings,
+}
+
+impl Judging<'_> {
+    fn judge(&mut self, feed: impl FnOnce(&mut Judge<'_>)) {
+        let rotation = self.rotation.borrow();
+        feed(&mut Judge {
+            rules: &rotation.requests[self.request].rules,
+            findings: self.findings,
+        });
+    }
+}
+
+impl Sink for Judging<'_> {
+    fn head(&mut self, head: &Head<'_>) {
+        self.judge(|judge| judge.head(head));
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        self.judge(|judge| judge.body(part));
+    }
+}

@@ -1,0 +1,166 @@
+//! One exchange of HTTP/1.1 over a stream, by the parser of the fast path.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::ReadBuf;
+
+use super::answer::{Heard, Trouble};
+use super::stream::Stream;
+use crate::clock::Clock;
+use crate::exchange::leftover;
+use crate::measurement::FailureKind;
+use crate::parser::{End, ParseError, Parsed, Parser, Sink};
+
+/// What an idle connection turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// Ready for a request.
+    Ready,
+    /// The target had closed it.
+    Ended,
+    /// The target had sent what nobody had asked for.
+    Spoke,
+}
+
+/// Looks at a connection that was idle, without waiting.
+pub(super) async fn probe(stream: &mut dyn Stream) -> Idle {
+    let mut room = [0; 64];
+    std::future::poll_fn(|context| {
+        let mut buffer = ReadBuf::new(&mut room);
+        Poll::Ready(
+            match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
+                Poll::Pending => Idle::Ready,
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => Idle::Spoke,
+                Poll::Ready(_) => Idle::Ended,
+            },
+        )
+    })
+    .await
+}
+
+/// A request on its way out, and its answer on its way in.
+pub(super) struct Exchange<'a, S> {
+    pub(super) clock: Clock,
+    pub(super) stream: &'a mut dyn Stream,
+    pub(super) request: &'a [u8],
+    /// Bytes of the request that were written.
+    pub(super) written: usize,
+    /// There is nothing more to write, or nobody who reads.
+    pub(super) is_sent: bool,
+    /// The connection has carried an answer.
+    pub(super) is_used: bool,
+    pub(super) buffer: &'a RefCell<Vec<u8>>,
+    pub(super) parser: &'a mut Parser,
+    pub(super) heard: &'a mut Heard,
+    pub(super) sink: S,
+}
+
+impl<S: Sink> Exchange<'_, S> {
+    /// Writes what can be written at once. Afterwards the request counts as sent.
+    ///
+    /// # Errors
+    ///
+    /// When nothing of it could leave.
+    pub(super) async fn begin(&mut self) -> Result<(), Trouble> {
+        let begun = std::future::poll_fn(|context| Poll::Ready(self.poll_send(context))).await;
+        match begun {
+            Poll::Ready(Err(error)) if self.written == 0 => Err(Trouble::Stale(error.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends the rest and receives the answer; `true` when the connection can carry another one.
+    pub(super) async fn finish(&mut self) -> Result<bool, Trouble> {
+        std::future::poll_fn(|context| {
+            // A server may answer before it has read everything, and close; its answer counts.
+            let _ = self.poll_send(context);
+            self.poll_receive(context)
+        })
+        .await
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.is_sent {
+            let rest = &self.request[self.written..];
+            let moved = if rest.is_empty() {
+                ready!(Pin::new(&mut *self.stream).poll_flush(context)).map(|()| 0)
+            } else {
+                ready!(Pin::new(&mut *self.stream).poll_write(context, rest))
+            };
+            match moved {
+                Ok(0) => self.is_sent = true,
+                Ok(written) => self.written += written,
+                Err(error) => {
+                    self.is_sent = true;
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Trouble>> {
+        let mut bytes = self.buffer.borrow_mut();
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            let read = ready!(Pin::new(&mut *self.stream).poll_read(context, &mut buffer));
+            let piece = buffer.filled();
+            match read {
+                Err(error) => return Poll::Ready(Err(self.on_error(&error))),
+                Ok(()) if piece.is_empty() => return Poll::Ready(self.on_end()),
+                Ok(()) => {}
+            }
+            self.heard.keep(piece, self.clock.now_ns());
+            match self.parser.feed(piece, &mut self.sink) {
+                Ok(Parsed::More) => {}
+                Ok(Parsed::Complete { used, .. }) if used < piece.len() => {
+                    let reason = leftover(piece.len() - used);
+                    return Poll::Ready(Err(Trouble::failed(FailureKind::Protocol, reason)));
+                }
+                Ok(Parsed::Complete { reusable, .. }) => {
+                    let is_whole = self.is_sent && self.written == self.request.len();
+                    return Poll::Ready(Ok(reusable && is_whole));
+                }
+                Err(error) => {
+                    let kind = kind_of(error);
+                    return Poll::Ready(Err(Trouble::failed(kind, error.to_string())));
+                }
+            }
+        }
+    }
+
+    fn on_end(&self) -> Result<bool, Trouble> {
+        let when = match self.parser.end() {
+            End::Complete => return Ok(false),
+            End::Nothing => "before",
+            End::Truncated => "within",
+        };
+        let reason = format!("the connection was closed {when} the answer");
+        Err(Trouble::failed(FailureKind::Closed, reason))
+    }
+
+    fn on_error(&self, error: &io::Error) -> Trouble {
+        let kind = match error.kind() {
+            // TLS: an end that is not announced may have cut the answer off.
+            io::ErrorKind::UnexpectedEof => match self.on_end() {
+                Err(trouble) => return trouble,
+                Ok(_) => FailureKind::Closed,
+            },
+            io::ErrorKind::InvalidData => FailureKind::Protocol,
+            // How a server that has just closed an idle connection looks from here.
+            _ if self.is_used && self.heard.first_byte_ns == 0 => FailureKind::Closed,
+            _ => FailureKind::Reset,
+        };
+        Trouble::failed(kind, error.to_string())
+    }
+}
+
+fn kind_of(error: ParseError) -> FailureKind {
+    match error {
+        ParseError::Malformed(_) => FailureKind::Protocol,
+        ParseError::TooLarge { .. } => FailureKind::TooLarge,
+    }
+}

@@ -1,0 +1,245 @@
+//! HTTP/2 over a stream, by the h2 library.
+//!
+//! One task drives a connection; those who send on it wait here until the target has room for one
+//! more stream, so that a request counts as sent when it is handed over and not while it queues.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::client::{Builder, ResponseFuture, SendRequest};
+use h2::{RecvStream, SendStream};
+use http::HeaderMap;
+use httparse::Header;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::answer::{Heard, Trouble};
+use super::message::Message;
+use super::stream::Stream;
+use crate::clock::Clock;
+use crate::job::Bounds;
+use crate::measurement::FailureKind;
+use crate::parser::{Head, ParseError, Sink};
+
+/// What the target may send on one stream before it must wait for us: bodies of this size come
+/// without a pause, larger ones are acknowledged half a window ahead.
+const STREAM_WINDOW: u32 = 16 * 1024 * 1024;
+
+/// The same for all streams of a connection together.
+const CONNECTION_WINDOW: u32 = 1024 * 1024 * 1024;
+
+/// What a header costs beside its name and value (RFC 9113, section 6.5.2).
+const HEADER_OVERHEAD: usize = 32;
+
+/// An open connection.
+pub(super) struct Session {
+    sender: SendRequest<Bytes>,
+    task: JoinHandle<()>,
+    under_way: Cell<usize>,
+    freed: Notify,
+}
+
+impl Session {
+    /// Greets the target. It need not have answered yet.
+    pub(super) async fn new(stream: Box<dyn Stream>) -> Result<Session, h2::Error> {
+        let (sender, connection) = Builder::new()
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .handshake(stream)
+            .await?;
+        let task = tokio::task::spawn_local(async move {
+            // Its error reaches every stream that it ends.
+            let _ = connection.await;
+        });
+        Ok(Session {
+            sender,
+            task,
+            under_way: Cell::new(0),
+            freed: Notify::new(),
+        })
+    }
+
+    /// Can it carry another request, as far as is known?
+    pub(super) fn is_open(&self) -> bool {
+        !self.task.is_finished()
+    }
+
+    /// Waits until the target accepts one more stream.
+    pub(super) async fn enter(self: &Rc<Session>) -> Room {
+        while self.is_open() && self.under_way.get() >= self.sender.current_max_send_streams() {
+            self.freed.notified().await;
+        }
+        self.under_way.set(self.under_way.get() + 1);
+        Room(Rc::clone(self))
+    }
+
+    /// Hands a request over.
+    pub(super) async fn send(&self, message: Message) -> Result<Sending, Trouble> {
+        let mut sender = self.sender.clone();
+        let stale = |error: h2::Error| Trouble::Stale(error.to_string());
+        poll_fn(|context| sender.poll_ready(context))
+            .await
+            .map_err(stale)?;
+        let Message { head, body } = message;
+        let (response, stream) = sender.send_request(head, body.is_empty()).map_err(stale)?;
+        let mut sending = Sending {
+            response,
+            upload: (!body.is_empty()).then_some(Upload { stream, rest: body }),
+        };
+        // Most bodies fit into the first window and leave with the head.
+        poll_fn(|context| {
+            sending.poll_upload(context);
+            Poll::Ready(())
+        })
+        .await;
+        Ok(sending)
+    }
+}
+
+/// One of the streams that a connection has room for, until it is dropped.
+pub(super) struct Room(Rc<Session>);
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.0.under_way.set(self.0.under_way.get() - 1);
+        self.0.freed.notify_one();
+    }
+}
+
+/// The body of a request.
+struct Upload {
+    stream: SendStream<Bytes>,
+    rest: Bytes,
+}
+
+impl Upload {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+        while !self.rest.is_empty() {
+            self.stream.reserve_capacity(self.rest.len());
+            let room = match self.stream.capacity() {
+                0 => match ready!(self.stream.poll_capacity(context)) {
+                    Some(room) => room?,
+                    None => return Poll::Ready(Ok(())),
+                },
+                room => room,
+            };
+            let part = self.rest.split_to(room.min(self.rest.len()));
+            self.stream.send_data(part, self.rest.is_empty())?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A request that was handed over. Dropping it cancels its stream.
+pub(super) struct Sending {
+    response: ResponseFuture,
+    upload: Option<Upload>,
+}
+
+/// What an answer may cost, and when it came.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) clock: Clock,
+    pub(super) bounds: Bounds,
+}
+
+impl Sending {
+    fn poll_upload(&mut self, context: &mut Context<'_>) {
+        if let Some(upload) = &mut self.upload
+            && upload.poll(context).is_ready()
+        {
+            // A body that nobody wants any more ends here; whether that matters, the answer tells.
+            self.upload = None;
+        }
+    }
+
+    /// Receives the answer, while the rest of the request leaves.
+    pub(super) async fn receive(
+        mut self,
+        limits: Limits,
+        heard: &mut Heard,
+        sink: &mut impl Sink,
+    ) -> Result<(), Trouble> {
+        let response = poll_fn(|context| {
+            self.poll_upload(context);
+            Pin::new(&mut self.response).poll(context)
+        })
+        .await
+        .map_err(|error| trouble(&error))?;
+        let (parts, mut body) = response.into_parts();
+        heard.keep(&[], limits.clock.now_ns());
+        let is_small = head_bytes(&parts.headers) <= limits.bounds.head_bytes;
+        let (status, headers) = heard.head.insert((parts.status, parts.headers));
+        if !is_small {
+            return Err(too_large("head", limits.bounds.head_bytes as u64));
+        }
+        let lines: Vec<Header<'_>> = headers
+            .iter()
+            .map(|(name, value)| Header {
+                name: name.as_str(),
+                value: value.as_bytes(),
+            })
+            .collect();
+        sink.head(&Head::new(status.as_u16(), &lines));
+        let mut body_bytes = 0;
+        while let Some(part) = self.part(&mut body).await {
+            let part = part.map_err(|error| trouble(&error))?;
+            heard.keep(&part, limits.clock.now_ns());
+            body_bytes += part.len() as u64;
+            if body_bytes > limits.bounds.body_bytes {
+                return Err(too_large("body", limits.bounds.body_bytes));
+            }
+            sink.body(&part);
+            body.flow_control()
+                .release_capacity(part.len())
+                .map_err(|error| trouble(&error))?;
+        }
+        // Trailers are part of the answer, and nothing is checked in them.
+        let trailers = poll_fn(|context| body.poll_trailers(context)).await;
+        trailers.map(drop).map_err(|error| trouble(&error))
+    }
+
+    async fn part(&mut self, body: &mut RecvStream) -> Option<Result<Bytes, h2::Error>> {
+        poll_fn(|context| {
+            self.poll_upload(context);
+            body.poll_data(context)
+        })
+        .await
+    }
+}
+
+fn head_bytes(headers: &HeaderMap) -> usize {
+    headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + HEADER_OVERHEAD)
+        .sum()
+}
+
+fn too_large(part: &'static str, limit: u64) -> Trouble {
+    let error = ParseError::TooLarge {
+        part,
+        limit,
+        unit: "bytes",
+    };
+    Trouble::failed(FailureKind::TooLarge, error.to_string())
+}
+
+/// An end by the target is `closed` when it ends the whole connection and `reset` when it ends the
+/// one stream; what the library itself objects to is a target that does not keep to the protocol.
+fn trouble(error: &h2::Error) -> Trouble {
+    let kind = match error.get_io().map(io::Error::kind) {
+        Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => FailureKind::Closed,
+        Some(io::ErrorKind::InvalidData) => FailureKind::Protocol,
+        Some(_) => FailureKind::Reset,
+        None if error.is_library() => FailureKind::Protocol,
+        None if error.is_go_away() => FailureKind::Closed,
+        None => FailureKind::Reset,
+    };
+    Trouble::failed(kind, error.to_string())
+}

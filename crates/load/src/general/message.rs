@@ -1,0 +1,145 @@
+//! A request as HTTP/2 carries it, made from the very bytes that HTTP/1.1 would carry: so one
+//! renderer serves both, and templates, lengths and rules about headers are the same.
+
+use bytes::Bytes;
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderName, HeaderValue, Method, Request, Uri};
+
+/// What belongs to a connection of HTTP/1.1 and must not travel (RFC 9113, section 8.2.2); `host`
+/// travels as the authority.
+const LEFT_OUT: [&str; 6] = [
+    "connection",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Header lines that a request may have.
+const HEADERS_MAX: usize = 256;
+
+/// One request, ready to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(super) head: Request<()>,
+    pub(super) body: Bytes,
+}
+
+impl Message {
+    /// Translates a rendered request.
+    ///
+    /// # Errors
+    ///
+    /// In words, when HTTP/2 cannot carry it.
+    pub(super) fn new(bytes: &[u8], is_encrypted: bool) -> Result<Message, String> {
+        let mut lines = [httparse::EMPTY_HEADER; HEADERS_MAX];
+        let mut parsed = httparse::Request::new(&mut lines);
+        let head_bytes = match parsed.parse(bytes) {
+            Ok(httparse::Status::Complete(head_bytes)) => head_bytes,
+            Ok(httparse::Status::Partial) => return Err("expected a whole head".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let method = parsed.method.unwrap_or_default();
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|_| format!("expected a method, found `{method}`"))?;
+        if method == Method::CONNECT {
+            return Err("CONNECT opens a tunnel and has no answer to check".to_owned());
+        }
+        let host = parsed
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case("host"))
+            .map_or(&b""[..], |header| header.value);
+        let mut head = Request::new(());
+        *head.method_mut() = method;
+        *head.uri_mut() = uri(parsed.path.unwrap_or_default(), host, is_encrypted)?;
+        for line in parsed.headers.iter() {
+            let name = HeaderName::from_bytes(line.name.as_bytes())
+                .map_err(|_| format!("expected a header name, found `{}`", line.name))?;
+            let value = HeaderValue::from_bytes(line.value)
+                .map_err(|_| format!("header `{name}` has control characters in its value"))?;
+            let travels = !LEFT_OUT.contains(&name.as_str())
+                && (name != http::header::TE || line.value.eq_ignore_ascii_case(b"trailers"));
+            if travels {
+                head.headers_mut().append(name, value);
+            }
+        }
+        Ok(Message {
+            head,
+            body: Bytes::copy_from_slice(&bytes[head_bytes..]),
+        })
+    }
+}
+
+fn uri(path: &str, host: &[u8], is_encrypted: bool) -> Result<Uri, String> {
+    let authority = Authority::try_from(host).map_err(|_| {
+        format!(
+            "expected a host such as `example.test:8080`, found `{}`",
+            String::from_utf8_lossy(host)
+        )
+    })?;
+    let path = PathAndQuery::try_from(path)
+        .map_err(|error| format!("expected a path, found `{path}`: {error}"))?;
+    let scheme = if is_encrypted {
+        Scheme::HTTPS
+    } else {
+        Scheme::HTTP
+    };
+    Uri::builder()
+        .scheme(scheme)
+        .authority(authority)
+        .path_and_query(path)
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// A rendered request as evidence of what HTTP/2 carried.
+pub(super) fn shown(bytes: &[u8]) -> Vec<u8> {
+    const VERSION: &[u8] = b" HTTP/1.1\r\n";
+    let at = bytes
+        .windows(VERSION.len())
+        .position(|part| part == VERSION);
+    match at {
+        Some(at) => [&bytes[..at], b" HTTP/2\r\n", &bytes[at + VERSION.len()..]].concat(),
+        None => bytes.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_a_connection_stays_behind_and_the_host_becomes_the_authority() {
+        let bytes = b"POST /graphql?a=b HTTP/1.1\r\nHost: h.test:81\r\nConnection: close\r\n\
+            TE: gzip\r\nX-One: 1\r\nX-One: 2\r\nContent-Length: 2\r\n\r\n{}";
+        let message = Message::new(bytes, true).unwrap();
+        assert_eq!(message.head.uri(), "https://h.test:81/graphql?a=b");
+        let names: Vec<_> = message
+            .head
+            .headers()
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        assert_eq!(names, ["x-one: 1", "x-one: 2", "content-length: 2"]);
+        assert_eq!(message.body, "{}");
+    }
+
+    #[test]
+    fn what_http_2_cannot_carry_is_refused_in_words() {
+        for (request, words) in [
+            ("CONNECT / HTTP/1.1\r\nHost: h\r\n\r\n", "CONNECT"),
+            ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "`a b`"),
+            ("GET / HTTP/1.1\r\nHost: h\r\nA: b", "whole head"),
+        ] {
+            let error = Message::new(request.as_bytes(), false).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn evidence_names_the_version_that_was_spoken() {
+        assert_eq!(shown(b"GET / HTTP/1.1\r\n\r\nx"), b"GET / HTTP/2\r\n\r\nx");
+    }
+}

@@ -1,0 +1,102 @@
+//! From an address to a connection that is ready for requests.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::http2::Session;
+use super::stream::{Socket, Stream, Traffic};
+use super::tls::{Tls, TlsError};
+use crate::job::{Target, Version};
+use crate::socket::{Connect, Peer};
+
+/// Between two tries to get into a full listener queue.
+const QUEUE_RETRY: Duration = Duration::from_millis(1);
+
+/// How to speak with a target; all threads of a load use one.
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(super) version: Version,
+    tls: Option<Tls>,
+}
+
+/// A connection that is ready for requests.
+pub(super) enum Channel {
+    /// For one request at a time.
+    Http1 {
+        stream: Box<dyn Stream>,
+        /// It has carried an answer.
+        is_used: bool,
+    },
+    /// For several.
+    Http2(Rc<Session>),
+}
+
+impl Route {
+    pub(crate) fn new(target: &Target) -> Result<Route, TlsError> {
+        let trust = target.protocol.tls.as_ref();
+        Ok(Route {
+            version: target.protocol.version,
+            tls: trust.map(|trust| Tls::new(target, trust)).transpose()?,
+        })
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Connects, with all that belongs to it.
+    ///
+    /// # Errors
+    ///
+    /// In words: whatever it is, there is no connection.
+    pub(super) async fn connect(
+        &self,
+        peer: &Peer,
+        traffic: &Rc<Traffic>,
+    ) -> Result<Channel, String> {
+        let socket = connect(peer, traffic)
+            .await
+            .map_err(|error| error.to_string())?;
+        let stream: Box<dyn Stream> = match &self.tls {
+            None => Box::new(socket),
+            Some(tls) => {
+                let shaken = tls.connector.connect(tls.name.clone(), socket).await;
+                let stream = shaken.map_err(|error| format!("TLS: {error}"))?;
+                let agreed = stream.get_ref().1.alpn_protocol();
+                if self.version != Version::Http1 && agreed != Some(b"h2") {
+                    return Err(
+                        "TLS: expected a target that offers HTTP/2 (ALPN `h2`), found one that \
+                         does not"
+                            .to_owned(),
+                    );
+                }
+                Box::new(stream)
+            }
+        };
+        Ok(match self.version {
+            Version::Http1 => Channel::Http1 {
+                stream,
+                is_used: false,
+            },
+            Version::Http2 { .. } => {
+                let session = Session::new(stream).await;
+                Channel::Http2(Rc::new(session.map_err(|error| error.to_string())?))
+            }
+        })
+    }
+}
+
+async fn connect(peer: &Peer, traffic: &Rc<Traffic>) -> std::io::Result<Socket> {
+    loop {
+        match peer.connect()? {
+            Connect::Done(socket) => return Socket::new(socket, peer, traffic),
+            Connect::Pending(socket) => {
+                let socket = Socket::new(socket, peer, traffic)?;
+                socket.decided().await?;
+                peer.connected(socket.descriptor())?;
+                return Ok(socket);
+            }
+            Connect::Full => tokio::time::sleep(QUEUE_RETRY).await,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! One request on a connection of its own, at leisure, by the very code that carries a load.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::task::LocalSet;
+
+use super::answer::{Heard, Trouble};
+use super::http1::Exchange;
+use super::http2::Limits;
+use super::message::Message;
+use super::route::{Channel, Route};
+use crate::clock::Clock;
+use crate::exchange::{Answer, Failure};
+use crate::job::{Bounds, Target};
+use crate::measurement::FailureKind;
+use crate::parser::Parser;
+use crate::rendered::{Rendered, RequestError};
+use crate::socket::Peer;
+
+/// Sends one request and reads the whole answer.
+pub(crate) fn exchange(
+    target: &Target,
+    rendered: &Rendered,
+    timeout: Duration,
+) -> Result<Answer, Failure> {
+    let failed = |error: std::io::Error| Failure::Connect(error.to_string());
+    let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
+    let peer = Peer::new(&target.address).map_err(failed)?;
+    let message = Message::new(rendered.bytes(&[]), route.is_encrypted());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let mut heard = Heard::default();
+    let conversation = async {
+        let channel = route.connect(&peer, &Rc::default()).await;
+        match channel.map_err(Failure::Connect)? {
+            Channel::Http1 { mut stream, .. } => {
+                let mut parser = Parser::new(Bounds::default());
+                parser.start(rendered.bodiless);
+                let mut exchange = Exchange {
+                    clock: Clock::start(),
+                    stream: &mut *stream,
+                    request: rendered.bytes(&[]),
+                    written: 0,
+                    is_sent: false,
+                    is_used: false,
+                    buffer: &RefCell::new(vec![0; 64 * 1024]),
+                    parser: &mut parser,
+                    heard: &mut heard,
+                    sink: Answer::empty(),
+                };
+                match exchange.finish().await {
+                    Ok(_) => Ok(exchange.sink),
+                    Err(trouble) => Err(failure(trouble, heard.bytes)),
+                }
+            }
+            Channel::Http2(session) => {
+                let message = message.map_err(RequestError::Http2)?;
+                let mut answer = Answer::empty();
+                let limits = Limits {
+                    clock: Clock::start(),
+                    bounds: Bounds::default(),
+                };
+                let received = match session.send(message).await {
+                    Ok(sending) => sending.receive(limits, &mut heard, &mut answer).await,
+                    Err(trouble) => Err(trouble),
+                };
+                received
+                    .map(|()| answer)
+                    .map_err(|trouble| failure(trouble, heard.bytes))
+            }
+        }
+    };
+    let tasks = LocalSet::new();
+    let conversation = async { tokio::time::timeout(timeout, conversation).await };
+    tasks
+        .block_on(&runtime, conversation)
+        .unwrap_or(Err(Failure::Timeout {
+            limit: timeout,
+            found_bytes: heard.bytes,
+        }))
+}
+
+fn failure(trouble: Trouble, found_bytes: usize) -> Failure {
+    match trouble {
+        Trouble::Failed(FailureKind::Closed, _) => Failure::Closed { found_bytes },
+        Trouble::Failed(FailureKind::Protocol, reason) => Failure::Protocol(reason),
+        Trouble::Failed(FailureKind::TooLarge, reason) => Failure::TooLarge(reason),
+        Trouble::Failed(_, reason) | Trouble::Stale(reason) => Failure::Reset {
+            found_bytes,
+            reason,
+        },
+    }
+}

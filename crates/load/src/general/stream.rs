@@ -1,0 +1,127 @@
+//! Sockets as streams of bytes that tokio can wait for, and that are counted.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::socket::Peer;
+
+/// Bytes that moved through the sockets of one generator thread, TLS and framing included.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) bytes_in: Cell<u64>,
+    pub(super) bytes_out: Cell<u64>,
+}
+
+fn count(total: &Cell<u64>, bytes: usize) {
+    total.set(total.get() + bytes as u64);
+}
+
+/// A connection, encrypted or not.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+
+/// A socket on its way to a target, or there.
+pub(super) struct Socket {
+    kind: Kind,
+    traffic: Rc<Traffic>,
+}
+
+enum Kind {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Takes a non-blocking socket of the peer's family, within a runtime.
+    pub(super) fn new(socket: OwnedFd, peer: &Peer, traffic: &Rc<Traffic>) -> io::Result<Socket> {
+        let kind = match peer {
+            Peer::Tcp(_) => Kind::Tcp(TcpStream::from_std(socket.into())?),
+            Peer::Unix(_) => Kind::Unix(UnixStream::from_std(socket.into())?),
+        };
+        Ok(Socket {
+            kind,
+            traffic: Rc::clone(traffic),
+        })
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Tcp(stream) => stream.as_fd(),
+            Kind::Unix(stream) => stream.as_fd(),
+        }
+    }
+
+    /// Waits until a connect is decided.
+    pub(super) async fn decided(&self) -> io::Result<()> {
+        match &self.kind {
+            Kind::Tcp(stream) => stream.writable().await,
+            Kind::Unix(stream) => stream.writable().await,
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(match &mut self.kind {
+            Kind::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Kind::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        })?;
+        count(&self.traffic.bytes_in, buffer.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(match &mut self.kind {
+            Kind::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Kind::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        })?;
+        count(&self.traffic.bytes_out, written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(match &mut self.kind {
+            Kind::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Kind::Unix(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+        })?;
+        count(&self.traffic.bytes_out, written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.kind {
+            Kind::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Kind::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Whom to trust, in the form that rustls takes.
+
+use std::sync::Arc;
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::crypto::{self, CryptoProvider};
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+use crate::job::{Target, Trust, Version};
+
+/// Why TLS cannot be spoken with a target, known before the first connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TlsError {
+    /// A name that no certificate can be for.
+    #[error("expected a host name or an address that a certificate can be for, found `{0}`")]
+    Name(String),
+    /// Not PEM, or not certificates.
+    #[error("expected certificates of authorities in PEM form, found {0}")]
+    Authorities(String),
+    /// The system trusts nobody.
+    #[error(
+        "the system has no list of trusted authorities{0}; name one of your own, or trust anybody"
+    )]
+    System(String),
+    /// The library refused.
+    #[error("TLS cannot be prepared: {0}")]
+    Library(String),
+}
+
+/// What every handshake with the target needs.
+#[derive(Clone)]
+pub(super) struct Tls {
+    pub(super) connector: TlsConnector,
+    pub(super) name: ServerName<'static>,
+}
+
+impl Tls {
+    pub(super) fn new(target: &Target, trust: &Trust) -> Result<Tls, TlsError> {
+        let provider = Arc::new(crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::Library(error.to_string()))?;
+        let mut config = match trust {
+            Trust::System => builder.with_root_certificates(trusted_by_system()?),
+            Trust::Authorities(pem) => builder.with_root_certificates(authorities(pem)?),
+            Trust::Anybody => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Anybody { provider })),
+        }
+        .with_no_client_auth();
+        // Every connection pays for a whole handshake, so that connect times are of one kind.
+        config.resumption = tokio_rustls::rustls::client::Resumption::disabled();
+        let protocol: &[u8] = match target.protocol.version {
+            Version::Http1 => b"http/1.1",
+            Version::Http2 { .. } => b"h2",
+        };
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Ok(Tls {
+            connector: TlsConnector::from(Arc::new(config)),
+            name: name(&target.host)?,
+        })
+    }
+}
+
+/// The name in `host`, `host:port` or `[address]:port`.
+fn name(host: &str) -> Result<ServerName<'static>, TlsError> {
+    let refuse = || TlsError::Name(host.to_owned());
+    let authority: http::uri::Authority = host.parse().map_err(|_| refuse())?;
+    let bare = authority.host().trim_matches(['[', ']']).to_owned();
+    ServerName::try_from(bare).map_err(|_| refuse())
+}
+
+fn trusted_by_system() -> Result<RootCertStore, TlsError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    // Some systems carry certificates that are no good; the others are.
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        let first = found.errors.first();
+        let why = first.map_or_else(String::new, |error| format!(": {error}"));
+        return Err(TlsError::System(why));
+    }
+    Ok(roots)
+}
+
+fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| TlsError::Authorities(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| TlsError::Authorities(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(TlsError::Authorities("none".to_owned()));
+    }
+    Ok(roots)
+}
+
+/// Believes every certificate, but not that somebody has its key who has not.
+#[derive(Debug)]
+struct Anybody {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_host_is_that_of_its_certificate() {
+        let shown = |host| name(host).map(|name| name.to_str().into_owned());
+        assert_eq!(shown("example.test:8443"), Ok("example.test".to_owned()));
+        assert_eq!(shown("127.0.0.1:1"), Ok("127.0.0.1".to_owned()));
+        assert_eq!(shown("[::1]:8443"), Ok("::1".to_owned()));
+        assert_eq!(shown("a b"), Err(TlsError::Name("a b".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_no_authority() {
+        assert_eq!(
+            authorities(b"hello").unwrap_err(),
+            TlsError::Authorities("none".to_owned())
+        );
+        let garbage = b"-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+        assert!(matches!(
+            authorities(garbage),
+            Err(TlsError::Authorities(_))
+        ));
+    }
+}

@@ -1,0 +1,36 @@
+//! One generator thread's engine, whichever protocol it speaks.
+
+use crate::general::Crew;
+use crate::recorder::Recorder;
+use crate::supply::Supply;
+use crate::worker::Worker;
+
+/// Who sends: the fast path, or the general one.
+pub(crate) enum Generator<'a> {
+    Fast(Box<Worker<'a>>),
+    General(Crew<'a>),
+}
+
+impl Generator<'_> {
+    pub(crate) fn open_all(&mut self) {
+        match self {
+            Generator::Fast(worker) => worker.open_all(),
+            Generator::General(crew) => crew.open_all(),
+        }
+    }
+
+    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder) {
+        match self {
+            Generator::Fast(worker) => worker.run(supply, recorder),
+            Generator::General(crew) => crew.run(supply, recorder),
+        }
+    }
+
+    /// The account, and whether the load was interrupted.
+    pub(crate) fn finish(self) -> (Recorder, bool) {
+        match self {
+            Generator::Fast(worker) => (worker.recorder, worker.was_interrupted),
+            Generator::General(crew) => crew.finish(),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! A small server of TLS and HTTP/2 whose every move is written down in the test.
+//!
+//! It knows nothing of the load engine, so that end-to-end tests can use it too.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::net::{SocketAddr, TcpStream};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::task::LocalSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+/// What the server does with a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    /// Answers with this body.
+    Answer(Bytes),
+    /// Answers after a while.
+    After(Duration, Bytes),
+    /// Answers, and says that it goes away.
+    AnswerAndLeave(Bytes),
+    /// Sends the begin of an answer and then nothing.
+    Begin(Bytes),
+    /// Resets the stream; over HTTP/1.1 it is as `Drop`.
+    Reset,
+    /// Closes the connection.
+    Drop,
+    /// Does nothing.
+    Never,
+}
+
+impl Act {
+    pub(crate) fn answer(body: &str) -> Act {
+        Act::Answer(Bytes::copy_from_slice(body.as_bytes()))
+    }
+}
+
+/// What it speaks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Speech {
+    pub(crate) is_http2: bool,
+    /// The protocols it offers by ALPN; `None` for no TLS.
+    pub(crate) tls: Option<Vec<&'static str>>,
+    /// Streams that a connection may have.
+    pub(crate) streams_max: Option<u32>,
+}
+
+/// A request as the server got it.
+#[derive(Clone, Debug)]
+pub(crate) struct Got {
+    /// Position among all requests of the server, from 0.
+    pub(crate) number: u64,
+    pub(crate) path: String,
+    pub(crate) body: Bytes,
+}
+
+/// Counts.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) connections: AtomicU64,
+    pub(crate) open: AtomicU64,
+    pub(crate) requests: AtomicU64,
+    under_way: AtomicU64,
+    pub(crate) under_way_max: AtomicU64,
+}
+
+/// Runs until it is dropped.
+pub(crate) struct Modern {
+    pub(crate) address: SocketAddr,
+    pub(crate) tally: Arc<Tally>,
+    /// The certificate of its authority, in PEM form.
+    pub(crate) authority: String,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl Modern {
+    /// Listens on a free loopback port. Its certificate is for `server.test` and 127.0.0.1.
+    pub(crate) fn start(speech: Speech, act: impl Fn(Got) -> Act + Send + 'static) -> Modern {
+        let names = ["server.test", "127.0.0.1"].map(str::to_owned);
+        let certified = rcgen::generate_simple_self_signed(names).unwrap();
+        let authority = certified.cert.pem();
+        let acceptor = speech.tls.as_ref().map(|offered| {
+            let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+            let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+            let mut config = ServerConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_no_client_auth()
+                .with_single_cert(vec![certified.cert.der().clone()], key)
+                .unwrap();
+            config.alpn_protocols = offered
+                .iter()
+                .map(|name| name.as_bytes().to_vec())
+                .collect();
+            TlsAcceptor::from(Arc::new(config))
+        });
+        let tally = Arc::new(Tally::default());
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let (listening, address) = mpsc::channel();
+        let (seen, is_over) = (Arc::clone(&tally), Arc::clone(&is_stopping));
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            let tasks = LocalSet::new();
+            tasks.block_on(&runtime, async {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                listening.send(listener.local_addr().unwrap()).unwrap();
+                let host = Rc::new(Host {
+                    speech,
+                    act: Box::new(act),
+                    tally: seen,
+                });
+                loop {
+                    let (socket, _) = listener.accept().await.unwrap();
+                    if is_over.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    socket.set_nodelay(true).unwrap();
+                    let (host, acceptor) = (Rc::clone(&host), acceptor.clone());
+                    tokio::task::spawn_local(async move { host.welcome(socket, acceptor).await });
+                }
+            });
+        });
+        Modern {
+            address: address.recv().unwrap(),
+            tally,
+            authority,
+            is_stopping,
+        }
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.tally.requests.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn connections(&self) -> u64 {
+        self.tally.connections.load(Ordering::SeqCst)
+    }
+
+    /// Waits until no connection is open.
+    pub(crate) fn wait_until_all_are_gone(&self) {
+        // Yields until the server's thread has seen the end of every connection.
+        for _ in 0..10_000_000_u64 {
+            if self.tally.open.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        panic!("connections are still open");
+    }
+}
+
+impl Drop for Modern {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+struct Host {
+    speech: Speech,
+    act: Box<dyn Fn(Got) -> Act>,
+    tally: Arc<Tally>,
+}
+
+impl Host {
+    async fn welcome(self: Rc<Host>, socket: tokio::net::TcpStream, tls: Option<TlsAcceptor>) {
+        self.tally.connections.fetch_add(1, Ordering::SeqCst);
+        self.tally.open.fetch_add(1, Ordering::SeqCst);
+        let tally = Arc::clone(&self.tally);
+        match tls {
+            None => self.serve(socket).await,
+            Some(tls) => {
+                if let Ok(stream) = tls.accept(socket).await {
+                    self.serve(stream).await;
+                }
+            }
+        }
+        tally.open.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    async fn serve(self: Rc<Host>, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        if self.speech.is_http2 {
+            self.serve_http2(stream).await;
+        } else {
+            self.serve_http1(stream).await;
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.tally.requests.fetch_add(1, Ordering::SeqCst)
+    }
+
+    async fn serve_http2(self: Rc<Host>, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let mut builder = h2::server::Builder::new();
+        builder.initial_window_size(1024 * 1024);
+        if let Some(streams) = self.speech.streams_max {
+            builder.max_concurrent_streams(streams);
+        }
+        let Ok(mut connection) = builder.handshake(stream).await else {
+            return;
+        };
+        let is_leaving = Rc::new(Cell::new(false));
+        let is_dropping = Rc::new(Cell::new(false));
+        loop {
+            let accepted = poll_fn(|context| connection.poll_accept(context)).await;
+            let Some(Ok((request, respond))) = accepted else {
+                return;
+            };
+            let host = Rc::clone(&self);
+            let number = self.number();
+            let path = request.uri().path().to_owned();
+            // What ends a connection is decided before the body is read.
+            match (self.act)(Got {
+                number,
+                path: path.clone(),
+                body: Bytes::new(),
+            }) {
+                Act::Drop => is_dropping.set(true),
+                Act::AnswerAndLeave(_) => is_leaving.set(true),
+                _ => {}
+            }
+            if is_dropping.get() {
+                return;
+            }
+            tokio::task::spawn_local(host.answer(number, path, request.into_body(), respond));
+            if is_leaving.replace(false) {
+                connection.graceful_shutdown();
+            }
+        }
+    }
+
+    async fn answer(
+        self: Rc<Host>,
+        number: u64,
+        path: String,
+        mut upload: h2::RecvStream,
+        mut respond: SendResponse<Bytes>,
+    ) {
+        let under_way = self.tally.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+        self.tally
+            .under_way_max
+            .fetch_max(under_way, Ordering::SeqCst);
+        let mut body = Vec::new();
+        while let Some(Ok(part)) = upload.data().await {
+            let _ = upload.flow_control().release_capacity(part.len());
+            body.extend_from_slice(&part);
+        }
+        let body = body.into();
+        let act = (self.act)(Got { number, path, body });
+        let head = || {
+            let head = http::Response::builder().header("content-type", "application/json");
+            head.body(()).unwrap()
+        };
+        // The client may be gone, which is for the test to judge.
+        match act {
+            Act::Answer(body) | Act::AnswerAndLeave(body) => {
+                if let Ok(mut stream) = respond.send_response(head(), false) {
+                    let _ = stream.send_data(body, true);
+                }
+            }
+            Act::After(delay, body) => {
+                tokio::time::sleep(delay).await;
+                if let Ok(mut stream) = respond.send_response(head(), false) {
+                    let _ = stream.send_data(body, true);
+                }
+            }
+            Act::Begin(body) => {
+                if let Ok(mut stream) = respond.send_response(head(), false) {
+                    let _ = stream.send_data(body, false);
+                    let _ = poll_fn(|context| stream.poll_reset(context)).await;
+                }
+            }
+            Act::Never => {
+                let _ = poll_fn(|context| respond.poll_reset(context)).await;
+            }
+            Act::Reset | Act::Drop => respond.send_reset(h2::Reason::INTERNAL_ERROR),
+        }
+        self.tally.under_way.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    async fn serve_http1(self: Rc<Host>, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let mut received = Vec::new();
+        loop {
+            let Some((path, body)) = request(&mut stream, &mut received).await else {
+                return;
+            };
+            let number = self.number();
+            let answer = match (self.act)(Got { number, path, body }) {
+                Act::Answer(body) => body,
+                Act::After(delay, body) => {
+                    tokio::time::sleep(delay).await;
+                    body
+                }
+                Act::AnswerAndLeave(body) => {
+                    let _ = send(&mut stream, body.len(), &body).await;
+                    let _ = stream.shutdown().await;
+                    return;
+                }
+                Act::Begin(body) => {
+                    let _ = send(&mut stream, body.len() + 1, &body).await;
+                    let _ = stream.read(&mut [0; 64]).await;
+                    return;
+                }
+                Act::Reset | Act::Drop => return,
+                Act::Never => {
+                    let _ = stream.read(&mut [0; 64]).await;
+                    return;
+                }
+            };
+            if send(&mut stream, answer.len(), &answer).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+async fn send(
+    stream: &mut (impl AsyncWrite + Unpin),
+    length: usize,
+    body: &[u8],
+) -> std::io::Result<()> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body).await?;
+    stream.flush().await
+}
+
+/// The next request: its path and body.
+async fn request(
+    stream: &mut (impl AsyncRead + Unpin),
+    received: &mut Vec<u8>,
+) -> Option<(String, Bytes)> {
+    loop {
+        if let Some(at) = received.windows(4).position(|end| end == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&received[..at]).into_owned();
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("Content-Length: "))
+                .map_or(0, |length| length.parse().unwrap());
+            let end = at + 4 + length;
+            if received.len() >= end {
+                let body = Bytes::copy_from_slice(&received[at + 4..end]);
+                received.drain(..end);
+                let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+                return Some((path, body));
+            }
+        }
+        if stream.read_buf(received).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
