@@ -455,7 +455,9 @@ fn a_single_exchange_speaks_what_the_load_speaks() {
     }
     for (_server, target) in each(|_| Act::Drop) {
         let failure = exchange(&target, &get("/"), PATIENCE).unwrap_err();
-        assert!(matches!(failure, Failure::Closed { .. }), "{failure:?}");
+        // Which of the two depends on whether the request was read before.
+        let hung_up = matches!(failure, Failure::Closed { .. } | Failure::Reset { .. });
+        assert!(hung_up, "{failure:?}");
     }
 }
 
