@@ -51,6 +51,7 @@ pub(crate) fn ci() -> anyhow::Result<()> {
         &[
             "test",
             "--locked",
+            "--no-fail-fast",
             "--package",
             "e2e",
             "--",

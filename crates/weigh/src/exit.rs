@@ -7,15 +7,16 @@ use report::summary::Invalidity;
 /// Exit codes are API: listed in `weigh --help`, and a number never changes its meaning.
 ///
 /// Where several apply, the one listed last wins: a run that was interrupted
-/// says so even if a variant had failed before.
+/// says so even if a variant had failed before, and a system that crashed is
+/// not covered up by a check that failed because the machine was disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Everything asked for was done.
     Done,
-    /// Something needed is missing or not ready: a program, a port, a system.
-    NotReady,
     /// The run happened, and a check says that its verdict cannot be trusted.
     Withheld,
+    /// Something needed is missing or not ready: a program, a port, a system.
+    NotReady,
     /// The run happened, and answers were wrong or missing; numbers were withheld.
     Mismatch,
     /// The command line or a file is wrong; nothing was started.
@@ -101,8 +102,8 @@ mod tests {
     #[test]
     fn the_graver_exit_wins() {
         assert!(Exit::Interrupted > Exit::Mismatch);
-        assert!(Exit::Mismatch > Exit::Withheld);
-        assert!(Exit::Withheld > Exit::NotReady);
-        assert!(Exit::NotReady > Exit::Done);
+        assert!(Exit::Mismatch > Exit::NotReady);
+        assert!(Exit::NotReady > Exit::Withheld);
+        assert!(Exit::Withheld > Exit::Done);
     }
 }

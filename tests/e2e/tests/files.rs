@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use e2e::{Run, World, weigh};
+use serde_json::Value;
 
 fn check(world: &World, text: &str) -> Run {
     let path = world.path().join("mistakes.yaml");
@@ -72,13 +73,20 @@ fn a_recording_holds_everything_and_renders_again_to_the_same_table() {
     }
     let recording = run.recording();
     assert_eq!(recording["order"].as_array().map(Vec::len), Some(6));
-    assert_eq!(recording["rounds"].as_array().map(Vec::len), Some(12));
+    // A round that the machine disturbed is kept, marked, and done again.
+    let rounds: Vec<&Value> = recording["rounds"]
+        .as_array()
+        .expect("rounds")
+        .iter()
+        .filter(|round| round["disturbed"] != true)
+        .collect();
+    assert_eq!(rounds.len(), 12);
     assert!(recording["seed"].is_u64());
     let lab = recording["lab"]["files"][0]["text"]
         .as_str()
         .expect("the lab's text");
     assert!(lab.contains("does the instrument tell the truth?"));
-    for round in recording["rounds"].as_array().expect("rounds") {
+    for round in rounds {
         let passed = round["outcomes"]["passed"].as_u64().expect("a count");
         assert_eq!(round["planned"].as_u64(), Some(passed), "{round:#}");
         assert!(round["systems"][0]["cpu_us"].as_u64().expect("cpu time") > 0);
