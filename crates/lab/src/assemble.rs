@@ -5,17 +5,21 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::experiment::{Lab, Variant};
+use crate::data::{self, Data};
+use crate::experiment::{Lab, LabStep, Variant};
 use crate::formats::{Name, Title, Written};
 use crate::include::Reading;
 use crate::load::{self, time_span};
-use crate::mistake::Finding;
-use crate::requests;
+use crate::mistake::{Finding, Place};
+use crate::places::Places;
+use crate::proofs::Prover;
+use crate::requests::{self, Sent};
+use crate::scope::Scope;
 use crate::setups;
 use crate::structure;
 use crate::systems::{Systems, values};
 use crate::variants::{self, Draft};
-use crate::wire::{LabFile, default};
+use crate::wire::{LabFile, LoadFile, default};
 use crate::yaml::{Node, Value};
 
 /// The lab that a tree means, or `None` when a part of it is missing; that is reported.
@@ -35,40 +39,39 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     let load = file.load.as_ref().zip(tree.entry("load"));
     let sending = load.and_then(|(load, entry)| load::check(load, entry, file.seed, reading));
-    let requests = load.map(|(load, entry)| requests::check(load, entry.key_place, reading));
-    let expect = requests::expect(&file.expect, reading);
     let systems = Systems {
         declared: file.systems.as_ref().map_or(&[], |systems| &systems.0),
         settings: &file.settings,
         tree,
     };
     systems.check(file.target.as_ref(), reading);
-    let baseline = variants::baseline(&file);
+    let baselines = variants::baselines(&file, reading);
     let drafts = variants::variants(&file, reading);
-    variants::check_names(baseline.as_ref(), &drafts, &mut reading.findings);
-    let target = file.target.as_ref().map(|target| {
-        let Written(Name(name)) = &target.value;
-        name.as_str()
-    });
-    let mut variant = |draft: &Draft| {
-        systems.check_with(draft, reading);
-        Variant {
-            name: draft.name.clone(),
-            with: draft.values(),
-            stack: setups::stack(&systems, target, draft, reading),
-        }
+    variants::check_names(&baselines, &drafts, &mut reading.findings);
+    let data = file.load.as_ref().and_then(|load| load.data.as_ref());
+    let data = data.map(|data| data::check(data, reading));
+    let assembly = Assembly {
+        file: &file,
+        load_at: load.map_or(tree.place, |(_, entry)| entry.key_place),
+        systems: &systems,
+        data: data.as_ref(),
     };
-    let baseline = baseline.as_ref().map(&mut variant);
-    let variants = drafts.iter().map(&mut variant).collect();
+    assembly.check_sent(reading);
+    let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
     let sending = sending?;
-    let Written(Title(question)) = file.question?;
+    let Written(Title(question)) = file.question.clone()?;
+    let target = assembly.target()?.to_owned();
+    let mut variants = variants.into_iter();
+    let baseline = variants.next()?;
     Some(Lab {
         name: name(path),
         question,
         path: path.to_owned(),
         sources: Vec::new(),
         load: sending.load,
-        requests: requests?,
+        requests: baseline.requests.clone(),
+        steps,
+        data: data.clone(),
         timeout: sending.timeout,
         keep_alive: sending.keep_alive,
         threads: sending.threads,
@@ -76,13 +79,167 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         seed: file.seed,
-        target: target?.to_owned(),
+        target,
         systems: systems.domain(),
         settings: values(&file.settings),
-        baseline: baseline?,
-        variants,
-        expect,
+        expect: baseline.expect.clone(),
+        baseline,
+        variants: variants.collect(),
     })
+}
+
+/// What all variants of a lab are made from.
+struct Assembly<'a> {
+    file: &'a LabFile,
+    /// Where the load is described.
+    load_at: Place,
+    systems: &'a Systems<'a>,
+    data: Option<&'a Data>,
+}
+
+impl Assembly<'_> {
+    fn target(&self) -> Option<&str> {
+        let Written(Name(name)) = &self.file.target.as_ref()?.value;
+        Some(name)
+    }
+
+    /// Every baseline, each before the variants that are compared with it; and the steps of the
+    /// scenario, which all share.
+    fn variants(
+        &self,
+        baselines: &[Draft<'_>],
+        drafts: &[Draft<'_>],
+        reading: &mut Reading<'_>,
+    ) -> (Vec<Variant>, Vec<LabStep>) {
+        let groups = variants::groups(baselines, drafts, &mut reading.findings);
+        let mut steps = Vec::new();
+        let mut variants = Vec::new();
+        for (baseline, group) in baselines.iter().zip(groups) {
+            let (first, own_steps) = self.variant(baseline, None, reading);
+            steps = own_steps;
+            variants.push(first);
+            for draft in group {
+                let (variant, _) = self.variant(draft, Some(&baseline.name), reading);
+                variants.push(variant);
+            }
+        }
+        self.check_same(&variants, baselines, reading);
+        // Without a baseline, the variants have mistakes all the same.
+        if baselines.is_empty() {
+            for draft in drafts {
+                self.variant(draft, None, reading);
+            }
+        }
+        (variants, steps)
+    }
+
+    fn variant(
+        &self,
+        draft: &Draft<'_>,
+        against: Option<&str>,
+        reading: &mut Reading<'_>,
+    ) -> (Variant, Vec<LabStep>) {
+        self.systems.check_with(draft, reading);
+        let scope = Scope::new(self.systems, draft);
+        let stack = setups::stack(&scope, self.target(), reading);
+        let nothing = LoadFile::default();
+        let load = self.file.load.as_ref().unwrap_or(&nothing);
+        let sent = Sent::of_lab(load, draft.sent)
+            .with_data(self.data)
+            .within(&scope);
+        let (requests, steps) = sent.check(self.load_at, reading);
+        let known = Places {
+            scope: Some(&scope),
+            data: None,
+            captured: &[],
+        };
+        let expect = requests::expect(&self.file.expect, known, reading);
+        let prover = Prover {
+            scope: &scope,
+            sent: &sent,
+            stack: &stack,
+            is_baseline: against.is_none(),
+        };
+        let proofs = prover.check(&self.file.proof, draft, reading);
+        let variant = Variant {
+            name: draft.name.clone(),
+            with: draft.values(),
+            against: against.map(str::to_owned),
+            requests,
+            expect,
+            proofs,
+            stack,
+        };
+        (variant, steps)
+    }
+
+    /// What is sent is said in one way, and its names mean one thing.
+    fn check_sent(&self, reading: &mut Reading<'_>) {
+        let Some(load) = &self.file.load else {
+            return;
+        };
+        if let (Some(scenario), Some(first)) = (&load.scenario, load.requests.0.first()) {
+            reading.findings.add(
+                Finding::new(first.place, "`requests` and `scenario` exclude each other")
+                    .related(scenario.place, "`scenario` is given here")
+                    .help("`requests` are sent in rotation, the steps of a `scenario` one after the other"),
+            );
+        }
+        let captured = load.scenario.iter().flat_map(|steps| &steps.value);
+        let captured = captured.flat_map(|step| &step.value.capture.0);
+        for (name, _) in captured {
+            let Name(word) = &name.value;
+            if self
+                .data
+                .is_some_and(|data| data.names().any(|known| known == word))
+            {
+                reading.findings.add(
+                    Finding::new(
+                        name.place,
+                        format!("`{word}` is a name of the data already"),
+                    )
+                    .help("give the captured value a name of its own"),
+                );
+            }
+        }
+        let settings = self.systems.setting_names(None);
+        let clashing = |word: &&str| {
+            self.data
+                .is_some_and(|data| data.names().any(|it| it == *word))
+        };
+        for word in settings.filter(clashing) {
+            let place = load.data.as_ref().map_or(self.load_at, |data| data.place);
+            reading.findings.add(
+                Finding::new(
+                    place,
+                    format!("`{word}` is a name of the data and a setting"),
+                )
+                .help("`{{…}}` in a request could mean both; rename one"),
+            );
+        }
+    }
+
+    /// Answers that must be those of the baseline need as many requests.
+    fn check_same(&self, variants: &[Variant], drafts: &[Draft<'_>], reading: &mut Reading<'_>) {
+        let place = drafts.first().map_or(self.load_at, |draft| draft.place);
+        for variant in variants {
+            let baseline = variant.against.as_ref();
+            let baseline = baseline.and_then(|name| variants.iter().find(|it| it.name == *name));
+            let Some(baseline) = baseline.filter(|_| variant.expect.same_as_baseline) else {
+                continue;
+            };
+            let (own, theirs) = (variant.requests.len(), baseline.requests.len());
+            if own != theirs {
+                reading.findings.add(
+                    Finding::new(
+                        place,
+                        format!("`{}` sends {own} requests and its baseline `{}` {theirs}", variant.name, baseline.name),
+                    )
+                    .help("`same-as: baseline` compares the answers to requests in their order; give both as many"),
+                );
+            }
+        }
+    }
 }
 
 /// The file's stem, or the folder's name where the stem says no more than that.

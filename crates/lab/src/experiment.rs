@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use schedule::Load;
 
+use crate::data::Data;
 use crate::text::Text;
 
 /// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
@@ -23,8 +24,13 @@ pub struct Lab {
     ///
     /// The seed of Poisson arrivals is the lab's `seed`, or 0 when the lab leaves it to the run.
     pub load: Load,
-    /// What is sent, in rotation. At least one.
+    /// What is sent to the baseline, in rotation or as the steps of a scenario. At least one. What
+    /// is sent to another variant is its own [`Variant::requests`].
     pub requests: Vec<LabRequest>,
+    /// Makes the requests a scenario: one for each. Empty for a rotation.
+    pub steps: Vec<LabStep>,
+    /// Values for places that differ from request to request.
+    pub data: Option<Data>,
     /// How long a request may take before it counts as failed. Above 0.
     pub timeout: Duration,
     /// Whether a connection is used for more than one request.
@@ -45,11 +51,12 @@ pub struct Lab {
     pub systems: Vec<System>,
     /// Lab-wide settings with the values the lab file gives them.
     pub settings: BTreeMap<String, String>,
-    /// The setup the others are compared with.
+    /// The setup the others are compared with; the first of them in a lab with several.
     pub baseline: Variant,
-    /// The setups compared, in the order of the report. At least one.
+    /// The setups compared, in the order of the report, and further baselines, each before the
+    /// variants that are compared with it. At least one.
     pub variants: Vec<Variant>,
-    /// What every answer must look like.
+    /// What every answer of the baseline must look like.
     pub expect: Expect,
 }
 
@@ -76,7 +83,52 @@ pub struct Source {
     pub text: String,
 }
 
-/// One request, complete but for the address of the target.
+/// What a scenario adds to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabStep {
+    /// How long a pass rests before it; no part of its latency.
+    pub pause: Duration,
+    /// Values of its answer that later steps use.
+    pub captures: Vec<LabCapture>,
+}
+
+/// A value kept of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabCapture {
+    /// What places call it.
+    pub name: String,
+    /// Where it stands.
+    pub from: CapturePlace,
+    /// A regular expression for a part of it.
+    pub pattern: Option<String>,
+}
+
+/// Where a captured value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CapturePlace {
+    /// At a JSON pointer in the body.
+    Json(String),
+    /// In the first header of this name.
+    Header(String),
+    /// Anywhere in the body, where the pattern finds it; it has one.
+    Body,
+}
+
+/// Requests that follow one another, from a file of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// What is sent, in order. At least one.
+    pub requests: Vec<LabRequest>,
+    /// One for each request.
+    pub steps: Vec<LabStep>,
+    /// Values that differ from pass to pass.
+    pub data: Option<Data>,
+    /// What every answer must look like, unless its request says otherwise.
+    pub expect: Expect,
+}
+
+/// One request, complete but for the address of the target and for what differs from one sending to
+/// the next: `{{column}}` and the like remain in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabRequest {
     /// How reports call it; unique within the lab.
@@ -91,6 +143,8 @@ pub struct LabRequest {
     pub body: Vec<u8>,
     /// How often it is sent for each time a request of weight 1 is. At least 1.
     pub weight: u32,
+    /// What its answers must look like, where that is not what the lab says of all.
+    pub expect: Option<Expect>,
 }
 
 /// What every answer must look like to count as passed.
@@ -110,6 +164,74 @@ pub struct Expect {
     pub ignore: Vec<String>,
 }
 
+/// One thing that a variant must be seen to do, besides giving the answers that are expected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proof {
+    /// How reports call it.
+    pub name: String,
+    /// What is looked at.
+    pub what: ProofWhat,
+}
+
+/// What a proof looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProofWhat {
+    /// What another system says it saw.
+    Seen {
+        /// Where to ask, with `GET`. It holds the address of a system of the variant.
+        url: Text,
+        /// Where the number stands in its answer.
+        number: SeenNumber,
+        /// What it must be.
+        rule: SeenRule,
+    },
+    /// An answer to a request of its own, or without one all answers to those of the load.
+    Answer {
+        /// The request, sent to the target.
+        request: Option<Box<LabRequest>>,
+        /// What the answer must look like.
+        expect: Box<Expect>,
+        /// How many values headers must have.
+        values: Vec<HeaderValues>,
+        /// JSON pointers into the body, with what must stand there as JSON text.
+        members: Vec<(String, String)>,
+    },
+}
+
+/// Where a number stands in what a system says it saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeenNumber {
+    /// At a JSON pointer.
+    Json(String),
+    /// The sum of series in the text format of Prometheus: `name` or `name{label="value"}`.
+    Metric(String),
+}
+
+/// What a number must be that a system says it saw.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SeenRule {
+    /// By how much it grew, divided by the number of requests.
+    PerRequest {
+        /// At least this, for every complete answer.
+        least: Option<f64>,
+        /// At most this, for every request sent.
+        most: Option<f64>,
+    },
+    /// This value after the load, as JSON text.
+    Equals(String),
+}
+
+/// The values that a header must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderValues {
+    /// Its name; with `*` at the end the beginning of its name.
+    pub header: String,
+    /// How many there must be; at least one where nothing is said.
+    pub count: Option<u32>,
+    /// How many different ones there must be.
+    pub distinct: Option<u32>,
+}
+
 /// A setup: the settings in which it differs from what the lab declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
@@ -117,6 +239,14 @@ pub struct Variant {
     pub name: String,
     /// Values by setting: `system.setting`, or a lab-wide `setting`. `{{name}}` is filled in.
     pub with: BTreeMap<String, String>,
+    /// The name of the baseline that it is compared with; none for a baseline.
+    pub against: Option<String>,
+    /// What is sent to it. As many as the lab has; in the same order.
+    pub requests: Vec<LabRequest>,
+    /// What every answer must look like, unless its request says otherwise.
+    pub expect: Expect,
+    /// What it must be seen to do besides.
+    pub proofs: Vec<Proof>,
     /// Made by the checks; private, so that a variant always has one.
     pub(crate) stack: Vec<Setup>,
 }

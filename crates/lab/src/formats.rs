@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
+use crate::data::Numbers;
 use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
 use crate::template::{Command, Template};
 
@@ -50,7 +51,10 @@ const READERS: &[(&str, Check)] = &[
     reader::<Rate>(),
     reader::<Method>(),
     reader::<UrlPath>(),
+    reader::<RequestPath>(),
     reader::<Pointer>(),
+    reader::<Numbers>(),
+    reader::<Pattern>(),
     reader::<HeaderName>(),
     reader::<HeaderValue>(),
     reader::<Name>(),
@@ -176,9 +180,6 @@ impl Format for UrlPath {
     const EXAMPLE: Option<&'static str> = Some("/graphql");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        if text.contains("{{") {
-            return Err(no_template(text));
-        }
         if !text.starts_with('/') {
             return Err(Misspelling::new(
                 format!("`{text}` is not a path: it must begin with `/`"),
@@ -191,6 +192,54 @@ impl Format for UrlPath {
                 "write it as it goes over the wire, with `%20` for a space",
             )),
             None => Ok(UrlPath(text.to_owned())),
+        }
+    }
+}
+
+/// Path and query of a request, which may hold places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestPath(pub(crate) String);
+
+impl Format for RequestPath {
+    const NAME: &'static str = "path-with-places";
+    const EXAMPLE: Option<&'static str> = Some("/graphql");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            plain.push_str(before);
+            plain.push('x');
+            rest = after.split_once("}}").map_or("", |(_, after)| after);
+        }
+        plain.push_str(rest);
+        UrlPath::read(&plain).map_err(|wrong| Misspelling {
+            message: wrong.message.replacen(&plain, text, 1),
+            ..wrong
+        })?;
+        Ok(RequestPath(text.to_owned()))
+    }
+}
+
+/// A regular expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern(pub(crate) String);
+
+impl Format for Pattern {
+    const NAME: &'static str = "pattern";
+    const EXAMPLE: Option<&'static str> = Some("/users/([0-9]+)");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        match regex::Regex::new(text) {
+            Ok(_) => Ok(Pattern(text.to_owned())),
+            Err(error) => {
+                let message = error.to_string();
+                let last = message.lines().last().unwrap_or_default();
+                Err(Misspelling::new(
+                    format!("`{text}` is not a regular expression: {last}"),
+                    "brackets that are meant as such are written `\\(`",
+                ))
+            }
         }
     }
 }
@@ -212,13 +261,6 @@ impl Format for Pointer {
             "write for example `/extensions/timing`",
         ))
     }
-}
-
-fn no_template(text: &str) -> Misspelling {
-    Misspelling::new(
-        format!("`{text}` holds a template, but requests are the same for every variant"),
-        "templates are filled in where systems are declared",
-    )
 }
 
 /// Header lines that the generator writes itself, because the connection depends on them.
@@ -259,9 +301,6 @@ impl Format for HeaderValue {
     const EXAMPLE: Option<&'static str> = Some("application/json");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        if text.contains("{{") {
-            return Err(no_template(text));
-        }
         if text.chars().any(char::is_control) {
             return Err(Misspelling::new(
                 format!("{text:?} is not a header value: it contains a control character"),

@@ -54,6 +54,18 @@ impl<'a> Reading<'a> {
         root
     }
 
+    /// The tree of a scenario in a file of its own. `None` when it cannot be read.
+    pub(crate) fn scenario(&mut self, path: &Path) -> Option<Node> {
+        match self.text(path) {
+            Ok(text) => self.tree(path, text, Role::Scenario),
+            Err(why) => {
+                let place = self.source(path, String::new());
+                self.findings.add(Finding::new(place, why));
+                None
+            }
+        }
+    }
+
     /// The folder that paths written at this place are relative to.
     pub(crate) fn folder(&self, place: Place) -> PathBuf {
         self.sources
@@ -102,12 +114,18 @@ impl<'a> Reading<'a> {
 
     /// Adds a source and gives the place of its beginning.
     pub(crate) fn source(&mut self, path: &Path, text: String) -> Place {
-        self.sources.push(Source {
+        let source = Source {
             path: path.to_owned(),
             text,
+        };
+        // A file of requests is looked at for every variant.
+        let known = self.sources.iter().position(|known| *known == source);
+        let source = known.unwrap_or_else(|| {
+            self.sources.push(source);
+            self.sources.len() - 1
         });
         Place {
-            source: self.sources.len() - 1,
+            source,
             ..Place::default()
         }
     }
@@ -210,13 +228,15 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
 }
 
 /// A choice of how requests arrive, and the keys that belong to the other choices.
-const LOAD_CHOICES: [(&str, &[&str]); 3] = [
+const LOAD_CHOICES: [(&str, &[&str]); 5] = [
     (
         "connections",
         &["rate", "phases", "arrival", "connections-max"],
     ),
     ("rate", &["connections", "phases"]),
     ("phases", &["connections", "rate", "duration"]),
+    ("requests", &["scenario"]),
+    ("scenario", &["requests"]),
 ];
 
 /// Two trees as one. Where both say something, `over` wins.

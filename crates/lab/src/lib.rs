@@ -7,8 +7,10 @@
 //!    (unknown keys, wrong types, bad formats) and cuts out what is wrong;
 //! 3. `include` merges the files of one lab, the including file winning key by key;
 //! 4. `decode` reads what is left into the structs of `wire`;
-//! 5. `assemble` calls `load`, `requests`, `systems`, `variants` and `setups`, which check what no
-//!    schema can say, and builds the [`Lab`].
+//! 5. `assemble` calls `load`, `requests`, `systems`, `variants`, `setups` and `proofs`, which check
+//!    what no schema can say, and builds the [`Lab`].
+//!
+//! A [`Scenario`] of its own file takes the same steps without the third.
 //!
 //! Every step adds to one list of mistakes and goes on, so that an author sees all of them in one
 //! run; only text that is not YAML ends the reading of its file.
@@ -18,6 +20,7 @@
 
 mod assemble;
 mod command_line;
+mod data;
 mod decode;
 mod experiment;
 mod fields;
@@ -26,13 +29,17 @@ mod include;
 mod load;
 mod manual;
 mod mistake;
+mod places;
+mod proofs;
 mod quantities;
 mod requests;
+mod scenario;
 mod schema;
 mod scope;
 mod setups;
 mod structure;
 mod systems;
+mod table;
 mod template;
 mod text;
 mod variants;
@@ -42,12 +49,15 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 pub use command_line::{duration, find, rate};
+pub use data::{Data, DataRange};
 pub use experiment::{
-    Expect, Lab, LabRequest, Limits, Probe, Ready, Setup, Source, System, Variant,
+    CapturePlace, Expect, HeaderValues, Lab, LabCapture, LabRequest, LabStep, Limits, Probe, Proof,
+    ProofWhat, Ready, Scenario, SeenNumber, SeenRule, Setup, Source, System, Variant,
 };
 pub use manual::manual;
 pub use mistake::{Mistake, Mistakes, Related};
-pub use schema::schema;
+pub use schema::{scenario_schema, schema};
+pub use table::Table;
 pub use text::Text;
 
 use include::Reading;
@@ -66,6 +76,26 @@ pub trait Files {
     /// # Errors
     /// Why it cannot be listed (absent, or not a folder), as one sentence.
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String>;
+}
+
+/// Reads a scenario from a file of its own and checks all of it.
+///
+/// # Errors
+/// Every mistake found; see [`Mistakes::render`].
+pub fn scenario(path: &Path, files: &dyn Files) -> Result<Scenario, Mistakes> {
+    let mut reading = Reading::new(files);
+    let scenario = scenario::of_file(path, &mut reading);
+    let Reading {
+        sources,
+        mut findings,
+        ..
+    } = reading;
+    if scenario.is_none() && findings.count() == 0 {
+        let message = "a defect of weigh: this scenario is refused and nothing says why";
+        findings.add(Finding::new(Place::default(), message));
+    }
+    findings.settle(sources)?;
+    Ok(scenario.expect("a scenario that is not made has at least one mistake"))
 }
 
 /// Reads a lab file with everything it includes and names, and checks all of it.

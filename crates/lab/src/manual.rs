@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::schema::{SCHEMA, required_of_labs};
+use crate::schema::{SCENARIO_SCHEMA, SCHEMA, required_of_labs};
 
 const INTRODUCTION: &str = include_str!("manual.md");
 
@@ -19,6 +19,8 @@ pub fn manual() -> String {
         let required = words(&schema["required"]);
         section(&mut text, title, schema, &required);
     }
+    let required = words(&SCENARIO_SCHEMA["required"]);
+    section(&mut text, "Scenario files", &SCENARIO_SCHEMA, &required);
     text
 }
 
@@ -27,12 +29,19 @@ const SECTIONS: &[(&str, &str)] = &[
     ("load", "`load`"),
     ("phase", "`load.phases`"),
     ("request", "`load.requests`"),
+    ("step", "`load.scenario`"),
+    ("capture", "`load.scenario.*.capture`"),
+    ("data", "`load.data`"),
     ("system", "`systems`"),
     ("ready", "`systems.*.ready`"),
     ("limits", "`systems.*.limits`"),
     ("baseline", "`baseline`"),
     ("variant", "`variants`"),
+    ("sent", "`variants.*.load`"),
     ("expect", "`expect`"),
+    ("proof", "`proof`"),
+    ("proof-expect", "`proof.*.expect`"),
+    ("values", "`proof.*.expect.values`"),
 ];
 
 fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
@@ -131,6 +140,10 @@ fn in_words(format: &str) -> String {
         "size" => "a size: `64KiB`, `128MiB`, `1GB`",
         "rate" | "rate-or-zero" => "a rate: `100/s`, `90/m`",
         "path-and-query" => "a path: `/graphql`",
+        "path-with-places" => "a path: `/items?size={{size}}`",
+        "range" => "a range of whole numbers: `1..1000`",
+        "pattern" => "a regular expression",
+        "pointer" => "a JSON pointer: `/data/id`",
         "method" => "a method: `POST`",
         "header-value" => "the header's value",
         "name" => "a name",

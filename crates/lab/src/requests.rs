@@ -1,34 +1,167 @@
 //! What is sent: files, globs and requests written in the lab, with the lab's defaults filled in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::experiment::{Expect, LabRequest};
-use crate::fields::{At, quote};
-use crate::formats::{HeaderName, HeaderValue, Method, Title, UrlPath, Verbatim, Written};
-use crate::include::{Reading, tidy};
-use crate::mistake::{Finding, Place};
-use crate::wire::{
-    ExpectFile, GraphqlFile, Headers, LoadFile, RequestEntry, RequestFile, SameAsFile, default,
+use crate::data::Data;
+use crate::experiment::{Expect, LabRequest, LabStep};
+use crate::fields::{At, OneOrMany};
+use crate::formats::{
+    Format, HeaderName, HeaderValue, Method, RequestPath, Title, Verbatim, Written,
 };
+use crate::include::Reading;
+use crate::mistake::{Finding, Place};
+use crate::places::{Places, Within};
+use crate::scenario;
+use crate::scope::Scope;
+use crate::wire::{
+    ExpectFile, GraphqlFile, Headers, LoadFile, RequestEntry, RequestFile, SameAsFile, SentFile,
+    StepFile, default,
+};
+
+mod files;
+
+use files::{Body, bytes, check_json, glob, graphql_body};
 
 /// A request with the place to point at.
 type Found = (LabRequest, Place);
 
-/// Every request of a lab, in the order they are sent.
-pub(crate) fn check(load: &LoadFile, at: Place, reading: &mut Reading<'_>) -> Vec<LabRequest> {
-    check_headers(&load.headers, reading);
-    let mut found: Vec<Found> = Vec::new();
-    for entry in &load.requests.0 {
-        match &entry.value {
-            RequestEntry::Files(pattern) => files(pattern, entry.place, load, reading, &mut found),
-            RequestEntry::Inline(request) => {
-                found.extend(inline(request, entry.place, load, reading));
-            }
+/// What is sent to one variant, before places are filled in.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent<'a> {
+    requests: &'a OneOrMany<At<RequestEntry>>,
+    steps: Option<&'a [At<StepFile>]>,
+    method: Option<&'a Written<Method>>,
+    path: Option<&'a At<Written<RequestPath>>>,
+    /// Headers of all requests; later ones replace earlier ones of the same name.
+    headers: [&'a Headers; 2],
+    data: Option<&'a Data>,
+    /// What the variant knows.
+    scope: Option<&'a Scope<'a>>,
+}
+
+const NO_REQUESTS: &OneOrMany<At<RequestEntry>> = &OneOrMany(Vec::new());
+const NO_HEADERS: &Headers = &crate::fields::Table(Vec::new());
+
+impl<'a> Sent<'a> {
+    /// What the lab says, and what a variant says instead.
+    pub(crate) fn of_lab(load: &'a LoadFile, own: Option<&'a SentFile>) -> Sent<'a> {
+        let own_requests = own.map(|own| &own.requests).filter(|own| !own.0.is_empty());
+        let has_own = own_requests.is_some();
+        let steps = load.scenario.as_ref().map(|steps| steps.value.as_slice());
+        Sent {
+            requests: own_requests.unwrap_or(&load.requests),
+            steps: steps.filter(|_| !has_own),
+            method: own
+                .and_then(|own| own.method.as_ref())
+                .or(load.method.as_ref()),
+            path: own.and_then(|own| own.path.as_ref()).or(load.path.as_ref()),
+            headers: [&load.headers, own.map_or(NO_HEADERS, |own| &own.headers)],
+            data: None,
+            scope: None,
         }
     }
-    if load.requests.0.is_empty() {
-        found.push((finish(&RequestFile::default(), None, load), at));
+
+    /// The steps of a scenario in a file of its own.
+    pub(crate) fn of_steps(steps: &'a [At<StepFile>], headers: &'a Headers) -> Sent<'a> {
+        Sent {
+            requests: NO_REQUESTS,
+            steps: Some(steps),
+            method: None,
+            path: None,
+            headers: [headers, NO_HEADERS],
+            data: None,
+            scope: None,
+        }
     }
+
+    /// With the values of the load.
+    pub(crate) fn with_data(self, data: Option<&'a Data>) -> Sent<'a> {
+        Sent { data, ..self }
+    }
+
+    /// With what a variant knows.
+    pub(crate) fn within(self, scope: &'a Scope<'a>) -> Sent<'a> {
+        Sent {
+            scope: Some(scope),
+            ..self
+        }
+    }
+
+    fn places<'s>(&'s self, captured: &'s [String]) -> Places<'s> {
+        Places {
+            scope: self.scope,
+            data: self.data,
+            captured,
+        }
+    }
+
+    /// Every request in the order they are sent, and the steps of a scenario.
+    pub(crate) fn check(
+        &self,
+        at: Place,
+        reading: &mut Reading<'_>,
+    ) -> (Vec<LabRequest>, Vec<LabStep>) {
+        for headers in self.headers {
+            check_headers(headers, reading);
+        }
+        let mut steps = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
+        if let Some(written) = self.steps {
+            let mut captured = Vec::new();
+            for step in written {
+                let sending = Sending {
+                    sent: self,
+                    places: self.places(&captured),
+                };
+                found.extend(sending.inline(&step.value.request(), step.place, reading));
+                steps.push(scenario::step(&step.value, reading));
+                scenario::add_names(&step.value, &mut captured);
+            }
+        }
+        let sending = Sending {
+            sent: self,
+            places: self.places(&[]),
+        };
+        for entry in &self.requests.0 {
+            match &entry.value {
+                RequestEntry::Files(pattern) => {
+                    sending.files(pattern, entry.place, reading, &mut found);
+                }
+                RequestEntry::Inline(request) => {
+                    found.extend(sending.inline(request, entry.place, reading));
+                }
+            }
+        }
+        if self.requests.0.is_empty() && self.steps.is_none() {
+            let request = sending.finish(&RequestFile::default(), None, at, reading);
+            found.push((request, at));
+        }
+        check_names(&found, reading);
+        let requests = found.into_iter().map(|(request, _)| request).collect();
+        (requests, steps)
+    }
+
+    /// One request outside of the load.
+    pub(crate) fn single(
+        &self,
+        request: &RequestFile,
+        at: Place,
+        reading: &mut Reading<'_>,
+    ) -> Option<LabRequest> {
+        let sending = Sending {
+            sent: self,
+            places: Places {
+                // It is sent once, so nothing differs from request to request.
+                data: None,
+                ..self.places(&[])
+            },
+        };
+        let found = sending.inline(request, at, reading);
+        found.map(|(request, _)| request)
+    }
+}
+
+fn check_names(found: &[Found], reading: &mut Reading<'_>) {
     for (index, (request, place)) in found.iter().enumerate() {
         let first = found[..index]
             .iter()
@@ -43,190 +176,186 @@ pub(crate) fn check(load: &LoadFile, at: Place, reading: &mut Reading<'_>) -> Ve
             );
         }
     }
-    found.into_iter().map(|(request, _)| request).collect()
 }
 
-/// The requests of the files that a pattern matches, by name.
-fn files(
-    pattern: &str,
-    place: Place,
-    load: &LoadFile,
-    reading: &mut Reading<'_>,
-    found: &mut Vec<Found>,
-) {
-    let before = reading.findings.count();
-    let paths = if pattern.contains('*') {
-        glob(pattern, place, reading)
-    } else {
-        vec![reading.resolve(pattern, place)]
-    };
-    if paths.is_empty() && reading.findings.count() == before {
-        let path = reading.resolve(pattern, place);
-        reading.findings.add(
-            Finding::new(place, format!("no file matches `{}`", path.display()))
-                .help("paths are relative to the file they are written in"),
-        );
-    }
-    for path in paths {
-        if let Some(body) = file_body(&path, place, reading) {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let name = At {
-                place,
-                value: Verbatim(Title(name.into_owned())),
-            };
-            let request = RequestFile {
-                name: Some(name),
-                ..RequestFile::default()
-            };
-            found.push((finish(&request, Some(body), load), place));
+/// Requests of a variant in the making.
+struct Sending<'s, 'a> {
+    sent: &'s Sent<'a>,
+    places: Places<'s>,
+}
+
+impl Sending<'_, '_> {
+    /// The requests of the files that a pattern matches, by name.
+    fn files(
+        &self,
+        pattern: &str,
+        place: Place,
+        reading: &mut Reading<'_>,
+        found: &mut Vec<Found>,
+    ) {
+        let paths = if pattern.contains('*') {
+            glob(pattern, place, reading)
+        } else {
+            vec![reading.resolve(pattern, place)]
+        };
+        for path in paths {
+            if let Some(body) = self.file_body(&path, place, reading) {
+                let name = path.file_stem().unwrap_or_default().to_string_lossy();
+                let name = At {
+                    place,
+                    value: Verbatim(Title(name.into_owned())),
+                };
+                let request = RequestFile {
+                    name: Some(name),
+                    ..RequestFile::default()
+                };
+                found.push((self.finish(&request, Some(body), place, reading), place));
+            }
         }
     }
-}
 
-/// The files whose names match a pattern, in the order of their names.
-fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {
-    let (folder, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
-    if folder.contains('*') {
-        reading.findings.add(
-            Finding::new(
-                place,
-                format!("`{pattern}` has a `*` in the name of a folder"),
-            )
-            .help("the `*` stands in the name of the file only: `queries/*.json`"),
-        );
-        return Vec::new();
-    }
-    let folder = reading.resolve(folder, place);
-    let listed = match reading.files.list(&folder) {
-        Ok(listed) => listed,
-        Err(why) => {
-            let message = format!("cannot look into `{}`: {why}", folder.display());
+    /// The body that a file of requests stands for.
+    fn file_body(&self, path: &Path, place: Place, reading: &mut Reading<'_>) -> Option<Body> {
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        if !matches!(extension.as_ref(), "json" | "graphql") {
             reading.findings.add(
-                Finding::new(place, message)
-                    .help("paths are relative to the file they are written in"),
-            );
-            return Vec::new();
-        }
-    };
-    let mut paths: Vec<PathBuf> = listed
-        .iter()
-        .filter(|path| {
-            path.file_name()
-                .is_some_and(|it| matches(name, &it.to_string_lossy()))
-        })
-        .map(|path| tidy(path))
-        .collect();
-    paths.sort();
-    paths
-}
-
-/// Whether a file name matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, name: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let (first, last) = (pieces.next().unwrap_or_default(), pieces.next_back());
-    let Some(last) = last else {
-        return pattern == name;
-    };
-    // A leading dot marks files that are not meant to be seen.
-    let middle = name
-        .strip_prefix(first)
-        .filter(|_| !name.starts_with('.') || first.starts_with('.'))
-        .and_then(|rest| rest.strip_suffix(last));
-    let Some(mut rest) = middle else {
-        return false;
-    };
-    for piece in pieces {
-        match rest.split_once(piece) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    true
-}
-
-/// A body, and the media type it has unless a header says otherwise.
-struct Body {
-    bytes: Vec<u8>,
-    is_json: bool,
-}
-
-/// The body that a file of requests stands for.
-fn file_body(path: &Path, place: Place, reading: &mut Reading<'_>) -> Option<Body> {
-    let extension = path.extension().unwrap_or_default().to_string_lossy();
-    if !matches!(extension.as_ref(), "json" | "graphql") {
-        reading.findings.add(
-            Finding::new(place, format!("`{}` is not a request", path.display())).help(
-                "requests are `.json` (a body) or `.graphql` (a query); any other body is given as \
-                 `{body: file, headers: {Content-Type: …}}`",
-            ),
-        );
-        return None;
-    }
-    let text = match reading.text(path) {
-        Ok(text) => text,
-        Err(why) => {
-            reading.findings.add(
-                Finding::new(place, why).help("paths are relative to the file they are written in"),
+                Finding::new(place, format!("`{}` is not a request", path.display())).help(
+                    "requests are `.json` (a body) or `.graphql` (a query); any other body is given as \
+                     `{body: file, headers: {Content-Type: …}}`",
+                ),
             );
             return None;
         }
-    };
-    let bytes = if extension == "graphql" {
-        graphql_body(&text, None)
-    } else {
-        check_json(path, &text, place, reading)?;
-        text.into_bytes()
-    };
-    Some(Body {
-        bytes,
-        is_json: true,
-    })
-}
-
-/// Points into the file where it stops being JSON.
-fn check_json(path: &Path, text: &str, asked_for: Place, reading: &mut Reading<'_>) -> Option<()> {
-    let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) else {
-        return Some(());
-    };
-    let line_start: usize = text
-        .split_inclusive('\n')
-        .take(error.line().saturating_sub(1))
-        .map(str::len)
-        .sum();
-    let column = error.column().saturating_sub(1);
-    let message = error.to_string();
-    let why = message.split(" at line ").next().unwrap_or_default();
-    let source = reading.source(path, text.to_owned());
-    let start = (line_start + column).min(text.len().saturating_sub(1));
-    let place = Place {
-        start,
-        end: start + 1,
-        ..source
-    };
-    reading.findings.add(
-        Finding::new(place, format!("this is not JSON: {why}"))
-            .related(asked_for, "the file is asked for here"),
-    );
-    None
-}
-
-fn graphql_body(query: &str, variables: Option<&str>) -> Vec<u8> {
-    let query = quote(query);
-    match variables {
-        Some(variables) => format!(r#"{{"query":{query},"variables":{variables}}}"#),
-        None => format!(r#"{{"query":{query}}}"#),
+        let text = match reading.text(path) {
+            Ok(text) => text,
+            Err(why) => {
+                reading.findings.add(
+                    Finding::new(place, why)
+                        .help("paths are relative to the file they are written in"),
+                );
+                return None;
+            }
+        };
+        let filled = self.places.fill(&text, Within::Text, place, reading);
+        let bytes = if extension == "graphql" {
+            graphql_body(&filled, None)
+        } else {
+            check_json(path, &text, place, reading)?;
+            filled.into_bytes()
+        };
+        Some(Body {
+            bytes,
+            is_json: true,
+        })
     }
-    .into_bytes()
+
+    /// A request written in the lab.
+    fn inline(&self, request: &RequestFile, at: Place, reading: &mut Reading<'_>) -> Option<Found> {
+        check_headers(&request.headers, reading);
+        check_one_body(request, reading)?;
+        let fill = |text: &At<String>, within: Within, reading: &mut Reading<'_>| {
+            self.places.fill(&text.value, within, text.place, reading)
+        };
+        let json = |json: &At<crate::fields::Json>, reading: &mut Reading<'_>| {
+            let text = &json.value.0;
+            self.places.fill(text, Within::Json, json.place, reading)
+        };
+        let body = if let Some(file) = &request.body {
+            let path = reading.resolve(&file.value, file.place);
+            let bytes = bytes(&path, file.place, reading)?;
+            Some(Body {
+                is_json: path.extension().is_some_and(|it| it == "json"),
+                bytes: match String::from_utf8(bytes) {
+                    Ok(text) => {
+                        let filled = self.places.fill(&text, Within::Text, file.place, reading);
+                        filled.into_bytes()
+                    }
+                    Err(binary) => binary.into_bytes(),
+                },
+            })
+        } else if let Some(written) = &request.json {
+            Some(Body {
+                bytes: json(written, reading).into_bytes(),
+                is_json: true,
+            })
+        } else if let Some(query) = &request.query {
+            let query = fill(query, Within::Text, reading);
+            let variables = request.variables.as_ref().map(|it| json(it, reading));
+            Some(Body {
+                bytes: graphql_body(&query, variables.as_deref()),
+                is_json: true,
+            })
+        } else {
+            None
+        };
+        let place = request.name.as_ref().map_or(at, |name| name.place);
+        Some((self.finish(request, body, at, reading), place))
+    }
+
+    /// A request with the lab's defaults filled in.
+    fn finish(
+        &self,
+        request: &RequestFile,
+        body: Option<Body>,
+        at: Place,
+        reading: &mut Reading<'_>,
+    ) -> LabRequest {
+        let usual_method = if body.is_some() { "POST" } else { "GET" };
+        let method = request.method.as_ref().or(self.sent.method);
+        let path = request.path.as_ref().or(self.sent.path);
+        let written = path.map_or(default::PATH, |path| &path.value.0.0);
+        let path_at = path.map_or(at, |path| path.place);
+        let mut headers = Vec::new();
+        for more in self.sent.headers.into_iter().chain([&request.headers]) {
+            self.add_headers(more, &mut headers, reading);
+        }
+        let has_type = headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        if body.as_ref().is_some_and(|body| body.is_json) && !has_type {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
+        let own = request.expect.as_ref();
+        LabRequest {
+            name: request
+                .name
+                .as_ref()
+                .map_or(written, |At { value, .. }| &value.0.0)
+                .to_owned(),
+            method: method
+                .map_or(usual_method, |Written(Method(method))| method)
+                .to_owned(),
+            path: self.path(written, path_at, reading),
+            headers,
+            body: body.map(|body| body.bytes).unwrap_or_default(),
+            weight: request.weight.unwrap_or(default::WEIGHT),
+            expect: own.map(|file| expect(file, self.places, reading)),
+        }
+    }
+
+    fn path(&self, written: &str, place: Place, reading: &mut Reading<'_>) -> String {
+        let filled = self.places.fill(written, Within::Text, place, reading);
+        if filled != written
+            && let Err(wrong) = RequestPath::read(&filled)
+        {
+            let finding = Finding::new(place, wrong.message).help(wrong.help);
+            reading.findings.add(finding);
+        }
+        filled
+    }
+
+    /// Adds header lines; a later one replaces an earlier one of the same name.
+    fn add_headers(
+        &self,
+        headers: &Headers,
+        lines: &mut Vec<(String, String)>,
+        reading: &mut Reading<'_>,
+    ) {
+        add_headers(headers, self.places, lines, reading);
+    }
 }
 
-/// A request written in the lab.
-fn inline(
-    request: &RequestFile,
-    at: Place,
-    load: &LoadFile,
-    reading: &mut Reading<'_>,
-) -> Option<Found> {
-    check_headers(&request.headers, reading);
+fn check_one_body(request: &RequestFile, reading: &mut Reading<'_>) -> Option<()> {
     let bodies = [
         request.body.as_ref().map(|it| ("body", it.place)),
         request.json.as_ref().map(|it| ("json", it.place)),
@@ -251,80 +380,25 @@ fn inline(
                 .help("for a body of your own give `json`"),
         );
     }
-    let body = if let Some(file) = &request.body {
-        let path = reading.resolve(&file.value, file.place);
-        Some(Body {
-            is_json: path.extension().is_some_and(|it| it == "json"),
-            bytes: bytes(&path, file.place, reading)?,
-        })
-    } else if let Some(json) = &request.json {
-        Some(Body {
-            bytes: json.value.0.clone().into_bytes(),
-            is_json: true,
-        })
-    } else {
-        request.query.as_ref().map(|query| Body {
-            bytes: graphql_body(
-                &query.value,
-                request.variables.as_ref().map(|it| it.value.0.as_str()),
-            ),
-            is_json: true,
-        })
-    };
-    let place = request.name.as_ref().map_or(at, |name| name.place);
-    Some((finish(request, body, load), place))
-}
-
-fn bytes(path: &Path, place: Place, reading: &mut Reading<'_>) -> Option<Vec<u8>> {
-    reading
-        .files
-        .read(path)
-        .map_err(|why| {
-            reading.findings.add(
-                Finding::new(place, format!("cannot read `{}`: {why}", path.display()))
-                    .help("paths are relative to the file they are written in"),
-            );
-        })
-        .ok()
-}
-
-/// A request with the lab's defaults filled in.
-fn finish(request: &RequestFile, body: Option<Body>, load: &LoadFile) -> LabRequest {
-    let usual_method = if body.is_some() { "POST" } else { "GET" };
-    let method = request.method.as_ref().or(load.method.as_ref());
-    let path = request.path.as_ref().or(load.path.as_ref());
-    let path = path.map_or(default::PATH, |Written(UrlPath(path))| path);
-    let mut headers = Vec::new();
-    add_headers(&load.headers, &mut headers);
-    add_headers(&request.headers, &mut headers);
-    let has_type = headers
-        .iter()
-        .any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    if body.as_ref().is_some_and(|body| body.is_json) && !has_type {
-        headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
-    }
-    LabRequest {
-        name: request
-            .name
-            .as_ref()
-            .map_or(path, |At { value, .. }| &value.0.0)
-            .to_owned(),
-        method: method
-            .map_or(usual_method, |Written(Method(method))| method)
-            .to_owned(),
-        path: path.to_owned(),
-        headers,
-        body: body.map(|body| body.bytes).unwrap_or_default(),
-        weight: request.weight.unwrap_or(default::WEIGHT),
-    }
+    Some(())
 }
 
 /// Adds header lines; a later one replaces an earlier one of the same name.
-fn add_headers(headers: &Headers, lines: &mut Vec<(String, String)>) {
-    for (At { value: name, .. }, At { value, .. }) in &headers.0 {
+fn add_headers(
+    headers: &Headers,
+    places: Places<'_>,
+    lines: &mut Vec<(String, String)>,
+    reading: &mut Reading<'_>,
+) {
+    for (At { value: name, .. }, At { value, place }) in &headers.0 {
         let (HeaderName(name), Verbatim(HeaderValue(value))) = (name, value);
+        let filled = places.fill(value, Within::Text, *place, reading);
+        if let Err(wrong) = HeaderValue::read(&filled) {
+            let finding = Finding::new(*place, wrong.message).help(wrong.help);
+            reading.findings.add(finding);
+        }
         lines.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        lines.push((name.clone(), value.clone()));
+        lines.push((name.clone(), filled));
     }
 }
 
@@ -341,9 +415,15 @@ fn check_headers(headers: &Headers, reading: &mut Reading<'_>) {
 }
 
 /// What every answer must look like.
-pub(crate) fn expect(file: &ExpectFile, reading: &mut Reading<'_>) -> Expect {
+pub(crate) fn expect(file: &ExpectFile, places: Places<'_>, reading: &mut Reading<'_>) -> Expect {
+    // An answer is held against what is known beforehand.
+    let known = Places {
+        data: None,
+        captured: &[],
+        ..places
+    };
     let mut headers = Vec::new();
-    add_headers(&file.headers, &mut headers);
+    add_headers(&file.headers, known, &mut headers, reading);
     let body = file.body.as_ref().and_then(|body| {
         let path = reading.resolve(&body.value, body.place);
         bytes(&path, body.place, reading)

@@ -9,7 +9,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::wire::{LAB_ONLY, LabFile};
+use crate::wire::{LAB_ONLY, LabFile, ScenarioFile};
 
 /// The JSON Schema of lab files and of the files they include, as committed at
 /// `schemas/lab.schema.json`.
@@ -17,6 +17,21 @@ use crate::wire::{LAB_ONLY, LabFile};
 pub fn schema() -> Value {
     SCHEMA.clone()
 }
+
+/// The JSON Schema of scenarios in files of their own, as committed at
+/// `schemas/scenario.schema.json`.
+#[must_use]
+pub fn scenario_schema() -> Value {
+    SCENARIO_SCHEMA.clone()
+}
+
+/// Its definitions are among those of labs, where references are looked up.
+pub(crate) static SCENARIO_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let settings = SchemaSettings::draft07().with_transform(Polish);
+    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<ScenarioFile>();
+    schema.insert("title".to_owned(), json!("Weighbridge scenario"));
+    schema.to_value()
+});
 
 /// Made once: every check of a lab reads it.
 pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
@@ -151,6 +166,14 @@ mod tests {
                 );
             }
         });
+    }
+
+    #[test]
+    fn what_a_scenario_consists_of_means_the_same_in_a_lab() {
+        let scenario = scenario_schema();
+        for (name, definition) in scenario["definitions"].as_object().unwrap() {
+            assert_eq!(schema()["definitions"][name], *definition, "{name}");
+        }
     }
 
     #[test]

@@ -21,12 +21,12 @@ type Key<'a> = (Option<&'a str>, &'a str);
 /// The settings of one variant.
 pub(crate) struct Scope<'a> {
     pub(crate) systems: &'a Systems<'a>,
-    variant: &'a Draft,
+    variant: &'a Draft<'a>,
     values: BTreeMap<Key<'a>, (&'a Template, Place)>,
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(systems: &'a Systems<'a>, variant: &'a Draft) -> Scope<'a> {
+    pub(crate) fn new(systems: &'a Systems<'a>, variant: &'a Draft<'a>) -> Scope<'a> {
         let mut values = BTreeMap::new();
         let lab_wide = std::iter::once((None, systems.settings));
         let own = systems
@@ -61,9 +61,27 @@ impl<'a> Scope<'a> {
         let mut filling = Filling {
             scope: self,
             trail: Vec::new(),
+            also: &[],
             reading,
         };
         filling.text(Some(system), template, place)
+    }
+
+    /// A template that belongs to no system, filled in. `also` are words that the caller knows.
+    pub(crate) fn lab_text(
+        &self,
+        template: &Template,
+        place: Place,
+        also: &[&str],
+        reading: &mut Reading<'_>,
+    ) -> Text {
+        let mut filling = Filling {
+            scope: self,
+            trail: Vec::new(),
+            also,
+            reading,
+        };
+        filling.text(None, template, place)
     }
 
     /// The settings that a system sees: its own, and the lab-wide ones it does not hide.
@@ -75,6 +93,7 @@ impl<'a> Scope<'a> {
         let mut filling = Filling {
             scope: self,
             trail: Vec::new(),
+            also: &[],
             reading,
         };
         let mut settings = BTreeMap::new();
@@ -92,6 +111,8 @@ struct Filling<'s, 'a, 'r, 'f> {
     scope: &'s Scope<'a>,
     /// The settings being filled in, each referred to by the one before.
     trail: Vec<Key<'a>>,
+    /// Words that mean something where the template stands, for the list of what is known.
+    also: &'r [&'r str],
     reading: &'r mut Reading<'f>,
 }
 
@@ -131,6 +152,9 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         let lab_wide = reference.system.is_none().then_some(None);
         let owners = owner.map(Some).into_iter().chain(lab_wide);
         for owner in owners {
+            if let (None, Some(value)) = (owner, self.scope.variant.factor(word)) {
+                return text.push_plain(value);
+            }
             let known = self
                 .scope
                 .values
@@ -205,6 +229,14 @@ impl<'a> Filling<'_, 'a, '_, '_> {
                 known.extend(systems.setting_names(None));
             }
             known.push("name");
+            known.extend(
+                self.scope
+                    .variant
+                    .factors
+                    .iter()
+                    .map(|(name, _)| name.as_str()),
+            );
+            known.extend(self.also);
         }
         if other.or(system).is_some() {
             known.extend(Form::ALL.map(|(word, _)| word));

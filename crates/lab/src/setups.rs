@@ -14,24 +14,18 @@ use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::Command;
 use crate::text::Text;
-use crate::variants::Draft;
 use crate::wire::{ReadyFile, SystemFile, default};
 
 /// The systems that a variant needs, each after those it depends on; the target is last.
 pub(crate) fn stack(
-    systems: &Systems<'_>,
+    scope: &Scope<'_>,
     target: Option<&str>,
-    variant: &Draft,
     reading: &mut Reading<'_>,
 ) -> Vec<Setup> {
-    let scope = Scope::new(systems, variant);
+    let systems = scope.systems;
     let mut setups = Vec::new();
     for (name, file) in systems.declared {
-        let system = System {
-            name,
-            file,
-            scope: &scope,
-        };
+        let system = System { name, file, scope };
         setups.extend(system.setup(reading));
     }
     let mut order = Order {

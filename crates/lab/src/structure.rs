@@ -10,7 +10,7 @@ use crate::decode::{Kind, kind};
 use crate::formats;
 use crate::include::Reading;
 use crate::mistake::{Finding, Findings, Place};
-use crate::schema::{SCHEMA, required_of_labs};
+use crate::schema::{SCENARIO_SCHEMA, SCHEMA, required_of_labs};
 use crate::wire::LAB_ONLY;
 use crate::yaml::{Entry, Node, Value};
 
@@ -21,17 +21,23 @@ pub(crate) enum Role {
     Lab,
     /// A file it includes.
     Included,
+    /// A scenario, which is no part of a lab.
+    Scenario,
 }
 
 /// Checks the values of one file. Keys that may come from another file are not missed yet; see
 /// [`check_complete`].
 pub(crate) fn check(root: Node, role: Role, findings: &mut Findings) -> Node {
     let root = match role {
-        Role::Lab => root,
+        Role::Lab | Role::Scenario => root,
         Role::Included => without_lab_keys(root, findings),
     };
     let at = root.place;
-    Checker { findings }.value(root, &SCHEMA, at)
+    let schema = match role {
+        Role::Lab | Role::Included => &SCHEMA,
+        Role::Scenario => &SCENARIO_SCHEMA,
+    };
+    Checker { findings }.value(root, schema, at)
 }
 
 /// Checks that a lab has all it must have once its includes are merged.

@@ -13,7 +13,7 @@ use crate::wire::{ReadyFile, Settings, SystemFile};
 use crate::yaml::{Node, Value};
 
 /// Words of templates that no setting may take.
-const RESERVED: [&str; 4] = ["addr", "port", "url", "name"];
+pub(crate) const RESERVED: [&str; 4] = ["addr", "port", "url", "name"];
 
 /// Most cores that can be named: what Linux's own default mask holds.
 const CORES: u32 = 1024;
@@ -130,7 +130,7 @@ impl<'a> Systems<'a> {
     }
 
     /// Reports settings of a variant that do not exist.
-    pub(crate) fn check_with(&self, variant: &Draft, reading: &mut Reading<'_>) {
+    pub(crate) fn check_with(&self, variant: &Draft<'_>, reading: &mut Reading<'_>) {
         if reading.has_gaps {
             return;
         }

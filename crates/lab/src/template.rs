@@ -89,6 +89,17 @@ impl Template {
         }
     }
 
+    /// The template that is one reference and nothing else.
+    pub(crate) fn of_reference(system: Option<&str>, word: &str) -> Template {
+        Template {
+            parts: vec![Part::Reference(Reference {
+                system: system.map(str::to_owned),
+                word: word.to_owned(),
+                index: 0,
+            })],
+        }
+    }
+
     /// The references in order.
     pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
         self.parts.iter().filter_map(|part| match part {

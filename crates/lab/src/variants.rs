@@ -1,24 +1,31 @@
-//! The baseline and the variants: unique names, and settings that exist.
+//! The baselines and the variants: names, factors, and who is compared with whom.
 
 use std::collections::BTreeMap;
 
 use crate::fields::At;
-use crate::formats::{SettingPath, Title, Verbatim};
+use crate::formats::{Format, Name, SettingPath, Title, Verbatim};
 use crate::include::Reading;
 use crate::mistake::{Finding, Findings, Place};
+use crate::systems::RESERVED;
 use crate::template::Template;
-use crate::wire::{LabFile, VariantFile, With};
+use crate::wire::{Factors, ForFile, LabFile, ProofFile, SentFile, VariantFile, With};
 
 /// A variant whose systems are not worked out yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
+pub(crate) struct Draft<'a> {
     pub(crate) name: String,
     pub(crate) place: Place,
-    /// Values by setting, with `{{name}}` filled in.
+    /// Its factors with the values it has.
+    pub(crate) factors: Vec<(String, String)>,
+    /// Values by setting, with `{{name}}` and factors filled in.
     pub(crate) with: Vec<(At<SettingPath>, At<Template>)>,
+    /// What it sends instead of the lab's requests.
+    pub(crate) sent: Option<&'a SentFile>,
+    /// What it must be seen to do, besides what all must.
+    pub(crate) proof: &'a [At<ProofFile>],
 }
 
-impl Draft {
+impl Draft<'_> {
     /// What the recording keeps: the values as text.
     pub(crate) fn values(&self) -> BTreeMap<String, String> {
         self.with
@@ -26,25 +33,74 @@ impl Draft {
             .map(|(setting, value)| (setting.value.to_string(), value.value.to_string()))
             .collect()
     }
+
+    /// The value of one of its factors.
+    pub(crate) fn factor(&self, name: &str) -> Option<&str> {
+        let mut factors = self.factors.iter();
+        let found = factors.find(|(known, _)| known == name)?;
+        Some(&found.1)
+    }
+
+    /// Whether a variant with these factors belongs to this baseline.
+    fn is_baseline_of(&self, variant: &Draft<'_>) -> bool {
+        let agrees = |(name, value): &(String, String)| variant.factor(name) == Some(value);
+        self.factors.iter().all(agrees)
+    }
 }
 
-/// The baseline, if it has a name.
-pub(crate) fn baseline(file: &LabFile) -> Option<Draft> {
-    let baseline = file.baseline.as_ref()?;
-    Some(draft(baseline.name.as_ref()?, &baseline.with))
+/// The parts of a variant that do not depend on its factors.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    with: &'a With,
+    sent: Option<&'a SentFile>,
+    proof: &'a [At<ProofFile>],
 }
 
-/// Every variant, with one for each item of a `for`.
-pub(crate) fn variants(file: &LabFile, reading: &mut Reading<'_>) -> Vec<Draft> {
+/// The baselines; none if it has no name.
+pub(crate) fn baselines<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<Draft<'a>> {
+    let Some(baseline) = &file.baseline else {
+        return Vec::new();
+    };
+    let Some(name) = &baseline.name else {
+        return Vec::new();
+    };
+    let parts = Parts {
+        with: &baseline.with,
+        sent: baseline.load.as_ref(),
+        proof: &baseline.proof,
+    };
+    crossed(Some(name), name.place, &baseline.r#for, parts, reading)
+}
+
+/// Every variant, with one for each item or combination of a `for`.
+pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<Draft<'a>> {
     let mut drafts = Vec::new();
     for variant in file.variants.iter().flatten() {
-        let VariantFile { name, r#for, with } = &variant.value;
+        let VariantFile {
+            name,
+            r#for,
+            with,
+            load,
+            proof,
+        } = &variant.value;
+        let parts = Parts {
+            with,
+            sent: load.as_ref(),
+            proof,
+        };
         match (name, r#for) {
-            (Some(name), None) => drafts.push(draft(name, with)),
-            (None, Some(names)) => drafts.extend(names.iter().map(|name| draft(name, with))),
-            (Some(name), Some(_)) => reading.findings.add(
-                Finding::new(name.place, "`name` and `for` exclude each other")
-                    .help("with `for`, each item is the name of a variant"),
+            (Some(name), None) => drafts.push(draft(&name.value.0, name.place, &[], parts)),
+            (None, Some(ForFile::Names(names))) => {
+                let one = |name: &At<Verbatim<Title>>| draft(&name.value.0, name.place, &[], parts);
+                drafts.extend(names.iter().map(one));
+            }
+            (name, Some(ForFile::Factors(factors))) => {
+                let place = name.as_ref().map_or(variant.place, |name| name.place);
+                drafts.extend(crossed(name.as_ref(), place, factors, parts, reading));
+            }
+            (Some(name), Some(ForFile::Names(_))) => reading.findings.add(
+                Finding::new(name.place, "`name` and a list in `for` exclude each other")
+                    .help("with a list, each item is the name of a variant; with factors, as in `for: {size: [1, 10]}`, a name may hold `{{size}}`"),
             ),
             (None, None) => reading.findings.add(
                 Finding::new(variant.place, "the variant has no name")
@@ -55,45 +111,142 @@ pub(crate) fn variants(file: &LabFile, reading: &mut Reading<'_>) -> Vec<Draft> 
     drafts
 }
 
-fn draft(name: &At<Verbatim<Title>>, with: &With) -> Draft {
-    let Title(title) = &name.value.0;
+/// One draft for each combination of factors, the last factor changing fastest.
+fn crossed<'a>(
+    name: Option<&At<Verbatim<Title>>>,
+    place: Place,
+    factors: &Factors,
+    parts: Parts<'a>,
+    reading: &mut Reading<'_>,
+) -> Vec<Draft<'a>> {
+    let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    for (At { value, place }, values) in &factors.0 {
+        let Name(factor) = value;
+        if RESERVED.contains(&factor.as_str()) {
+            reading.findings.add(
+                Finding::new(*place, format!("a factor cannot be named `{factor}`"))
+                    .help(format!("`{{{{{factor}}}}}` has a meaning of its own")),
+            );
+        }
+        let with = |known: &Vec<(String, String)>, value: &At<Verbatim<Title>>| {
+            let mut longer = known.clone();
+            longer.push((factor.clone(), value.value.0.0.clone()));
+            longer
+        };
+        combinations = combinations
+            .iter()
+            .flat_map(|known| values.0.iter().map(move |value| with(known, value)))
+            .collect();
+    }
+    let named = |factors: Vec<(String, String)>| {
+        let values: Vec<&str> = factors.iter().map(|(_, value)| value.as_str()).collect();
+        let values = values.join(", ");
+        let title = match name {
+            None => values,
+            Some(name) => {
+                let Title(text) = &name.value.0;
+                let filled = Template::read(text).map(|template| filled(&template, &factors));
+                match filled {
+                    Ok(filled) if filled.to_string() != *text || values.is_empty() => {
+                        filled.to_string()
+                    }
+                    _ => format!("{text}, {values}"),
+                }
+            }
+        };
+        draft(&Title(title), place, &factors, parts)
+    };
+    combinations.into_iter().map(named).collect()
+}
+
+fn filled(template: &Template, factors: &[(String, String)]) -> Template {
+    let fill = |template: Template, (name, value): &(String, String)| template.fill(name, value);
+    factors.iter().fold(template.clone(), fill)
+}
+
+fn draft<'a>(
+    Title(title): &Title,
+    place: Place,
+    factors: &[(String, String)],
+    parts: Parts<'a>,
+) -> Draft<'a> {
     let value = |value: &At<Verbatim<Template>>| At {
         place: value.place,
-        value: value.value.0.fill("name", title),
+        value: filled(&value.value.0.fill("name", title), factors),
     };
     Draft {
         name: title.clone(),
-        place: name.place,
-        with: with
+        place,
+        factors: factors.to_vec(),
+        with: parts
+            .with
             .0
             .iter()
             .map(|(setting, text)| (setting.clone(), value(text)))
             .collect(),
+        sent: parts.sent,
+        proof: parts.proof,
     }
 }
 
-/// Reports names that are given twice.
-pub(crate) fn check_names(baseline: Option<&Draft>, variants: &[Draft], findings: &mut Findings) {
-    for (index, variant) in variants.iter().enumerate() {
-        if let Some(baseline) = baseline.filter(|baseline| baseline.name == variant.name) {
+/// The variants by the baseline they are compared with, in the order of the baselines.
+pub(crate) fn groups<'d, 'a>(
+    baselines: &[Draft<'_>],
+    variants: &'d [Draft<'a>],
+    findings: &mut Findings,
+) -> Vec<Vec<&'d Draft<'a>>> {
+    let mut groups = vec![Vec::new(); baselines.len()];
+    for variant in variants {
+        let found = baselines.iter().position(|it| it.is_baseline_of(variant));
+        if let Some(index) = found {
+            groups[index].push(variant);
+        } else if let Some(first) = baselines.first() {
+            let wanted: Vec<String> = first
+                .factors
+                .iter()
+                .map(|(name, _)| match variant.factor(name) {
+                    Some(value) => format!("`{name}` {value}"),
+                    None => format!("without `{name}`"),
+                })
+                .collect();
             findings.add(
                 Finding::new(
                     variant.place,
-                    format!("the variant `{}` is named as the baseline", variant.name),
+                    format!("no baseline for a variant {}", wanted.join(" and ")),
                 )
-                .related(baseline.place, "the baseline")
-                .help("names become rows of the report; give each its own"),
-            );
-        } else if let Some(first) = variants[..index].iter().find(|it| it.name == variant.name) {
-            findings.add(
-                Finding::new(
-                    variant.place,
-                    format!("two variants are named `{}`", variant.name),
-                )
-                .label("and again here")
-                .related(first.place, "first here")
-                .help("names become rows of the report; give each its own"),
+                .related(first.place, "the baselines")
+                .help("a variant is compared with the baseline of the same factors: give both `for` with the same values"),
             );
         }
+    }
+    groups
+}
+
+/// Reports names that are given twice.
+pub(crate) fn check_names(
+    baselines: &[Draft<'_>],
+    variants: &[Draft<'_>],
+    findings: &mut Findings,
+) {
+    let all: Vec<&Draft<'_>> = baselines.iter().chain(variants).collect();
+    for (index, variant) in all.iter().enumerate() {
+        let Some(first) = all[..index].iter().position(|it| it.name == variant.name) else {
+            continue;
+        };
+        let finding = if first < baselines.len() && index >= baselines.len() {
+            Finding::new(
+                variant.place,
+                format!("the variant `{}` is named as the baseline", variant.name),
+            )
+            .related(all[first].place, "the baseline")
+        } else {
+            Finding::new(
+                variant.place,
+                format!("two variants are named `{}`", variant.name),
+            )
+            .label("and again here")
+            .related(all[first].place, "first here")
+        };
+        findings.add(finding.help("names become rows of the report; give each its own"));
     }
 }

@@ -18,11 +18,19 @@ use serde::{Deserialize, Deserializer};
 
 use crate::fields::{At, Json, OneOrMany, Table};
 use crate::formats::{
-    HeaderName, HeaderValue, Method, Name, Pointer, SettingPath, Title, UrlPath, VariableName,
+    HeaderName, HeaderValue, Method, Name, Pointer, RequestPath, Title, UrlPath, VariableName,
     Verbatim, Written,
 };
 use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
 use crate::template::{Command, Template};
+
+mod proof;
+mod scenario;
+mod variant;
+
+pub(crate) use proof::{HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
+pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
+pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. All of them are required.
 pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
@@ -62,7 +70,8 @@ pub(crate) struct LabFile {
     /// Lab-wide values for templates: `{{setting}}` in any system.
     #[serde(default)]
     pub(crate) settings: Settings,
-    /// How requests arrive, and what is sent. The same for every variant.
+    /// How requests arrive, and what is sent. How they arrive is the same for every variant; what is
+    /// sent may hold `{{setting}}`, and a variant's own `load` may say otherwise.
     #[schemars(with = "LoadFile")]
     pub(crate) load: Option<LoadFile>,
     /// Load that is sent and thrown away before each measurement, to fill caches and pools.
@@ -91,6 +100,10 @@ pub(crate) struct LabFile {
     /// with one wrong answer has no number.
     #[serde(default)]
     pub(crate) expect: ExpectFile,
+    /// What a variant must be seen to do besides answering as `expect` says, in the proof and in
+    /// every round. A variant that does not has no number, and its row says what was seen.
+    #[serde(default)]
+    pub(crate) proof: Vec<At<ProofFile>>,
 }
 
 /// How requests arrive: `connections` (closed loop: each connection sends its next request when its
@@ -120,13 +133,27 @@ pub(crate) struct LoadFile {
     /// What is sent, in rotation: files (`queries/*.json`; the `*` stands in the name of the file
     /// only), requests written here, or a list of both. A `.json` file is the body of a request, a
     /// `.graphql` file is its query. Without it, one request without a body goes to `path`.
+    ///
+    /// In paths, headers and bodies, `{{name}}` is the name of the variant, `{{setting}}` a lab-wide
+    /// setting, `{{system.setting}}` that of a system, and `{{column}}` a value of `data`;
+    /// `{{index}}` is the number of the request from 0, and `{{random:1..9}}` a number drawn for it.
+    /// In `json` and `variables`, a text that is nothing but one of these becomes a number, `true` or
+    /// `false` where all its values are such.
     #[serde(default)]
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
+    /// Instead of `requests`: requests that follow one another, each after the answer to the one
+    /// before. In a closed loop every connection takes one pass after the other; in an open loop a
+    /// pass begins at each planned time. `count` counts passes, and a rate is one of passes.
+    pub(crate) scenario: Option<At<Vec<At<StepFile>>>>,
+    /// Values that differ from request to request, for `{{column}}` in what is sent: a file (CSV
+    /// below a header row, or one JSON object a line), or a mapping that says more. All requests of
+    /// one pass through a scenario have the same.
+    pub(crate) data: Option<At<DataEntry>>,
     /// The method of requests that name none: by default `POST` with a body and `GET` without.
     pub(crate) method: Option<Written<Method>>,
     /// The path of requests that name none.
     #[schemars(extend("default" = default::PATH))]
-    pub(crate) path: Option<Written<UrlPath>>,
+    pub(crate) path: Option<At<Written<RequestPath>>>,
     /// Headers of every request. A request's own header of the same name wins. JSON bodies have
     /// `Content-Type: application/json` unless told otherwise.
     #[serde(default)]
@@ -225,7 +252,7 @@ impl JsonSchema for RequestEntry {
 }
 
 /// A request written out in the lab. It has at most one of `body`, `json` and `query`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "request")]
 pub(crate) struct RequestFile {
@@ -234,7 +261,7 @@ pub(crate) struct RequestFile {
     /// Its method. By default `load.method`, else `POST` with a body and `GET` without.
     pub(crate) method: Option<Written<Method>>,
     /// Its path and query. By default `load.path`.
-    pub(crate) path: Option<Written<UrlPath>>,
+    pub(crate) path: Option<At<Written<RequestPath>>>,
     /// Its headers, besides those of `load.headers`.
     #[serde(default)]
     pub(crate) headers: Headers,
@@ -246,6 +273,8 @@ pub(crate) struct RequestFile {
     pub(crate) query: Option<At<String>>,
     /// The variables of `query`.
     pub(crate) variables: Option<At<Json>>,
+    /// What its answers must look like, instead of the lab's `expect`.
+    pub(crate) expect: Option<ExpectFile>,
     /// How often it is sent for each time a request of weight 1 is.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::WEIGHT))]
     pub(crate) weight: Option<u32>,
@@ -371,42 +400,8 @@ pub(crate) struct LimitsFile {
     pub(crate) memory: Option<Written<Bytes>>,
 }
 
-/// The setup the others are compared with.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "baseline")]
-pub(crate) struct BaselineFile {
-    /// Its row in the report.
-    #[schemars(required)]
-    pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// The settings in which it differs from what the lab declares.
-    #[serde(default)]
-    pub(crate) with: With,
-}
-
-/// Values by setting: `system.setting` for a system's own, `setting` for a lab-wide one.
-/// `{{name}}` in a value is the name of the variant.
-pub(crate) type With = Table<SettingPath, At<Verbatim<Template>>>;
-
-/// A setup to compare with the baseline, or with `for` one for each item of a list.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "variant")]
-pub(crate) struct VariantFile {
-    /// Its row in the report. Give it or `for`.
-    pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// One variant for each of these, which is its name.
-    #[schemars(length(min = 1))]
-    pub(crate) r#for: Option<Vec<At<Verbatim<Title>>>>,
-    /// The settings in which it differs from what the lab declares: `system.setting` for a
-    /// system's own, `setting` for a lab-wide one. `{{name}}` in a value is the name of the
-    /// variant.
-    #[serde(default)]
-    pub(crate) with: With,
-}
-
 /// What every answer must look like to count as passed.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "expect")]
 pub(crate) struct ExpectFile {
@@ -418,7 +413,8 @@ pub(crate) struct ExpectFile {
     /// The body equals, byte for byte, the one that the baseline gave to the same request in its
     /// proof.
     pub(crate) same_as: Option<SameAsFile>,
-    /// Headers that the answer must carry with exactly these values.
+    /// Headers that the answer must carry with exactly these values, in which `{{setting}}` and
+    /// `{{name}}` are filled in.
     #[serde(default)]
     pub(crate) headers: Headers,
     /// A file with the body, byte for byte.

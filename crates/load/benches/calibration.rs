@@ -154,6 +154,7 @@ fn measure(behavior: &Behavior, load: &Load, connections_max: u32) -> (Measureme
             },
             weight: 1,
         }],
+        steps: Vec::new(),
         data: None,
         load: load.clone(),
         connections_max,

@@ -84,6 +84,7 @@ fn job(
     Ok(Job {
         target,
         requests: vec![request],
+        steps: Vec::new(),
         data: None,
         load,
         connections_max: connections,

@@ -15,6 +15,7 @@ use crate::exchange::Answer;
 use crate::job::{BodyRule, Expectation, StatusRule};
 use crate::measurement::FailureKind;
 use crate::parser::{Head, Sink};
+use crate::scenario::{CaptureFrom, Wanted};
 
 mod alike;
 mod graphql;
@@ -75,6 +76,21 @@ pub enum Mismatch {
         /// Its value; `None` when it was not there.
         found: Option<String>,
     },
+    /// A value that later steps need.
+    #[error(
+        "expected a value {from}{} to capture as `{name}`, found {found}",
+        matching(pattern.as_deref())
+    )]
+    Capture {
+        /// What places call it.
+        name: String,
+        /// Where it should stand.
+        from: CaptureFrom,
+        /// What a part of it should match.
+        pattern: Option<String>,
+        /// What was there, in words.
+        found: String,
+    },
 }
 
 impl Mismatch {
@@ -86,8 +102,16 @@ impl Mismatch {
             Mismatch::Graphql(_) => FailureKind::Graphql,
             Mismatch::Body { .. } | Mismatch::Member { .. } => FailureKind::Body,
             Mismatch::Header { .. } => FailureKind::Header,
+            Mismatch::Capture { from, .. } => match from {
+                CaptureFrom::Header(_) => FailureKind::Header,
+                CaptureFrom::Json(_) | CaptureFrom::Body => FailureKind::Body,
+            },
         }
     }
+}
+
+fn matching(pattern: Option<&str>) -> String {
+    pattern.map_or_else(String::new, |pattern| format!(" that matches `{pattern}`"))
 }
 
 impl std::fmt::Display for StatusRule {
@@ -109,7 +133,14 @@ fn describe(found: Option<&str>) -> String {
 /// # Errors
 /// With the first rule that it breaks.
 pub fn check(expect: &Expectation, answer: &Answer) -> Result<(), Mismatch> {
-    let mut rules = Rules::new(expect);
+    examine(&mut Rules::new(expect), answer).map(|_| ())
+}
+
+/// As [`check`], with rules that may capture: the values by their places in the pass.
+pub(crate) fn examine(
+    rules: &mut Rules,
+    answer: &Answer,
+) -> Result<Vec<(usize, String)>, Mismatch> {
     let mut findings = Findings::default();
     let headers: Vec<Header<'_>> = answer
         .headers
@@ -120,12 +151,15 @@ pub fn check(expect: &Expectation, answer: &Answer) -> Result<(), Mismatch> {
         })
         .collect();
     let mut judge = Judge {
-        rules: &rules,
+        rules,
         findings: &mut findings,
     };
     judge.head(&Head::new(answer.status, &headers));
     judge.body(&answer.body);
-    findings.conclude(&mut rules).map_or(Ok(()), Err)
+    match findings.conclude(rules) {
+        Some(mismatch) => Err(mismatch),
+        None => Ok(findings.captured),
+    }
 }
 
 /// The expectation of one request, ready for many answers.
@@ -142,6 +176,8 @@ pub(crate) struct Rules {
     pattern: Option<Arc<Pattern>>,
     /// What the scanner says about the reference.
     reference_fault: Option<GraphqlFault>,
+    /// What is kept of a right answer.
+    pub(crate) captures: Arc<[Wanted]>,
 }
 
 impl Rules {
@@ -166,6 +202,7 @@ impl Rules {
             must_equal,
             pattern,
             reference_fault,
+            captures: Arc::from([]),
         }
     }
 
@@ -202,6 +239,12 @@ pub(crate) struct Findings {
     scan: ErrorsScan,
     /// The body so far, while there is no reference to compare with, or where parts are ignored.
     learned: Vec<u8>,
+    /// Values of the headers that captures stand in, in the order of the captures.
+    capture_headers: Vec<Option<String>>,
+    /// The whole body, where something is captured.
+    whole: Vec<u8>,
+    /// What a right answer gave to its pass: the places of the values, and the values.
+    pub(crate) captured: Vec<(usize, String)>,
 }
 
 /// What is done with the body.
@@ -231,8 +274,26 @@ impl Findings {
         self.body_bytes = 0;
     }
 
-    /// The verdict on a complete answer; what was learned from it goes into the rules.
+    /// The verdict on a complete answer; what was learned from it goes into the rules, and what is
+    /// captured stays here.
     pub(crate) fn conclude(&mut self, rules: &mut Rules) -> Option<Mismatch> {
+        let mismatch = self.judge(rules);
+        if mismatch.is_none() && !rules.captures.is_empty() {
+            return self.capture(rules).err();
+        }
+        mismatch
+    }
+
+    fn capture(&mut self, rules: &Rules) -> Result<(), Mismatch> {
+        self.captured.clear();
+        for (wanted, header) in rules.captures.iter().zip(&self.capture_headers) {
+            let value = wanted.find(header.as_deref(), &self.whole)?;
+            self.captured.push((wanted.slot(), value));
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, rules: &mut Rules) -> Option<Mismatch> {
         if self.wrong_status {
             return Some(Mismatch::Status {
                 expected: rules.status,
@@ -331,6 +392,14 @@ impl Sink for Judge<'_> {
         if !self.rules.headers.is_empty() {
             findings.wrong_header = self.rules.wrong_header(head).map(Box::new);
         }
+        if !self.rules.captures.is_empty() {
+            findings.whole.clear();
+            let values = self.rules.captures.iter().map(|wanted| {
+                let value = head.header(wanted.header()?)?;
+                Some(String::from_utf8_lossy(value).into_owned())
+            });
+            findings.capture_headers = values.collect();
+        }
         findings.mode = match &self.rules.reference {
             Some(_) => Mode::Compare,
             None if self.rules.graphql => {
@@ -345,6 +414,9 @@ impl Sink for Judge<'_> {
     fn body(&mut self, part: &[u8]) {
         let findings = &mut *self.findings;
         findings.body_bytes += part.len() as u64;
+        if !self.rules.captures.is_empty() {
+            findings.whole.extend_from_slice(part);
+        }
         match findings.mode {
             Mode::Skip => {}
             Mode::Compare => {

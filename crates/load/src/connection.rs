@@ -20,6 +20,8 @@ pub(crate) enum Phase {
     Queueing,
     /// Ready for a request.
     Idle,
+    /// Between two steps of a pass, with or without a socket.
+    Resting,
     /// The request is partly written.
     Sending,
     /// The request is written, the answer is not complete.
@@ -40,8 +42,12 @@ pub(crate) struct Connection {
     pub(crate) is_used: bool,
     /// The slot under way needed a new socket.
     pub(crate) is_fresh: bool,
-    /// Which request of the rotation.
+    /// Which request of the rotation, or which step of the pass.
     pub(crate) request: usize,
+    /// Position of the pass in the whole load.
+    pub(crate) pass: u64,
+    /// What the pass has captured so far.
+    pub(crate) captured: Vec<String>,
     /// From a plan, or set when the request leaves.
     pub(crate) due_ns: Option<u64>,
     pub(crate) sent_ns: u64,
@@ -70,6 +76,8 @@ impl Connection {
             is_used: false,
             is_fresh: false,
             request: 0,
+            pass: 0,
+            captured: Vec::new(),
             due_ns: None,
             sent_ns: 0,
             first_byte_ns: 0,

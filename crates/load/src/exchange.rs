@@ -7,11 +7,14 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::check::{Mismatch, examine};
 use crate::clock::{Clock, to_ns};
-use crate::job::{Bounds, Request, Target};
+use crate::job::{Bounds, Job, Request, Target};
 use crate::measurement::FailureKind;
 use crate::parser::{End, Head, ParseError, Parsed, Parser, Sink};
 use crate::rendered::{Rendered, RequestError};
+use crate::run::{LoadError, rendered};
+use crate::scenario;
 use crate::socket::{self, Connect, Moved, Peer};
 
 /// A complete answer.
@@ -116,8 +119,82 @@ impl From<ParseError> for Failure {
 /// When the request cannot be sent, or no complete answer comes within `timeout`.
 pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
     let rendered = Rendered::new(target, request, true, None)?;
+    converse(target, rendered.bodiless, rendered.bytes(&[]), timeout)
+}
+
+/// Why a walk through the requests of a job came to no end.
+#[derive(Debug, thiserror::Error)]
+pub enum WalkError {
+    /// The job itself is wrong.
+    #[error(transparent)]
+    Job(#[from] LoadError),
+    /// A request got no complete answer.
+    #[error("no answer: {failure}")]
+    Failed {
+        /// Which of the requests, from 0.
+        request: usize,
+        /// What went wrong.
+        failure: Failure,
+    },
+    /// A request got a wrong answer.
+    #[error("{mismatch}")]
+    Mismatched {
+        /// Which of the requests, from 0.
+        request: usize,
+        /// The first rule that was broken.
+        mismatch: Mismatch,
+        /// The answer itself.
+        answer: Box<Answer>,
+    },
+}
+
+/// Sends every request of a job once and in order, as slot `slot` would send it, each on a
+/// connection of its own and without pauses. Returns their answers, all of them right.
+///
+/// # Errors
+/// When the job cannot be begun, and at the first answer that is missing or wrong.
+pub fn walk(job: &Job, slot: u64) -> Result<Vec<Answer>, WalkError> {
+    let mut captured = vec![String::new(); scenario::names(&job.steps).len()];
+    let mut answers = Vec::new();
+    for (index, mut request) in rendered(job, 1)?.into_iter().enumerate() {
+        let mut filled = Vec::new();
+        request.fill(slot, &captured, &mut filled);
+        let bytes = request.bytes(&filled);
+        let answer =
+            converse(&job.target, request.bodiless, bytes, job.timeout).map_err(|failure| {
+                WalkError::Failed {
+                    request: index,
+                    failure,
+                }
+            })?;
+        match examine(&mut request.rules, &answer) {
+            Ok(values) => {
+                for (place, value) in values {
+                    captured[place] = value;
+                }
+            }
+            Err(mismatch) => {
+                return Err(WalkError::Mismatched {
+                    request: index,
+                    mismatch,
+                    answer: Box::new(answer),
+                });
+            }
+        }
+        answers.push(answer);
+    }
+    Ok(answers)
+}
+
+/// Sends these bytes on a connection of their own and reads the answer.
+fn converse(
+    target: &Target,
+    bodiless: bool,
+    bytes: &[u8],
+    timeout: Duration,
+) -> Result<Answer, Failure> {
     if !target.protocol.is_plain() {
-        return crate::general::exchange(target, &rendered, timeout);
+        return crate::general::exchange(target, bodiless, bytes, timeout);
     }
     let deadline = Deadline {
         clock: Clock::start(),
@@ -132,8 +209,8 @@ pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result
         parser: Parser::new(Bounds::default()),
         answer: Answer::empty(),
     };
-    conversation.parser.start(rendered.bodiless);
-    conversation.send(rendered.bytes(&[]))?;
+    conversation.parser.start(bodiless);
+    conversation.send(bytes)?;
     conversation.receive()?;
     Ok(conversation.answer)
 }

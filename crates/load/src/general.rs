@@ -31,6 +31,7 @@ mod http2;
 mod lane;
 mod link;
 mod message;
+mod pass;
 mod route;
 mod single;
 mod stream;
@@ -39,6 +40,8 @@ mod tls;
 
 use link::Link;
 use message::Message;
+use pass::Rests;
+pub(crate) use pass::Script;
 pub(crate) use route::Route;
 pub(crate) use single::exchange;
 use stream::Traffic;
@@ -62,11 +65,17 @@ pub(crate) type Messages = Vec<Option<Message>>;
 /// # Errors
 ///
 /// With the position of the first request that HTTP/2 cannot carry, and why.
-pub(crate) fn messages(rotation: &Rotation, route: &Route) -> Result<Messages, (usize, String)> {
+pub(crate) fn messages(
+    rotation: &Rotation,
+    script: &Script,
+    route: &Route,
+) -> Result<Messages, (usize, String)> {
     let mut filled = Vec::new();
+    // Of what passes capture, anything stands for all.
+    let captured = vec!["0".to_owned(); script.captures];
     let translate = |(index, request): (usize, &crate::rendered::Rendered)| {
         // Of a template, the first slot stands for all.
-        request.fill(0, &mut filled);
+        request.fill(0, &captured, &mut filled);
         let message = Message::new(request.bytes(&filled), route.is_encrypted());
         let message = message.map_err(|reason| (index, reason))?;
         Ok((!request.is_template()).then_some(message))
@@ -83,6 +92,7 @@ pub(crate) fn messages(rotation: &Rotation, route: &Route) -> Result<Messages, (
 pub(crate) struct Cargo {
     pub(crate) route: Route,
     pub(crate) rotation: Rotation,
+    pub(crate) script: Script,
     /// As many as there are requests in the rotation; none for HTTP/1.1.
     pub(crate) messages: Messages,
 }
@@ -108,6 +118,7 @@ struct Desk {
     route: Route,
     messages: Messages,
     rotation: RefCell<Rotation>,
+    script: Script,
     traffic: Rc<Traffic>,
     links: Vec<Link>,
     /// Lanes of a link. At least 1.
@@ -131,6 +142,7 @@ struct Book {
     lanes: usize,
     /// Slots under way.
     active: usize,
+    rests: Rests,
 }
 
 impl Book {
@@ -177,6 +189,7 @@ impl<'a> Crew<'a> {
             route: cargo.route,
             messages: cargo.messages,
             rotation: RefCell::new(cargo.rotation),
+            script: cargo.script,
             traffic: Rc::default(),
             links: (0..connections).map(|_| Link::default()).collect(),
             streams,
@@ -188,6 +201,7 @@ impl<'a> Crew<'a> {
                 unused: 0,
                 lanes: connections.saturating_mul(streams),
                 active: 0,
+                rests: Rests::default(),
             }),
             buffer: RefCell::new(vec![0; 64 * 1024]),
             is_closed_loop: Cell::new(false),
@@ -268,8 +282,12 @@ async fn pace(desk: &Rc<Desk>, shared: Shared<'_>) -> bool {
         }
         let latest_ns = now_ns + WAIT_MAX_NS;
         // Slots that are overdue are taken by the lanes as they become free.
-        let due_ns = desk.book.borrow().supply.next_due_ns();
-        let due_ns = due_ns.filter(|due_ns| (now_ns..latest_ns).contains(due_ns));
+        let due_ns = {
+            let book = desk.book.borrow();
+            let slot_ns = book.supply.next_due_ns().filter(|due_ns| *due_ns >= now_ns);
+            let next_ns = slot_ns.into_iter().chain(book.rests.next_end_ns()).min();
+            next_ns.filter(|due_ns| *due_ns < latest_ns)
+        };
         let wake_ns = due_ns.unwrap_or(latest_ns);
         let meant_ns = desk.timer.wait_until(wake_ns, due_ns.is_some()).await;
         let woken_ns = desk.clock.now_ns();
@@ -281,8 +299,10 @@ async fn pace(desk: &Rc<Desk>, shared: Shared<'_>) -> bool {
 }
 
 impl Desk {
-    /// Sends slots for as long as there are some, and lanes for them.
+    /// Sends slots for as long as there are some, and lanes for them; passes go on whose rest is
+    /// over.
     fn dispatch(self: &Rc<Desk>) {
+        self.end_rests();
         loop {
             let mut book = self.book.borrow_mut();
             if !book.is_anybody_free() {
@@ -358,9 +378,10 @@ impl Desk {
         let mut book = self.book.borrow_mut();
         while let Some(taken) = book.supply.take_missed(now_ns) {
             let rotation = self.rotation.borrow();
-            let request = &rotation.requests[rotation.pick(taken.index)];
+            let request_index = rotation.pick(taken.index);
+            let request = &rotation.requests[request_index];
             let mut filled = Vec::new();
-            request.fill(taken.index, &mut filled);
+            request.fill(taken.index, &[], &mut filled);
             let evidence = Evidence {
                 request: request.bytes(&filled),
                 answer: [&[], &[]],
@@ -369,6 +390,8 @@ impl Desk {
                 .failed(FailureKind::Missed, now_ns, evidence, || {
                     "every connection was busy until the grace after the plan was over".to_owned()
                 });
+            book.recorder
+                .step_failed(request_index, FailureKind::Missed);
         }
     }
 }

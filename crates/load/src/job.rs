@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::scenario::Step;
+
 /// One load on one target, from the first send to the last answer.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -12,6 +14,13 @@ pub struct Job {
     pub target: Target,
     /// What is sent, in weighted rotation. At least one.
     pub requests: Vec<Request>,
+    /// Makes the requests a scenario: one step for each, sent in order as one pass, again and again.
+    /// A slot is then a pass, and its weights count for nothing. Empty for a rotation.
+    ///
+    /// The latency of the first step counts from the pass's `due`, that of a later one from the
+    /// moment the answer before it was complete plus its pause. A step that does not pass ends its
+    /// pass. In a closed loop that ends by time, no step is due after the end.
+    pub steps: Vec<Step>,
     /// What `{{…}}` in requests stand for; without it they are text like any other.
     pub data: Option<Data>,
     /// When requests leave and when the load ends.
@@ -45,8 +54,8 @@ impl Job {
 }
 
 /// What is filled into requests, in their paths, header values and bodies: `{{column}}` of a row,
-/// `{{index}}` of the slot (from 0), and `{{random:1..1000}}`, a whole number from a range with both
-/// ends. Values in a path are percent-encoded; elsewhere they stand as they are.
+/// `{{name}}` of a range, `{{index}}` of the slot (from 0), and `{{random:1..1000}}`, a whole number
+/// from a range with both ends, drawn for this place alone. Values in a path are percent-encoded; elsewhere they stand as they are.
 ///
 /// All places of one request take the same row. What a slot sends depends on nothing but its index
 /// and this.
@@ -57,10 +66,23 @@ pub struct Data {
     pub columns: Vec<String>,
     /// Rows, each with a value for every column. At least one when there are columns.
     pub rows: Vec<Vec<String>>,
+    /// Numbers drawn once for each slot, by name.
+    pub ranges: Vec<Range>,
     /// Which row a slot takes.
     pub order: RowOrder,
     /// For random rows and numbers.
     pub seed: u64,
+}
+
+/// Whole numbers, of which each slot draws one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// What places call it.
+    pub name: String,
+    /// The smallest.
+    pub from: u64,
+    /// The largest; not less than the smallest.
+    pub to: u64,
 }
 
 /// Which row of the data a slot takes.

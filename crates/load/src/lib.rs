@@ -29,23 +29,25 @@ mod poll;
 mod recorder;
 mod rendered;
 mod run;
+mod scenario;
 mod socket;
 mod supply;
 mod template;
 mod worker;
 
 pub use check::{GraphqlFault, Mismatch, check};
-pub use exchange::{Answer, Failure, exchange};
+pub use exchange::{Answer, Failure, WalkError, exchange, walk};
 pub use general::TlsError;
 pub use job::{
-    Address, BodyRule, Bounds, Data, Expectation, Job, Protocol, Request, RowOrder, StatusRule,
-    Target, Trust, Version,
+    Address, BodyRule, Bounds, Data, Expectation, Job, Protocol, Range, Request, RowOrder,
+    StatusRule, Target, Trust, Version,
 };
 pub use live::{Live, Progress};
 pub use measurement::{
-    Failed, FailureKind, FailureSample, GeneratorCost, Measurement, Mismatched, Outcomes, Pause,
-    Statuses, Window,
+    Failed, FailureKind, FailureSample, GeneratorCost, Measurement, Mismatched, Outcomes, Passes,
+    Pause, Statuses, StepMeasurement, Window,
 };
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use rendered::RequestError;
 pub use run::{LoadError, run};
+pub use scenario::{Capture, CaptureFrom, Step};

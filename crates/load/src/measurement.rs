@@ -57,6 +57,65 @@ pub struct Measurement {
     pub failures: Vec<FailureSample>,
     /// The load was stopped before its end.
     pub interrupted: bool,
+    /// Of a scenario, each step apart, in order; empty for a rotation.
+    pub steps: Vec<StepMeasurement>,
+    /// Of a scenario: what became of its passes. All 0 for a rotation.
+    pub passes: Passes,
+}
+
+/// What one step of a scenario came to.
+#[derive(Clone, Debug)]
+pub struct StepMeasurement {
+    /// Its name.
+    pub name: String,
+    /// From its due to the last byte, of complete answers, in nanoseconds.
+    pub latency: Histogram,
+    /// From the actual send to the last byte, of complete answers, in nanoseconds.
+    pub service: Histogram,
+    /// How it ended, in all passes that came to it.
+    pub outcomes: Outcomes,
+    /// Passes that ended before it because an earlier step did not pass. It was not sent in them,
+    /// so it has no outcome there.
+    pub skipped: u64,
+}
+
+impl StepMeasurement {
+    pub(crate) fn new(name: String) -> StepMeasurement {
+        StepMeasurement {
+            name,
+            latency: Histogram::new(),
+            service: Histogram::new(),
+            outcomes: Outcomes::default(),
+            skipped: 0,
+        }
+    }
+
+    /// Puts another thread's account on top.
+    pub(crate) fn add(&mut self, other: &StepMeasurement) {
+        self.latency.add(&other.latency);
+        self.service.add(&other.service);
+        self.outcomes.add(&other.outcomes);
+        self.skipped += other.skipped;
+    }
+}
+
+/// What became of the passes through a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passes {
+    /// All steps passed.
+    pub completed: u64,
+    /// A step did not pass, which ended the pass.
+    pub broken: u64,
+    /// The time of a closed loop was over before the last step was due.
+    pub cut: u64,
+}
+
+impl Passes {
+    pub(crate) fn add(&mut self, other: Passes) {
+        self.completed += other.completed;
+        self.broken += other.broken;
+        self.cut += other.cut;
+    }
 }
 
 /// How every slot ended.

@@ -7,7 +7,8 @@ use stats::Histogram;
 
 use crate::live::{Live, Progress};
 use crate::measurement::{
-    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Pause, Statuses,
+    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, Statuses,
+    StepMeasurement,
 };
 
 mod windows;
@@ -68,6 +69,9 @@ pub(crate) struct Recorder {
     pauses: Vec<Pause>,
     pauses_dropped: u64,
     published: Progress,
+    /// Of a scenario, each step apart.
+    pub(crate) steps: Vec<StepMeasurement>,
+    pub(crate) passes: Passes,
 }
 
 impl Recorder {
@@ -99,6 +103,35 @@ impl Recorder {
             pauses: Vec::new(),
             pauses_dropped: 0,
             published: Progress::default(),
+            steps: Vec::new(),
+            passes: Passes::default(),
+        }
+    }
+
+    /// For the steps of a scenario, of these names.
+    pub(crate) fn for_steps(mut self, names: impl Iterator<Item = String>) -> Recorder {
+        self.steps = names.map(StepMeasurement::new).collect();
+        self
+    }
+
+    /// A complete answer came to this step.
+    pub(crate) fn step_answered(&mut self, step: usize, times: Times, is_right: bool) {
+        let step = &mut self.steps[step];
+        let latency_ns = times.done_ns.saturating_sub(times.due_ns);
+        step.latency.record_ns(latency_ns);
+        step.service.record_ns(times.done_ns - times.sent_ns);
+        step.outcomes.passed += u64::from(is_right);
+    }
+
+    /// A step ended other than passed, and its pass with it.
+    pub(crate) fn step_failed(&mut self, step: usize, kind: FailureKind) {
+        let Some(failed) = self.steps.get_mut(step) else {
+            return;
+        };
+        failed.outcomes.count(kind);
+        self.passes.broken += 1;
+        for later in &mut self.steps[step + 1..] {
+            later.skipped += 1;
         }
     }
 
@@ -230,6 +263,10 @@ impl Recorder {
         self.failures.extend(other.failures);
         self.pauses.extend(other.pauses);
         self.pauses_dropped += other.pauses_dropped;
+        self.passes.add(other.passes);
+        for (total, part) in self.steps.iter_mut().zip(&other.steps) {
+            total.add(part);
+        }
     }
 
     /// The account as others read it.
@@ -267,6 +304,8 @@ impl Recorder {
             generator,
             failures: first_of_each_kind(self.failures, self.failures_kept),
             interrupted: false,
+            steps: self.steps,
+            passes: self.passes,
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::check::Rules;
 use crate::job::{Request, Target};
-use crate::template::{Source, Template, Values};
+use crate::scenario::{Capture, Wanted};
+use crate::template::{Places, Source, Template};
 
 /// A table of turns longer than this is a mistake in the weights.
 const TURNS_MAX: usize = 1 << 16;
@@ -53,13 +54,21 @@ pub enum RequestError {
     Range(String),
     /// A place for something that is not in the data.
     #[error(
-        "no column `{name}`; the data has `{columns}`, and there are `{{{{index}}}}` and `{{{{random:1..1000}}}}`"
+        "no column `{name}`; the data has `{columns}`, and there are `{{{{index}}}}` and `{{{{random:1..1000}}}}`; a captured value is known to the steps after it"
     )]
     Place {
         /// The name in braces.
         name: String,
         /// The names there are.
         columns: String,
+    },
+    /// A capture that cannot look for its value.
+    #[error("expected a regular expression, found `{pattern}`: {reason}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// It is none that HTTP/2 can carry.
     #[error("over HTTP/2: {0}")]
@@ -85,7 +94,7 @@ impl Rendered {
         target: &Target,
         request: &Request,
         keep_alive: bool,
-        values: Option<&Arc<Values>>,
+        places: Option<&Places>,
     ) -> Result<Rendered, RequestError> {
         verify(target, request)?;
         let start = format!("{} {}", request.method, request.path);
@@ -115,8 +124,8 @@ impl Rendered {
             line(&mut head, "Connection", "close");
         }
         head.push_str("\r\n");
-        let template = values
-            .map(|values| {
+        let template = places
+            .map(|places| {
                 let value = length.unwrap_or(head.len()..head.len());
                 let source = Source {
                     start: &start,
@@ -124,7 +133,7 @@ impl Rendered {
                     after_length: (!value.is_empty()).then(|| &head[value.end..]),
                     body: &request.body,
                 };
-                Template::new(&source, values)
+                Template::new(&source, places)
             })
             .transpose()?
             .flatten();
@@ -141,11 +150,22 @@ impl Rendered {
         })
     }
 
+    /// As a step of a scenario: its answers give values to the steps after it.
+    pub(crate) fn capturing(
+        mut self,
+        captures: &[Capture],
+        names: &[String],
+    ) -> Result<Rendered, RequestError> {
+        let wanted = captures.iter().map(|capture| Wanted::new(capture, names));
+        self.rules.captures = wanted.collect::<Result<Arc<[_]>, _>>()?;
+        Ok(self)
+    }
+
     /// Makes ready for slot `index`: `buffer` holds what a template sends, until the next slot.
     #[inline]
-    pub(crate) fn fill(&self, index: u64, buffer: &mut Vec<u8>) {
+    pub(crate) fn fill(&self, index: u64, captured: &[String], buffer: &mut Vec<u8>) {
         if let Some(template) = &self.template {
-            template.fill(index, buffer);
+            template.fill(index, captured, buffer);
         }
     }
 

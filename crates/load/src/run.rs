@@ -13,15 +13,16 @@ use schedule::{Load, OpenPlan, PlanError, Stop};
 use crate::clock::{Clock, to_ns};
 use crate::general::{self, Cargo, Crew, Route, TlsError};
 use crate::generator::Generator;
-use crate::job::{Data, Job, Version};
+use crate::job::{Data, Job, RowOrder, Version};
 use crate::live::Live;
 use crate::measurement::{GeneratorCost, Measurement};
 use crate::poll::Poll;
 use crate::recorder::Recorder;
 use crate::rendered::{self, Rendered, RequestError, Rotation};
+use crate::scenario;
 use crate::socket::Peer;
 use crate::supply::{Closed, Open, Supply};
-use crate::template::Values;
+use crate::template::{Places, Values};
 use crate::worker::{Shared, Worker};
 
 /// Files that the process may have open beside its connections.
@@ -63,6 +64,14 @@ pub enum LoadError {
         "the weights need a turn of more than 65,536 requests; use smaller weights, or ones with a common divisor"
     )]
     Weights,
+    /// Steps that are not those of the requests.
+    #[error("expected a step for each of {requests} requests, found {steps}")]
+    Steps {
+        /// Number of requests.
+        requests: usize,
+        /// Number of steps.
+        steps: usize,
+    },
     /// Nobody to send.
     #[error("expected at least one {0}, found 0")]
     Zero(&'static str),
@@ -270,10 +279,11 @@ impl Prepared<'_> {
 
     /// Slots known beforehand.
     fn planned(&self) -> u64 {
-        match &self.plan {
+        let slots = match &self.plan {
             Some(plan) => plan.len(),
             None => self.stop.requests.unwrap_or(0),
-        }
+        };
+        slots.saturating_mul(self.job.steps.len().max(1) as u64)
     }
 
     /// The whole life of one generator thread.
@@ -302,7 +312,8 @@ impl Prepared<'_> {
         let begin = start.wait(shared.clock);
         let cpu = cpu_time();
         if let Some(start_ns) = begin {
-            let recorder = Recorder::new(start_ns, self.job.failures_kept);
+            let steps = self.job.steps.iter().map(|step| step.name.clone());
+            let recorder = Recorder::new(start_ns, self.job.failures_kept).for_steps(steps);
             generator.run(self.supply(thread, start_ns), recorder);
         }
         let cpu = cpu_time().saturating_sub(cpu);
@@ -315,13 +326,21 @@ impl Prepared<'_> {
     }
 
     fn worker<'b>(&self, thread: u32, epoll: OwnedFd, shared: Shared<'b>) -> Box<Worker<'b>> {
-        Box::new(Worker::new(
+        let mut worker = Worker::new(
             shared,
             Poll::new(epoll, self.job.spin_share.clamp(0.0, 1.0)),
             self.rotation.clone(),
             self.connections_of(thread),
             self.job.bound,
-        ))
+        );
+        let captures = scenario::names(&self.job.steps).len();
+        worker.follow(&self.job.steps, captures);
+        Box::new(worker)
+    }
+
+    fn script(&self) -> general::Script {
+        let captures = scenario::names(&self.job.steps).len();
+        general::Script::new(&self.job.steps, captures)
     }
 
     fn crew<'b>(
@@ -333,6 +352,7 @@ impl Prepared<'_> {
         let cargo = Cargo {
             route: route.clone(),
             rotation: self.rotation.clone(),
+            script: self.script(),
             messages: self.messages(route)?,
         };
         Crew::new(shared, cargo, self.connections_of(thread), self.job.bound)
@@ -344,7 +364,7 @@ impl Prepared<'_> {
         if self.job.target.protocol.version == Version::Http1 {
             return Ok(Vec::new());
         }
-        general::messages(&self.rotation, route).map_err(|(index, reason)| {
+        general::messages(&self.rotation, &self.script(), route).map_err(|(index, reason)| {
             let request = &self.job.requests[index];
             LoadError::Request {
                 index,
@@ -410,34 +430,63 @@ fn share(total: u64, thread: u32, threads: u32) -> u64 {
 }
 
 fn rotation(job: &Job) -> Result<Rotation, LoadError> {
-    if job.requests.is_empty() {
-        return Err(LoadError::NoRequests);
+    if !job.steps.is_empty() {
+        return Ok(Rotation::new(rendered(job, 1)?, vec![0]));
     }
     let weights: Vec<u32> = job.requests.iter().map(|request| request.weight).collect();
     let turns = rendered::turns(&weights).filter(|_| !weights.contains(&0));
-    let values = match &job.data {
-        Some(data) => Some(values(data, turns.as_ref().map_or(1, Vec::len))?),
-        None => None,
-    };
-    let requests = job
-        .requests
-        .iter()
-        .enumerate()
-        .map(|(index, request)| {
-            Rendered::new(&job.target, request, job.keep_alive, values.as_ref()).map_err(|reason| {
-                LoadError::Request {
-                    index,
-                    method: request.method.clone(),
-                    path: request.path.clone(),
-                    reason,
-                }
-            })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let requests = rendered(job, turns.as_ref().map_or(1, Vec::len))?;
     Ok(Rotation::new(requests, turns.ok_or(LoadError::Weights)?))
 }
 
-fn values(data: &Data, turn: usize) -> Result<Arc<Values>, LoadError> {
+/// The requests of a job, ready to be sent. `turn` is the length of the rotation.
+pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadError> {
+    if job.requests.is_empty() {
+        return Err(LoadError::NoRequests);
+    }
+    let (requests, steps) = (job.requests.len(), job.steps.len());
+    if steps > 0 && steps != requests {
+        return Err(LoadError::Steps { requests, steps });
+    }
+    let captures = scenario::names(&job.steps);
+    let values = values(job, turn, &captures)?;
+    let mut captures_known = 0;
+    let mut rendered = Vec::new();
+    for (index, request) in job.requests.iter().enumerate() {
+        let wrong = |reason| LoadError::Request {
+            index,
+            method: request.method.clone(),
+            path: request.path.clone(),
+            reason,
+        };
+        let places = values.as_ref().map(|values| Places {
+            values: Arc::clone(values),
+            captures_known,
+            request: index,
+        });
+        let own = job.steps.get(index).map_or(&[][..], |step| &step.captures);
+        let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref())
+            .and_then(|made| made.capturing(own, &captures));
+        rendered.push(made.map_err(wrong)?);
+        captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();
+    }
+    Ok(rendered)
+}
+
+/// What places stand for; none when there are none.
+fn values(job: &Job, turn: usize, captures: &[String]) -> Result<Option<Arc<Values>>, LoadError> {
+    let nothing = Data {
+        columns: Vec::new(),
+        rows: Vec::new(),
+        ranges: Vec::new(),
+        order: RowOrder::Rotation,
+        seed: 0,
+    };
+    let data = match &job.data {
+        Some(data) => data,
+        None if captures.is_empty() => return Ok(None),
+        None => &nothing,
+    };
     let expected = data.columns.len();
     if expected > 0 && data.rows.is_empty() {
         return Err(LoadError::NoRows);
@@ -451,7 +500,7 @@ fn values(data: &Data, turn: usize) -> Result<Arc<Values>, LoadError> {
             found,
         });
     }
-    Ok(Arc::new(Values::new(data, turn)))
+    Ok(Some(Arc::new(Values::new(data, turn, captures.to_vec()))))
 }
 
 /// Raises the limit of open files as far as it takes and the system lets us.

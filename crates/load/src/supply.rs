@@ -114,6 +114,14 @@ impl Supply {
         }
     }
 
+    /// When the load ends by time, whatever is under way.
+    pub(crate) fn end_ns(&self) -> Option<u64> {
+        match self {
+            Supply::Closed(closed) => closed.end_ns,
+            Supply::Open(_) => None,
+        }
+    }
+
     /// There will never be another slot.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         match self {

@@ -4,13 +4,14 @@
 //! not depend on threads or timing, and sending again is sending the same. A template is cut into
 //! pieces once; filling it in copies them into a buffer that is used again, and allocates nothing.
 //!
-//! Places: `{{column}}` of the data, `{{index}}` of the slot (from 0), `{{random:1..1000}}`.
-//! Without data, other text in double braces stays as it is.
+//! Places: `{{column}}` of the data, `{{name}}` of a range or of a captured value, `{{index}}` of the
+//! slot (from 0), `{{random:1..1000}}`. Without any names, other text in double braces stays as it
+//! is.
 
 use std::io::Write as _;
 use std::sync::Arc;
 
-use crate::job::{Data, RowOrder};
+use crate::job::{Data, Range, RowOrder};
 use crate::rendered::RequestError;
 
 /// The data of a job, ready to be copied into requests.
@@ -18,6 +19,9 @@ use crate::rendered::RequestError;
 pub(crate) struct Values {
     columns: Vec<String>,
     rows: Vec<Vec<Value>>,
+    ranges: Vec<Range>,
+    /// What passes capture, in the order of their values.
+    captures: Vec<String>,
     order: RowOrder,
     seed: u64,
     /// After so many slots the rotation of rows is moved on by one; 0 for never.
@@ -33,7 +37,7 @@ struct Value {
 
 impl Values {
     /// `turn` is the length of the rotation of requests.
-    pub(crate) fn new(data: &Data, turn: usize) -> Values {
+    pub(crate) fn new(data: &Data, turn: usize, captures: Vec<String>) -> Values {
         let value = |text: &String| Value {
             raw: text.as_bytes().into(),
             escaped: escape(text).into_bytes().into(),
@@ -47,6 +51,8 @@ impl Values {
                 .iter()
                 .map(|row| row.iter().map(value).collect())
                 .collect(),
+            ranges: data.ranges.clone(),
+            captures,
             order: data.order,
             seed: data.seed,
             // Two requests in turn would otherwise see every second row each, and no other.
@@ -70,6 +76,14 @@ impl Values {
             RowOrder::Random => below(rows, self.draw(index, 0)),
         };
         &self.rows[usize::try_from(row).unwrap_or(0)]
+    }
+
+    /// Every name there is; without any, text in braces is no place.
+    fn names(&self, known: usize) -> impl Iterator<Item = &str> {
+        let ranges = self.ranges.iter().map(|range| &range.name);
+        let captures = self.captures.iter().take(known);
+        let columns = self.columns.iter();
+        columns.chain(ranges).chain(captures).map(String::as_str)
     }
 
     /// 64 uniform bits for a slot and a purpose.
@@ -101,6 +115,10 @@ enum Piece {
         column: usize,
         is_escaped: bool,
     },
+    Captured {
+        value: usize,
+        is_escaped: bool,
+    },
     Index,
     /// A whole number from `from`, of `count` different ones; `purpose` keeps the places apart.
     Random {
@@ -111,6 +129,22 @@ enum Piece {
     /// Length of the filled-in body.
     Length,
 }
+
+/// What the places of one request may stand for.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) values: Arc<Values>,
+    /// How many of the captures were made by earlier steps.
+    pub(crate) captures_known: usize,
+    /// Which request it is: its random numbers are its own.
+    pub(crate) request: usize,
+}
+
+/// Places for random numbers in one request, at most.
+const PURPOSES: u64 = 1 << 16;
+
+/// Purposes of ranges come after those of all places.
+const RANGES: u64 = 1 << 48;
 
 /// A request as text, around its length.
 pub(crate) struct Source<'a> {
@@ -127,9 +161,9 @@ impl Template {
     /// `None` when there is no place in the request.
     pub(crate) fn new(
         source: &Source<'_>,
-        values: &Arc<Values>,
+        within: &Places,
     ) -> Result<Option<Template>, RequestError> {
-        let mut cutter = Cutter { values, places: 0 };
+        let mut cutter = Cutter { within, places: 0 };
         let mut head = cutter.cut(source.start.as_bytes(), Part::Path)?;
         head.extend(cutter.cut(source.before_length.as_bytes(), Part::Head)?);
         if let Some(after) = source.after_length {
@@ -137,7 +171,7 @@ impl Template {
             head.extend(cutter.cut(after.as_bytes(), Part::Head)?);
         }
         let body = cutter.cut(source.body, Part::Body)?;
-        let values = Arc::clone(values);
+        let values = Arc::clone(&within.values);
         Ok((cutter.places > 0).then_some(Template { head, body, values }))
     }
 
@@ -149,9 +183,10 @@ impl Template {
     /// Writes what slot `index` sends, in place of what is in the buffer.
     // Out of line, so that requests without places do not carry its code.
     #[inline(never)]
-    pub(crate) fn fill(&self, index: u64, buffer: &mut Vec<u8>) {
+    pub(crate) fn fill(&self, index: u64, captured: &[String], buffer: &mut Vec<u8>) {
         let slot = Slot {
             index,
+            captured,
             values: &self.values,
             row: self.values.row(index),
         };
@@ -165,6 +200,7 @@ impl Template {
 
 struct Slot<'a> {
     index: u64,
+    captured: &'a [String],
     values: &'a Values,
     row: &'a [Value],
 }
@@ -176,6 +212,14 @@ impl Slot<'_> {
             Piece::Column { column, is_escaped } => {
                 buffer.extend_from_slice(self.value(*column, *is_escaped));
             }
+            Piece::Captured { value, is_escaped } => {
+                let value = &self.captured[*value];
+                if *is_escaped {
+                    buffer.extend_from_slice(escape(value).as_bytes());
+                } else {
+                    buffer.extend_from_slice(value.as_bytes());
+                }
+            }
             Piece::Index => number(buffer, self.index),
             Piece::Random { .. } => number(buffer, self.random(piece)),
             Piece::Length => number(buffer, body_bytes as u64),
@@ -186,6 +230,8 @@ impl Slot<'_> {
         match piece {
             Piece::Text(text) => text.len(),
             Piece::Column { column, is_escaped } => self.value(*column, *is_escaped).len(),
+            // Lengths are those of bodies, where nothing is escaped.
+            Piece::Captured { value, .. } => self.captured[*value].len(),
             Piece::Index => digits(self.index),
             Piece::Random { .. } => digits(self.random(piece)),
             Piece::Length => 0,
@@ -222,7 +268,7 @@ fn digits(number: u64) -> usize {
 }
 
 struct Cutter<'a> {
-    values: &'a Values,
+    within: &'a Places,
     places: u64,
 }
 
@@ -262,12 +308,24 @@ impl Cutter<'_> {
             return Ok(None);
         };
         let name = name.trim();
-        let piece = if let Some(column) = self.values.columns.iter().position(|it| it == name) {
+        let is_escaped = part == Part::Path;
+        let values = &self.within.values;
+        let known = &values.captures[..self.within.captures_known];
+        let piece = if let Some(column) = values.columns.iter().position(|it| it == name) {
             self.verify(column, part)?;
-            Piece::Column {
-                column,
-                is_escaped: part == Part::Path,
+            Piece::Column { column, is_escaped }
+        } else if let Some(range) = values.ranges.iter().position(|it| it.name == name) {
+            let Range { from, to, .. } = values.ranges[range];
+            let more = to.checked_sub(from);
+            Piece::Random {
+                from,
+                count: more
+                    .and_then(|more| more.checked_add(1))
+                    .ok_or_else(|| RequestError::Range(format!("{from}..{to}")))?,
+                purpose: RANGES + range as u64,
             }
+        } else if let Some(value) = known.iter().position(|it| it == name) {
+            Piece::Captured { value, is_escaped }
         } else if name == "index" {
             Piece::Index
         } else if let Some(range) = name.strip_prefix("random:") {
@@ -279,14 +337,17 @@ impl Cutter<'_> {
             Piece::Random {
                 from,
                 count: more.checked_add(1).ok_or_else(wrong)?,
-                purpose: self.places + 1,
+                purpose: self.within.request as u64 * PURPOSES + self.places + 1,
             }
-        } else if self.values.columns.is_empty() {
+        } else if values.names(usize::MAX).next().is_none() {
             return Ok(None);
         } else {
             return Err(RequestError::Place {
                 name: name.to_owned(),
-                columns: self.values.columns.join("`, `"),
+                columns: values
+                    .names(self.within.captures_known)
+                    .collect::<Vec<_>>()
+                    .join("`, `"),
             });
         };
         self.places += 1;
@@ -301,11 +362,11 @@ impl Cutter<'_> {
                 .iter()
                 .any(|byte| matches!(byte, b'\r' | b'\n' | 0))
         };
-        let mut values = self.values.rows.iter().map(|row| &row[column]);
+        let mut values = self.within.values.rows.iter().map(|row| &row[column]);
         match values.find(breaks).filter(|_| part == Part::Head) {
             None => Ok(()),
             Some(value) => Err(RequestError::HeaderValue {
-                name: self.values.columns[column].clone(),
+                name: self.within.values.columns[column].clone(),
                 value: String::from_utf8_lossy(&value.raw).into_owned(),
             }),
         }

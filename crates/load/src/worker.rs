@@ -20,11 +20,15 @@ use crate::measurement::FailureKind;
 use crate::poll::{Poll, Wait};
 use crate::recorder::{Evidence, Recorder};
 use crate::rendered::Rotation;
+use crate::scenario::Step;
 use crate::socket::{self, Moved, Peer};
 use crate::supply::{Supply, Taken};
 
 mod connect;
+mod pass;
 mod traffic;
+
+use pass::Script;
 
 /// No wait is longer: the stop flag must be seen.
 const WAIT_MAX_NS: u64 = 10_000_000;
@@ -55,6 +59,8 @@ pub(crate) struct Worker<'a> {
     shared: Shared<'a>,
     poll: Poll,
     rotation: Rotation,
+    /// Of a scenario; a rotation has none.
+    script: Option<Script>,
     supply: Supply,
     pub(crate) recorder: Recorder,
     connections: Vec<Connection>,
@@ -85,6 +91,7 @@ impl<'a> Worker<'a> {
             shared,
             poll,
             rotation,
+            script: None,
             supply: Supply::none(),
             recorder: Recorder::new(0, 0),
             connections: (0..connections).map(|_| Connection::new(bounds)).collect(),
@@ -98,6 +105,12 @@ impl<'a> Worker<'a> {
             publish_ns: 0,
             was_interrupted: false,
         }
+    }
+
+    /// Carries out a scenario, when there is one.
+    pub(crate) fn follow(&mut self, steps: &[Step], captures: usize) {
+        let pauses = steps.iter().map(|step| step.pause);
+        self.script = (!steps.is_empty()).then(|| Script::new(pauses, captures));
     }
 
     /// Opens all connections before the load begins, so that the first answers of a closed loop
@@ -155,7 +168,6 @@ impl<'a> Worker<'a> {
             let (flags, token) = (event.flags, event.data.u64());
             self.on_event(token, flags);
             if self
-                .supply
                 .next_due_ns()
                 .is_some_and(|due_ns| due_ns <= self.now_ns)
             {
@@ -202,17 +214,24 @@ impl<'a> Worker<'a> {
     fn next_wait(&self, now_ns: u64) -> Wait {
         let left_ns = self.wake_ns.saturating_sub(now_ns).min(WAIT_MAX_NS);
         let is_anybody_free = !self.idle.is_empty() || !self.vacant.is_empty();
-        match self.supply.next_due_ns() {
-            Some(due_ns) if is_anybody_free => {
-                Wait::Punctually(left_ns.min(due_ns.saturating_sub(now_ns)))
-            }
-            _ => Wait::Roughly(left_ns),
+        let due_ns = if is_anybody_free {
+            self.next_due_ns()
+        } else {
+            // A step after its rest has its connection already.
+            self.script.as_ref().and_then(Script::next_due_ns)
+        };
+        match due_ns {
+            Some(due_ns) => Wait::Punctually(left_ns.min(due_ns.saturating_sub(now_ns))),
+            None => Wait::Roughly(left_ns),
         }
     }
 
     /// Sends slots for as long as there are some, and connections for them.
     #[inline]
     fn dispatch(&mut self) {
+        if self.script.is_some() {
+            self.resume();
+        }
         while let Some(index) = self.idle.last().or(self.vacant.last()).copied() {
             let Some(taken) = self.supply.take(self.now_ns) else {
                 return;
@@ -255,10 +274,21 @@ impl<'a> Worker<'a> {
     fn begin(&mut self, index: usize, taken: Taken) {
         self.active += 1;
         let connection = &mut self.connections[index];
-        connection.has_slot = true;
         connection.due_ns = taken.due_ns;
         connection.request = self.rotation.pick(taken.index);
-        self.rotation.requests[connection.request].fill(taken.index, &mut connection.filled);
+        if self.script.is_some() {
+            return self.begin_pass(index, taken.index);
+        }
+        let request = &self.rotation.requests[connection.request];
+        request.fill(taken.index, &[], &mut connection.filled);
+        self.go(index);
+    }
+
+    /// Sends the request that is made ready, on a new connection where there is none.
+    #[inline]
+    fn go(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.has_slot = true;
         connection.is_fresh = connection.socket.is_none();
         if connection.is_fresh {
             self.connect(index);
@@ -292,6 +322,7 @@ impl<'a> Worker<'a> {
                 }
             }
             Phase::Connecting => self.on_connect_event(index),
+            Phase::Resting => self.on_rest_event(index, flags),
             _ => {}
         }
     }
@@ -326,6 +357,7 @@ impl<'a> Worker<'a> {
                 answer: [kept, &self.buffer[..bytes]],
             };
             self.recorder.failed(kind, self.now_ns, evidence, reason);
+            self.recorder.step_failed(connection.request, kind);
             connection.has_slot = false;
             self.active -= 1;
         }
@@ -371,15 +403,17 @@ impl<'a> Worker<'a> {
                 });
             }
             Phase::Pausing | Phase::Vacant | Phase::Idle => self.park(index),
+            Phase::Resting => {}
         }
     }
 
     /// Counts the slots of a plan that nobody was free for until the end of the grace.
     fn give_up_missed(&mut self) {
         while let Some(taken) = self.supply.take_missed(self.now_ns) {
-            let request = &self.rotation.requests[self.rotation.pick(taken.index)];
+            let turn = self.rotation.pick(taken.index);
+            let request = &self.rotation.requests[turn];
             let mut filled = Vec::new();
-            request.fill(taken.index, &mut filled);
+            request.fill(taken.index, &[], &mut filled);
             let evidence = Evidence {
                 request: request.bytes(&filled),
                 answer: [&[], &[]],
@@ -388,6 +422,7 @@ impl<'a> Worker<'a> {
                 .failed(FailureKind::Missed, self.now_ns, evidence, || {
                     "every connection was busy until the grace after the plan was over".to_owned()
                 });
+            self.recorder.step_failed(turn, FailureKind::Missed);
         }
     }
 }

@@ -13,6 +13,10 @@ use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
 pub(crate) fn load(recording: &Recording) -> String {
     let load = &recording.load;
     let mut parts = vec![model(&load.model)];
+    if load.is_scenario {
+        let steps = plural(load.requests.len() as u64, "step");
+        parts.push(format!("passes of {steps} each"));
+    }
     parts.push(length(recording));
     parts.extend(load.protocol.as_ref().map(protocol));
     parts.push(
@@ -172,9 +176,9 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     if summary.comparisons > 0 {
         let confidence = percent(summary.confidence_each);
         sentences.push(format!(
-            "A difference from `{}` is paired by round; ± is half of its {confidence} Wilcoxon \
+            "A difference from {} is paired by round; ± is half of its {confidence} Wilcoxon \
              interval.",
-            summary.baseline
+            summary.against()
         ));
         let decides = match summary.headline {
             Metric::Requests => "Requests per second decide the verdict (closed loop)",

@@ -102,7 +102,7 @@ fn results(summary: &Summary) -> String {
     let caption = if summary.comparisons > 0 {
         format!(
             "Below each figure, against {}: {}.",
-            escape(&summary.baseline),
+            escape(&summary.against().replace('`', "")),
             describe::difference(summary)
         )
     } else {

@@ -24,6 +24,7 @@ pub mod recording;
 )]
 mod sample;
 mod single;
+mod step;
 pub mod summary;
 mod text;
 

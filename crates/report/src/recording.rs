@@ -17,11 +17,12 @@ pub use load::{
     ArrivalText, HttpText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText, TlsText,
 };
 pub use round::{
-    FailedCounts, FailureKind, FailureSample, GeneratorRecord, MismatchedCounts, Outcomes, Pause,
-    RoundRecord, SystemUsage, Throttled, Windows,
+    FailedCounts, FailureKind, FailureSample, GeneratorRecord, MismatchedCounts, Outcomes,
+    PassCounts, Pause, RoundRecord, StepRecord, SystemUsage, Throttled, Windows,
 };
 pub use variant::{
-    Header, InvalidKind, LimitsText, Proof, ProofAnswer, SystemRecord, VariantRecord, VariantStatus,
+    Header, InvalidKind, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord, VariantRecord,
+    VariantStatus,
 };
 
 use schemars::JsonSchema;
@@ -59,7 +60,8 @@ pub struct Recording {
     pub environment: Environment,
     /// The load as it was meant.
     pub load: LoadText,
-    /// The name of the variant the others are compared with.
+    /// The name of the variant the others are compared with; the first of them where there are
+    /// several.
     pub baseline: String,
     /// The setups, baseline first, in report order.
     pub variants: Vec<VariantRecord>,
@@ -194,6 +196,11 @@ impl Recording {
     /// The record of a variant.
     pub fn variant(&self, name: &str) -> Option<&VariantRecord> {
         self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// The name of the variant that another is compared with; its own for a baseline.
+    pub fn baseline_of<'a>(&'a self, variant: &'a VariantRecord) -> &'a str {
+        variant.baseline.as_deref().unwrap_or(&self.baseline)
     }
 
     /// The measurements of a variant, in the order made.

@@ -183,6 +183,9 @@ impl Sample {
                 pauses: Vec::new(),
                 pauses_unlisted: 0,
             },
+            steps: Vec::new(),
+            passes: None,
+            proofs: Vec::new(),
             systems: vec![SystemUsage {
                 name: "server".to_owned(),
                 cpu_us: Some((mean_us * ANSWERS as f64 / 103.0) as u64),
@@ -281,6 +284,7 @@ fn load(is_open: bool) -> LoadText {
         threads: 1,
         timeout_us: 5_000_000,
         keep_alive: true,
+        is_scenario: false,
         requests: vec![RequestText {
             name: "test".to_owned(),
             method: "POST".to_owned(),
@@ -294,6 +298,7 @@ fn load(is_open: bool) -> LoadText {
             ),
             body_bytes: body.len() as u64,
             body: Some(body.to_owned()),
+            pause_us: 0,
             weight: 1,
         }],
     }
@@ -304,6 +309,8 @@ fn variant(name: &str) -> VariantRecord {
     let with = [("server.stack", stack), ("server.build", build)];
     VariantRecord {
         name: name.to_owned(),
+        baseline: None,
+        requests: Vec::new(),
         with: with
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
@@ -320,6 +327,7 @@ fn variant(name: &str) -> VariantRecord {
             build_ms: Some(41_000),
         }],
         proof: Some(Proof {
+            seen: Vec::new(),
             answers: vec![ProofAnswer {
                 request: "test".to_owned(),
                 status: 200,

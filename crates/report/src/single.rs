@@ -5,6 +5,7 @@ use crate::describe;
 use crate::digits;
 use crate::metric::{Metric, Unit, float};
 use crate::recording::{Recording, RoundRecord};
+use crate::step;
 use crate::summary::{CheckState, Distribution, Summary, VariantSummary};
 use crate::text::counts;
 
@@ -28,6 +29,7 @@ pub fn load_text(recording: &Recording) -> String {
     if let Some(distribution) = &row.distribution {
         out += &percentiles(distribution);
     }
+    out += &steps(round);
     out += &facts(row, round, summary.is_open_loop);
     let troubles = row
         .checks
@@ -106,6 +108,45 @@ fn percentiles(distribution: &Distribution) -> String {
     let line =
         |(share, us): (&str, f64)| format!("  {share:>13} {:>12}\n", digits::duration_ns(us * 1e3));
     format!("  Latency distribution\n{}\n", ladder.map(line).concat())
+}
+
+/// The steps of a scenario; nothing for a rotation.
+fn steps(round: &RoundRecord) -> String {
+    let steps = step::all(&[round]);
+    let Some(passes) = round.passes.filter(|_| !steps.is_empty()) else {
+        return String::new();
+    };
+    let longest = steps.iter().map(|step| step.name.chars().count()).max();
+    let width = longest.unwrap_or(0).max(5);
+    let mut out = format!(
+        "  {:<13} {:<width$} {:>10} {:>10} {:>10}   Outcomes\n",
+        "Steps", "", "50 %", "99 %", "Max"
+    );
+    for step in &steps {
+        let [p50, p99, max] = step.quantiles_us().map(|us| {
+            us.map_or_else(
+                || cell::NOTHING.to_owned(),
+                |us| digits::duration_ns(us * 1e3),
+            )
+        });
+        out += &format!(
+            "  {:<13} {:<width$} {p50:>10} {p99:>10} {max:>10}   {}\n",
+            "",
+            step.name,
+            step.outcomes()
+        );
+    }
+    let mut counts = vec![format!("{} complete", digits::count(passes.completed))];
+    if passes.broken > 0 {
+        counts.push(format!(
+            "{} ended by a step that did not pass",
+            digits::count(passes.broken)
+        ));
+    }
+    if passes.cut > 0 {
+        counts.push(format!("{} cut by the end", digits::count(passes.cut)));
+    }
+    out + &format!("  {:<13} {}\n", "Passes", counts.join(", "))
 }
 
 fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> String {

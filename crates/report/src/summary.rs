@@ -54,8 +54,10 @@ pub struct Summary {
     pub rounds_measured: usize,
     /// Measurements that were made again because the generator was kept from running.
     pub measurements_repeated: usize,
-    /// The variant the others are compared with.
+    /// The variant the others are compared with; the first of them where there are several.
     pub baseline: String,
+    /// Baselines, each for the variants with the same factors.
+    pub baselines: usize,
     /// The metric that decides the verdict: requests per second in a closed loop, which is bound by
     /// the target, and mean latency in an open loop, where the rate is given.
     pub headline: Metric,
@@ -77,6 +79,8 @@ pub struct VariantSummary {
     pub name: String,
     /// Whether it is what the others are compared with.
     pub is_baseline: bool,
+    /// The variant that it is compared with; its own name for a baseline.
+    pub baseline: String,
     /// Complete measurements of it, one a round.
     pub rounds: usize,
     /// The verdict.
@@ -107,13 +111,15 @@ impl Summary {
             .iter()
             .map(|variant| Row::of(recording, variant))
             .collect();
-        let baseline = rows.iter().find(|row| row.is_baseline());
-        let baseline = baseline.filter(|row| row.invalid.is_none());
-        let compared = rows
+        let baseline_of = |row: &Row<'_>| {
+            let own = rows.iter().find(|other| other.variant.name == row.baseline);
+            own.filter(|other| other.invalid.is_none())
+        };
+        let comparisons = rows
             .iter()
             .filter(|row| row.invalid.is_none() && !row.is_baseline())
+            .filter(|row| baseline_of(row).is_some())
             .count();
-        let comparisons = if baseline.is_some() { compared } else { 0 };
         let is_open_loop = recording.load.model.is_open();
         let mut rounds: Vec<u32> = rows
             .iter()
@@ -146,14 +152,24 @@ impl Summary {
                 .filter(|round| round.disturbed)
                 .count(),
             baseline: recording.baseline.clone(),
+            baselines: rows.iter().filter(|row| row.is_baseline()).count(),
             headline: frame.headline,
             confidence: CONFIDENCE,
             comparisons,
             confidence_each: frame.confidence_each,
             variants: rows
                 .iter()
-                .map(|row| row.summarize(baseline, &frame))
+                .map(|row| row.summarize(baseline_of(row), &frame))
                 .collect(),
+        }
+    }
+
+    /// Whom the others are compared with, in words.
+    pub(crate) fn against(&self) -> String {
+        if self.baselines > 1 {
+            "the baseline of its group".to_owned()
+        } else {
+            format!("`{}`", self.baseline)
         }
     }
 
@@ -231,7 +247,7 @@ impl<'a> Row<'a> {
             }
         }
         let figures = Figures::of(&complete);
-        let checks = check::all(&recording.load.model, &complete, &figures);
+        let checks = check::all(&recording.load, &complete, &figures);
         let invalid = verdict::invalid(recording.kind, variant, &outcomes, &checks, &all);
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {
@@ -243,7 +259,7 @@ impl<'a> Row<'a> {
         });
         Self {
             variant,
-            baseline: &recording.baseline,
+            baseline: recording.baseline_of(variant),
             complete,
             outcomes,
             statuses,
@@ -276,6 +292,7 @@ impl<'a> Row<'a> {
         VariantSummary {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
+            baseline: self.baseline.to_owned(),
             rounds: self.complete.len(),
             verdict_text: verdict.to_string(),
             verdict,

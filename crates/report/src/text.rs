@@ -9,6 +9,7 @@ use crate::describe;
 use crate::digits;
 use crate::metric::{Metric, Unit};
 use crate::recording::Recording;
+use crate::step;
 use crate::summary::{Distribution, Summary, VariantSummary, named_outcomes};
 
 /// Renders a lab's recording for a terminal of this many columns.
@@ -30,6 +31,10 @@ pub fn text(recording: &Recording, summary: &Summary, width: usize) -> String {
     add(
         "Latency over the requests of all rounds (ms)",
         &distributions(summary, width),
+    );
+    add(
+        "Steps of the scenario, over the requests of all rounds",
+        &steps(recording, width),
     );
     add(
         "Rates within rounds, throughput, outcomes",
@@ -108,7 +113,7 @@ fn heading_of(metric: Metric) -> String {
 
 fn overhead_title(summary: &Summary) -> String {
     let kind = describe::difference(summary);
-    format!("Overhead against `{}` ({kind})", summary.baseline)
+    format!("Overhead against {} ({kind})", summary.against())
 }
 
 fn overheads(summary: &Summary, width: usize) -> String {
@@ -203,6 +208,23 @@ fn traffic(summary: &Summary, width: usize) -> String {
         ]
     };
     table(width, header, summary.variants.iter().map(row), &[0, 5])
+}
+
+fn steps(recording: &Recording, width: usize) -> String {
+    let header = ["variant", "step", "p50 ms", "p99 ms", "max ms", "outcomes"];
+    let mut rows = Vec::new();
+    for variant in &recording.variants {
+        let rounds: Vec<_> = recording.rounds_of(&variant.name).collect();
+        for step in step::all(&rounds) {
+            let mut cells = vec![variant.name.clone(), step.name.clone()];
+            let quantiles = step.quantiles_us();
+            cells.extend(quantiles.map(|us| cell::single(us, Unit::Milliseconds)));
+            cells.push(step.outcomes());
+            rows.push(cells);
+        }
+    }
+    let header = header.map(str::to_owned).to_vec();
+    table(width, header, rows.into_iter(), &[0, 1, 5])
 }
 
 /// `passed 16,000; 2xx 16,000`.

@@ -46,7 +46,7 @@ impl Exit {
 impl From<Invalidity> for Exit {
     fn from(kind: Invalidity) -> Exit {
         match kind {
-            Invalidity::Mismatched => Exit::Mismatch,
+            Invalidity::Mismatched | Invalidity::NotProven => Exit::Mismatch,
             Invalidity::CheckFailed => Exit::Withheld,
             Invalidity::NotNeeded => Exit::Done,
             Invalidity::Interrupted => Exit::Interrupted,
@@ -54,8 +54,7 @@ impl From<Invalidity> for Exit {
             | Invalidity::ProgramMissing
             | Invalidity::BuildFailed
             | Invalidity::Crashed
-            | Invalidity::LoadFailed
-            | Invalidity::NotProven => Exit::NotReady,
+            | Invalidity::LoadFailed => Exit::NotReady,
         }
     }
 }
@@ -72,7 +71,8 @@ Exit codes:
   0  everything asked for was done
   1  a defect in weigh, or in the machine below it
   2  the command line or a file is wrong; nothing was started
-  3  the run happened, and answers were wrong or missing; numbers were withheld
+  3  the run happened, and answers were wrong or missing, or a variant did not do its work;
+     numbers were withheld
   5  something needed is missing or not ready
   6  stopped by the user; what was recorded is kept and marked
   7  a check failed; the verdict was withheld";

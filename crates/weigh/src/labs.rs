@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::Lab;
+use lab::{Lab, Variant};
 
 use crate::cli::Failure;
 use crate::console::Console;
@@ -91,7 +91,7 @@ fn shortened(path: &Path, here: &Path) -> PathBuf {
     path.strip_prefix(here).unwrap_or(path).to_path_buf()
 }
 
-/// Keeps only the named variants; the baseline always stays.
+/// Keeps only the named variants, with the baselines that they are compared with.
 ///
 /// # Errors
 ///
@@ -104,7 +104,23 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
     if let Some(name) = names.iter().find(|name| !is_known(name)) {
         return Err(stranger(lab, name));
     }
-    lab.variants.retain(|variant| names.contains(&variant.name));
+    let is_named = |variant: &Variant| names.contains(&variant.name);
+    let needed: Vec<String> = lab
+        .variants
+        .iter()
+        .filter(|variant| is_named(variant))
+        .filter_map(|variant| variant.against.clone())
+        .collect();
+    lab.variants
+        .retain(|variant| is_named(variant) || needed.contains(&variant.name));
+    // The first baseline may have lost all of its variants to one that has not.
+    let is_needed = is_named(&lab.baseline) || needed.contains(&lab.baseline.name);
+    let other = lab.variants.iter().position(|it| it.against.is_none());
+    if let Some(index) = other.filter(|_| !is_needed) {
+        lab.baseline = lab.variants.remove(index);
+        lab.requests.clone_from(&lab.baseline.requests);
+        lab.expect = lab.baseline.expect.clone();
+    }
     Ok(())
 }
 

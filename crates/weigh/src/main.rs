@@ -12,6 +12,7 @@ mod measure;
 mod progress;
 mod prove;
 mod record;
+mod sending;
 mod stack;
 mod stop;
 

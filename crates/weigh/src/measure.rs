@@ -17,7 +17,7 @@ use crate::cli::Failure;
 use crate::console::Console;
 use crate::environment::{self, instant};
 use crate::progress::Progress;
-use crate::prove::{Proven, prove};
+use crate::prove::{Proven, Subject, prove};
 use crate::record::{self, Outline};
 use crate::stack::{Invalid, Stack, Workshop, missing_program};
 use crate::stop::Stop;
@@ -59,6 +59,8 @@ pub(crate) struct Experiment<'a> {
 /// A variant on its way to a number.
 struct Candidate<'a> {
     variant: &'a Variant,
+    /// The candidate that it is compared with; none for a baseline.
+    against: Option<usize>,
     setups: Vec<Setup>,
     systems: Vec<SystemRecord>,
     proven: Option<Proven>,
@@ -79,6 +81,7 @@ impl<'a> Experiment<'a> {
     ) -> Result<Experiment<'a>, Failure> {
         let logs = folder.join("logs");
         let rig = start_rig(&logs, console)?;
+        let position = |name: &String| lab.all().position(|other| other.name == *name);
         let candidates: Vec<Candidate<'a>> = lab
             .all()
             .map(|variant| {
@@ -86,6 +89,7 @@ impl<'a> Experiment<'a> {
                 let systems = setups.iter().map(record::system).collect();
                 Candidate {
                     variant,
+                    against: variant.against.as_ref().and_then(position),
                     setups,
                     systems,
                     proven: None,
@@ -155,7 +159,7 @@ impl<'a> Experiment<'a> {
         Ok(verdicts)
     }
 
-    /// Builds and proves every variant, the baseline first: the others are compared with it.
+    /// Builds and proves every variant, each after its baseline: it is compared with that.
     fn prepare(&mut self) {
         let mut workshop = Workshop::default();
         for index in 0..self.candidates.len() {
@@ -206,17 +210,23 @@ impl<'a> Experiment<'a> {
         let name = self.candidates[index].variant.name.clone();
         self.progress.show(&format!("proving {name}"));
         // Without a proven baseline there is nothing that others could be compared with.
-        if index > 0 && self.candidates[0].invalid.is_some() {
-            return Err(self.why_unmeasured(false));
+        if self.has_lost_baseline(index) {
+            return Err(self.why_unmeasured(index, false));
         }
         let stack = self.start(index, "proof")?;
         stack.describe(&mut self.candidates[index].systems);
-        let baseline = self.candidates[0].proven.as_ref();
-        let proven = prove(self.lab, &stack.target(), baseline);
+        let baseline = self.candidates[index].against;
+        let baseline = baseline.and_then(|baseline| self.candidates[baseline].proven.as_ref());
+        let subject = Subject {
+            lab: self.lab,
+            variant: self.candidates[index].variant,
+            stack: &stack,
+        };
+        let proven = prove(subject, self.seed, baseline);
         let ended = stack.ended(&mut self.rig);
         stack.stop(&mut self.rig);
         let proven = proven.map_err(|invalid| because(ended, invalid))?;
-        for request in proven.varying(self.lab) {
+        for request in proven.varying(self.candidates[index].variant) {
             self.progress.note(&format!(
                 "{name}: request `{request}` gets a different body each time, so bodies are not compared"
             ));
@@ -233,6 +243,7 @@ impl<'a> Experiment<'a> {
                 return;
             }
             if self.candidates[index].invalid.is_none()
+                && !self.is_needless(index)
                 && let Err(invalid) = self.turn(round, position, index)
             {
                 self.reject(index, invalid);
@@ -269,18 +280,34 @@ impl<'a> Experiment<'a> {
 
     /// Without its baseline, or without any variant, a lab cannot answer its question.
     fn is_hopeless(&self) -> bool {
-        let (baseline, variants) = self.candidates.split_first().expect("a lab has a baseline");
-        baseline.invalid.is_some() || variants.iter().all(|variant| variant.invalid.is_some())
+        (0..self.candidates.len()).all(|index| self.is_needless(index))
+    }
+
+    /// Whether it is out, or nothing is left to compare it with.
+    fn is_needless(&self, index: usize) -> bool {
+        let candidate = &self.candidates[index];
+        let mut others = self.candidates.iter();
+        candidate.invalid.is_some()
+            || self.has_lost_baseline(index)
+            || candidate.against.is_none()
+                && others.all(|other| other.against != Some(index) || other.invalid.is_some())
+    }
+
+    fn has_lost_baseline(&self, index: usize) -> bool {
+        let baseline = self.candidates[index].against;
+        baseline.is_some_and(|baseline| self.candidates[baseline].invalid.is_some())
     }
 
     /// Why a variant with which nothing is wrong was not measured.
-    fn why_unmeasured(&self, is_interrupted: bool) -> Invalid {
+    fn why_unmeasured(&self, index: usize, is_interrupted: bool) -> Invalid {
+        let baseline = self.candidates[index].against;
+        let baseline = baseline.map(|baseline| &self.candidates[baseline]);
         if is_interrupted {
             Invalid::interrupted()
-        } else if self.candidates[0].invalid.is_some() {
+        } else if let Some(baseline) = baseline.filter(|baseline| baseline.invalid.is_some()) {
             Invalid::new(
                 InvalidKind::NotNeeded,
-                format!("its baseline `{}` has no number", self.lab.baseline.name),
+                format!("its baseline `{}` has no number", baseline.variant.name),
             )
         } else {
             Invalid::new(
@@ -297,14 +324,14 @@ impl<'a> Experiment<'a> {
             .iter()
             .map(|round| round.variant.as_str())
             .collect();
-        let unmeasured = self.why_unmeasured(is_interrupted);
         let variants: Vec<VariantRecord> = self
             .candidates
             .iter()
-            .map(|candidate| {
+            .enumerate()
+            .map(|(index, candidate)| {
                 let is_measured = measured.contains(candidate.variant.name.as_str());
-                let unmeasured = (!is_measured).then(|| unmeasured.clone());
-                candidate.record(candidate.invalid.clone().or(unmeasured))
+                let unmeasured = (!is_measured).then(|| self.why_unmeasured(index, is_interrupted));
+                candidate.record(self.lab, candidate.invalid.clone().or(unmeasured))
             })
             .collect();
         let names = |order: &Vec<usize>| {
@@ -329,9 +356,11 @@ impl<'a> Experiment<'a> {
 }
 
 impl Candidate<'_> {
-    fn record(&self, invalid: Option<Invalid>) -> VariantRecord {
+    fn record(&self, lab: &Lab, invalid: Option<Invalid>) -> VariantRecord {
         VariantRecord {
             name: self.variant.name.clone(),
+            baseline: record::baseline_of(lab, self.variant),
+            requests: record::own_requests(lab, self.variant),
             with: self.variant.with.clone(),
             systems: self.systems.clone(),
             proof: self.proven.as_ref().map(|proven| proven.proof.clone()),

@@ -1,123 +1,196 @@
 //! The proof: what a variant must be seen to do before it gets a number.
 
-use std::time::Duration;
-
-use lab::{Expect, Lab};
-use load::{Answer, BodyRule, Expectation, Request, StatusRule, Target};
+use lab::{Expect, Lab, LabRequest, Variant};
+use load::{
+    Answer, BodyRule, Bounds, Data, Expectation, Job, Request, StatusRule, Step, WalkError, walk,
+};
 use report::recording::{Header, InvalidKind, Proof, ProofAnswer};
 
 use crate::record::sha256;
-use crate::stack::Invalid;
+use crate::sending;
+use crate::stack::{Invalid, Stack};
+
+mod answer;
+mod witness;
+
+pub(crate) use witness::{Between, Watch};
 
 /// What a variant was seen to answer.
 #[derive(Clone)]
 pub(crate) struct Proven {
-    /// The requests of the lab, each with the expectation that holds under load.
+    /// The requests of the variant, each with the expectation that holds under load.
     pub(crate) requests: Vec<Request>,
+    /// Of a scenario, one for each request.
+    pub(crate) steps: Vec<Step>,
+    /// What places in requests stand for.
+    pub(crate) data: Data,
     /// For the recording.
     pub(crate) proof: Proof,
     answers: Vec<Answer>,
 }
 
-/// Sends every request of the lab twice and checks the answers; against those of the baseline too
-/// where the lab asks for it.
+/// A variant with its systems up.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) lab: &'a Lab,
+    pub(crate) variant: &'a Variant,
+    pub(crate) stack: &'a Stack,
+}
+
+/// Sends every request of the variant twice, as the first slot of a load would, and checks the
+/// answers; against those of its baseline too where the lab asks for it. Then everything else that
+/// it must be seen to do.
 ///
 /// # Errors
 ///
-/// The first answer that is not what the lab expects.
+/// The first answer that is not what the lab expects, or the first proof that is not given.
 pub(crate) fn prove(
-    lab: &Lab,
-    target: &Target,
+    subject: Subject<'_>,
+    seed: u64,
     baseline: Option<&Proven>,
 ) -> Result<Proven, Invalid> {
+    let Subject {
+        lab,
+        variant,
+        stack,
+    } = subject;
+    let usual = &variant.expect;
+    let asked = &variant.requests;
     let mut proven = Proven {
-        requests: Vec::new(),
+        requests: asked.iter().map(|it| sending::request(it, usual)).collect(),
+        steps: sending::steps(asked, &lab.steps),
+        data: sending::data(lab.data.as_ref(), seed),
         proof: Proof::default(),
         answers: Vec::new(),
     };
-    for (index, asked) in lab.requests.iter().enumerate() {
-        let mut request = Request {
-            method: asked.method.clone(),
-            path: asked.path.clone(),
-            headers: asked.headers.clone(),
-            body: asked.body.clone(),
-            expect: expectation(&lab.expect),
-            weight: asked.weight,
-        };
-        let first = ask(&request, &asked.name, target, lab.timeout)?;
-        let second = ask(&request, &asked.name, target, lab.timeout)?;
-        let known = BodyRule::known(&first.body, &lab.expect.ignore);
-        let is_stable = is_right(&known, &second);
-        if lab.expect.same_as_baseline {
+    let watch = Watch::begin(variant, stack)?;
+    let first = proven.walk(subject)?;
+    let second = proven.walk(subject)?;
+    for (index, (asked, answer)) in asked.iter().zip(&first).enumerate() {
+        let expect = asked.expect.as_ref().unwrap_or(usual);
+        let known = BodyRule::known(&answer.body, &expect.ignore);
+        let is_stable = is_right(&known, &second[index]);
+        if expect.same_as_baseline {
             must_repeat(is_stable, &asked.name)?;
-            if let Some(baseline) = baseline {
-                let expected = &baseline.answers[index].body;
-                if !is_right(&BodyRule::known(expected, &lab.expect.ignore), &first) {
-                    compare(&asked.name, expected, &first.body)?;
-                }
-            }
+            compare_with(baseline, index, expect, (&asked.name, answer))?;
         }
-        if is_stable {
-            request.expect.body = known;
+        if is_stable && !has_places(asked) {
+            proven.requests[index].expect.body = known;
         }
-        proven.proof.answers.push(proof_of(&asked.name, &first));
-        proven.answers.push(first);
-        proven.requests.push(request);
+        proven.proof.answers.push(proof_of(&asked.name, answer));
     }
+    proven.answers = first;
+    let requests = 2 * asked.len() as u64;
+    let (seen, failed) = watch.end(Between {
+        complete: requests,
+        sent: requests,
+    });
+    failed.map_or(Ok(()), Err)?;
+    proven.proof.seen = seen;
+    let answers = named(variant, &proven.answers);
+    let seen = answer::check(variant, &answers, &stack.target(), lab.timeout)?;
+    proven.proof.seen.extend(seen);
     Ok(proven)
 }
 
 impl Proven {
-    /// Repeats the proof after a restart: one answer to each request, checked as under load.
+    /// Repeats the proof after a restart: one answer to each request, checked as under load, and
+    /// what must be seen of answers.
     ///
     /// # Errors
     ///
-    /// The first answer that is not what was proven.
-    pub(crate) fn repeat(&self, lab: &Lab, target: &Target) -> Result<(), Invalid> {
-        for (asked, request) in lab.requests.iter().zip(&self.requests) {
-            ask(request, &asked.name, target, lab.timeout)?;
-        }
-        Ok(())
+    /// The first answer that is not what was proven, or the first proof that is not given.
+    pub(crate) fn repeat(&self, subject: Subject<'_>) -> Result<(), Invalid> {
+        let answers = self.walk(subject)?;
+        let Subject { lab, variant, .. } = subject;
+        let answers = named(variant, &answers);
+        answer::check(variant, &answers, &subject.stack.target(), lab.timeout).map(|_| ())
+    }
+
+    /// What the first slot of a load gets: every request once, in order.
+    fn walk(&self, subject: Subject<'_>) -> Result<Vec<Answer>, Invalid> {
+        let job = Job {
+            target: subject.stack.target(),
+            requests: self.requests.clone(),
+            steps: self.steps.clone(),
+            data: Some(self.data.clone()),
+            load: schedule::Load::Closed {
+                connections: 1,
+                stop: schedule::Stop {
+                    requests: Some(1),
+                    duration: None,
+                },
+            },
+            connections_max: 1,
+            threads: 1,
+            timeout: subject.lab.timeout,
+            keep_alive: true,
+            failures_kept: 0,
+            spin_share: Job::SPIN_SHARE,
+            bound: Bounds::default(),
+            cpus: None,
+        };
+        walk(&job, 0).map_err(|error| stumbled(&error, subject.variant))
     }
 
     /// Names of the requests whose answers vary by themselves, so that bodies are not compared.
-    pub(crate) fn varying<'a>(&'a self, lab: &'a Lab) -> impl Iterator<Item = &'a str> {
-        lab.requests
+    pub(crate) fn varying<'a>(&'a self, variant: &'a Variant) -> impl Iterator<Item = &'a str> {
+        variant
+            .requests
             .iter()
             .zip(&self.requests)
-            .filter(|(_, request)| request.expect.body == BodyRule::Any)
+            .filter(|(asked, request)| request.expect.body == BodyRule::Any && !has_places(asked))
             .map(|(asked, _)| asked.name.as_str())
     }
 }
 
-fn expectation(expect: &Expect) -> Expectation {
-    Expectation {
-        status: expect
-            .status
-            .map_or(StatusRule::Success, StatusRule::Exactly),
-        graphql: expect.graphql_no_errors,
-        body: expect
-            .body
-            .as_ref()
-            .map_or(BodyRule::Any, |body| BodyRule::known(body, &expect.ignore)),
-        headers: expect.headers.clone(),
+/// Whether a request differs from slot to slot.
+fn has_places(request: &LabRequest) -> bool {
+    let is_open = |text: &str| text.contains("{{");
+    is_open(&request.path)
+        || request.headers.iter().any(|(_, value)| is_open(value))
+        || request.body.windows(2).any(|two| two == b"{{")
+}
+
+fn named<'a>(variant: &'a Variant, answers: &'a [Answer]) -> Vec<(&'a str, &'a Answer)> {
+    let names = variant.requests.iter().map(|request| request.name.as_str());
+    names.zip(answers).collect()
+}
+
+/// Why a walk came to no end, as the reason of a row.
+fn stumbled(error: &WalkError, variant: &Variant) -> Invalid {
+    let name = |index: &usize| &variant.requests[*index].name;
+    match error {
+        WalkError::Job(error) => Invalid::new(InvalidKind::LoadFailed, error.to_string()),
+        WalkError::Failed { request, failure } => Invalid::new(
+            InvalidKind::NotReady,
+            format!("request `{}` got no answer: {failure}", name(request)),
+        ),
+        WalkError::Mismatched {
+            request, mismatch, ..
+        } => Invalid::new(
+            InvalidKind::Mismatched,
+            format!("request `{}`: {mismatch}", name(request)),
+        ),
     }
 }
 
-fn ask(request: &Request, name: &str, target: &Target, limit: Duration) -> Result<Answer, Invalid> {
-    let answer = load::exchange(target, request, limit).map_err(|failure| {
-        Invalid::new(
-            InvalidKind::NotReady,
-            format!("request `{name}` got no answer: {failure}"),
-        )
-    })?;
-    load::check(&request.expect, &answer).map_err(|mismatch| {
-        Invalid::new(
-            InvalidKind::Mismatched,
-            format!("request `{name}`: {mismatch}"),
-        )
-    })?;
-    Ok(answer)
+/// Why a variant that does not give a proof has no number.
+fn not_proven(name: &str, reason: impl std::fmt::Display) -> Invalid {
+    Invalid::new(
+        InvalidKind::NotProven,
+        format!("did not do the work: {name}: {reason}"),
+    )
+}
+
+/// Text that is short enough for a row.
+fn shortened(text: &str) -> String {
+    const SHOWN_MAX: usize = 80;
+    if text.chars().count() <= SHOWN_MAX {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(SHOWN_MAX).collect();
+    format!("{cut}…")
 }
 
 /// Whether the body of an answer is the right one.
@@ -128,6 +201,21 @@ fn is_right(body: &BodyRule, answer: &Answer) -> bool {
         ..Expectation::default()
     };
     load::check(&expect, answer).is_ok()
+}
+
+fn compare_with(
+    baseline: Option<&Proven>,
+    index: usize,
+    expect: &Expect,
+    (name, answer): (&str, &Answer),
+) -> Result<(), Invalid> {
+    let Some(expected) = baseline.and_then(|baseline| baseline.answers.get(index)) else {
+        return Ok(());
+    };
+    if is_right(&BodyRule::known(&expected.body, &expect.ignore), answer) {
+        return Ok(());
+    }
+    compare(name, &expected.body, &answer.body)
 }
 
 fn must_repeat(is_stable: bool, name: &str) -> Result<(), Invalid> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use lab::{Lab, Setup};
 use load::{FailureKind, Job, Measurement};
 use report::recording::{
-    self as wire, ArrivalText, Environment, FileText, Format, GeneratorRecord, Header, HttpText,
-    Kind, LabText, LimitsText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText,
-    RoundRecord, SystemRecord, SystemUsage, TlsText, VariantRecord, VariantStatus, Windows,
+    self as wire, Environment, FileText, Format, GeneratorRecord, HttpText, Kind, LabText,
+    LimitsText, LoadText, ProtocolText, RequestText, RoundRecord, SystemRecord, SystemUsage,
+    TlsText, VariantRecord, VariantStatus, Windows,
 };
 use report::{Hdr, METHOD, Recording, Summary};
 use rig::Usage;
@@ -18,16 +18,10 @@ use sha2::{Digest as _, Sha256};
 use crate::cli::Failure;
 use crate::environment;
 
-/// The longest body that is kept as text.
-const BODY_KEPT: usize = 64 * 1024;
+mod sent;
 
-/// Headers whose values are nobody's business.
-const SECRET: &[&str] = &[
-    "authorization",
-    "authentication",
-    "cookie",
-    "proxy-authorization",
-];
+pub(crate) use sent::{baseline_of, own_requests};
+use sent::{empty_request, model, requests_of, with_content};
 
 /// The parts of a lab's recording that only the run knows.
 pub(crate) struct Outline {
@@ -81,20 +75,8 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             threads: lab.threads,
             timeout_us: micros(lab.timeout),
             keep_alive: lab.keep_alive,
-            requests: lab
-                .requests
-                .iter()
-                .map(|request| {
-                    let text = RequestText {
-                        name: request.name.clone(),
-                        method: request.method.clone(),
-                        path: request.path.clone(),
-                        weight: request.weight,
-                        ..empty_request()
-                    };
-                    with_content(text, &request.headers, &request.body)
-                })
-                .collect(),
+            requests: requests_of(lab, &lab.requests),
+            is_scenario: !lab.steps.is_empty(),
         },
         baseline: lab.baseline.name.clone(),
         variants: run.variants,
@@ -110,9 +92,14 @@ pub(crate) fn of_load(
     environment: Environment,
     (started_at, seed): (String, u64),
 ) -> Recording {
-    let requests = job.requests.iter().map(|request| {
+    let requests = job.requests.iter().enumerate().map(|(index, request)| {
+        let step = job.steps.get(index);
         let text = RequestText {
-            name: format!("{} {}", request.method, request.path),
+            name: step.map_or_else(
+                || format!("{} {}", request.method, request.path),
+                |step| step.name.clone(),
+            ),
+            pause_us: step.map_or(0, |step| micros(step.pause)),
             method: request.method.clone(),
             path: request.path.clone(),
             weight: request.weight,
@@ -143,11 +130,14 @@ pub(crate) fn of_load(
             timeout_us: micros(job.timeout),
             keep_alive: job.keep_alive,
             requests: requests.collect(),
+            is_scenario: !job.steps.is_empty(),
         },
         baseline: target.clone(),
         variants: vec![VariantRecord {
             name: target.clone(),
+            baseline: None,
             with: Default::default(),
+            requests: Vec::new(),
             systems: Vec::new(),
             proof: None,
             status: VariantStatus::Measured,
@@ -206,6 +196,13 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
             pauses_unlisted: seen.generator.pauses_dropped,
         },
         systems: Vec::new(),
+        steps: seen.steps.iter().map(step).collect(),
+        passes: (!seen.steps.is_empty()).then_some(wire::PassCounts {
+            completed: seen.passes.completed,
+            broken: seen.passes.broken,
+            cut: seen.passes.cut,
+        }),
+        proofs: Vec::new(),
         failures: seen.failures.iter().map(failure).collect(),
     }
 }
@@ -402,72 +399,13 @@ fn protocol(protocol: &load::Protocol) -> ProtocolText {
     }
 }
 
-fn model(load: &schedule::Load, connections_max: u32) -> LoadModel {
-    match load {
-        schedule::Load::Closed { connections, stop } => LoadModel::Closed {
-            connections: *connections,
-            requests: stop.requests,
-            duration_us: stop.duration.map(micros),
-        },
-        schedule::Load::Open {
-            phases,
-            arrival,
-            requests_max,
-        } => LoadModel::Open {
-            phases: phases
-                .iter()
-                .map(|phase| PhaseText {
-                    duration_us: micros(phase.duration),
-                    rate_from_per_s: phase.from.per_second(),
-                    rate_to_per_s: phase.to.per_second(),
-                })
-                .collect(),
-            arrival: match arrival {
-                schedule::Arrival::Uniform => ArrivalText::Uniform,
-                schedule::Arrival::Poisson { .. } => ArrivalText::Poisson,
-            },
-            connections_max,
-            requests: *requests_max,
-        },
-    }
-}
-
-fn empty_request() -> RequestText {
-    RequestText {
-        name: String::new(),
-        method: String::new(),
-        path: String::new(),
-        headers: Vec::new(),
-        body_sha256: None,
-        body_bytes: 0,
-        body: None,
-        weight: 1,
-    }
-}
-
-fn with_content(text: RequestText, headers: &[(String, String)], body: &[u8]) -> RequestText {
-    RequestText {
-        headers: headers.iter().map(header).collect(),
-        body_sha256: (!body.is_empty()).then(|| sha256(body)),
-        body_bytes: body.len() as u64,
-        body: Some(body)
-            .filter(|body| !body.is_empty() && body.len() <= BODY_KEPT)
-            .and_then(|body| String::from_utf8(body.to_vec()).ok()),
-        ..text
-    }
-}
-
-fn header((name, value): &(String, String)) -> Header {
-    let is_secret = SECRET
-        .iter()
-        .any(|secret| name.eq_ignore_ascii_case(secret));
-    Header {
-        name: name.clone(),
-        value: if is_secret {
-            "(hidden)".to_owned()
-        } else {
-            value.clone()
-        },
+fn step(seen: &load::StepMeasurement) -> wire::StepRecord {
+    wire::StepRecord {
+        name: seen.name.clone(),
+        latency_ns_hdr: Hdr::of(&seen.latency),
+        service_ns_hdr: Hdr::of(&seen.service),
+        outcomes: outcomes(&seen.outcomes),
+        skipped: seen.skipped,
     }
 }
 

@@ -128,6 +128,13 @@ impl Stack {
         target_at(self.last().address)
     }
 
+    /// Where a system listens.
+    pub(crate) fn address_of(&self, system: &str) -> Option<SocketAddr> {
+        let mut addresses = self.addresses();
+        let found = addresses.find(|(name, _)| *name == system)?;
+        Some(found.1)
+    }
+
     /// What every system has used so far, by name; none for one that has ended.
     pub(crate) fn usage(&self, rig: &Rig) -> Vec<(String, Option<Usage>)> {
         self.running

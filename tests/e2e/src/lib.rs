@@ -18,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use processes::{cgroups_of_dead_runs, children_of, processes_mentioning, wait_until};
-pub use program::{fixture, weigh};
+pub use program::{fixture, shop, weigh};
 pub use server::Server;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.
@@ -32,9 +32,31 @@ pub struct World {
     warmup: &'static str,
     baseline: String,
     leaves_daemons: bool,
+    /// A lab file in place of the usual one.
+    own_lab: Option<String>,
 }
 
 impl World {
+    /// A world with a lab file of its own, in which `SHOP` is the path of the server with a memory.
+    #[must_use]
+    pub fn of_lab(text: &str) -> World {
+        World {
+            own_lab: Some(text.replace("SHOP", &shop().display().to_string())),
+            ..World::new()
+        }
+    }
+
+    /// Adds a file beside the lab.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be written.
+    #[must_use]
+    pub fn file(self, name: &str, text: &str) -> World {
+        fs::write(self.path().join(name), text).expect("the file can be written");
+        self
+    }
+
     /// A world whose baseline is the honest fixture.
     #[must_use]
     pub fn new() -> World {
@@ -46,6 +68,7 @@ impl World {
             warmup: "20ms",
             baseline: String::new(),
             leaves_daemons: false,
+            own_lab: None,
         }
     }
 
@@ -124,6 +147,10 @@ impl World {
     #[must_use]
     pub fn lab(&self) -> PathBuf {
         let path = self.path().join("truth.yaml");
+        if let Some(text) = &self.own_lab {
+            fs::write(&path, text).expect("the lab file can be written");
+            return path;
+        }
         let text = format!(
             "question: does the instrument tell the truth?\n\
              load:\n  connections: 4\n  duration: {duration}\n  path: /graphql\n  \

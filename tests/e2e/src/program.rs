@@ -18,6 +18,13 @@ pub fn fixture() -> PathBuf {
     BUILT.get_or_init(|| built("e2e", "fixture")).clone()
 }
 
+/// The server with a memory, built once per test run.
+#[must_use]
+pub fn shop() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("e2e", "shop")).clone()
+}
+
 /// Builds a binary (a no-op when it is current) into the target folder that this
 /// test itself was built into.
 fn built(package: &str, binary: &str) -> PathBuf {

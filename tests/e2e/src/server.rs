@@ -1,5 +1,6 @@
 //! A fixture server of a test's own, and `weigh load` on it.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -21,12 +22,22 @@ impl Server {
     /// When it does not.
     #[must_use]
     pub fn start(flags: &[&str]) -> Server {
+        Server::of(&fixture(), flags)
+    }
+
+    /// Starts this program with `--listen` and these flags, and waits until it listens.
+    ///
+    /// # Panics
+    ///
+    /// When it does not.
+    #[must_use]
+    pub fn of(program: &Path, flags: &[&str]) -> Server {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a free port")
             .port();
         let address = format!("127.0.0.1:{port}");
-        let child = Command::new(fixture())
+        let child = Command::new(program)
             .args(["--listen", &address])
             .args(flags)
             .stderr(Stdio::null())

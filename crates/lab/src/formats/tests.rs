@@ -24,6 +24,9 @@ fn every_format_reads_its_own_example() {
     reads_its_example::<Rate>();
     reads_its_example::<Method>();
     reads_its_example::<UrlPath>();
+    reads_its_example::<RequestPath>();
+    reads_its_example::<Numbers>();
+    reads_its_example::<Pattern>();
     reads_its_example::<HeaderName>();
     reads_its_example::<HeaderValue>();
     reads_its_example::<Name>();
@@ -42,7 +45,9 @@ fn a_path_goes_over_the_wire_as_it_stands() {
     assert_snapshot!(check("path-and-query", "/a?b=c%20d"), @"`/a?b=c%20d` is fine");
     assert_snapshot!(check("path-and-query", "http://127.0.0.1/"), @"`http://127.0.0.1/` is not a path: it must begin with `/`; address and port belong to the system; write for example `/graphql`");
     assert_snapshot!(check("path-and-query", "/a b"), @"`/a b` is not a path: it contains ' '; write it as it goes over the wire, with `%20` for a space");
-    assert_snapshot!(check("path-and-query", "/{{name}}"), @"`/{{name}}` holds a template, but requests are the same for every variant; templates are filled in where systems are declared");
+    assert_snapshot!(check("path-with-places", "/a/{{ a b }}?x={{c}}"), @"`/a/{{ a b }}?x={{c}}` is fine");
+    assert_snapshot!(check("path-with-places", "{{a}}/b"), @"`{{a}}/b` is not a path: it must begin with `/`; address and port belong to the system; write for example `/graphql`");
+    assert_snapshot!(check("path-with-places", "/{{a}} b"), @"`/{{a}} b` is not a path: it contains ' '; write it as it goes over the wire, with `%20` for a space");
 }
 
 #[test]

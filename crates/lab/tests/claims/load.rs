@@ -234,6 +234,7 @@ fn show(request: &LabRequest) -> String {
         headers,
         body,
         weight,
+        ..
     } = request;
     let headers: String = headers
         .iter()
@@ -461,15 +462,15 @@ fn headers_that_the_connection_depends_on_are_the_generators() {
 }
 
 #[test]
-fn templates_in_requests_are_refused_and_not_sent() {
+fn a_place_that_means_nothing_is_refused_and_not_sent() {
     assert_snapshot!(requests("  path: /{{stack}}", &[]), @"
-    error: `/{{stack}}` holds a template, but requests are the same for every variant
-     --> labs/x.yaml:5:9
+    error: `{{stack}}` means nothing here
+     --> labs/x.yaml:5:10
       |
     5 |   path: /{{stack}}
-      |         ^^^^^^^^^^
+      |          ^^^^^^^^^
       |
-      = help: templates are filled in where systems are declared
+      = help: known here are name, index, random:1..9
     ");
 }
 

@@ -8,8 +8,11 @@
 mod load;
 mod meaning;
 mod mistakes;
+mod proof;
 mod properties;
 mod repository;
+mod scenario;
+mod sent;
 mod systems;
 
 use std::collections::BTreeMap;

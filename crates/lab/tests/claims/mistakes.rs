@@ -429,13 +429,13 @@ fn variants_need_a_name_or_a_list_of_them() {
        |
        = help: give it a `name`, or `for` with a list of names
 
-    error: `name` and `for` exclude each other
+    error: `name` and a list in `for` exclude each other
       --> labs/x.yaml:13:12
        |
     13 |   - {name: c, for: [d]}
        |            ^
        |
-       = help: with `for`, each item is the name of a variant
+       = help: with a list, each item is the name of a variant; with factors, as in `for: {size: [1, 10]}`, a name may hold `{{size}}`
 
     error: the variant has no name
       --> labs/x.yaml:14:5

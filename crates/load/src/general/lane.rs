@@ -9,6 +9,7 @@ use super::http1::{self, Exchange, Idle};
 use super::http2::{Limits, Session};
 use super::link::Link;
 use super::message::{Message, shown};
+use super::pass::End;
 use super::route::Channel;
 use crate::check::Findings;
 use crate::job::Version;
@@ -18,18 +19,21 @@ use crate::recorder::{Evidence, Times};
 use crate::supply::Taken;
 
 /// A slot under way, and the buffers that the lane uses for one after the other.
-struct Slot {
-    index: u64,
-    /// Which request of the rotation.
-    request: usize,
+pub(super) struct Slot {
+    pub(super) index: u64,
+    /// Which request of the rotation, or which step of the pass.
+    pub(super) request: usize,
     /// From a plan, or set when the slot had to wait for a connection.
-    due_ns: Option<u64>,
-    is_planned: bool,
+    pub(super) due_ns: Option<u64>,
+    pub(super) is_planned: bool,
+    /// What the pass has captured so far.
+    pub(super) captured: Vec<String>,
     /// The slot needed a new connection, which has until then to answer.
     give_up_ns: Option<u64>,
     sent_ns: u64,
+    pub(super) done_ns: u64,
     filled: Vec<u8>,
-    findings: Findings,
+    pub(super) findings: Findings,
     heard: Heard,
     parser: Parser,
 }
@@ -41,8 +45,10 @@ pub(super) async fn work(desk: Rc<Desk>, lane: usize, first: Taken) {
         request: 0,
         due_ns: None,
         is_planned: false,
+        captured: Vec::new(),
         give_up_ns: None,
         sent_ns: 0,
+        done_ns: 0,
         filled: Vec::new(),
         findings: Findings::default(),
         heard: Heard::default(),
@@ -50,28 +56,33 @@ pub(super) async fn work(desk: Rc<Desk>, lane: usize, first: Taken) {
     };
     let mut next = Some(first);
     while let Some(taken) = next {
-        desk.begin(&mut slot, taken);
-        let link = desk.link_of(lane);
-        let outcome = desk.carry(link, &mut slot).await;
-        desk.conclude(&mut slot, outcome.as_ref().err());
-        let is_refused = matches!(outcome, Err((FailureKind::Connect, _)));
-        if is_refused && desk.is_closed_loop.get() {
-            tokio::time::sleep(desk.links[link].pause()).await;
+        let end = desk.pass(lane, &mut slot, taken).await;
+        desk.ended();
+        match end {
+            End::Refused if desk.is_closed_loop.get() => {
+                let link = &desk.links[desk.link_of(lane)];
+                tokio::time::sleep(link.pause()).await;
+            }
+            // Until the end there is nothing for it to do: another pass would be cut as well.
+            End::Cut { end_ns } => desk.rest(lane, end_ns).await,
+            End::Refused | End::Over => {}
         }
         next = desk.release(lane);
     }
 }
 
 impl Desk {
-    fn begin(&self, slot: &mut Slot, taken: Taken) {
-        let rotation = self.rotation.borrow();
-        slot.index = taken.index;
-        slot.due_ns = taken.due_ns;
-        slot.is_planned = taken.due_ns.is_some();
+    /// Sends one request of a slot and judges its answer.
+    pub(super) async fn one(&self, lane: usize, slot: &mut Slot) -> Result<(), FailureKind> {
         slot.give_up_ns = None;
-        slot.request = rotation.pick(taken.index);
-        rotation.requests[slot.request].fill(taken.index, &mut slot.filled);
         slot.heard.start();
+        self.rotation.borrow().requests[slot.request].fill(
+            slot.index,
+            &slot.captured,
+            &mut slot.filled,
+        );
+        let outcome = self.carry(self.link_of(lane), slot).await;
+        self.conclude(slot, outcome.err())
     }
 
     /// Brings a slot to its answer.
@@ -220,9 +231,14 @@ impl Desk {
         self.book.borrow_mut().recorder.sent(now_ns, due_ns);
     }
 
-    /// Writes down how the slot ended.
-    fn conclude(&self, slot: &mut Slot, failure: Option<&(FailureKind, String)>) {
+    /// Writes down how the request ended.
+    fn conclude(
+        &self,
+        slot: &mut Slot,
+        failure: Option<(FailureKind, String)>,
+    ) -> Result<(), FailureKind> {
         let done_ns = self.clock.now_ns();
+        slot.done_ns = done_ns;
         let mut rotation = self.rotation.borrow_mut();
         let request = &mut rotation.requests[slot.request];
         let mismatch = match failure {
@@ -241,27 +257,30 @@ impl Desk {
                 done_ns,
             };
             recorder.answered(times, slot.findings.status, mismatch.is_none());
+            if !self.script.is_empty() {
+                recorder.step_answered(slot.request, times, mismatch.is_none());
+            }
         }
         let mismatch = mismatch.map(|mismatch| (mismatch.kind(), mismatch.to_string()));
-        if let Some((kind, reason)) = failure.or(mismatch.as_ref()) {
-            let sent = request.bytes(&slot.filled);
-            let sent = match self.route.version {
-                Version::Http1 => sent.to_vec(),
-                Version::Http2 { .. } => shown(sent),
-            };
-            // Nothing came of an answer where there was no connection.
-            let [head, body] = match kind {
-                FailureKind::Connect => [Vec::new(), Vec::new()],
-                _ => slot.heard.excerpt(),
-            };
-            let evidence = Evidence {
-                request: &sent,
-                answer: [&head, &body],
-            };
-            recorder.failed(*kind, done_ns, evidence, || reason.clone());
-        }
-        drop(book);
-        drop(rotation);
-        self.ended();
+        let Some((kind, reason)) = failure.or(mismatch) else {
+            return Ok(());
+        };
+        let sent = request.bytes(&slot.filled);
+        let sent = match self.route.version {
+            Version::Http1 => sent.to_vec(),
+            Version::Http2 { .. } => shown(sent),
+        };
+        // Nothing came of an answer where there was no connection.
+        let [head, body] = match kind {
+            FailureKind::Connect => [Vec::new(), Vec::new()],
+            _ => slot.heard.excerpt(),
+        };
+        let evidence = Evidence {
+            request: &sent,
+            answer: [&head, &body],
+        };
+        recorder.failed(kind, done_ns, evidence, || reason);
+        recorder.step_failed(slot.request, kind);
+        Err(kind)
     }
 }

@@ -16,19 +16,20 @@ use crate::exchange::{Answer, Failure};
 use crate::job::{Bounds, Target};
 use crate::measurement::FailureKind;
 use crate::parser::Parser;
-use crate::rendered::{Rendered, RequestError};
+use crate::rendered::RequestError;
 use crate::socket::Peer;
 
 /// Sends one request and reads the whole answer.
 pub(crate) fn exchange(
     target: &Target,
-    rendered: &Rendered,
+    bodiless: bool,
+    request: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
     let failed = |error: std::io::Error| Failure::Connect(error.to_string());
     let route = Route::new(target).map_err(|error| Failure::Connect(error.to_string()))?;
     let peer = Peer::new(&target.address).map_err(failed)?;
-    let message = Message::new(rendered.bytes(&[]), route.is_encrypted());
+    let message = Message::new(request, route.is_encrypted());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -39,11 +40,11 @@ pub(crate) fn exchange(
         match channel.map_err(Failure::Connect)? {
             Channel::Http1 { mut stream, .. } => {
                 let mut parser = Parser::new(Bounds::default());
-                parser.start(rendered.bodiless);
+                parser.start(bodiless);
                 let mut exchange = Exchange {
                     clock: Clock::start(),
                     stream: &mut *stream,
-                    request: rendered.bytes(&[]),
+                    request,
                     written: 0,
                     is_sent: false,
                     is_used: false,

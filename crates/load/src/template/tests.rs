@@ -7,8 +7,18 @@ fn data(columns: &[&str], rows: &[&[&str]], order: RowOrder) -> Data {
     Data {
         columns: texts(columns),
         rows: rows.iter().map(|row| texts(row)).collect(),
+        ranges: Vec::new(),
         order,
         seed: 7,
+    }
+}
+
+fn places(data: &Data, captures: &[&str]) -> Places {
+    let captures: Vec<String> = captures.iter().map(|&name| name.to_owned()).collect();
+    Places {
+        captures_known: captures.len(),
+        values: Arc::new(Values::new(data, 1, captures)),
+        request: 0,
     }
 }
 
@@ -19,13 +29,13 @@ fn template(path: &str, header: &str, body: &str, data: &Data) -> Result<Templat
         after_length: Some(" "),
         body: body.as_bytes(),
     };
-    let found = Template::new(&source, &Arc::new(Values::new(data, 1)))?;
+    let found = Template::new(&source, &places(data, &[]))?;
     Ok(found.expect("there is a place"))
 }
 
 fn filled(template: &Template, index: u64) -> String {
     let mut buffer = b"left over".to_vec();
-    template.fill(index, &mut buffer);
+    template.fill(index, &[], &mut buffer);
     String::from_utf8(buffer).unwrap()
 }
 
@@ -55,13 +65,13 @@ fn rows_in_rotation_meet_every_request_of_the_turn() {
     let rows: &[&[&str]] = &[&["a"], &["b"], &["c"], &["d"]];
     let data = data(&["x"], rows, RowOrder::Rotation);
     for turn in [1, 2, 3, 6, 8] {
-        let values = Values::new(&data, turn);
+        let values = Values::new(&data, turn, Vec::new());
         let pairs: BTreeSet<(usize, &[u8])> = (0..100)
             .map(|index: usize| (index % turn, &*values.row(index as u64)[0].raw))
             .collect();
         assert_eq!(pairs.len(), turn * 4, "{turn}");
     }
-    let values = Values::new(&data, 1);
+    let values = Values::new(&data, 1, Vec::new());
     let order: Vec<u8> = (0..6).map(|index| values.row(index)[0].raw[0]).collect();
     assert_eq!(order, b"abcdab");
 }
@@ -69,7 +79,7 @@ fn rows_in_rotation_meet_every_request_of_the_turn() {
 #[test]
 fn random_rows_are_all_used_about_equally() {
     let rows: &[&[&str]] = &[&["a"], &["b"], &["c"], &["d"]];
-    let values = Values::new(&data(&["x"], rows, RowOrder::Random), 1);
+    let values = Values::new(&data(&["x"], rows, RowOrder::Random), 1, Vec::new());
     let mut counts: BTreeMap<u8, u32> = BTreeMap::new();
     for index in 0..4000 {
         *counts.entry(values.row(index)[0].raw[0]).or_default() += 1;

@@ -141,9 +141,16 @@ impl Worker<'_> {
         let mismatch = connection.findings.conclude(&mut request.rules);
         let times = connection.times(done_ns);
         self.recorder.bytes_in_bodies += connection.findings.body_bytes;
+        let is_right = mismatch.is_none();
         self.recorder
-            .answered(times, connection.findings.status, mismatch.is_none());
+            .answered(times, connection.findings.status, is_right);
+        if self.script.is_some() {
+            self.recorder
+                .step_answered(connection.request, times, is_right);
+        }
         if let Some(mismatch) = mismatch {
+            self.recorder
+                .step_failed(connection.request, mismatch.kind());
             let evidence = Evidence {
                 request: request.bytes(&connection.filled),
                 answer: [&connection.kept, &self.buffer[..bytes]],
@@ -156,6 +163,9 @@ impl Worker<'_> {
             connection.close();
         }
         connection.is_used = true;
+        if self.script.is_some() {
+            return self.after_step(index, is_right);
+        }
         connection.has_slot = false;
         self.active -= 1;
         self.release(index);

@@ -234,6 +234,7 @@ fn every_slot_sends_its_own_row_with_the_length_of_its_body() {
     job.data = Some(Data {
         columns: row("name"),
         rows: vec![row("a"), row("b b"), row("ccc")],
+        ranges: Vec::new(),
         order: RowOrder::Rotation,
         seed: 1,
     });

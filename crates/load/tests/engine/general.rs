@@ -28,7 +28,7 @@ fn speech(version: Version, is_encrypted: bool) -> Speech {
     }
 }
 
-fn target(server: &Modern, version: Version, is_encrypted: bool) -> Target {
+pub(crate) fn target(server: &Modern, version: Version, is_encrypted: bool) -> Target {
     let authority = server.authority.clone().into_bytes();
     Target {
         address: Address::Tcp(server.address),
@@ -41,7 +41,7 @@ fn target(server: &Modern, version: Version, is_encrypted: bool) -> Target {
 }
 
 /// A server and a target for everything that is spoken.
-fn each(
+pub(crate) fn each(
     act: impl Fn(Got) -> Act + Clone + Send + 'static,
 ) -> impl Iterator<Item = (Modern, Target)> {
     SPOKEN.into_iter().map(move |(version, is_encrypted)| {
@@ -435,6 +435,7 @@ fn rows_of_data_are_filled_in() {
         job.data = Some(Data {
             columns: vec!["id".to_owned()],
             rows: vec![vec!["a".to_owned()], vec!["b".to_owned()]],
+            ranges: Vec::new(),
             order: RowOrder::Rotation,
             seed: 1,
         });

@@ -10,8 +10,10 @@ mod answers;
 mod closed;
 mod failures;
 mod general;
+mod general_scenario;
 mod modern;
 mod open;
+mod scenario;
 mod server;
 
 use std::sync::atomic::AtomicBool;
@@ -38,6 +40,7 @@ fn job(target: &Target, load: Load) -> Job {
     Job {
         target: target.clone(),
         requests: vec![get("/")],
+        steps: Vec::new(),
         data: None,
         load,
         connections_max: 100,

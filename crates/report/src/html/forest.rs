@@ -45,7 +45,11 @@ pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
     };
     let height = TOP + ROW * lines.len() as f64 + 44.0;
     let unit = if is_share { "%" } else { metric.unit().sign() };
-    let title = format!("{} against {}", metric.label(), summary.baseline);
+    let title = format!(
+        "{} against {}",
+        metric.label(),
+        summary.against().replace('`', "")
+    );
     let description: Vec<String> = lines
         .iter()
         .map(|line| format!("{}: {}", line.name, line.figure))

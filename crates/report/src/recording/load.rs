@@ -24,8 +24,12 @@ pub struct LoadText {
     pub timeout_us: u64,
     /// Whether connections are used for more than one request.
     pub keep_alive: bool,
-    /// The requests, sent in rotation.
+    /// The requests, sent in rotation, or as the steps of a scenario.
     pub requests: Vec<RequestText>,
+    /// Whether the requests are the steps of a scenario: then counts and rates of `model` are those
+    /// of passes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_scenario: bool,
 }
 
 /// How requests travel.
@@ -129,6 +133,15 @@ pub struct RequestText {
     pub body: Option<String>,
     /// How often it is sent, relative to the others.
     pub weight: u32,
+    /// Of a step: how long a pass rests before it, in microseconds.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub pause_us: u64,
+}
+
+/// Whether a count is 0, and so need not be written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_nothing(count: &u64) -> bool {
+    *count == 0
 }
 
 impl LoadModel {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ProofSeen;
 use crate::Hdr;
 use crate::metric::float;
 
@@ -56,6 +57,15 @@ pub struct RoundRecord {
     pub windows: Windows,
     /// What the generator itself cost.
     pub generator: GeneratorRecord,
+    /// Of a scenario, each step apart, in order; empty for a rotation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepRecord>,
+    /// Of a scenario: what became of its passes; absent for a rotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PassCounts>,
+    /// What was seen of the proofs that look at the load itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<ProofSeen>,
     /// What each system cost.
     pub systems: Vec<SystemUsage>,
     /// The first few failures of each kind.
@@ -103,6 +113,33 @@ pub struct FailedCounts {
     pub protocol: u64,
     /// The answer exceeds the bounds on head or body.
     pub too_large: u64,
+}
+
+/// One step of a scenario in one measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepRecord {
+    /// Its name.
+    pub name: String,
+    /// Latency of its complete answers: from its due to the last byte. The first step is due when its
+    /// pass is, a later one when the answer before it is complete and its pause is over.
+    pub latency_ns_hdr: Hdr,
+    /// Service time of its complete answers: from the actual send to the last byte.
+    pub service_ns_hdr: Hdr,
+    /// What became of it in the passes that came to it.
+    pub outcomes: Outcomes,
+    /// Passes that an earlier step ended, so that it was not sent.
+    pub skipped: u64,
+}
+
+/// What became of the passes through a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PassCounts {
+    /// All steps passed.
+    pub completed: u64,
+    /// A step did not pass, which ended the pass.
+    pub broken: u64,
+    /// The load was over before the last step was due.
+    pub cut: u64,
 }
 
 /// Answers and errors counted in windows of equal width from the first send on.

@@ -5,13 +5,22 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::RequestText;
+
 /// One setup: the baseline or a variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantRecord {
     /// Its name: a row of the report.
     pub name: String,
+    /// The name of the variant it is compared with, its own for one that others are compared with;
+    /// absent where that is the recording's `baseline`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
     /// The settings that make the difference.
     pub with: BTreeMap<String, String>,
+    /// What was sent to it; empty where that is what `load` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestText>,
     /// The systems it was made of, in the order they were started.
     pub systems: Vec<SystemRecord>,
     /// What it was seen to do before the load. In a lab, a variant without it has no number.
@@ -41,6 +50,8 @@ pub enum VariantStatus {
 pub enum InvalidKind {
     /// It answered, and wrongly.
     Mismatched,
+    /// It was seen not to do its work.
+    NotProven,
     /// It did not become ready in time, or ended before.
     NotReady,
     /// A program it needs is not installed.
@@ -96,6 +107,18 @@ pub struct LimitsText {
 pub struct Proof {
     /// One answer to each request of the load.
     pub answers: Vec<ProofAnswer>,
+    /// What was seen of everything else that it must do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<ProofSeen>,
+}
+
+/// What was seen of one proof.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProofSeen {
+    /// Its name.
+    pub proof: String,
+    /// What was seen, in words.
+    pub seen: String,
 }
 
 /// One answer that met the expectation.

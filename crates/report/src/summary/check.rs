@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::figures::Figures;
 use crate::digits;
 use crate::metric::float;
-use crate::recording::{LoadModel, Outcomes, RoundRecord};
+use crate::recording::{LoadModel, LoadText, Outcomes, RoundRecord};
 
 /// Beyond this share of the time, a generator that did not run although work was due spoils what it
 /// measured.
@@ -134,19 +134,22 @@ struct Totals {
 }
 
 /// All checks that apply to this load.
-pub(crate) fn all(load: &LoadModel, complete: &[&RoundRecord], figures: &Figures) -> Vec<Check> {
+pub(crate) fn all(load: &LoadText, complete: &[&RoundRecord], figures: &Figures) -> Vec<Check> {
     if complete.is_empty() {
         return Vec::new();
     }
     let totals = Totals::of(complete);
     let mut checks = vec![failures(&totals)];
-    match load {
+    // While a pass rests, its connection is idle and no latency counts.
+    let rests = load.requests.iter().any(|request| request.pause_us > 0);
+    match &load.model {
+        LoadModel::Closed { .. } if rests => {}
         LoadModel::Closed { connections, .. } => {
             checks.extend(littles_law(*connections, &totals));
         }
         LoadModel::Open { .. } => {
             checks.push(missed(&totals));
-            checks.extend(rate(load, complete));
+            checks.extend(rate(&load.model, complete));
             checks.extend(lateness(complete, figures));
         }
     }

@@ -164,6 +164,7 @@ impl From<InvalidKind> for Invalidity {
     fn from(kind: InvalidKind) -> Self {
         match kind {
             InvalidKind::Mismatched => Self::Mismatched,
+            InvalidKind::NotProven => Self::NotProven,
             InvalidKind::NotReady => Self::NotReady,
             InvalidKind::ProgramMissing => Self::ProgramMissing,
             InvalidKind::BuildFailed => Self::BuildFailed,

@@ -93,7 +93,8 @@ fn run_one(lab: &Lab, args: &Args, console: Console, stop: &Stop) -> Result<Exit
 
 /// Fewest rounds that can carry an interval for every variant, each of them short.
 fn hurry(lab: &mut Lab) {
-    let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
+    let compared = lab.variants.iter().filter(|it| it.against.is_some());
+    let needed = stats::multiple::rounds_needed(report::CONFIDENCE, compared.count());
     lab.rounds = u32::try_from(needed).unwrap_or(lab.rounds);
     lab.warmup = lab.warmup.min(QUICK_WARMUP);
     match &mut lab.load {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
+use lab::Table;
 use load::{
     BodyRule, Bounds, Data, Expectation, Job, LoadError, Measurement, Protocol, Request, RowOrder,
     StatusRule, Trust, Version,
@@ -21,9 +22,9 @@ use crate::record;
 use crate::stop::Stop;
 
 mod address;
-mod data_set;
 mod flags;
 mod phases;
+mod scenario;
 mod targets;
 
 pub(crate) use flags::Args;
@@ -78,6 +79,9 @@ fn exit_of(measurement: &Measurement) -> Exit {
 
 /// The job that the flags describe, and the URL that stands for it.
 fn job(args: &Args) -> Result<(Uri, Job), Failure> {
+    if let (Some(path), Some(url)) = (&args.scenario, &args.url) {
+        return scenario::job(args, path, url);
+    }
     let (url, requests) = match (&args.targets, &args.url) {
         (Some(path), base) => targets::read(path, base.as_ref())?,
         (None, Some(url)) => (url.clone(), vec![request(args, url)?]),
@@ -93,9 +97,20 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         })
         .collect();
     let job = Job {
-        target: address::target(&url, args.unix_socket.as_deref(), protocol(args, &url)?)?,
         requests,
         data: Some(data(args)?),
+        ..empty_job(args, &url)?
+    };
+    Ok((url, job))
+}
+
+/// All that the flags say but what is sent.
+fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
+    Ok(Job {
+        target: address::target(url, args.unix_socket.as_deref(), protocol(args, url)?)?,
+        requests: Vec::new(),
+        steps: Vec::new(),
+        data: None,
         load: loop_of(args),
         connections_max: args.connections,
         threads: args.threads.min(args.connections),
@@ -105,8 +120,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         spin_share: f64::from(args.spin) / 100.0,
         bound: Bounds::default(),
         cpus: args.pin.clone(),
-    };
-    Ok((url, job))
+    })
 }
 
 /// How requests travel: the URL says whether they are encrypted.
@@ -137,12 +151,16 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
 /// What `{{…}}` in requests stand for.
 fn data(args: &Args) -> Result<Data, Failure> {
     let table = match &args.data_set {
-        Some(path) => data_set::read(path)?,
-        None => data_set::Table::default(),
+        Some(path) => {
+            let refuse = |why: String| Failure::bad_input(format!("`{}`: {why}", path.display()));
+            Table::read(&read(path)?).map_err(refuse)?
+        }
+        None => Table::default(),
     };
     Ok(Data {
         columns: table.columns,
         rows: table.rows,
+        ranges: Vec::new(),
         order: match args.data_order {
             OrderName::Rotation => RowOrder::Rotation,
             OrderName::Random => RowOrder::Random,

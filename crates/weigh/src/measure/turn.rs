@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use load::{Job, Measurement, Target};
-use report::recording::{InvalidKind, RoundRecord};
+use report::recording::{InvalidKind, ProofSeen, RoundRecord};
 use rig::Usage;
 use schedule::Arrival;
 
 use super::{Experiment, FAILURES_KEPT, because};
 use crate::environment::instant;
-use crate::prove::Proven;
+use crate::prove::{Between, Proven, Subject, Watch};
 use crate::record;
 use crate::stack::{Invalid, Stack};
 
@@ -57,11 +57,16 @@ impl Experiment<'_> {
                 && record.paused_share() > report::summary::PAUSED_SHARE_MAX;
             let is_disturbed = record.disturbed;
             self.progress.note(&record::line(&record, self.order.len()));
-            let wrong = record::wrong_answers(&record);
+            let wrong = record::wrong_answers(&record)
+                .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
+            let round = round + 1;
+            let unproven = turn.unproven.map(|invalid| {
+                Invalid::new(invalid.kind, format!("{} (round {round})", invalid.reason))
+            });
             // What was seen is kept, also when it was wrong: it is the evidence.
             self.rounds.push(record);
-            if let Some(reason) = wrong {
-                return Err(Invalid::new(InvalidKind::Mismatched, reason));
+            if let Some(invalid) = wrong.or(unproven) {
+                return Err(invalid);
             }
             if !is_disturbed {
                 break;
@@ -76,13 +81,18 @@ impl Experiment<'_> {
             .proven
             .as_ref()
             .expect("a variant that is still in has been proven");
-        proven.repeat(self.lab, &stack.target())?;
+        proven.repeat(Subject {
+            lab: self.lab,
+            variant: candidate.variant,
+            stack,
+        })?;
         let job = self.job(stack.target(), proven, round);
         let label = format!("round {}, {}", round + 1, candidate.variant.name);
         self.warm_up(&job, &label)?;
         if self.stop.is_asked() {
             return Err(Invalid::interrupted());
         }
+        let watch = Watch::begin(candidate.variant, stack)?;
         let began = instant();
         let before = stack.usage(&self.rig);
         let measured = self
@@ -91,9 +101,17 @@ impl Experiment<'_> {
         let after = stack.usage(&self.rig);
         let measurement =
             measured.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
+        // What is cut short has requests under way that nobody counts.
+        let (proofs, unproven) = if measurement.interrupted {
+            (Vec::new(), None)
+        } else {
+            watch.end(between(&measurement))
+        };
         Ok(Turn {
             began,
             measurement,
+            proofs,
+            unproven,
             before,
             after,
         })
@@ -137,7 +155,8 @@ impl Experiment<'_> {
             load,
             target,
             requests: proven.requests.clone(),
-            data: None,
+            steps: proven.steps.clone(),
+            data: Some(proven.data.clone()),
             connections_max: self.lab.connections_max,
             threads: self.lab.threads,
             timeout: self.lab.timeout,
@@ -150,10 +169,22 @@ impl Experiment<'_> {
     }
 }
 
+fn between(measurement: &Measurement) -> Between {
+    let outcomes = &measurement.outcomes;
+    Between {
+        complete: outcomes.passed + outcomes.mismatched.total(),
+        sent: measurement.sent,
+    }
+}
+
 /// One measurement, before it becomes a record.
 struct Turn {
     began: Instant,
     measurement: Measurement,
+    /// What other systems saw of it.
+    proofs: Vec<ProofSeen>,
+    /// The first proof that was not given.
+    unproven: Option<Invalid>,
     before: Vec<(String, Option<Usage>)>,
     after: Vec<(String, Option<Usage>)>,
 }
@@ -175,6 +206,7 @@ impl Turn {
             variant: variant.to_owned(),
             started_offset_us: record::micros(self.began.duration_since(run)),
             systems,
+            proofs: self.proofs.clone(),
             ..record::measurement(&self.measurement)
         }
     }

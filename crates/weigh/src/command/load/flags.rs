@@ -104,12 +104,21 @@ pub(crate) struct Args {
     /// port. Paths of bodies are relative to the current folder.
     #[arg(long, value_name = "FILE", help_heading = "Request", conflicts_with_all = ["method", "data", "data_file"])]
     pub(super) targets: Option<PathBuf>,
+    /// File of requests that follow one another, with values captured from their answers (YAML).
+    ///
+    /// Every connection takes one pass through the `steps` after the other; with --rate or --phases
+    /// a pass begins at each planned moment. -n, -r and --phases count passes. A step that does not
+    /// pass ends its pass. The first step's latency counts from the planned moment (open loop) or
+    /// the send (closed loop), that of a later one from the moment the answer before it was complete
+    /// plus its `pause`. docs/labs.md lists all keys.
+    #[arg(long, value_name = "FILE", help_heading = "Request", requires = "url", conflicts_with_all = ["targets", "method", "data", "data_file", "data_set", "expect", "expect_graphql", "expect_body", "expect_headers"])]
+    pub(super) scenario: Option<PathBuf>,
     /// File of values for {{column}} in requests: CSV or JSON lines.
     ///
-    /// Columns stand in paths, header values and bodies. CSV has a header row; a line of JSON is one object. Every request takes one row. Values in
-    /// the path are percent-encoded, elsewhere they stand as they are. Without a data set too,
-    /// {{random:1..1000}} is a whole number from that range, and {{index}} the number of the
-    /// request, from 0.
+    /// Columns stand in paths, header values and bodies. CSV has a header row; a line of JSON is one
+    /// object. Every request takes one row. Values in the path are percent-encoded, elsewhere they
+    /// stand as they are. Without a data set too, {{random:1..1000}} is a whole number from that
+    /// range, and {{index}} the number of the request, from 0.
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     pub(super) data_set: Option<PathBuf>,
     /// Order of its rows: rotation or random.
@@ -226,6 +235,8 @@ Examples:
     echo 'GET http://127.0.0.1:8080/' | weigh load --targets - --rate 50 -z 5s --format vegeta
   Another user each time, and a random page:
     weigh load --data-set users.csv -H 'X-User: {{id}}' 'http://127.0.0.1:8080/list?page={{random:1..9}}'
+  Log in, then list with the token of the answer, one row of the data for each pass:
+    weigh load -c 20 -z 30s --scenario shopping.yaml http://127.0.0.1:8080/
   HTTPS with a certificate of one's own; HTTP/2 with 20 connections of 10 requests each:
     weigh load --ca ca.pem https://127.0.0.1:8443/
     weigh load --http2 -c 20 --streams 10 http://127.0.0.1:8080/

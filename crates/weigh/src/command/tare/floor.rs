@@ -222,6 +222,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
             },
             weight: 1,
         }],
+        steps: Vec::new(),
         data: None,
         load: open(weighing.rate, weighing.length),
         connections_max: weighing.connections,

@@ -1,38 +1,45 @@
 //! Rows of values for requests: CSV with a header row, or JSON lines.
 
-use std::path::Path;
-
 use serde_json::{Map, Value};
 
-use super::read as bytes_of;
-use crate::cli::Failure;
-
 /// Names of columns, and rows with a value for each.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Table {
-    pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The columns' names, in the order of the file.
+    pub columns: Vec<String>,
+    /// At least one row, each with as many values as there are columns.
+    pub rows: Vec<Vec<String>>,
 }
 
-/// Reads a file; its first character tells JSON lines from CSV.
-///
-/// # Errors
-///
-/// When it cannot be read, or has no rows, or rows with other columns than the first.
-pub(super) fn read(path: &Path) -> Result<Table, Failure> {
-    let refuse = |reason: String| Failure::bad_input(format!("`{}`: {reason}", path.display()));
-    let bytes = bytes_of(path)?;
-    let table = match bytes.trim_ascii_start().first() {
-        Some(b'{') => json_lines(&bytes),
-        _ => csv(&bytes),
-    };
-    let table = table.map_err(refuse)?;
-    if table.rows.is_empty() {
-        return Err(refuse(
-            "expected a header row and rows of values, or JSON lines; found no row".to_owned(),
-        ));
+impl Table {
+    /// Reads the content of a file; its first character tells JSON lines from CSV.
+    ///
+    /// # Errors
+    /// When it has no rows, or rows with other columns than the first.
+    pub fn read(bytes: &[u8]) -> Result<Table, String> {
+        let table = match bytes.trim_ascii_start().first() {
+            Some(b'{') => json_lines(bytes),
+            _ => csv(bytes),
+        }?;
+        if table.rows.is_empty() {
+            return Err(
+                "expected a header row and rows of values, or JSON lines; found no row".to_owned(),
+            );
+        }
+        Ok(table)
     }
-    Ok(table)
+
+    /// Whether every value of a column is a number, `true` or `false`, as JSON writes them.
+    pub(crate) fn is_bare(&self, column: &str) -> bool {
+        let column = self.columns.iter().position(|name| name == column);
+        column.is_some_and(|column| self.rows.iter().all(|row| is_bare(&row[column])))
+    }
+}
+
+/// Whether JSON writes a value of this text without quotes.
+pub(crate) fn is_bare(text: &str) -> bool {
+    let value: Result<Value, _> = serde_json::from_str(text);
+    matches!(value, Ok(Value::Number(_) | Value::Bool(_)))
 }
 
 fn csv(bytes: &[u8]) -> Result<Table, String> {

@@ -1,0 +1,269 @@
+//! What a variant must be seen to do: each proof is of one kind, complete, and about systems that run.
+
+use crate::experiment::{Expect, HeaderValues, Proof, ProofWhat, SeenNumber, SeenRule, Setup};
+use crate::fields::At;
+use crate::formats::{Pointer, Title, Verbatim, Written};
+use crate::include::Reading;
+use crate::mistake::{Finding, Place};
+use crate::places::{Places, Within};
+use crate::requests::{self, Sent};
+use crate::scope::Scope;
+use crate::template::Template;
+use crate::variants::Draft;
+use crate::wire::{ExpectFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
+
+/// What one variant sends, knows and consists of.
+pub(crate) struct Prover<'a> {
+    pub(crate) scope: &'a Scope<'a>,
+    pub(crate) sent: &'a Sent<'a>,
+    /// The systems that run.
+    pub(crate) stack: &'a [Setup],
+    pub(crate) is_baseline: bool,
+}
+
+impl Prover<'_> {
+    /// The proofs of the lab and of the variant that this variant must give.
+    pub(crate) fn check(
+        &self,
+        of_lab: &[At<ProofFile>],
+        variant: &Draft<'_>,
+        reading: &mut Reading<'_>,
+    ) -> Vec<Proof> {
+        let concerns = |proof: &&At<ProofFile>| match proof.value.of {
+            None | Some(OfFile::All) => true,
+            Some(OfFile::Baseline) => self.is_baseline,
+            Some(OfFile::Variants) => !self.is_baseline,
+        };
+        let all = of_lab.iter().chain(variant.proof).filter(concerns);
+        all.filter_map(|proof| self.proof(&proof.value, proof.place, reading))
+            .collect()
+    }
+
+    fn proof(&self, file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<Proof> {
+        check_neighbors(file, at, reading)?;
+        let what = match &file.ask {
+            Some(ask) => self.seen(file, ask, at, reading)?,
+            None => self.answer(file, reading)?,
+        };
+        let name = file.name.as_ref().map(|name| {
+            let Verbatim(Title(title)) = &name.value;
+            self.fill(title, name.place, reading)
+        });
+        Some(Proof {
+            name: name.unwrap_or_else(|| usual_name(&what)),
+            what,
+        })
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places {
+            scope: Some(self.scope),
+            data: None,
+            captured: &[],
+        }
+    }
+
+    fn fill(&self, text: &str, place: Place, reading: &mut Reading<'_>) -> String {
+        self.places().fill(text, Within::Text, place, reading)
+    }
+
+    fn seen(
+        &self,
+        file: &ProofFile,
+        ask: &At<Written<Template>>,
+        at: Place,
+        reading: &mut Reading<'_>,
+    ) -> Option<ProofWhat> {
+        let Written(template) = &ask.value;
+        let url = self.scope.lab_text(template, ask.place, &[], reading);
+        let shown = url.to_string();
+        if !shown.starts_with("http://") && !shown.starts_with("{{") {
+            reading.findings.add(
+                Finding::new(
+                    ask.place,
+                    format!("`{shown}` does not begin with an address"),
+                )
+                .help("write the system that is asked: `{{origin.url}}/seen`"),
+            );
+        }
+        let is_running = |system: &str| self.stack.iter().any(|setup| setup.system == system);
+        for system in url.systems().filter(|system| !is_running(system)) {
+            if !reading.has_gaps {
+                reading.findings.add(
+                    Finding::new(ask.place, format!("`{system}` does not run for every variant that must prove this"))
+                        .help("a system runs when the target needs it; give the proof to the variants that do"),
+                );
+            }
+        }
+        let number = match (&file.json, &file.metric) {
+            (Some(json), None) => {
+                let Written(Pointer(pointer)) = &json.value;
+                SeenNumber::Json(self.fill(pointer, json.place, reading))
+            }
+            (None, Some(metric)) => {
+                SeenNumber::Metric(self.fill(&metric.value, metric.place, reading))
+            }
+            _ => {
+                reading.findings.add(
+                    Finding::new(at, "one number must be named in what is asked for")
+                        .help("give either `json: /requests` or `metric: requests_total`"),
+                );
+                return None;
+            }
+        };
+        Some(ProofWhat::Seen {
+            url,
+            number,
+            rule: rule(file, at, reading)?,
+        })
+    }
+
+    fn answer(&self, file: &ProofFile, reading: &mut Reading<'_>) -> Option<ProofWhat> {
+        let request = match &file.request {
+            None => None,
+            Some(request) => {
+                let made = self.sent.single(&request.value, request.place, reading);
+                Some(Box::new(made?))
+            }
+        };
+        let nothing = ProofExpectFile::default();
+        let expect = file
+            .expect
+            .as_ref()
+            .map_or(&nothing, |expect| &expect.value);
+        let members = expect.json.0.iter().map(|(pointer, value)| {
+            let places = self.places();
+            let found = places.fill(&value.value.0, Within::Json, value.place, reading);
+            let pointer = places.fill(&pointer.value.0, Within::Text, pointer.place, reading);
+            (pointer, found)
+        });
+        let members = members.collect();
+        let values = expect.values.0.iter().map(|(header, file)| {
+            let HeaderValuesFile { count, distinct } = *file;
+            HeaderValues {
+                header: header.value.0.clone(),
+                count,
+                distinct,
+            }
+        });
+        Some(ProofWhat::Answer {
+            request,
+            values: values.collect(),
+            members,
+            expect: Box::new(self.expect(expect, reading)),
+        })
+    }
+
+    fn expect(&self, file: &ProofExpectFile, reading: &mut Reading<'_>) -> Expect {
+        let file = ExpectFile {
+            status: file.status,
+            graphql: file.graphql,
+            same_as: None,
+            headers: file.headers.clone(),
+            body: file.body.clone(),
+            ignore: file.ignore.clone(),
+        };
+        requests::expect(&file, self.places(), reading)
+    }
+}
+
+/// Keys that belong to one kind of proof and not to another.
+fn check_neighbors(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<()> {
+    let of_seen = [
+        ("json", file.json.as_ref().map(|it| it.place)),
+        ("metric", file.metric.as_ref().map(|it| it.place)),
+        (
+            "at-least-per-request",
+            file.at_least_per_request.as_ref().map(|it| it.place),
+        ),
+        (
+            "at-most-per-request",
+            file.at_most_per_request.as_ref().map(|it| it.place),
+        ),
+        (
+            "exactly-per-request",
+            file.exactly_per_request.as_ref().map(|it| it.place),
+        ),
+        ("equals", file.equals.as_ref().map(|it| it.place)),
+    ];
+    let of_answers = [
+        ("request", file.request.as_ref().map(|it| it.place)),
+        ("expect", file.expect.as_ref().map(|it| it.place)),
+    ];
+    let first = |keys: &[(&'static str, Option<Place>)]| {
+        keys.iter().find_map(|(key, place)| Some((*key, (*place)?)))
+    };
+    let wrong = match (&file.ask, first(&of_seen), first(&of_answers)) {
+        (Some(ask), _, Some((key, place))) => {
+            Finding::new(place, format!("`ask` and `{key}` exclude each other"))
+                .related(ask.place, "`ask` is given here")
+                .help("what a system saw and what the target answers are two proofs")
+        }
+        (None, Some((key, place)), _) => Finding::new(place, format!("`{key}` without `ask`"))
+            .help("say which system is asked: `ask: \"{{origin.url}}/seen\"`; what stands in an answer goes under `expect`"),
+        (None, None, None) => Finding::new(at, "this proof asks for nothing")
+            .help("give `ask`, `request` or `expect`"),
+        _ => return Some(()),
+    };
+    reading.findings.add(wrong);
+    None
+}
+
+fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRule> {
+    let number = |number: &Option<At<f64>>| number.as_ref().map(|it| it.value);
+    let (least, most, exactly) = (
+        number(&file.at_least_per_request),
+        number(&file.at_most_per_request),
+        number(&file.exactly_per_request),
+    );
+    let is_relative = least.or(most).or(exactly).is_some();
+    if exactly.is_some() && least.or(most).is_some() {
+        reading.findings.add(
+            Finding::new(at, "`exactly-per-request` beside another limit")
+                .help("exactly is both at least and at most"),
+        );
+    }
+    match &file.equals {
+        Some(_) if is_relative => {
+            reading.findings.add(
+                Finding::new(at, "`equals` beside a number per request")
+                    .help("`equals` looks at the value after the load, the others at its growth; make it two proofs"),
+            );
+            None
+        }
+        Some(equals) if file.metric.is_some() => {
+            reading.findings.add(
+                Finding::new(equals.place, "`equals` looks at JSON only")
+                    .help("compare a metric with the requests: `at-least-per-request: 1`"),
+            );
+            None
+        }
+        Some(equals) => Some(SeenRule::Equals(equals.value.0.clone())),
+        None if is_relative => Some(SeenRule::PerRequest {
+            least: least.or(exactly),
+            most: most.or(exactly),
+        }),
+        None => {
+            reading.findings.add(
+                Finding::new(at, "nothing says what the number must be").help(
+                    "give `at-least-per-request: 1`, `at-most-per-request`, `exactly-per-request` or `equals`",
+                ),
+            );
+            None
+        }
+    }
+}
+
+/// How a proof without a name is called.
+fn usual_name(what: &ProofWhat) -> String {
+    match what {
+        ProofWhat::Seen { url, number, .. } => match number {
+            SeenNumber::Json(pointer) => format!("{pointer} of {url}"),
+            SeenNumber::Metric(metric) => format!("{metric} of {url}"),
+        },
+        ProofWhat::Answer { request, .. } => match request {
+            Some(request) => format!("the answer to `{}`", request.name),
+            None => "the answers".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,156 @@
+//! Files that requests are made of, and what their bodies become.
+
+use std::path::{Path, PathBuf};
+
+use crate::fields::quote;
+use crate::include::{Reading, tidy};
+use crate::mistake::{Finding, Place};
+
+/// The files whose names match a pattern, in the order of their names.
+pub(super) fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {
+    let (folder, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
+    if folder.contains('*') {
+        reading.findings.add(
+            Finding::new(
+                place,
+                format!("`{pattern}` has a `*` in the name of a folder"),
+            )
+            .help("the `*` stands in the name of the file only: `queries/*.json`"),
+        );
+        return Vec::new();
+    }
+    let folder = reading.resolve(folder, place);
+    let listed = match reading.files.list(&folder) {
+        Ok(listed) => listed,
+        Err(why) => {
+            let message = format!("cannot look into `{}`: {why}", folder.display());
+            reading.findings.add(
+                Finding::new(place, message)
+                    .help("paths are relative to the file they are written in"),
+            );
+            return Vec::new();
+        }
+    };
+    let mut paths: Vec<PathBuf> = listed
+        .iter()
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|it| matches(name, &it.to_string_lossy()))
+        })
+        .map(|path| tidy(path))
+        .collect();
+    paths.sort();
+    if paths.is_empty() {
+        let path = folder.join(name);
+        reading.findings.add(
+            Finding::new(place, format!("no file matches `{}`", path.display()))
+                .help("paths are relative to the file they are written in"),
+        );
+    }
+    paths
+}
+
+/// Whether a file name matches a pattern in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let (first, last) = (pieces.next().unwrap_or_default(), pieces.next_back());
+    let Some(last) = last else {
+        return pattern == name;
+    };
+    // A leading dot marks files that are not meant to be seen.
+    let middle = name
+        .strip_prefix(first)
+        .filter(|_| !name.starts_with('.') || first.starts_with('.'))
+        .and_then(|rest| rest.strip_suffix(last));
+    let Some(mut rest) = middle else {
+        return false;
+    };
+    for piece in pieces {
+        match rest.split_once(piece) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// A body, and the media type it has unless a header says otherwise.
+pub(super) struct Body {
+    pub(super) bytes: Vec<u8>,
+    pub(super) is_json: bool,
+}
+
+/// Points into the file where it stops being JSON.
+pub(super) fn check_json(
+    path: &Path,
+    text: &str,
+    asked_for: Place,
+    reading: &mut Reading<'_>,
+) -> Option<()> {
+    // A place may stand for a number: `{"id": {{id}}}`.
+    let plain = without_places(text);
+    let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&plain) else {
+        return Some(());
+    };
+    let line_start: usize = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let column = error.column().saturating_sub(1);
+    let message = error.to_string();
+    let why = message.split(" at line ").next().unwrap_or_default();
+    let source = reading.source(path, text.to_owned());
+    let start = (line_start + column).min(text.len().saturating_sub(1));
+    let place = Place {
+        start,
+        end: start + 1,
+        ..source
+    };
+    reading.findings.add(
+        Finding::new(place, format!("this is not JSON: {why}"))
+            .related(asked_for, "the file is asked for here"),
+    );
+    None
+}
+
+/// A text with a number of the same length in each place.
+fn without_places(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let Some((word, after)) = after.split_once("}}").filter(|(word, _)| {
+            let is_of_word = |c: char| c.is_ascii_alphanumeric() || "-_.: ".contains(c);
+            !word.is_empty() && word.chars().all(is_of_word)
+        }) else {
+            break;
+        };
+        plain.push_str(before);
+        plain.push_str(&"1".repeat(word.len() + 4));
+        rest = after;
+    }
+    plain.push_str(rest);
+    plain
+}
+
+pub(super) fn graphql_body(query: &str, variables: Option<&str>) -> Vec<u8> {
+    let query = quote(query);
+    match variables {
+        Some(variables) => format!(r#"{{"query":{query},"variables":{variables}}}"#),
+        None => format!(r#"{{"query":{query}}}"#),
+    }
+    .into_bytes()
+}
+
+pub(super) fn bytes(path: &Path, place: Place, reading: &mut Reading<'_>) -> Option<Vec<u8>> {
+    reading
+        .files
+        .read(path)
+        .map_err(|why| {
+            reading.findings.add(
+                Finding::new(place, format!("cannot read `{}`: {why}", path.display()))
+                    .help("paths are relative to the file they are written in"),
+            );
+        })
+        .ok()
+}

@@ -1,0 +1,102 @@
+//! Proofs, as they are written.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{GraphqlFile, Headers, RequestFile};
+use crate::fields::{At, Json, OneOrMany, Table};
+use crate::formats::{Pointer, Title, Verbatim, Written};
+use crate::template::Template;
+
+/// One thing that a variant must be seen to do, before the load and again in every round. It is one
+/// of three:
+///
+/// - `ask` another system before and after the load what it saw, and compare the difference with the
+///   number of requests: `{ask: "{{origin.url}}/seen", json: /requests, at-least-per-request: 1}`;
+/// - send a `request` of its own and `expect` an answer, as of a token that must be refused:
+///   `{request: {headers: {Authorization: none}}, expect: {status: 401}}`;
+/// - `expect` more of the answers to the requests of the load than is checked during it:
+///   `{expect: {values: {X-Id: {count: 10, distinct: 10}}}}`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "proof")]
+pub(crate) struct ProofFile {
+    /// How reports call it.
+    pub(crate) name: Option<At<Verbatim<Title>>>,
+    /// Who must do it.
+    #[schemars(extend("default" = "all"))]
+    pub(crate) of: Option<OfFile>,
+    /// A URL to `GET`, with the address of a system: `{{origin.url}}/seen`.
+    pub(crate) ask: Option<At<Written<Template>>>,
+    /// The number looked at, in a JSON answer to `ask`. What is not there counts as 0.
+    pub(crate) json: Option<At<Written<Pointer>>>,
+    /// The number looked at, in an answer to `ask` in the text format of Prometheus: the sum of all
+    /// series of this name that have these labels, such as `requests_total{client="web"}`.
+    pub(crate) metric: Option<At<String>>,
+    /// It grew by at least this much for each complete answer.
+    #[schemars(range(min = 0))]
+    pub(crate) at_least_per_request: Option<At<f64>>,
+    /// It grew by at most this much for each request sent.
+    #[schemars(range(min = 0))]
+    pub(crate) at_most_per_request: Option<At<f64>>,
+    /// It grew by exactly this much for each request.
+    #[schemars(range(min = 0))]
+    pub(crate) exactly_per_request: Option<At<f64>>,
+    /// What stands at `json` after the load.
+    pub(crate) equals: Option<At<Json>>,
+    /// A request of its own, sent to the target. Paths, methods and headers that it does not name
+    /// are those of `load`.
+    pub(crate) request: Option<At<RequestFile>>,
+    /// What its answer must look like, or without `request` the answers to those of the load.
+    pub(crate) expect: Option<At<ProofExpectFile>>,
+}
+
+/// Who must give a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum OfFile {
+    All,
+    Baseline,
+    Variants,
+}
+
+/// What an answer must look like to be a proof.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "proof-expect")]
+pub(crate) struct ProofExpectFile {
+    /// Exactly this status. By default any from 200 to 299.
+    #[schemars(range(min = 100, max = 599))]
+    pub(crate) status: Option<u16>,
+    /// The body is a JSON object without a top-level `errors`.
+    pub(crate) graphql: Option<GraphqlFile>,
+    /// Headers that the answer must carry with exactly these values.
+    #[serde(default)]
+    pub(crate) headers: Headers,
+    /// How many values headers must have. A name that ends in `*` is that of all headers that begin
+    /// so.
+    #[serde(default)]
+    pub(crate) values: Table<Title, HeaderValuesFile>,
+    /// What must stand in the JSON body, by JSON pointer.
+    #[serde(default)]
+    pub(crate) json: Table<Pointer, At<Json>>,
+    /// A file with the body, byte for byte.
+    pub(crate) body: Option<At<String>>,
+    /// What the comparison with `body` leaves out, as JSON pointers.
+    #[serde(default)]
+    pub(crate) ignore: OneOrMany<Written<Pointer>>,
+}
+
+/// The values of a header.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "values")]
+pub(crate) struct HeaderValuesFile {
+    /// How many there are. By default at least one.
+    #[schemars(range(min = 0))]
+    pub(crate) count: Option<u32>,
+    /// How many different ones there are.
+    #[schemars(range(min = 0))]
+    pub(crate) distinct: Option<u32>,
+}

@@ -1,0 +1,209 @@
+//! Requests that follow one another: the steps of a scenario, and what is kept of their answers.
+//!
+//! The one idea: a pass through a scenario is a slot that lasts longer. It takes one place among
+//! the connections from its first request to its last answer, one row of the data, and the values
+//! that its own answers gave; nothing is shared between two passes.
+
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::check::Mismatch;
+use crate::rendered::RequestError;
+
+/// What a scenario adds to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// How reports call it.
+    pub name: String,
+    /// How long a pass rests before it, from the moment the answer before it was complete, or for
+    /// the first step from the moment the pass was due. It is no part of the latency: the step is
+    /// due when the rest is over.
+    pub pause: Duration,
+    /// What is kept of its answer, for the steps after it.
+    pub captures: Vec<Capture>,
+}
+
+/// A value that is kept of an answer, for `{{name}}` in the steps after it.
+///
+/// An answer that passed all checks and does not hold it is mismatched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// What places call it. A later step may capture it anew.
+    pub name: String,
+    /// Where it stands.
+    pub from: CaptureFrom,
+    /// A regular expression for a part of it: its first group, or all that it matches where it has
+    /// no group.
+    pub pattern: Option<String>,
+}
+
+/// Where a captured value stands in the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CaptureFrom {
+    /// At a JSON pointer (RFC 6901) in the body. Texts lose their quotes; lists and objects are
+    /// written as compact JSON; `null` counts as nothing.
+    Json(String),
+    /// In the first header of this name, in any case.
+    Header(String),
+    /// Anywhere in the body, as text.
+    Body,
+}
+
+/// A capture, ready for many answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    capture: Capture,
+    pattern: Option<Regex>,
+    /// Which of the values of a pass it becomes.
+    slot: usize,
+}
+
+impl Wanted {
+    pub(crate) fn new(capture: &Capture, names: &[String]) -> Result<Wanted, RequestError> {
+        let pattern = capture.pattern.as_ref().map(|pattern| {
+            Regex::new(pattern).map_err(|error| RequestError::Pattern {
+                pattern: pattern.clone(),
+                reason: error.to_string(),
+            })
+        });
+        Ok(Wanted {
+            pattern: pattern.transpose()?,
+            slot: names
+                .iter()
+                .position(|name| *name == capture.name)
+                .expect("the names are those of all captures"),
+            capture: capture.clone(),
+        })
+    }
+
+    /// The name of the header it stands in, where it does.
+    pub(crate) fn header(&self) -> Option<&str> {
+        match &self.capture.from {
+            CaptureFrom::Header(name) => Some(name),
+            CaptureFrom::Json(_) | CaptureFrom::Body => None,
+        }
+    }
+
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// The value in an answer whose header of this name has this value.
+    pub(crate) fn find(&self, header: Option<&str>, body: &[u8]) -> Result<String, Mismatch> {
+        let found = match &self.capture.from {
+            CaptureFrom::Header(_) => header.map(str::to_owned),
+            CaptureFrom::Body => Some(String::from_utf8_lossy(body).into_owned()),
+            CaptureFrom::Json(pointer) => serde_json::from_slice::<Value>(body)
+                .ok()
+                .and_then(|value| text_of(value.pointer(pointer)?)),
+        };
+        let missing = |found: &str| Mismatch::Capture {
+            name: self.capture.name.clone(),
+            from: self.capture.from.clone(),
+            pattern: self.capture.pattern.clone(),
+            found: found.to_owned(),
+        };
+        let whole = found.ok_or_else(|| missing("none"))?;
+        let value = match &self.pattern {
+            None => whole,
+            Some(pattern) => {
+                let groups = pattern
+                    .captures(&whole)
+                    .ok_or_else(|| missing("nothing that matches"))?;
+                let part = groups.get(1).or(groups.get(0));
+                part.map_or_else(String::new, |part| part.as_str().to_owned())
+            }
+        };
+        // It may be meant for a header, which it would end.
+        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return Err(missing("one of several lines"));
+        }
+        Ok(value)
+    }
+}
+
+/// A JSON value as it stands in a request; none for `null`.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+impl std::fmt::Display for CaptureFrom {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CaptureFrom::Json(pointer) => write!(out, "at `{pointer}` of the body"),
+            CaptureFrom::Header(name) => write!(out, "in the header `{name}`"),
+            CaptureFrom::Body => out.write_str("in the body"),
+        }
+    }
+}
+
+/// The names of all captures, each once, in the order of their first steps.
+pub(crate) fn names(steps: &[Step]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for capture in steps.iter().flat_map(|step| &step.captures) {
+        if !names.contains(&capture.name) {
+            names.push(capture.name.clone());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(from: CaptureFrom, pattern: Option<&str>, header: Option<&str>, body: &str) -> String {
+        let capture = Capture {
+            name: "id".to_owned(),
+            from,
+            pattern: pattern.map(str::to_owned),
+        };
+        let wanted = Wanted::new(&capture, &["id".to_owned()]).unwrap();
+        match wanted.find(header, body.as_bytes()) {
+            Ok(value) => value,
+            Err(mismatch) => mismatch.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_by_pointer_header_and_pattern() {
+        let json = |pointer: &str| CaptureFrom::Json(pointer.to_owned());
+        let body = r#"{"a":[{"b/c":"x y"}],"n":12,"o":{"k": [1]}}"#;
+        assert_eq!(find(json("/a/0/b~1c"), None, None, body), "x y");
+        assert_eq!(find(json("/n"), None, None, body), "12");
+        assert_eq!(find(json("/o"), None, None, body), r#"{"k":[1]}"#);
+        let header = CaptureFrom::Header("Location".to_owned());
+        assert_eq!(
+            find(header, Some(r"/users/(\d+)"), Some("/users/77?a"), ""),
+            "77"
+        );
+        assert_eq!(find(CaptureFrom::Body, Some("x ."), None, body), "x y");
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_with_where_it_should_be() {
+        let json = |pointer: &str| CaptureFrom::Json(pointer.to_owned());
+        insta::assert_snapshot!(
+            find(json("/n"), None, None, r#"{"n":null}"#),
+            @"expected a value at `/n` of the body to capture as `id`, found none"
+        );
+        insta::assert_snapshot!(
+            find(CaptureFrom::Header("X".to_owned()), None, None, ""),
+            @"expected a value in the header `X` to capture as `id`, found none"
+        );
+        insta::assert_snapshot!(
+            find(CaptureFrom::Body, Some("a+"), None, "bb"),
+            @"expected a value in the body that matches `a+` to capture as `id`, found nothing that matches"
+        );
+        insta::assert_snapshot!(
+            find(json("/n"), None, None, r#"{"n":"a\r\nb"}"#),
+            @"expected a value at `/n` of the body to capture as `id`, found one of several lines"
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! `--scenario`: requests that follow one another, from a file.
+
+use std::path::Path;
+
+use http::Uri;
+use load::Job;
+
+use super::{Args, empty_job, with_headers};
+use crate::cli::Failure;
+use crate::files::Disk;
+use crate::sending;
+
+/// The job that the flags and the scenario describe.
+///
+/// # Errors
+///
+/// When the scenario has mistakes; all of them are shown.
+pub(super) fn job(args: &Args, path: &Path, url: &Uri) -> Result<(Uri, Job), Failure> {
+    let scenario = lab::scenario(path, &Disk)
+        .map_err(|mistakes| Failure::bad_input(format!("\n{}", mistakes.render(false))))?;
+    let requests = scenario.requests.iter().map(|asked| {
+        let request = sending::request(asked, &scenario.expect);
+        load::Request {
+            headers: with_headers(request.headers, &args.headers),
+            ..request
+        }
+    });
+    let job = Job {
+        requests: requests.collect(),
+        steps: sending::steps(&scenario.requests, &scenario.steps),
+        data: Some(sending::data(scenario.data.as_ref(), args.seed)),
+        ..empty_job(args, url)?
+    };
+    Ok((url.clone(), job))
+}

@@ -1,0 +1,290 @@
+//! What other systems say they saw: asked before and after some requests, the difference is held
+//! against their number.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lab::{ProofWhat, SeenNumber, SeenRule, Text, Variant};
+use load::{Address, Answer, Expectation, Request, Target};
+use report::recording::ProofSeen;
+use serde_json::Value;
+
+use super::{not_proven, shortened};
+use crate::stack::{Invalid, Stack};
+
+/// How long a system may take to tell what it saw.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many requests there were between asking and asking again. Those that failed may or may not
+/// have been seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Between {
+    pub(crate) complete: u64,
+    pub(crate) sent: u64,
+}
+
+/// The proofs that ask systems, with what these said at first.
+pub(crate) struct Watch<'a> {
+    asked: Vec<Asked<'a>>,
+}
+
+struct Asked<'a> {
+    name: &'a str,
+    target: Target,
+    path: String,
+    number: &'a SeenNumber,
+    rule: &'a SeenRule,
+    before: f64,
+}
+
+impl<'a> Watch<'a> {
+    /// Asks for the first time.
+    ///
+    /// # Errors
+    ///
+    /// When a system does not tell.
+    pub(crate) fn begin(variant: &'a Variant, stack: &Stack) -> Result<Watch<'a>, Invalid> {
+        let mut asked = Vec::new();
+        for proof in &variant.proofs {
+            let ProofWhat::Seen { url, number, rule } = &proof.what else {
+                continue;
+            };
+            let (target, path) =
+                locate(url, stack).map_err(|reason| not_proven(&proof.name, reason))?;
+            let mut one = Asked {
+                name: &proof.name,
+                target,
+                path,
+                number,
+                rule,
+                before: 0.0,
+            };
+            if matches!(rule, SeenRule::PerRequest { .. }) {
+                one.before = one.count().map_err(|reason| not_proven(one.name, reason))?;
+            }
+            asked.push(one);
+        }
+        Ok(Watch { asked })
+    }
+
+    /// Asks again: what was seen of every proof, and the first that was not given.
+    pub(crate) fn end(self, between: Between) -> (Vec<ProofSeen>, Option<Invalid>) {
+        let mut seen = Vec::new();
+        let mut failed = None;
+        for asked in &self.asked {
+            let (words, is_right) = match asked.judge(between) {
+                Ok(words) => (words, true),
+                Err(words) => (words, false),
+            };
+            if !is_right && failed.is_none() {
+                failed = Some(not_proven(asked.name, words.clone()));
+            }
+            seen.push(ProofSeen {
+                proof: asked.name.to_owned(),
+                seen: words,
+            });
+        }
+        (seen, failed)
+    }
+}
+
+impl Asked<'_> {
+    fn ask(&self) -> Result<Answer, String> {
+        let request = Request {
+            method: "GET".to_owned(),
+            path: self.path.clone(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            expect: Expectation::default(),
+            weight: 1,
+        };
+        let shown = format!("`http://{}{}`", self.target.host, self.path);
+        let answer = load::exchange(&self.target, &request, PATIENCE)
+            .map_err(|failure| format!("{shown} does not tell: {failure}"))?;
+        load::check(&request.expect, &answer)
+            .map_err(|mismatch| format!("{shown} does not tell: {mismatch}"))?;
+        Ok(answer)
+    }
+
+    fn value(&self, pointer: &str) -> Result<Option<Value>, String> {
+        let answer = self.ask()?;
+        let body: Value = serde_json::from_slice(&answer.body).map_err(|_| {
+            format!(
+                "expected JSON of `{}`, found `{}`",
+                self.path,
+                shortened(&String::from_utf8_lossy(&answer.body))
+            )
+        })?;
+        Ok(body.pointer(pointer).cloned())
+    }
+
+    /// The number as it is now; what is not there yet was never seen.
+    fn count(&self) -> Result<f64, String> {
+        match self.number {
+            SeenNumber::Json(pointer) => match self.value(pointer)? {
+                None | Some(Value::Null) => Ok(0.0),
+                Some(value) => value.as_f64().ok_or_else(|| {
+                    let found = shortened(&value.to_string());
+                    format!("expected a number at `{pointer}`, found `{found}`")
+                }),
+            },
+            SeenNumber::Metric(series) => {
+                let answer = self.ask()?;
+                Ok(metric(series, &String::from_utf8_lossy(&answer.body)))
+            }
+        }
+    }
+
+    /// What was seen, in words; as an error where that is not what it should be.
+    fn judge(&self, between: Between) -> Result<String, String> {
+        match (self.rule, self.number) {
+            (SeenRule::Equals(expected), SeenNumber::Json(pointer)) => {
+                let found = self.value(pointer)?;
+                let is_equal = serde_json::from_str::<Value>(expected)
+                    .is_ok_and(|expected| found.as_ref() == Some(&expected));
+                let shown = found.map_or_else(|| "nothing".to_owned(), |it| format!("`{it}`"));
+                if is_equal {
+                    Ok(format!("{} at `{pointer}`", shortened(&shown)))
+                } else {
+                    let shown = shortened(&shown);
+                    Err(format!(
+                        "expected `{expected}` at `{pointer}`, found {shown}"
+                    ))
+                }
+            }
+            (SeenRule::Equals(_), SeenNumber::Metric(_)) => {
+                unreachable!("a lab compares metrics with requests only")
+            }
+            (SeenRule::PerRequest { least, most }, _) => {
+                let after = self.count()?;
+                growth(*least, *most, after - self.before, between)
+            }
+        }
+    }
+}
+
+/// Holds a growth against the number of requests.
+fn growth(
+    least: Option<f64>,
+    most: Option<f64>,
+    grown: f64,
+    between: Between,
+) -> Result<String, String> {
+    // Counts are whole numbers; what is less than half of one off comes from the division.
+    let (complete, sent) = (between.complete as f64, between.sent as f64);
+    let requests = match between.sent {
+        1 => "1 request".to_owned(),
+        many => format!("{many} requests"),
+    };
+    let words = format!("{grown} in {requests}");
+    let expected = match (least, most) {
+        (Some(least), Some(most)) if least == most => format!("exactly {least}"),
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        (Some(least), None) => format!("at least {least}"),
+        (None, Some(most)) => format!("at most {most}"),
+        (None, None) => return Ok(words),
+    };
+    let is_enough = least.is_none_or(|least| grown >= least * complete - 0.5);
+    let is_little_enough = most.is_none_or(|most| grown <= most * sent + 0.5);
+    if is_enough && is_little_enough {
+        Ok(words)
+    } else {
+        Err(format!("expected {expected} per request, saw {words}"))
+    }
+}
+
+/// Where a URL with the addresses of systems leads.
+fn locate(url: &Text, stack: &Stack) -> Result<(Target, String), String> {
+    let url = url.render(&|system| stack.address_of(system))?;
+    let rest = url.strip_prefix("http://").unwrap_or(&url);
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let address: SocketAddr = host
+        .parse()
+        .map_err(|_| format!("expected an address such as `127.0.0.1:8080`, found `{host}`"))?;
+    let target = Target {
+        address: Address::Tcp(address),
+        host: host.to_owned(),
+        protocol: load::Protocol::default(),
+    };
+    let path = if path.is_empty() { "/" } else { path };
+    Ok((target, path.to_owned()))
+}
+
+/// The sum of all series of this name that have these labels, in Prometheus' text format.
+fn metric(wanted: &str, text: &str) -> f64 {
+    let (name, labels) = series(wanted);
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            let end = match line.rfind('}') {
+                Some(end) => end + 1,
+                None => line.find(char::is_whitespace)?,
+            };
+            let (found, found_labels) = series(&line[..end]);
+            let is_it = found == name && labels.iter().all(|label| found_labels.contains(label));
+            // A time may stand behind the value.
+            let value = line[end..].split_whitespace().next()?;
+            is_it.then(|| value.parse::<f64>().ok()).flatten()
+        })
+        .sum()
+}
+
+/// `name{a="b",c="d"}` as its name and its labels.
+fn series(text: &str) -> (&str, Vec<&str>) {
+    let Some((name, labels)) = text.trim().split_once('{') else {
+        return (text.trim(), Vec::new());
+    };
+    let labels = labels.trim_end().trim_end_matches('}');
+    // A label ends with its quote; a comma may stand within one.
+    let labels = labels
+        .split_inclusive('"')
+        .collect::<Vec<_>>()
+        .chunks(2)
+        .scan(0, |at, pair| {
+            let length: usize = pair.iter().map(|part| part.len()).sum();
+            let label = &labels[*at..*at + length];
+            *at += length;
+            Some(label.trim_start_matches([',', ' ']))
+        })
+        .filter(|label| !label.is_empty())
+        .collect();
+    (name.trim(), labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_summed_over_the_labels_that_were_not_named() {
+        let text = "# HELP x y\nx{a=\"1\",b=\"u, v\"} 2\nx{a=\"1\",b=\"w\"} 3 1700000000\n\
+                    x{a=\"2\"} 10\nxy 100\nplain 7\nbroken{ \n";
+        for (wanted, sum) in [
+            ("x", 15.0),
+            ("x{a=\"1\"}", 5.0),
+            ("x{b=\"u, v\"}", 2.0),
+            ("x{b=\"w\",a=\"1\"}", 3.0),
+            ("plain", 7.0),
+            ("none", 0.0),
+        ] {
+            assert_eq!(metric(wanted, text), sum, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_growth_is_held_against_what_was_answered_and_what_was_sent() {
+        let check = |least: Option<f64>, most: Option<f64>, grown: f64| {
+            let between = Between {
+                complete: 98,
+                sent: 100,
+            };
+            growth(least, most, grown, between).unwrap_or_else(|wrong| wrong)
+        };
+        // Two failed, and nobody knows whether they arrived.
+        assert_eq!(check(Some(1.0), Some(1.0), 98.0), "98 in 100 requests");
+        assert_eq!(check(Some(1.0), Some(1.0), 100.0), "100 in 100 requests");
+        insta::assert_snapshot!(check(Some(1.0), None, 97.0), @"expected at least 1 per request, saw 97 in 100 requests");
+        insta::assert_snapshot!(check(Some(0.0), Some(0.0), 1.0), @"expected exactly 0 per request, saw 1 in 100 requests");
+        insta::assert_snapshot!(check(Some(1.0), Some(2.0), 201.0), @"expected 1 to 2 per request, saw 201 in 100 requests");
+    }
+}

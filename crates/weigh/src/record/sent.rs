@@ -1,0 +1,121 @@
+//! What is sent, as a recording keeps it.
+
+use lab::{Lab, LabRequest, Variant};
+use report::recording::{ArrivalText, Header, LoadModel, PhaseText, RequestText};
+
+use super::{micros, sha256};
+
+/// The longest body that is kept as text.
+const BODY_KEPT: usize = 64 * 1024;
+
+/// Headers whose values are nobody's business.
+const SECRET: &[&str] = &[
+    "authorization",
+    "authentication",
+    "cookie",
+    "proxy-authorization",
+];
+
+pub(super) fn model(load: &schedule::Load, connections_max: u32) -> LoadModel {
+    match load {
+        schedule::Load::Closed { connections, stop } => LoadModel::Closed {
+            connections: *connections,
+            requests: stop.requests,
+            duration_us: stop.duration.map(micros),
+        },
+        schedule::Load::Open {
+            phases,
+            arrival,
+            requests_max,
+        } => LoadModel::Open {
+            phases: phases
+                .iter()
+                .map(|phase| PhaseText {
+                    duration_us: micros(phase.duration),
+                    rate_from_per_s: phase.from.per_second(),
+                    rate_to_per_s: phase.to.per_second(),
+                })
+                .collect(),
+            arrival: match arrival {
+                schedule::Arrival::Uniform => ArrivalText::Uniform,
+                schedule::Arrival::Poisson { .. } => ArrivalText::Poisson,
+            },
+            connections_max,
+            requests: *requests_max,
+        },
+    }
+}
+
+pub(super) fn empty_request() -> RequestText {
+    RequestText {
+        name: String::new(),
+        method: String::new(),
+        path: String::new(),
+        headers: Vec::new(),
+        body_sha256: None,
+        body_bytes: 0,
+        body: None,
+        weight: 1,
+        pause_us: 0,
+    }
+}
+
+pub(super) fn requests_of(lab: &Lab, requests: &[LabRequest]) -> Vec<RequestText> {
+    let text = |(index, request): (usize, &LabRequest)| {
+        let step = lab.steps.get(index);
+        let text = RequestText {
+            name: request.name.clone(),
+            method: request.method.clone(),
+            path: request.path.clone(),
+            weight: request.weight,
+            pause_us: step.map_or(0, |step| micros(step.pause)),
+            ..empty_request()
+        };
+        with_content(text, &request.headers, &request.body)
+    };
+    requests.iter().enumerate().map(text).collect()
+}
+
+/// What a variant sends, where that is not what the recording says of all.
+pub(crate) fn own_requests(lab: &Lab, variant: &Variant) -> Vec<RequestText> {
+    if variant.requests == lab.requests {
+        return Vec::new();
+    }
+    requests_of(lab, &variant.requests)
+}
+
+/// Whom a variant is compared with, where that is not the recording's baseline.
+pub(crate) fn baseline_of(lab: &Lab, variant: &Variant) -> Option<String> {
+    let baseline = variant.against.as_ref().unwrap_or(&variant.name);
+    (*baseline != lab.baseline.name).then(|| baseline.clone())
+}
+
+pub(super) fn with_content(
+    text: RequestText,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> RequestText {
+    RequestText {
+        headers: headers.iter().map(header).collect(),
+        body_sha256: (!body.is_empty()).then(|| sha256(body)),
+        body_bytes: body.len() as u64,
+        body: Some(body)
+            .filter(|body| !body.is_empty() && body.len() <= BODY_KEPT)
+            .and_then(|body| String::from_utf8(body.to_vec()).ok()),
+        ..text
+    }
+}
+
+fn header((name, value): &(String, String)) -> Header {
+    let is_secret = SECRET
+        .iter()
+        .any(|secret| name.eq_ignore_ascii_case(secret));
+    Header {
+        name: name.clone(),
+        value: if is_secret {
+            "(hidden)".to_owned()
+        } else {
+            value.clone()
+        },
+    }
+}

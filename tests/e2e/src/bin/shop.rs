@@ -1,0 +1,216 @@
+//! A small HTTP server with a memory: it knows its users by token, counts what it saw, and passes
+//! requests on to another of its kind.
+//!
+//! It stands in for systems whose work must be proven, and for services that are used in several
+//! steps.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use clap::Parser;
+use serde_json::{Value, json};
+
+/// A server with a memory.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Where to listen.
+    #[arg(long)]
+    listen: SocketAddr,
+    /// Ask this server once for every request.
+    #[arg(long)]
+    origin: Option<SocketAddr>,
+    /// Tell the origin so, in the header `source`.
+    #[arg(long, default_value = "nobody")]
+    source: String,
+    /// Stop asking the origin after so many requests.
+    #[arg(long)]
+    lazy_after: Option<u64>,
+    /// Send so many `GUID` headers.
+    #[arg(long, default_value_t = 0)]
+    guids: u64,
+    /// Send the same GUID each time.
+    #[arg(long)]
+    same_guid: bool,
+    /// Do not look at tokens.
+    #[arg(long)]
+    trusting: bool,
+}
+
+/// What was seen since the start.
+#[derive(Debug, Default)]
+struct Seen {
+    requests: u64,
+    by_source: BTreeMap<String, u64>,
+    by_path: BTreeMap<String, u64>,
+}
+
+struct Request {
+    method: String,
+    path: String,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+}
+
+struct Reply {
+    status: &'static str,
+    headers: String,
+    body: String,
+}
+
+fn main() {
+    let args = Arc::new(Args::parse());
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let listener = TcpListener::bind(args.listen).expect("the test gave a free address");
+    for stream in listener.incoming().flatten() {
+        let (args, seen) = (Arc::clone(&args), Arc::clone(&seen));
+        thread::spawn(move || serve(&stream, &args, &seen));
+    }
+}
+
+/// Answers requests on one connection until the client closes it.
+fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let request = read(&mut reader)?;
+        let reply = match request.path.as_str() {
+            "/health" => ok("ok".to_owned()),
+            "/seen" => ok(told(seen)),
+            "/metrics" => ok(format!(
+                "# HELP shop_requests_total requests\nshop_requests_total{{kind=\"any\"}} {}\n",
+                seen.lock().expect("nobody panics").requests
+            )),
+            _ => {
+                let number = count(seen, &request);
+                pass_on(args, number);
+                answer(args, &request, number)
+            }
+        };
+        let head = format!(
+            "HTTP/1.1 {}\r\n{}content-length: {}\r\n\r\n",
+            reply.status,
+            reply.headers,
+            reply.body.len()
+        );
+        (&*stream).write_all((head + &reply.body).as_bytes()).ok()?;
+    }
+}
+
+fn ok(body: String) -> Reply {
+    Reply {
+        status: "200 OK",
+        headers: "content-type: application/json\r\n".to_owned(),
+        body,
+    }
+}
+
+fn told(seen: &Mutex<Seen>) -> String {
+    let seen = seen.lock().expect("nobody panics");
+    json!({"requests": seen.requests, "by_source": seen.by_source, "by_path": seen.by_path})
+        .to_string()
+}
+
+fn count(seen: &Mutex<Seen>, request: &Request) -> u64 {
+    let mut seen = seen.lock().expect("nobody panics");
+    seen.requests += 1;
+    if let Some(source) = request.headers.get("source") {
+        *seen.by_source.entry(source.clone()).or_default() += 1;
+    }
+    *seen.by_path.entry(request.path.clone()).or_default() += 1;
+    seen.requests
+}
+
+/// One request to the origin, when there is one and this server is not lazy.
+fn pass_on(args: &Args, number: u64) {
+    let is_lazy = args.lazy_after.is_some_and(|after| number > after);
+    let Some(origin) = args.origin.filter(|_| !is_lazy) else {
+        return;
+    };
+    let mut stream = TcpStream::connect(origin).expect("the origin runs");
+    let head = format!(
+        "GET /passed-on HTTP/1.1\r\nhost: origin\r\nsource: {}\r\nconnection: close\r\n\r\n",
+        args.source
+    );
+    stream.write_all(head.as_bytes()).expect("the origin reads");
+    // Its counting is done once it answers.
+    let mut byte = [0];
+    stream.read_exact(&mut byte).expect("the origin answers");
+}
+
+fn answer(args: &Args, request: &Request, number: u64) -> Reply {
+    let token = request.headers.get("x-token").map(String::as_str);
+    let reply = match (request.method.as_str(), request.path.as_str()) {
+        ("POST", "/login") => log_in(&request.body),
+        (_, path) if path.starts_with("/mine") => match token {
+            Some(token) => ok(json!({"token": token, "path": path}).to_string()),
+            None => refused(),
+        },
+        _ if token == Some("tampered") && !args.trusting => refused(),
+        (_, path) => {
+            let items = path.split_once("n=").and_then(|(_, n)| n.parse().ok());
+            ok(json!({"items": vec!["x"; items.unwrap_or(1)]}).to_string())
+        }
+    };
+    let guid = |at: u64| match args.same_guid {
+        true => "guid: same\r\n".to_owned(),
+        false => format!("guid: {number}-{at}\r\n"),
+    };
+    let guids: String = (0..args.guids).map(guid).collect();
+    Reply {
+        headers: reply.headers + &guids,
+        ..reply
+    }
+}
+
+fn log_in(body: &[u8]) -> Reply {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let Some(user) = body["user"].as_str().filter(|user| *user != "nobody") else {
+        return ok(json!({"token": null}).to_string());
+    };
+    Reply {
+        status: "201 Created",
+        headers: format!("location: /mine/{user}\r\n"),
+        body: json!({"token": format!("t-{user}")}).to_string(),
+    }
+}
+
+fn refused() -> Reply {
+    Reply {
+        status: "401 Unauthorized",
+        headers: String::new(),
+        body: r#"{"errors":[{"message":"who are you?"}]}"#.to_owned(),
+    }
+}
+
+fn read(reader: &mut BufReader<&TcpStream>) -> Option<Request> {
+    let mut line = String::new();
+    if reader.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next()?, words.next()?);
+    let mut headers = BTreeMap::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let length: u64 = match headers.get("content-length") {
+        Some(length) => length.parse().ok()?,
+        None => 0,
+    };
+    let mut body = Vec::new();
+    reader.take(length).read_to_end(&mut body).ok()?;
+    Some(Request {
+        method,
+        path,
+        headers,
+        body,
+    })
+}
