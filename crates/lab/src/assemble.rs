@@ -45,6 +45,12 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         tree,
     };
     systems.check(file.target.as_ref(), reading);
+    if let (Some(load), Some(target)) = (&file.load, &file.target) {
+        let Written(Name(target)) = &target.value;
+        if systems.has(target) && !systems.is_encrypted(target) && !reading.has_gaps {
+            load::check_certificate(load, target, reading);
+        }
+    }
     let baselines = variants::baselines(&file, reading);
     let drafts = variants::variants(&file, reading);
     variants::check_names(&baselines, &drafts, &mut reading.findings);
@@ -74,6 +80,8 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         data: data.clone(),
         timeout: sending.timeout,
         keep_alive: sending.keep_alive,
+        protocol: sending.protocol,
+        spin_percent: sending.spin_percent,
         threads: sending.threads,
         connections_max: sending.connections_max,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),

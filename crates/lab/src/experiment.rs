@@ -35,6 +35,10 @@ pub struct Lab {
     pub timeout: Duration,
     /// Whether a connection is used for more than one request.
     pub keep_alive: bool,
+    /// How it is spoken with the target.
+    pub protocol: Protocol,
+    /// Open loop: the most of the time that a generator thread may spin, 0 to 100.
+    pub spin_percent: u32,
     /// Generator threads. At least 1, and in a closed loop at most one for each connection.
     pub threads: u32,
     /// Most connections open at once: the number of connections in a closed loop. At least 1.
@@ -72,6 +76,27 @@ impl Lab {
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)
     }
+}
+
+/// How it is spoken with a target, beside the encryption that [`Setup::is_encrypted`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Protocol {
+    /// HTTP/2, with this many requests under way at once on each connection (at least 1); HTTP/1.1
+    /// when absent.
+    pub http2_streams: Option<u32>,
+    /// Whose certificates are good enough where it is encrypted.
+    pub trust: Trust,
+}
+
+/// Whose certificates are good enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that the machine trusts.
+    System,
+    /// Those of the authorities in this PEM text, and no others.
+    Authorities(Vec<u8>),
+    /// Anybody's.
+    Anybody,
 }
 
 /// One lab file as it was read.
@@ -279,6 +304,8 @@ pub struct Setup {
     pub env: Vec<(String, Text)>,
     /// When it counts as ready.
     pub ready: Ready,
+    /// Whether it is spoken to over TLS.
+    pub is_encrypted: bool,
     /// What it may use of the machine.
     pub limits: Limits,
     /// The cores it may run on; all when absent.

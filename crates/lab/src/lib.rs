@@ -52,7 +52,8 @@ pub use command_line::{duration, find, rate};
 pub use data::{Data, DataRange};
 pub use experiment::{
     CapturePlace, Expect, HeaderValues, Lab, LabCapture, LabRequest, LabStep, Limits, Probe, Proof,
-    ProofWhat, Ready, Scenario, SeenNumber, SeenRule, Setup, Source, System, Variant,
+    ProofWhat, Protocol, Ready, Scenario, SeenNumber, SeenRule, Setup, Source, System, Trust,
+    Variant,
 };
 pub use manual::manual;
 pub use mistake::{Mistake, Mistakes, Related};

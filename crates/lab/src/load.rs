@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
 
+use crate::experiment::Protocol;
 use crate::fields::At;
 use crate::formats::{Format, Written};
 use crate::include::Reading;
@@ -12,6 +13,10 @@ use crate::quantities::LongerThanZero;
 use crate::wire::{ArrivalFile, LoadFile, PhaseFile, Switch, default};
 use crate::yaml::{Entry, Node};
 
+mod protocol;
+
+pub(crate) use protocol::check_certificate;
+
 /// What a lab's `load` says, but for its requests.
 pub(crate) struct Sending {
     pub(crate) load: Load,
@@ -19,6 +24,8 @@ pub(crate) struct Sending {
     pub(crate) keep_alive: bool,
     pub(crate) threads: u32,
     pub(crate) connections_max: u32,
+    pub(crate) protocol: Protocol,
+    pub(crate) spin_percent: u32,
 }
 
 /// Checks `load`. `entry` is the same key in the tree, where values that were wrong still show
@@ -62,7 +69,13 @@ pub(crate) fn check(
             .help("a thread without a connection sends nothing; write fewer threads"),
         );
     }
+    let protocol = protocol::check(file, reading);
     Some(Sending {
+        protocol,
+        spin_percent: file
+            .spin
+            .as_ref()
+            .map_or(default::SPIN_PERCENT, |spin| spin.value),
         load,
         timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,
         keep_alive: file.keep_alive != Some(Switch::Off),
@@ -126,7 +139,7 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
         );
     }
     let misplaced: &[&str] = match choice.key.as_str() {
-        "connections" => &["arrival", "connections-max"],
+        "connections" => &["arrival", "connections-max", "spin"],
         "phases" => &["duration"],
         _ => &[],
     };
@@ -140,6 +153,10 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
             "arrival" => (
                 "`arrival` beside `connections`",
                 "a closed loop sends when the last answer is complete; only `rate` and `phases` have arrivals",
+            ),
+            "spin" => (
+                "`spin` beside `connections`",
+                "a closed loop has no times to keep; only `rate` and `phases` have",
             ),
             _ => (
                 "`connections-max` beside `connections`",

@@ -18,7 +18,7 @@ use crate::wire::{
     StepFile, default,
 };
 
-mod files;
+pub(crate) mod files;
 
 use files::{Body, bytes, check_json, glob, graphql_body};
 

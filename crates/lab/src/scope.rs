@@ -147,6 +147,10 @@ impl<'a> Filling<'_, 'a, '_, '_> {
             None => system,
         };
         if let (Some(owner), Some(form)) = (owner, Form::of(word)) {
+            let form = match form {
+                Form::Url if self.scope.systems.is_encrypted(owner) => Form::SecureUrl,
+                form => form,
+            };
             return text.push_address(owner, form);
         }
         let lab_wide = reference.system.is_none().then_some(None);

@@ -14,7 +14,7 @@ use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::Command;
 use crate::text::Text;
-use crate::wire::{ReadyFile, SystemFile, default};
+use crate::wire::{ReadyFile, SchemeFile, SystemFile, default};
 
 /// The systems that a variant needs, each after those it depends on; the target is last.
 pub(crate) fn stack(
@@ -78,6 +78,7 @@ impl System<'_> {
             version,
             env,
             ready: self.ready(),
+            is_encrypted: self.file.scheme == Some(SchemeFile::Https),
             limits: Limits {
                 cpus: self.file.limits.cpus,
                 memory: self.file.limits.memory.map(|Written(Bytes(bytes))| bytes),

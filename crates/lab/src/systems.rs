@@ -9,7 +9,7 @@ use crate::include::Reading;
 use crate::mistake::{Finding, Place};
 use crate::structure::did_you_mean;
 use crate::variants::Draft;
-use crate::wire::{ReadyFile, Settings, SystemFile};
+use crate::wire::{ReadyFile, SchemeFile, Settings, SystemFile};
 use crate::yaml::{Node, Value};
 
 /// Words of templates that no setting may take.
@@ -48,6 +48,13 @@ impl<'a> Systems<'a> {
                 .and_then(|system| system.get("settings")),
             None => self.tree.get("settings"),
         })
+    }
+
+    /// Whether a system is spoken to over TLS.
+    pub(crate) fn is_encrypted(&self, system: &str) -> bool {
+        let mut declared = self.declared.iter();
+        let found = declared.find(|(name, _)| name.value.0 == system);
+        found.is_some_and(|(_, file)| file.scheme == Some(SchemeFile::Https))
     }
 
     fn tree_of(&self, system: &str) -> Option<&'a Node> {

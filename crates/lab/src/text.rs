@@ -25,6 +25,8 @@ pub(crate) enum Form {
     Port,
     /// `http://127.0.0.1:8080`
     Url,
+    /// `https://127.0.0.1:8080`
+    SecureUrl,
 }
 
 impl Form {
@@ -44,10 +46,11 @@ impl Form {
     }
 
     fn word(self) -> &'static str {
-        Form::ALL
-            .iter()
-            .find(|(_, form)| *form == self)
-            .map_or("", |(name, _)| name)
+        match self {
+            Form::Addr => "addr",
+            Form::Port => "port",
+            Form::Url | Form::SecureUrl => "url",
+        }
     }
 }
 
@@ -107,6 +110,7 @@ impl Text {
                         Form::Addr => addr.to_string(),
                         Form::Port => addr.port().to_string(),
                         Form::Url => format!("http://{addr}"),
+                        Form::SecureUrl => format!("https://{addr}"),
                     });
                 }
             }
@@ -172,5 +176,17 @@ mod tests {
             text().to_string(),
             "--listen {{server.addr}} --origin {{origin.url}}/x:{{origin.port}}"
         );
+    }
+
+    #[test]
+    fn a_url_of_what_speaks_tls_says_so_and_is_written_the_same() {
+        let mut text = Text::default();
+        text.push_address("server", Form::SecureUrl);
+        let address = |_: &str| Some(SocketAddr::from(([127, 0, 0, 1], 4000)));
+        assert_eq!(
+            text.render(&address).as_deref(),
+            Ok("https://127.0.0.1:4000")
+        );
+        assert_eq!(text.to_string(), "{{server.url}}");
     }
 }

@@ -46,6 +46,8 @@ pub(crate) mod default {
     pub(crate) const READY_WITHIN: &str = "10s";
     pub(crate) const READY_STATUS: u16 = 200;
     pub(crate) const WEIGHT: u32 = 1;
+    pub(crate) const STREAMS: u32 = 1;
+    pub(crate) const SPIN_PERCENT: u32 = 25;
 }
 
 /// Settings by name.
@@ -171,6 +173,24 @@ pub(crate) struct LoadFile {
     /// wait counts.
     #[schemars(range(min = 1), extend("default" = default::CONNECTIONS_MAX))]
     pub(crate) connections_max: Option<At<u32>>,
+    /// Speak HTTP/2 with the target: with `scheme: https` it must offer that by ALPN, in the clear it
+    /// must know it without asking. It is never negotiated down.
+    #[schemars(extend("default" = "off"))]
+    pub(crate) http2: Option<At<Switch>>,
+    /// Requests under way at once on each HTTP/2 connection, fewer where the target allows fewer. A
+    /// closed loop has `connections` times `streams` requests under way.
+    #[schemars(range(min = 1, max = 1000), extend("default" = default::STREAMS))]
+    pub(crate) streams: Option<At<u32>>,
+    /// A PEM file of the authorities that may vouch for the target, and no others; by default those
+    /// that this machine trusts. The certificate is one for `127.0.0.1`.
+    pub(crate) ca: Option<At<String>>,
+    /// Accept any certificate of the target.
+    #[schemars(extend("default" = "off"))]
+    pub(crate) insecure: Option<At<Switch>>,
+    /// Open loop: how much of the time a thread may spin so that requests leave on time, in percent.
+    /// More is more punctual where cores are free, and less so where they are shared; 0 never spins.
+    #[schemars(range(min = 0, max = 100), extend("default" = default::SPIN_PERCENT))]
+    pub(crate) spin: Option<At<u32>>,
 }
 
 /// A stretch of an open loop.
@@ -311,6 +331,10 @@ pub(crate) struct SystemFile {
     /// are there for `build` and `version` too.
     #[serde(default)]
     pub(crate) env: Table<VariableName, At<Verbatim<Template>>>,
+    /// How it is spoken to: in the clear, or over TLS. `{{url}}` begins with it, and the probe of
+    /// `ready`, the load and proofs keep to it.
+    #[schemars(extend("default" = "http"))]
+    pub(crate) scheme: Option<SchemeFile>,
     /// What it may use of the machine. The report says whether the limits could be enforced.
     #[serde(default)]
     pub(crate) limits: LimitsFile,
@@ -325,6 +349,15 @@ pub(crate) struct SystemFile {
     /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
     #[serde(default)]
     pub(crate) after: OneOrMany<At<Written<Name>>>,
+}
+
+/// How a system is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum SchemeFile {
+    Http,
+    Https,
 }
 
 /// When a system is ready.

@@ -266,7 +266,12 @@ impl<'a> Experiment<'a> {
                 format!("`{}` cannot be made: {error}", logs.display()),
             )
         })?;
-        Stack::start(&mut self.rig, &candidate.setups, &logs, self.stop)
+        Stack::start(
+            &mut self.rig,
+            (self.lab, &candidate.setups),
+            &logs,
+            self.stop,
+        )
     }
 
     fn reject(&mut self, index: usize, invalid: Invalid) {

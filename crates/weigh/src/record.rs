@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cli::Failure;
 use crate::environment;
+use crate::sending;
 
 mod sent;
 
@@ -70,7 +71,10 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         load: LoadText {
             model: model(&lab.load, lab.connections_max),
             url: None,
-            protocol: Some(protocol(&load::Protocol::default())),
+            protocol: Some(protocol(&sending::protocol(
+                &lab.protocol,
+                is_encrypted(lab),
+            ))),
             warmup_us: micros(lab.warmup),
             threads: lab.threads,
             timeout_us: micros(lab.timeout),
@@ -82,6 +86,12 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         variants: run.variants,
         rounds: run.rounds,
     }
+}
+
+/// Whether the target of a lab is spoken to over TLS.
+fn is_encrypted(lab: &Lab) -> bool {
+    let stack = lab.stack(&lab.baseline);
+    stack.last().is_some_and(|target| target.is_encrypted)
 }
 
 /// The recording of a single load; its one variant is called `target`.

@@ -1,8 +1,25 @@
 //! From what a lab says is sent to what the load engine sends.
 
 use lab::{CapturePlace, Expect, LabRequest, LabStep};
-use load::StatusRule;
-use load::{BodyRule, Capture, CaptureFrom, Data, Expectation, Range, Request, RowOrder, Step};
+use load::{
+    BodyRule, Capture, CaptureFrom, Data, Expectation, Protocol, Range, Request, RowOrder,
+    StatusRule, Step, Trust, Version,
+};
+
+/// How a lab speaks with a target that is spoken to over TLS or in the clear.
+pub(crate) fn protocol(asked: &lab::Protocol, is_encrypted: bool) -> Protocol {
+    let trust = match &asked.trust {
+        lab::Trust::System => Trust::System,
+        lab::Trust::Authorities(text) => Trust::Authorities(text.clone()),
+        lab::Trust::Anybody => Trust::Anybody,
+    };
+    Protocol {
+        version: asked
+            .http2_streams
+            .map_or(Version::Http1, |streams| Version::Http2 { streams }),
+        tls: is_encrypted.then_some(trust),
+    }
+}
 
 /// A request with what its answers must look like, `usual` where it says nothing of its own.
 pub(crate) fn request(asked: &LabRequest, usual: &Expect) -> Request {

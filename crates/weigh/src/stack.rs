@@ -6,14 +6,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Probe, Setup, Text};
-use load::{Address, Expectation, Request, StatusRule, Target};
+use lab::{Lab, Probe, Setup, Text};
+use load::{Address, Expectation, Protocol, Request, StatusRule, Target, Trust, Version};
 use report::recording::{InvalidKind, LimitsText, SystemRecord};
 use report::summary::Invalidity;
 use rig::{BuildError, BuildSpec, ReadyError, Rig, SpawnError, State, SystemSpec, Usage};
 
 use crate::environment::{instant, search_path};
 use crate::exit::Exit;
+use crate::sending;
 use crate::stop::Stop;
 
 /// The hidden subcommand that keeps what `weigh` starts.
@@ -61,6 +62,7 @@ pub(crate) struct Stack {
 struct Running {
     system: rig::System,
     address: SocketAddr,
+    protocol: Protocol,
     command: Vec<String>,
     env: BTreeMap<String, String>,
 }
@@ -73,7 +75,7 @@ impl Stack {
     /// The first system that did not start or become ready. Nothing is left running then.
     pub(crate) fn start(
         rig: &mut Rig,
-        setups: &[Setup],
+        (lab, setups): (&Lab, &[Setup]),
         logs: &Path,
         stop: &Stop,
     ) -> Result<Stack, Invalid> {
@@ -98,7 +100,11 @@ impl Stack {
             // The port is let go right before the system takes it.
             drop(leases.remove(&setup.system));
             let started = start_one(rig, setup, &addresses, logs).and_then(|running| {
-                stack.running.push(running);
+                let protocol = protocol_of(lab, setup);
+                stack.running.push(Running {
+                    protocol,
+                    ..running
+                });
                 stack.wait_ready(rig, setup, stop)
             });
             if let Err(invalid) = started {
@@ -111,7 +117,10 @@ impl Stack {
 
     fn wait_ready(&self, rig: &mut Rig, setup: &Setup, stop: &Stop) -> Result<(), Invalid> {
         let running = self.last();
-        let mut probe = || probe(&setup.ready.probe, running.address);
+        let mut target = running.target();
+        // Whether it is ready is asked here, and not who it is.
+        target.protocol.tls = target.protocol.tls.map(|_| Trust::Anybody);
+        let mut probe = || probe(&setup.ready.probe, running.address, &target);
         rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
             .map(|_| ())
             .map_err(invalid_ready)
@@ -125,14 +134,23 @@ impl Stack {
 
     /// Who gets the load.
     pub(crate) fn target(&self) -> Target {
-        target_at(self.last().address)
+        self.last().target()
+    }
+
+    /// How to speak with who listens there; in the clear with somebody else.
+    pub(crate) fn target_at(&self, address: SocketAddr) -> Target {
+        let mut running = self.running.iter();
+        match running.find(|running| running.address == address) {
+            Some(running) => running.target(),
+            None => target(address, Protocol::default()),
+        }
     }
 
     /// Where a system listens.
     pub(crate) fn address_of(&self, system: &str) -> Option<SocketAddr> {
-        let mut addresses = self.addresses();
-        let found = addresses.find(|(name, _)| *name == system)?;
-        Some(found.1)
+        let mut running = self.running.iter();
+        let found = running.find(|running| running.system.name() == system)?;
+        Some(found.address)
     }
 
     /// What every system has used so far, by name; none for one that has ended.
@@ -174,11 +192,11 @@ impl Stack {
         }
     }
 
-    /// Each system's address, for people.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = (&str, SocketAddr)> {
+    /// Each system's URL, for people.
+    pub(crate) fn urls(&self) -> impl Iterator<Item = (&str, String)> {
         self.running
             .iter()
-            .map(|running| (running.system.name(), running.address))
+            .map(|running| (running.system.name(), url_of(&running.target())))
     }
 
     /// Stops everything, the target first.
@@ -218,20 +236,48 @@ fn start_one(
     Ok(Running {
         system,
         address: addresses[&setup.system],
+        protocol: Protocol::default(),
         command,
         env,
     })
 }
 
-fn target_at(address: SocketAddr) -> Target {
-    Target {
-        address: Address::Tcp(address),
-        host: address.to_string(),
-        protocol: load::Protocol::default(),
+/// How it is spoken with a system: as the load does with the target, in HTTP/1.1 with others.
+fn protocol_of(lab: &Lab, setup: &Setup) -> Protocol {
+    let protocol = sending::protocol(&lab.protocol, setup.is_encrypted);
+    if setup.system == lab.target {
+        return protocol;
+    }
+    Protocol {
+        version: Version::Http1,
+        ..protocol
     }
 }
 
-fn probe(kind: &Probe, address: SocketAddr) -> Result<(), String> {
+impl Running {
+    fn target(&self) -> Target {
+        target(self.address, self.protocol.clone())
+    }
+}
+
+/// Scheme and authority.
+pub(crate) fn url_of(target: &Target) -> String {
+    let scheme = match target.protocol.tls {
+        Some(_) => "https",
+        None => "http",
+    };
+    format!("{scheme}://{}", target.host)
+}
+
+fn target(address: SocketAddr, protocol: Protocol) -> Target {
+    Target {
+        address: Address::Tcp(address),
+        host: address.to_string(),
+        protocol,
+    }
+}
+
+fn probe(kind: &Probe, address: SocketAddr, target: &Target) -> Result<(), String> {
     match kind {
         Probe::Listening => TcpStream::connect_timeout(&address, PROBE)
             .map(|_| ())
@@ -248,8 +294,8 @@ fn probe(kind: &Probe, address: SocketAddr) -> Result<(), String> {
                 },
                 weight: 1,
             };
-            let answer = load::exchange(&target_at(address), &request, PROBE)
-                .map_err(|failure| failure.to_string())?;
+            let answer =
+                load::exchange(target, &request, PROBE).map_err(|failure| failure.to_string())?;
             load::check(&request.expect, &answer).map_err(|mismatch| mismatch.to_string())
         }
     }

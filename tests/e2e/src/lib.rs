@@ -18,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use processes::{cgroups_of_dead_runs, children_of, processes_mentioning, wait_until};
-pub use program::{fixture, shop, weigh};
+pub use program::{fixture, modern, shop, weigh};
 pub use server::Server;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.

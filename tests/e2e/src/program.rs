@@ -8,26 +8,35 @@ use std::sync::OnceLock;
 #[must_use]
 pub fn weigh() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("weigh", "weigh")).clone()
+    BUILT.get_or_init(|| built("weigh", "bin", "weigh")).clone()
 }
 
 /// The [fixture server](../fixture/index.html), built once per test run.
 #[must_use]
 pub fn fixture() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("e2e", "fixture")).clone()
+    BUILT.get_or_init(|| built("e2e", "bin", "fixture")).clone()
 }
 
 /// The server with a memory, built once per test run.
 #[must_use]
 pub fn shop() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("e2e", "shop")).clone()
+    BUILT.get_or_init(|| built("e2e", "bin", "shop")).clone()
 }
 
-/// Builds a binary (a no-op when it is current) into the target folder that this
+/// The server of TLS and HTTP/2, built once per test run.
+#[must_use]
+pub fn modern() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| built("e2e", "example", "modern"))
+        .clone()
+}
+
+/// Builds a `bin` or `example` (a no-op when it is current) into the target folder that this
 /// test itself was built into.
-fn built(package: &str, binary: &str) -> PathBuf {
+fn built(package: &str, kind: &str, name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test
         .ancestors()
@@ -36,12 +45,16 @@ fn built(package: &str, binary: &str) -> PathBuf {
         .to_path_buf();
     let target = profile.parent().expect("target/PROFILE lies in target");
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", package, "--bin", binary])
+        .args(["build", "--quiet", "--package", package])
+        .args([&format!("--{kind}"), name])
         .arg("--target-dir")
         .arg(target)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .status()
         .expect("cargo starts");
-    assert!(status.success(), "`{binary}` does not build");
-    profile.join(binary)
+    assert!(status.success(), "`{name}` does not build");
+    match kind {
+        "bin" => profile.join(name),
+        _ => profile.join("examples").join(name),
+    }
 }

@@ -1,5 +1,6 @@
 //! A fixture server of a test's own, and `weigh load` on it.
 
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -53,6 +54,24 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// What it answers to a `GET` of this path, which is JSON.
+    ///
+    /// # Panics
+    ///
+    /// When it is not.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Value {
+        let mut stream = std::net::TcpStream::connect(&self.address).expect("it listens");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let half = std::net::Shutdown::Write;
+        stream.shutdown(half).expect("it is connected");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
     /// Runs `weigh load` on it.

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use e2e::{Run, Server, weigh};
+use e2e::{Run, Server, shop, weigh};
 use serde_json::Value;
 
 fn passed(result: &Value) -> u64 {
@@ -91,6 +91,37 @@ fn targets_are_sent_in_rotation() {
         passed(&json(&targets(&lines, &["-n", "10"]).exits_with(0))),
         10
     );
+}
+
+#[test]
+fn targets_have_weights_where_they_are_given() {
+    let server = Server::of(&shop(), &[]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("targets.json");
+    let target = |path: &str, rest: &str| {
+        let address = server.address();
+        format!("{{\"method\":\"GET\",\"url\":\"http://{address}/{path}\"{rest}}}\n")
+    };
+    let text = target("often", ",\"weight\":3") + &target("seldom", "");
+    std::fs::write(&file, text).expect("it can be written");
+    let output = Command::new(weigh())
+        .args(["load", "-n", "40", "-c", "1", "--targets"])
+        .arg(&file)
+        .output()
+        .expect("weigh starts");
+    let _ = Run::of(output).exits_with(0);
+    let seen = server.get("/seen");
+    assert_eq!(seen["by_path"]["/often"], 30, "{seen:#}");
+    assert_eq!(seen["by_path"]["/seldom"], 10);
+}
+
+#[test]
+fn flags_of_other_tools_mean_what_they_mean_there_or_are_refused() {
+    let server = Server::start(&[]);
+    let result = server.json(&["-R", "100", "-z", "100ms", "-t", "1"]);
+    assert_eq!(passed(&result), 10, "{result:#}");
+    let run = server.load(&["-d", "30s"]).exits_with(2);
+    assert!(run.talk().contains("write -z 30s"), "{}", run.talk());
 }
 
 #[test]

@@ -146,3 +146,19 @@ fn rows_of_a_file_go_round_in_a_lab() {
         .exits_with(3)
         .row("a", &["did not do the work", "saw 2 in 2 requests"]);
 }
+
+#[test]
+fn a_pass_is_what_other_tools_call_an_iteration_or_a_virtual_user() {
+    let run = scenario("user\nann\nnobody\n", &["-n", "4", "--format", "k6"]).exits_with(3);
+    let metrics = json(&run)["metrics"].clone();
+    assert_eq!(metrics["iterations"]["count"], 4, "{metrics:#}");
+    assert_eq!(metrics["http_reqs"]["count"], 8, "{metrics:#}");
+    assert!(metrics["iteration_duration"].is_null(), "{metrics:#}");
+    let flags = ["-n", "4", "--format", "artillery"];
+    let run = scenario("user\nann\nnobody\n", &flags).exits_with(3);
+    let counters = json(&run)["aggregate"]["counters"].clone();
+    assert_eq!(counters["vusers.created"], 4, "{counters:#}");
+    assert_eq!(counters["vusers.completed"], 2);
+    assert_eq!(counters["vusers.failed"], 2);
+    assert_eq!(counters["http.requests"], 8);
+}

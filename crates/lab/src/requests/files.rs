@@ -142,7 +142,7 @@ pub(super) fn graphql_body(query: &str, variables: Option<&str>) -> Vec<u8> {
     .into_bytes()
 }
 
-pub(super) fn bytes(path: &Path, place: Place, reading: &mut Reading<'_>) -> Option<Vec<u8>> {
+pub(crate) fn bytes(path: &Path, place: Place, reading: &mut Reading<'_>) -> Option<Vec<u8>> {
     reading
         .files
         .read(path)

@@ -10,6 +10,7 @@ mod meaning;
 mod mistakes;
 mod proof;
 mod properties;
+mod protocol;
 mod repository;
 mod scenario;
 mod sent;

@@ -92,12 +92,15 @@ fn valid() -> impl Strategy<Value = Valid> {
     let load = select(vec![
         "{connections: 5, duration: 1s}",
         "{connections: 5, count: 10, keep-alive: off}",
+        "{connections: 5, count: 10, http2: on, streams: 3}",
+        "{rate: 10/s, count: 10, spin: 0}",
         "{rate: 10/s, duration: 100ms, arrival: poisson}",
         "{rate: 0.5/s, count: 10, connections-max: 3}",
         "{phases: [{duration: 1s, rate: 0/s, to: 5/s}], timeout: 250ms}",
     ]);
     let extra = select(vec![
         "pin: 0",
+        "scheme: https",
         "pin: [0, 1]",
         "ready: listening",
         "ready: {path: /health}",

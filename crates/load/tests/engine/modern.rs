@@ -16,7 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// What the server does with a request.
 #[derive(Clone, Debug)]
@@ -81,20 +82,48 @@ pub(crate) struct Modern {
     is_stopping: Arc<AtomicBool>,
 }
 
-impl Modern {
-    /// Listens on a free loopback port. Its certificate is for `server.test` and 127.0.0.1.
-    pub(crate) fn start(speech: Speech, act: impl Fn(Got) -> Act + Send + 'static) -> Modern {
+/// A certificate that vouches for itself, and its key, both in PEM form.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+impl Identity {
+    /// A new one for `server.test` and 127.0.0.1.
+    pub(crate) fn new() -> Identity {
         let names = ["server.test", "127.0.0.1"].map(str::to_owned);
         let certified = rcgen::generate_simple_self_signed(names).unwrap();
-        let authority = certified.cert.pem();
+        Identity {
+            certificate: certified.cert.pem(),
+            key: certified.signing_key.serialize_pem(),
+        }
+    }
+}
+
+impl Modern {
+    /// Listens on a free loopback port, with an identity of its own.
+    pub(crate) fn start(speech: Speech, act: impl Fn(Got) -> Act + Send + 'static) -> Modern {
+        Modern::listen("127.0.0.1:0", Identity::new(), speech, act)
+    }
+
+    pub(crate) fn listen(
+        address: &str,
+        identity: Identity,
+        speech: Speech,
+        act: impl Fn(Got) -> Act + Send + 'static,
+    ) -> Modern {
+        let place = address.to_owned();
         let acceptor = speech.tls.as_ref().map(|offered| {
-            let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+            let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
+            let certificate =
+                CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
             let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
             let mut config = ServerConfig::builder_with_provider(provider)
                 .with_safe_default_protocol_versions()
                 .unwrap()
                 .with_no_client_auth()
-                .with_single_cert(vec![certified.cert.der().clone()], key)
+                .with_single_cert(vec![certificate], key)
                 .unwrap();
             config.alpn_protocols = offered
                 .iter()
@@ -113,7 +142,7 @@ impl Modern {
                 .unwrap();
             let tasks = LocalSet::new();
             tasks.block_on(&runtime, async {
-                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let listener = tokio::net::TcpListener::bind(place).await.unwrap();
                 listening.send(listener.local_addr().unwrap()).unwrap();
                 let host = Rc::new(Host {
                     speech,
@@ -134,7 +163,7 @@ impl Modern {
         Modern {
             address: address.recv().unwrap(),
             tally,
-            authority,
+            authority: identity.certificate,
             is_stopping,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! `http.response_time` is latency to the last byte, from due, which is what readers take it for;
 //! Artillery's own stops at the first byte, which is `http.first_byte` here. A virtual user is one
-//! request: completed when it passed, failed when it did not, skipped when it was missed.
+//! pass through a scenario, whose length is not recorded apart, or else one request: completed when it passed, failed when it did not, skipped when it was missed.
 //! Intermediate reports cover ten seconds and have only counts and means, since distributions are
 //! recorded per round.
 
@@ -22,9 +22,10 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
     let times = [
         ("http.response_time", &merged.latency),
         ("http.first_byte", &merged.first_byte),
-        ("vusers.session_length", &merged.latency),
     ];
-    for (name, histogram) in times {
+    let session = ("vusers.session_length", &merged.latency);
+    let session = merged.passes().is_none().then_some(session);
+    for (name, histogram) in times.into_iter().chain(session) {
         if !histogram.is_empty() {
             summaries.insert(name.to_owned(), summary(histogram));
         }
@@ -57,13 +58,22 @@ fn counters(merged: &Merged<'_>) -> Map<String, Value> {
     let outcomes = &merged.outcomes;
     let mut counters = Map::new();
     let mut set = |name: String, count: u64| counters.insert(name, count.into());
-    set("vusers.created".to_owned(), merged.sent());
-    set(
-        format!("vusers.created_by_name.{}", merged.name),
-        merged.sent(),
-    );
-    set("vusers.completed".to_owned(), outcomes.passed);
-    set("vusers.failed".to_owned(), merged.sent() - outcomes.passed);
+    let (created, completed, failed) = match merged.passes() {
+        Some(passes) => (
+            passes.completed + passes.broken + passes.cut - outcomes.missed,
+            passes.completed,
+            passes.broken - outcomes.missed,
+        ),
+        None => (
+            merged.sent(),
+            outcomes.passed,
+            merged.sent() - outcomes.passed,
+        ),
+    };
+    set("vusers.created".to_owned(), created);
+    set(format!("vusers.created_by_name.{}", merged.name), created);
+    set("vusers.completed".to_owned(), completed);
+    set("vusers.failed".to_owned(), failed);
     if outcomes.missed > 0 {
         set("vusers.skipped".to_owned(), outcomes.missed);
     }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use stats::Histogram;
 
 use crate::metric::float;
-use crate::recording::{LoadModel, Outcomes, Recording, RequestText, RoundRecord};
+use crate::recording::{LoadModel, Outcomes, PassCounts, Recording, RequestText, RoundRecord};
 
 /// All complete rounds of a variant as one measurement.
 pub(super) struct Merged<'a> {
@@ -65,6 +65,16 @@ impl<'a> Merged<'a> {
         }
         merged.rounds = rounds;
         merged
+    }
+
+    /// What became of the passes through a scenario; none for a rotation.
+    pub(super) fn passes(&self) -> Option<PassCounts> {
+        let passes = self.rounds.iter().filter_map(|round| round.passes);
+        passes.reduce(|total, round| PassCounts {
+            completed: total.completed + round.completed,
+            broken: total.broken + round.broken,
+            cut: total.cut + round.cut,
+        })
     }
 
     pub(super) fn seconds(&self) -> f64 {

@@ -171,6 +171,13 @@ fn data(args: &Args) -> Result<Data, Failure> {
 
 /// The one request that the flags describe.
 fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
+    // Whoever comes from wrk or bombardier means a length, and would wonder what was measured.
+    if let Some(text) = args.data.as_deref().filter(|it| lab::duration(it).is_ok()) {
+        return Err(Failure::bad_input(format!(
+            "-d is the body here, and `{text}` is a length: write -z {text} to load for so long, \
+             or send this body from a file with -D"
+        )));
+    }
     let body = match (&args.data, &args.data_file) {
         (Some(text), _) => text.clone().into_bytes(),
         (None, Some(path)) => read(path)?,

@@ -46,11 +46,11 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         for setup in &setups {
             workshop.build(&mut rig, setup, logs.path(), stop)?;
         }
-        Stack::start(&mut rig, &setups, logs.path(), stop)
+        Stack::start(&mut rig, (lab, &setups), logs.path(), stop)
     });
     let stack = started.map_err(|invalid| leave(&invalid))?;
-    for (system, address) in stack.addresses() {
-        console.answer(&format!("{system}  http://{address}"));
+    for (system, url) in stack.urls() {
+        console.answer(&format!("{system}  {url}"));
     }
     console.say(format_args!(
         "weigh: the systems of `{}` are up; Ctrl-C stops them",

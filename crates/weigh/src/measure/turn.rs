@@ -162,7 +162,7 @@ impl Experiment<'_> {
             timeout: self.lab.timeout,
             keep_alive: self.lab.keep_alive,
             failures_kept: FAILURES_KEPT,
-            spin_share: Job::SPIN_SHARE,
+            spin_share: f64::from(self.lab.spin_percent) / 100.0,
             bound: load::Bounds::default(),
             cpus: self.generator_cpus.clone(),
         }

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use lab::{ProofWhat, SeenNumber, SeenRule, Text, Variant};
-use load::{Address, Answer, Expectation, Request, Target};
+use load::{Answer, Expectation, Request, Target};
 use report::recording::ProofSeen;
 use serde_json::Value;
 
 use super::{not_proven, shortened};
-use crate::stack::{Invalid, Stack};
+use crate::stack::{Invalid, Stack, url_of};
 
 /// How long a system may take to tell what it saw.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -98,7 +98,7 @@ impl Asked<'_> {
             expect: Expectation::default(),
             weight: 1,
         };
-        let shown = format!("`http://{}{}`", self.target.host, self.path);
+        let shown = format!("`{}{}`", url_of(&self.target), self.path);
         let answer = load::exchange(&self.target, &request, PATIENCE)
             .map_err(|failure| format!("{shown} does not tell: {failure}"))?;
         load::check(&request.expect, &answer)
@@ -196,18 +196,13 @@ fn growth(
 /// Where a URL with the addresses of systems leads.
 fn locate(url: &Text, stack: &Stack) -> Result<(Target, String), String> {
     let url = url.render(&|system| stack.address_of(system))?;
-    let rest = url.strip_prefix("http://").unwrap_or(&url);
+    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let address: SocketAddr = host
         .parse()
         .map_err(|_| format!("expected an address such as `127.0.0.1:8080`, found `{host}`"))?;
-    let target = Target {
-        address: Address::Tcp(address),
-        host: host.to_owned(),
-        protocol: load::Protocol::default(),
-    };
     let path = if path.is_empty() { "/" } else { path };
-    Ok((target, path.to_owned()))
+    Ok((stack.target_at(address), path.to_owned()))
 }
 
 /// The sum of all series of this name that have these labels, in Prometheus' text format.

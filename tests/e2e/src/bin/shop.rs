@@ -31,9 +31,9 @@ struct Args {
     /// Send so many `GUID` headers.
     #[arg(long, default_value_t = 0)]
     guids: u64,
-    /// Send the same GUID each time.
-    #[arg(long)]
-    same_guid: bool,
+    /// Send so many `GUID` headers, all with the same value.
+    #[arg(long, default_value_t = 0, conflicts_with = "guids")]
+    same_guids: u64,
     /// Do not look at tokens.
     #[arg(long)]
     trusting: bool,
@@ -154,11 +154,9 @@ fn answer(args: &Args, request: &Request, number: u64) -> Reply {
             ok(json!({"items": vec!["x"; items.unwrap_or(1)]}).to_string())
         }
     };
-    let guid = |at: u64| match args.same_guid {
-        true => "guid: same\r\n".to_owned(),
-        false => format!("guid: {number}-{at}\r\n"),
-    };
-    let guids: String = (0..args.guids).map(guid).collect();
+    let guids = (0..args.guids).map(|at| format!("guid: {number}-{at}\r\n"));
+    let same = (0..args.same_guids).map(|_| "guid: same\r\n".to_owned());
+    let guids: String = guids.chain(same).collect();
     Reply {
         headers: reply.headers + &guids,
         ..reply

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", value_parser = lab::duration, conflicts_with = "phases")]
     pub(super) duration: Option<Duration>,
     /// Open loop: send this many requests a second, such as 500 or 0.5/s.
-    #[arg(short, long, help_heading = "Load", value_parser = phases::rate, group = "plan")]
+    #[arg(short, short_alias = 'R', long, help_heading = "Load", value_parser = phases::rate, group = "plan")]
     pub(super) rate: Option<Rate>,
     /// Open loop in steps and ramps: 10s@100/s,20s@100/s..500/s.
     ///
@@ -100,13 +100,13 @@ pub(crate) struct Args {
     ///
     /// HTTP: a line `METHOD URL`, header lines, and `@FILE` for the body; targets are separated by
     /// empty lines, and `#` begins a comment. JSON: one object a line with `method`, `url`,
-    /// `header` (lists of values by name) and `body` (base64). All targets name the same host and
+    /// `header` (lists of values by name), `body` (base64), and for us `weight`. All targets name the same host and
     /// port. Paths of bodies are relative to the current folder.
     #[arg(long, value_name = "FILE", help_heading = "Request", conflicts_with_all = ["method", "data", "data_file"])]
     pub(super) targets: Option<PathBuf>,
-    /// File of requests that follow one another, with values captured from their answers (YAML).
+    /// File of requests that follow one another, as one user's (YAML).
     ///
-    /// Every connection takes one pass through the `steps` after the other; with --rate or --phases
+    /// Values captured from an answer go into the requests after it. Every connection takes one pass through the `steps` after the other; with --rate or --phases
     /// a pass begins at each planned moment. -n, -r and --phases count passes. A step that does not
     /// pass ends its pass. The first step's latency counts from the planned moment (open loop) or
     /// the send (closed loop), that of a later one from the moment the answer before it was complete
@@ -129,6 +129,7 @@ pub(crate) struct Args {
         help_heading = "Request",
         default_value = "rotation",
         hide_possible_values = true,
+        hide_short_help = true,
         requires = "data_set"
     )]
     pub(super) data_order: OrderName,
@@ -245,7 +246,7 @@ Examples:
     weigh report --format k6 run.json
 
 Coming from another tool:
-  wrk, wrk2    -c and -t are the same; -d is -z here, -R is -r, -s has no equal
+  wrk, wrk2    -c, -t and -R are the same; -d is -z here, -s is --scenario
   ab           -n, -c and -H are the same; -k is always on, -p is -D, -t is -z
   hey          -n, -c, -z, -m, -H, -d and -D are the same; -q is -r, for all connections
   bombardier   -c, -n, -m, -H and -r are the same; -d is -z, -b is -d, -f is -D, -l is always on

@@ -24,6 +24,13 @@ struct JsonTarget {
     body: String,
     #[serde(default)]
     header: BTreeMap<String, Vec<String>>,
+    /// How often it is sent for each time that one of weight 1 is. vegeta does not know it.
+    #[serde(default = "one")]
+    weight: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A target as it was written.
@@ -35,6 +42,7 @@ struct Written {
     url: String,
     headers: Vec<(String, String)>,
     body: Body,
+    weight: u32,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -123,7 +131,7 @@ fn request(target: Written, base: &Uri) -> Result<Request, String> {
         headers: target.headers,
         body,
         expect: Expectation::default(),
-        weight: 1,
+        weight: target.weight,
     })
 }
 
@@ -154,6 +162,7 @@ fn parse_json(text: &str) -> Result<Vec<Written>, String> {
                 url: target.url,
                 headers: headers.collect(),
                 body: Body::Bytes(body),
+                weight: target.weight,
             })
         })
         .collect()
@@ -175,6 +184,7 @@ fn parse_http(text: &str) -> Result<Vec<Written>, String> {
                 url: url.to_owned(),
                 headers: Vec::new(),
                 body: Body::Bytes(Vec::new()),
+                weight: 1,
             });
             is_open = true;
             continue;

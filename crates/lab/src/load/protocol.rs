@@ -1,0 +1,76 @@
+//! How it is spoken with the target: the keys that go with HTTP/2, and those about certificates.
+
+use crate::experiment::{Protocol, Trust};
+use crate::fields::At;
+use crate::include::Reading;
+use crate::mistake::{Finding, Place};
+use crate::requests::files;
+use crate::wire::{LoadFile, Switch, default};
+
+/// Checks the keys of `load` about the protocol.
+pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
+    let is_http2 = is_on(file.http2.as_ref());
+    let is_trusting = is_on(file.insecure.as_ref());
+    let streams = file.streams.as_ref();
+    if let Some(streams) = streams.filter(|_| !is_http2 && !reading.has_gaps) {
+        report(
+            reading,
+            streams.place,
+            "`streams` without `http2: on`",
+            "a connection of HTTP/1.1 carries one request at a time; for more of them, give more \
+             connections",
+        );
+    }
+    if let Some(streams) = streams.filter(|it| it.value > 1)
+        && file.keep_alive == Some(Switch::Off)
+    {
+        report(
+            reading,
+            streams.place,
+            "`streams` beside `keep-alive: off`",
+            "a connection for one request has one stream; remove one of the two",
+        );
+    }
+    if let Some(authorities) = file.ca.as_ref().filter(|_| is_trusting) {
+        report(
+            reading,
+            authorities.place,
+            "`ca` beside `insecure: on`",
+            "where any certificate is accepted, nobody vouches for it; remove one of the two",
+        );
+    }
+    let streams = streams.map_or(default::STREAMS, |streams| streams.value);
+    let authorities = file.ca.as_ref().and_then(|path| {
+        let resolved = reading.resolve(&path.value, path.place);
+        files::bytes(&resolved, path.place, reading)
+    });
+    Protocol {
+        http2_streams: is_http2.then_some(streams),
+        trust: match authorities {
+            _ if is_trusting => Trust::Anybody,
+            Some(authorities) => Trust::Authorities(authorities),
+            None => Trust::System,
+        },
+    }
+}
+
+/// Reports keys about the certificate of a target that has none.
+pub(crate) fn check_certificate(file: &LoadFile, target: &str, reading: &mut Reading<'_>) {
+    let trusting = file.insecure.as_ref().map(|it| ("insecure", it.place));
+    let authorities = file.ca.as_ref().map(|it| ("ca", it.place));
+    for (key, place) in trusting.into_iter().chain(authorities) {
+        let message = format!("`{key}` is about certificates, and `{target}` shows none");
+        let help = "say `scheme: https` in the system, or remove this one";
+        report(reading, place, &message, help);
+    }
+}
+
+fn is_on(switch: Option<&At<Switch>>) -> bool {
+    switch.is_some_and(|switch| switch.value == Switch::On)
+}
+
+fn report(reading: &mut Reading<'_>, place: Place, message: &str, help: &str) {
+    reading
+        .findings
+        .add(Finding::new(place, message).help(help));
+}

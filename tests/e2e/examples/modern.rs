@@ -1,0 +1,77 @@
+//! A server of TLS and HTTP/2 for labs: it gives tokens and counts what it saw.
+//!
+//! `/login/USER` is answered with a token, `/seen` with the number of requests; `/health` and `/seen`
+//! themselves are not counted.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy exempts test functions, but not what they call"
+)]
+
+#[expect(dead_code, reason = "the engine's own tests use all of it")]
+#[path = "../../../crates/load/tests/engine/modern.rs"]
+mod modern;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use bytes::Bytes;
+use clap::Parser;
+
+use modern::{Act, Got, Identity, Modern, Speech};
+
+/// A server of TLS and HTTP/2.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Where to listen.
+    #[arg(long)]
+    listen: String,
+    /// Speak HTTP/2, and nothing else.
+    #[arg(long)]
+    http2: bool,
+    /// Speak TLS, with `certificate.pem` and `key.pem` of this folder.
+    #[arg(long)]
+    tls: Option<PathBuf>,
+}
+
+fn main() {
+    let args = Args::parse();
+    let identity = args.tls.as_deref().map_or_else(Identity::new, read);
+    let version = if args.http2 { "h2" } else { "http/1.1" };
+    let speech = Speech {
+        is_http2: args.http2,
+        tls: args.tls.as_ref().map(|_| vec![version]),
+        streams_max: None,
+    };
+    let seen = Mutex::new(BTreeSet::new());
+    let _server = Modern::listen(&args.listen, identity, speech, move |got| act(&got, &seen));
+    loop {
+        thread::park();
+    }
+}
+
+fn read(folder: &Path) -> Identity {
+    let text = |name: &str| fs::read_to_string(folder.join(name)).expect("the test wrote it");
+    Identity {
+        certificate: text("certificate.pem"),
+        key: text("key.pem"),
+    }
+}
+
+fn act(got: &Got, seen: &Mutex<BTreeSet<u64>>) -> Act {
+    let mut seen = seen.lock().expect("nobody panics");
+    match got.path.as_str() {
+        "/health" => return Act::answer("ok"),
+        "/seen" => return Act::Answer(Bytes::from(format!(r#"{{"requests":{}}}"#, seen.len()))),
+        _ => {}
+    }
+    // A request is asked for more than once, by the same number.
+    seen.insert(got.number);
+    match got.path.strip_prefix("/login/") {
+        Some(user) => Act::Answer(Bytes::from(format!(r#"{{"token":"t-{user}"}}"#))),
+        None => Act::Answer(Bytes::from(format!(r#"{{"path":"{}"}}"#, got.path))),
+    }
+}

@@ -1,0 +1,124 @@
+//! Labs over TLS and HTTP/2: the same proofs, scenarios and records as in the clear.
+
+use e2e::{Run, World, modern};
+
+/// Flags of the server, its scheme, keys of `load`, and what the recording says of it.
+struct Speech {
+    flags: &'static str,
+    scheme: &'static str,
+    load: &'static str,
+    said: [&'static str; 2],
+}
+
+const SPEECHES: [Speech; 4] = [
+    Speech {
+        flags: "--http2",
+        scheme: "http",
+        load: "  http2: on\n  streams: 4\n",
+        said: ["2", "off"],
+    },
+    Speech {
+        flags: "--tls .",
+        scheme: "https",
+        load: "  ca: certificate.pem\n",
+        said: ["1.1", "verified"],
+    },
+    Speech {
+        flags: "--tls . --http2",
+        scheme: "https",
+        load: "  http2: on\n  ca: certificate.pem\n",
+        said: ["2", "verified"],
+    },
+    Speech {
+        flags: "--tls .",
+        scheme: "https",
+        load: "  insecure: on\n",
+        said: ["1.1", "unverified"],
+    },
+];
+
+const SCENARIO: &str = "  data: {ranges: {page: 1..9}}
+  scenario:
+    - {name: log in, path: /login/ann, capture: {token: {json: /token}}}
+    - {name: look, pause: 2ms, path: '/{{token}}/{{page}}'}
+";
+
+fn lab(speech: &Speech, load: &str) -> World {
+    let identity = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+    let identity = identity.expect("a key can be made");
+    World::of_lab(&format!(
+        "question: what does a second server cost?\n\
+         load:\n{load}{keys}\
+         rounds: 1\nwarmup: 0s\ntarget: server\n\
+         systems:\n  server:\n    scheme: {scheme}\n    folder: .\n    \
+         run: {program} --listen {{{{addr}}}} {flags}\n    ready: {{path: /health}}\n\
+         proof:\n  - {{name: all arrive, ask: '{{{{server.url}}}}/seen', json: /requests, exactly-per-request: 1}}\n\
+         baseline: {{name: a}}\nvariants: [{{name: b}}]\n",
+        keys = speech.load,
+        scheme = speech.scheme,
+        flags = speech.flags,
+        program = modern().display(),
+    ))
+    .file("certificate.pem", &identity.cert.pem())
+    .file("key.pem", &identity.signing_key.serialize_pem())
+}
+
+fn check(run: &Run, speech: &Speech, requests: u64) {
+    let recording = run.recording();
+    let protocol = &recording["load"]["protocol"];
+    assert_eq!(protocol["http"], speech.said[0], "{recording:#}");
+    assert_eq!(protocol["tls"], speech.said[1]);
+    for round in recording["rounds"].as_array().expect("rounds") {
+        assert_eq!(round["outcomes"]["passed"], requests, "{round:#}");
+        let seen = format!("{requests} in {requests} requests");
+        assert_eq!(round["proofs"][0]["seen"], seen.as_str());
+    }
+}
+
+#[test]
+fn a_lab_speaks_what_its_target_speaks_in_probes_proofs_and_load() {
+    for speech in &SPEECHES {
+        let run = lab(speech, "  connections: 2\n  count: 40\n").run().ran();
+        check(&run, speech, 40);
+    }
+}
+
+#[test]
+fn a_scenario_is_the_same_over_each_protocol_and_in_both_loops() {
+    for speech in &SPEECHES {
+        for load in [
+            "  connections: 2\n  count: 20\n",
+            "  rate: 400/s\n  count: 20\n",
+        ] {
+            let run = lab(speech, &format!("{load}{SCENARIO}")).run().ran();
+            check(&run, speech, 40);
+            let recording = run.recording();
+            let round = &recording["rounds"][1];
+            assert_eq!(round["passes"]["completed"], 20, "{round:#}");
+            assert_eq!(round["steps"][1]["outcomes"]["passed"], 20);
+        }
+    }
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_gives_no_number() {
+    let speech = Speech {
+        load: "",
+        ..SPEECHES[1]
+    };
+    let run = lab(&speech, "  connections: 1\n  count: 4\n").run();
+    let _ = run
+        .exits_with(3)
+        .row("a", &["invalid peer certificate"])
+        .no_number_for("a");
+}
+
+#[test]
+fn a_target_that_does_not_speak_http_2_is_not_ready() {
+    let speech = Speech {
+        flags: "--tls .",
+        ..SPEECHES[2]
+    };
+    let run = lab(&speech, "  connections: 1\n  count: 4\n").run();
+    let _ = run.exits_with(5).row("a", &["not ready"]);
+}
