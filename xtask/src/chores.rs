@@ -70,7 +70,15 @@ pub(crate) fn tidy() -> anyhow::Result<()> {
 /// variable set the same tests write them instead.
 pub(crate) fn schema() -> anyhow::Result<()> {
     cargo(
-        &["test", "--package", "lab", "--package", "report"],
+        &[
+            "test",
+            "--package",
+            "lab",
+            "--package",
+            "report",
+            "--package",
+            "weigh",
+        ],
         &[("UPDATE_SCHEMAS", "1")],
     )
 }

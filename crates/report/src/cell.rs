@@ -28,19 +28,29 @@ pub(crate) fn with_error(summary: &MetricSummary, unit: Unit) -> String {
 /// `+0.22 ±0.03`; none for the baseline and where nothing was compared.
 pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let summary = row.metric(metric)?;
+    difference_of(summary, metric.unit(), summary.value)
+}
+
+/// The same for a figure that is not in the row's metrics; `scale` is the size of the values that
+/// differ.
+pub(crate) fn difference_of(summary: &MetricSummary, unit: Unit, scale: f64) -> Option<String> {
     let overhead = summary.overhead.as_ref()?;
-    let unit = metric.unit();
     let half = overhead.half_width().map(|half| unit.shown(half));
     Some(digits::difference(
         unit.shown(overhead.difference),
         half,
-        unit.shown(summary.value),
+        unit.shown(scale),
     ))
 }
 
 /// `+12.3 ±0.8 %`: the ratio to the baseline as a change.
 pub(crate) fn change(row: &VariantSummary, metric: Metric) -> Option<String> {
-    let overhead = row.metric(metric)?.overhead.as_ref()?;
+    change_of(row.metric(metric)?)
+}
+
+/// The same for a figure that is not in the row's metrics.
+pub(crate) fn change_of(summary: &MetricSummary) -> Option<String> {
+    let overhead = summary.overhead.as_ref()?;
     let change = (overhead.ratio? - 1.0) * 100.0;
     let half = overhead.ratio_low.zip(overhead.ratio_high);
     let half = half.map(|(low, high)| (high - low) * 50.0);

@@ -3,8 +3,8 @@
 use crate::digits;
 use crate::metric::Metric;
 use crate::recording::{
-    ArrivalText, Environment, HttpText, Kind, LimitsText, LoadModel, LoadText, PhaseText,
-    ProtocolText, Recording, SystemRecord, TlsText,
+    ArrivalText, Environment, HttpText, Kind, LimitsText, LoadModel, LoadText, NoiseFloor,
+    PhaseText, ProtocolText, Recording, SystemRecord, TlsText,
 };
 use crate::summary::PAUSED_SHARE_MAX;
 use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
@@ -33,7 +33,7 @@ pub(crate) fn load(recording: &Recording) -> String {
 }
 
 /// `HTTP/2 over TLS (certificate not verified), 8 streams a connection`.
-fn protocol(protocol: &ProtocolText) -> String {
+pub(crate) fn protocol(protocol: &ProtocolText) -> String {
     let mut text = match protocol.http {
         HttpText::Http1 => "HTTP/1.1",
         HttpText::Http2 => "HTTP/2",
@@ -304,6 +304,20 @@ pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> 
     facts
 }
 
+/// `mean 12.1 µs, p50 …` by `weigh tare`.
+fn floor(floor: &NoiseFloor) -> String {
+    let shown = |us: f64| digits::duration_ns(us * 1e3);
+    format!(
+        "mean {}, p50 {}, p99 {} (`weigh tare` of {}: {} rounds at {}/s)",
+        shown(floor.latency_us_mean),
+        shown(floor.latency_us_p50),
+        shown(floor.latency_us_p99),
+        floor.made_at.get(..10).unwrap_or(&floor.made_at),
+        floor.rounds,
+        floor.requests_per_s,
+    )
+}
+
 fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
@@ -349,6 +363,7 @@ fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
             .as_ref()
             .map(|cpus| numbers(cpus)),
     );
+    add("noise floor", environment.noise_floor.as_ref().map(floor));
     for (name, value) in &environment.other {
         add("also", Some(format!("{name}: {value}")));
     }
@@ -398,7 +413,7 @@ fn system_facts(system: &SystemRecord) -> String {
     facts.join(", ")
 }
 
-fn limits(limits: &LimitsText) -> String {
+pub(crate) fn limits(limits: &LimitsText) -> String {
     let cpus = limits.cpus.map(|cpus| format!("{cpus} CPU"));
     let memory = limits
         .memory_bytes

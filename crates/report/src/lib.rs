@@ -7,12 +7,16 @@
 //! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
 
 mod cell;
+pub mod compare;
 mod csv;
 mod describe;
 mod digits;
+pub mod gate;
 mod hdr;
 mod html;
+pub mod import;
 mod json;
+mod junit;
 mod layouts;
 mod markdown;
 mod metric;
@@ -23,15 +27,21 @@ pub mod recording;
     reason = "made-up latencies need no care, and are far below the limits"
 )]
 mod sample;
+#[cfg(test)]
+mod schema_tests;
 mod single;
 mod step;
 pub mod summary;
 mod text;
 
+pub use compare::Comparison;
 pub use csv::csv;
+pub use gate::Gate;
 pub use hdr::Hdr;
 pub use html::html;
+pub use import::{ForeignRun, ImportError};
 pub use json::json;
+pub use junit::junit;
 pub use layouts::{Layout, LayoutError};
 pub use markdown::markdown;
 pub use metric::{Metric, Unit};

@@ -6,6 +6,7 @@
 use crate::cell;
 use crate::describe;
 use crate::digits;
+use crate::gate;
 use crate::metric::{Metric, Unit};
 use crate::recording::Recording;
 use crate::summary::{CheckState, MetricSummary, Summary, SystemSummary, VariantSummary};
@@ -26,6 +27,7 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
             out += &format!("\n## {title}\n\n{body}");
         }
     };
+    add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
     add("Rate and cost", &cost_table(summary));
     add("Cost by system", &systems_table(summary));
@@ -64,6 +66,21 @@ fn house_table(summary: &Summary) -> String {
         &header,
         &summary.variants.iter().map(row).collect::<Vec<_>>(),
     )
+}
+
+/// What became of the gates; nothing without any.
+pub(crate) fn gates_table(gates: &[gate::Judgement]) -> String {
+    let row = |judgement: &gate::Judgement| {
+        let [gate, variant, ruling, reason] = gate::shown::cells(judgement);
+        vec![
+            format!("`{gate}`"),
+            escape(&variant),
+            ruling,
+            escape(&reason),
+        ]
+    };
+    let rows: Vec<_> = gates.iter().map(row).collect();
+    grid(&gate::shown::HEADINGS.map(str::to_owned), &rows)
 }
 
 fn cost_table(summary: &Summary) -> String {
@@ -283,7 +300,7 @@ fn with_difference(row: &VariantSummary, metric: Metric) -> String {
 }
 
 /// A table whose source reads as well as its rendering; nothing without rows.
-fn grid(header: &[String], rows: &[Vec<String>]) -> String {
+pub(crate) fn grid(header: &[String], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -311,7 +328,7 @@ fn grid(header: &[String], rows: &[Vec<String>]) -> String {
     line(header) + &line(&rule) + &body
 }
 
-fn list(lines: &[String]) -> String {
+pub(crate) fn list(lines: &[String]) -> String {
     lines
         .iter()
         .map(|line| format!("- {}\n", escape(line)))
@@ -319,7 +336,7 @@ fn list(lines: &[String]) -> String {
 }
 
 /// Text of the user as text, not as markup; what stands in backticks is left as it is.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
         return escape_plain(&text.replace('`', "'"));

@@ -1,12 +1,13 @@
 //! The figures of one measurement, as data: name, unit, and which way is better.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Histogram;
 
 use crate::recording::RoundRecord;
 
 /// One kind of figure. Its serialized name carries the unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub enum Metric {
     /// Complete answers that met the expectation, per second of the measurement.
     #[serde(rename = "requests_per_s")]

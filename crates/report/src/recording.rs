@@ -12,7 +12,7 @@ mod load;
 mod round;
 mod variant;
 
-pub use environment::Environment;
+pub use environment::{Environment, NoiseFloor};
 pub use load::{
     ArrivalText, HttpText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText, TlsText,
 };

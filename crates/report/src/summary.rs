@@ -10,6 +10,7 @@
 
 mod check;
 mod figures;
+mod noise;
 mod verdict;
 
 pub(crate) use check::named_outcomes;
@@ -24,8 +25,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::gate::{self, Gate, Judged, Judgement, Undecided};
 use crate::metric::Metric;
-use crate::recording::{Kind, Outcomes, Recording, RoundRecord, VariantRecord};
+use crate::recording::{Kind, NoiseFloor, Outcomes, Recording, RoundRecord, VariantRecord};
 use figures::Figures;
 
 /// The confidence of every interval, and of all verdicts together.
@@ -70,6 +72,9 @@ pub struct Summary {
     pub confidence_each: f64,
     /// The variants, baseline first.
     pub variants: Vec<VariantSummary>,
+    /// What became of the gates that were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Judgement>,
 }
 
 /// What a recording says about one variant: a row of the report.
@@ -85,8 +90,10 @@ pub struct VariantSummary {
     pub rounds: usize,
     /// The verdict.
     pub verdict: Verdict,
-    /// The verdict in words.
+    /// The verdict in words, with a remark where the overhead is below the noise floor.
     pub verdict_text: String,
+    /// What a reader of the verdict must not miss; a part of `verdict_text`.
+    pub remark: Option<String>,
     /// What became of all intended sends, over all its measurements.
     pub outcomes: Outcomes,
     /// Complete answers by status code.
@@ -135,6 +142,7 @@ impl Summary {
                 Metric::Requests
             },
             confidence_each: stats::multiple::per_comparison_confidence(CONFIDENCE, comparisons),
+            noise_floor: recording.environment.noise_floor.as_ref(),
         };
         Self {
             method: recording.method,
@@ -161,6 +169,7 @@ impl Summary {
                 .iter()
                 .map(|row| row.summarize(baseline_of(row), &frame))
                 .collect(),
+            gates: Vec::new(),
         }
     }
 
@@ -173,6 +182,34 @@ impl Summary {
         }
     }
 
+    /// Judges gates on it; every rendering shows what became of them.
+    #[must_use]
+    pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
+        let metrics: Vec<_> = self
+            .variants
+            .iter()
+            .map(|row| move |metric: Metric| row.metric(metric))
+            .collect();
+        let rows: Vec<Judged<'_>> = self
+            .variants
+            .iter()
+            .zip(&metrics)
+            .map(|(row, metric)| Judged {
+                name: &row.name,
+                is_baseline: row.is_baseline,
+                no_number: match &row.verdict {
+                    Verdict::Invalid { reason, .. } => {
+                        Some(format!("`{}` has no number: {reason}", row.name))
+                    }
+                    _ => None,
+                },
+                metric,
+            })
+            .collect();
+        let gates = gate::judge(gates, undecided, &rows);
+        Self { gates, ..self }
+    }
+
     /// The row of a variant.
     pub fn variant(&self, name: &str) -> Option<&VariantSummary> {
         self.variants.iter().find(|variant| variant.name == name)
@@ -183,6 +220,11 @@ impl VariantSummary {
     /// Whether it has figures to show.
     pub fn has_number(&self) -> bool {
         !self.metrics.is_empty()
+    }
+
+    /// The verdict in few words, for a narrow column.
+    pub fn verdict_short(&self) -> String {
+        remarked(self.verdict.short(), self.remark.as_deref())
     }
 
     /// One of its figures.
@@ -210,10 +252,11 @@ impl VariantSummary {
 }
 
 /// What all rows share.
-struct Frame {
+struct Frame<'a> {
     kind: Kind,
     headline: Metric,
     confidence_each: f64,
+    noise_floor: Option<&'a NoiseFloor>,
 }
 
 /// A variant on its way to a summary.
@@ -273,7 +316,7 @@ impl<'a> Row<'a> {
         self.variant.name == self.baseline
     }
 
-    fn summarize(&self, baseline: Option<&Self>, frame: &Frame) -> VariantSummary {
+    fn summarize(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
         let metrics = if is_shown {
@@ -289,12 +332,16 @@ impl<'a> Row<'a> {
             None if baseline.is_none() => Verdict::NotCompared,
             None => Verdict::of(frame.headline, metrics.get(&frame.headline)),
         };
+        let mut checks = self.checks.clone();
+        checks.extend(noise::check(frame.noise_floor, metrics.get(&Metric::Mean)));
+        let remark = noise::remark(&checks, frame.headline);
         VariantSummary {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
             baseline: self.baseline.to_owned(),
             rounds: self.complete.len(),
-            verdict_text: verdict.to_string(),
+            verdict_text: remarked(verdict.to_string(), remark),
+            remark: remark.map(str::to_owned),
             verdict,
             outcomes: self.outcomes,
             statuses: self.statuses.clone(),
@@ -308,8 +355,16 @@ impl<'a> Row<'a> {
             rate_windows: is_shown
                 .then(|| figures::rate_windows(&self.complete))
                 .flatten(),
-            checks: self.checks.clone(),
+            checks,
         }
+    }
+}
+
+/// A verdict with what a reader of the table must not miss.
+fn remarked(verdict: String, remark: Option<&str>) -> String {
+    match remark {
+        Some(remark) => format!("{verdict}; {remark}"),
+        None => verdict,
     }
 }
 

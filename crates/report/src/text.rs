@@ -7,6 +7,7 @@ use comfy_table::{
 use crate::cell;
 use crate::describe;
 use crate::digits;
+use crate::gate;
 use crate::metric::{Metric, Unit};
 use crate::recording::Recording;
 use crate::step;
@@ -26,6 +27,7 @@ pub fn text(recording: &Recording, summary: &Summary, width: usize) -> String {
         }
     };
     add("", &results(summary, width));
+    add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     add(&overhead_title(summary), &overheads(summary, width));
     add(
@@ -91,7 +93,7 @@ fn results(summary: &Summary, width: usize) -> String {
     let row = |row: &VariantSummary| {
         let mut cells = vec![row.name.clone()];
         cells.extend(columns.iter().map(|metric| cell::value(row, *metric)));
-        cells.push(row.verdict.short());
+        cells.push(row.verdict_short());
         cells
     };
     table(
@@ -246,7 +248,7 @@ const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table without lines; columns that are not named left are aligned right.
-fn table(
+pub(crate) fn table(
     width: usize,
     header: Vec<String>,
     rows: impl Iterator<Item = Vec<String>>,
@@ -290,7 +292,7 @@ fn table(
 }
 
 /// Sentences as a list.
-fn list(sentences: &[String], width: usize) -> String {
+pub(crate) fn list(sentences: &[String], width: usize) -> String {
     sentences
         .iter()
         .map(|sentence| wrapped("- ", sentence, width))
@@ -298,7 +300,7 @@ fn list(sentences: &[String], width: usize) -> String {
 }
 
 /// A sentence wrapped at words; further lines are indented as far as the bullet.
-fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
+pub(crate) fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
     let indent = " ".repeat(bullet.len());
     let mut out = String::new();
     let mut line = bullet.to_owned();

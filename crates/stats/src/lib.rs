@@ -3,7 +3,8 @@
 //! Inside a round, requests are counted in a [`Histogram`] that merges without loss. Between
 //! rounds, the unit of statistics is the round: requests of one round share its luck, so an
 //! interval over requests would be far too narrow. [`paired::overhead`] compares a variant with
-//! its baseline round by round.
+//! its baseline round by round; [`unpaired::overhead`] compares series that were not measured
+//! together.
 //!
 //! Absent on purpose: means over percentiles, p-values, and every test that treats requests as
 //! independent.
@@ -14,10 +15,12 @@ pub mod multiple;
 mod normal;
 pub mod paired;
 mod random;
+mod rank_sum;
 pub mod sample;
 pub mod shift;
 mod signed_rank;
 pub mod simultaneous;
+pub mod unpaired;
 
 pub use histogram::{DecodeError, Histogram};
 pub use multiple::per_comparison_confidence;

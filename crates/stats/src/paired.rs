@@ -186,7 +186,7 @@ fn check(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<(), PairE
     Ok(())
 }
 
-fn claim(interval: Interval) -> Claim {
+pub(crate) fn claim(interval: Interval) -> Claim {
     if interval.low > 0.0 {
         Claim::Higher
     } else if interval.high < 0.0 {
@@ -196,7 +196,7 @@ fn claim(interval: Interval) -> Claim {
     }
 }
 
-fn exponentiate(logs: Estimate) -> Estimate {
+pub(crate) fn exponentiate(logs: Estimate) -> Estimate {
     Estimate {
         value: libm::exp(logs.value),
         interval: logs.interval.map(|interval| Interval {

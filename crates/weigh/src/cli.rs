@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{check, lab, load, null_server, report, tare, up};
+use crate::command::{check, compare, lab, load, null_server, report, tare, up};
 use crate::console::Console;
 use crate::exit::{self, Exit};
 use crate::stop::Stop;
@@ -30,6 +30,7 @@ enum Subcommands {
     Load(Box<load::Args>),
     Check(check::Args),
     Up(up::Args),
+    Compare(compare::Args),
     Report(report::Args),
     Tare(tare::Args),
     NullServer(null_server::Args),
@@ -54,6 +55,7 @@ pub(crate) fn main() -> Exit {
         Subcommands::Load(args) => load::run(&args, console, &stop),
         Subcommands::Check(args) => check::run(&args, console, &stop),
         Subcommands::Up(args) => up::run(&args, console, &stop),
+        Subcommands::Compare(args) => compare::run(&args, console),
         Subcommands::Report(args) => report::run(&args, console),
         Subcommands::Tare(args) => tare::run(&args, console, &stop),
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),

@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod lab;
 pub(crate) mod load;
 pub(crate) mod null_server;

@@ -88,6 +88,7 @@ pub(crate) fn describe(before: &Machine, generator_cpus: Option<Vec<usize>>) -> 
         load_average_before: before.load_average,
         load_average_after: after.load_average,
         steal_ms: steal.map(|(before, after)| after.saturating_sub(before)),
+        noise_floor: None,
         other: BTreeMap::new(),
     }
 }

@@ -9,6 +9,8 @@ use report::summary::Invalidity;
 /// Where several apply, the one listed last wins: a run that was interrupted
 /// says so even if a variant had failed before, and a system that crashed is
 /// not covered up by a check that failed because the machine was disturbed.
+/// A gate that was asked for and did not pass wins over what kept it from
+/// passing, so that a CI job can tell by one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Everything asked for was done.
@@ -19,6 +21,8 @@ pub(crate) enum Exit {
     NotReady,
     /// The run happened, and answers were wrong or missing; numbers were withheld.
     Mismatch,
+    /// The run happened, and a gate did not pass: it was broken, or undecided.
+    GateNotPassed,
     /// The command line or a file is wrong; nothing was started.
     BadInput,
     /// A defect in `weigh` itself, or in the machine below it.
@@ -35,6 +39,7 @@ impl Exit {
             Exit::Bug => 1,
             Exit::BadInput => 2,
             Exit::Mismatch => 3,
+            Exit::GateNotPassed => 4,
             Exit::NotReady => 5,
             Exit::Interrupted => 6,
             Exit::Withheld => 7,
@@ -73,6 +78,7 @@ Exit codes:
   2  the command line or a file is wrong; nothing was started
   3  the run happened, and answers were wrong or missing, or a variant did not do its work;
      numbers were withheld
+  4  the run happened, and a gate did not pass: it was broken, or undecided
   5  something needed is missing or not ready
   6  stopped by the user; what was recorded is kept and marked
   7  a check failed; the verdict was withheld";
@@ -88,6 +94,7 @@ mod tests {
             Exit::Bug,
             Exit::BadInput,
             Exit::Mismatch,
+            Exit::GateNotPassed,
             Exit::NotReady,
             Exit::Interrupted,
             Exit::Withheld,
@@ -101,7 +108,8 @@ mod tests {
 
     #[test]
     fn the_graver_exit_wins() {
-        assert!(Exit::Interrupted > Exit::Mismatch);
+        assert!(Exit::Interrupted > Exit::GateNotPassed);
+        assert!(Exit::GateNotPassed > Exit::Mismatch);
         assert!(Exit::Mismatch > Exit::NotReady);
         assert!(Exit::NotReady > Exit::Withheld);
         assert!(Exit::Withheld > Exit::Done);

@@ -18,6 +18,8 @@ pub(crate) enum Page {
     Json,
     /// One line a figure.
     Csv,
+    /// JUnit's XML, for CI: a test case for each variant and gate.
+    Junit,
 }
 
 impl Page {
@@ -30,6 +32,7 @@ impl Page {
             Page::Html => report::html(recording, summary),
             Page::Json => report::json(recording, summary),
             Page::Csv => report::csv(recording, summary),
+            Page::Junit => report::junit(recording, summary),
         }
     }
 }
@@ -65,6 +68,7 @@ const ALL: &[Format] = &[
     Format::Page(Page::Csv),
     Format::Page(Page::Md),
     Format::Page(Page::Html),
+    Format::Page(Page::Junit),
     Format::Theirs(Layout::Hgrm),
     Format::Theirs(Layout::Ab),
     Format::Theirs(Layout::VegetaText),

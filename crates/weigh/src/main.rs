@@ -7,6 +7,7 @@ mod environment;
 mod exit;
 mod files;
 mod format;
+mod gates;
 mod labs;
 mod measure;
 mod progress;

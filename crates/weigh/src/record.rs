@@ -363,12 +363,17 @@ pub(crate) fn save(folder: &Path, recording: &Recording, summary: &Summary) -> R
         ("report.md", report::markdown(recording, summary)),
         ("report.html", report::html(recording, summary)),
     ] {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| {
-            Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
-        })?;
+        write(folder, name, &text)?;
     }
     Ok(())
+}
+
+/// Writes one file of a recording folder.
+pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    let path = folder.join(name);
+    fs::write(&path, text).map_err(|error| {
+        Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
+    })
 }
 
 /// A name as it may stand in a path.

@@ -95,13 +95,47 @@ fn a_lab_shows_the_tare_of_its_machine_and_of_no_other() {
         run.answer() + &run.talk()
     };
     let answer = lab();
-    assert!(answer.contains("noise floor by weigh tare"), "{answer}");
+    assert!(answer.contains("noise floor: mean "), "{answer}");
     let text = std::fs::read_to_string(&kept).expect("the tare was kept");
     let mut other: Value = serde_json::from_str(&text).expect("a tare is JSON");
     other["machine"]["cores"] = 4096.into();
     std::fs::write(&kept, other.to_string()).expect("the tare can be replaced");
     let answer = lab();
-    assert!(!answer.contains("noise floor"), "{answer}");
+    assert!(!answer.contains("noise floor: "), "{answer}");
+}
+
+#[test]
+fn an_overhead_below_the_floor_is_marked_in_the_table_itself() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples/lab.json");
+    let text = std::fs::read_to_string(lab).expect("a recording");
+    let mut recording: Value = serde_json::from_str(&text).expect("JSON");
+    let report = |recording: &Value, format: &str| {
+        let path = folder.path().join("recording.json");
+        std::fs::write(&path, recording.to_string()).expect("a file");
+        let output = Command::new(weigh())
+            .arg("report")
+            .arg(&path)
+            .args(["--format", format])
+            .env("COLUMNS", "160")
+            .output()
+            .expect("weigh starts");
+        let answer = Run::of(output).exits_with(0).answer();
+        answer.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(!report(&recording, "text").contains("below the noise floor"));
+    recording["environment"]["noise_floor"] = serde_json::json!({
+        "made_at": "2026-02-01T09:00:00Z", "requests_per_s": 1000.0, "rounds": 10,
+        "latency_us_mean": 9000.0, "latency_us_p50": 9000.0, "latency_us_p99": 9000.0,
+    });
+    for format in ["text", "md", "html"] {
+        let answer = report(&recording, format);
+        assert!(
+            answer.contains("below the noise floor"),
+            "{format}: {answer}"
+        );
+        assert!(answer.contains("this is no finding"), "{format}: {answer}");
+    }
 }
 
 #[test]

@@ -38,7 +38,28 @@ pub struct Environment {
     pub load_average_after: Option<[f64; 3]>,
     /// Processor time taken by other guests of the host during the run, in milliseconds.
     pub steal_ms: Option<u64>,
+    /// What `weigh tare` found on this machine before; absent when it was never asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_floor: Option<NoiseFloor>,
     /// Everything else worth keeping, by name.
     #[serde(default)]
     pub other: BTreeMap<String, String>,
+}
+
+/// The noise floor of a machine: the null server weighed against itself. An overhead below it is no
+/// finding there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NoiseFloor {
+    /// When it was found, RFC 3339 in UTC.
+    pub made_at: String,
+    /// Requests per second that the null server got.
+    pub requests_per_s: f64,
+    /// Rounds of two equal measurements each.
+    pub rounds: usize,
+    /// The floor of an overhead of the mean latency, in microseconds.
+    pub latency_us_mean: f64,
+    /// The floor of an overhead of the median latency, in microseconds.
+    pub latency_us_p50: f64,
+    /// The floor of an overhead of the 99th percentile of latency, in microseconds.
+    pub latency_us_p99: f64,
 }

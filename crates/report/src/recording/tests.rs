@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use super::*;
 use crate::sample::Sample;
 
@@ -92,17 +90,5 @@ fn a_hundred_rounds_take_little_room() {
 
 #[test]
 fn the_committed_schema_is_that_of_the_types() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/recording.schema.json");
-    let schema = serde_json::to_string_pretty(&Recording::schema()).unwrap() + "\n";
-    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
-        std::fs::write(&path, &schema).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    let differs = |(new, old): &(&str, &str)| new != old;
-    let first = schema.lines().zip(committed.lines()).find(differs);
-    assert!(
-        committed == schema,
-        "schemas/recording.schema.json is out of date (first difference: {first:?}); \
-         run `UPDATE_SCHEMAS=1 cargo test -p report`"
-    );
+    crate::schema_tests::assert_schema("recording", &Recording::schema());
 }

@@ -64,6 +64,9 @@ pub enum CheckName {
     GeneratorCpu,
     /// Share of the time in which the generator did not run although work was due.
     GeneratorPauses,
+    /// How far an overhead of the mean latency that was found lies below the noise floor of the
+    /// machine, in microseconds; negative above it.
+    NoiseFloor,
 }
 
 impl fmt::Display for CheckName {
@@ -76,6 +79,7 @@ impl fmt::Display for CheckName {
             Self::Lateness => "lateness",
             Self::GeneratorCpu => "generator CPU",
             Self::GeneratorPauses => "generator pauses",
+            Self::NoiseFloor => "noise floor",
         })
     }
 }
@@ -91,12 +95,20 @@ impl fmt::Display for CheckState {
 }
 
 /// Limits between ok, weak and failed.
-struct Limits {
+pub(super) struct Limits {
     weak_beyond: f64,
     failed_beyond: Option<f64>,
 }
 
 impl Limits {
+    /// Beyond this it is weak, and nothing makes it failed.
+    pub(super) const fn only_weak(weak_beyond: f64) -> Self {
+        Self {
+            weak_beyond,
+            failed_beyond: None,
+        }
+    }
+
     const fn new(weak_beyond: f64, failed_beyond: f64) -> Self {
         Self {
             weak_beyond,
@@ -104,7 +116,7 @@ impl Limits {
         }
     }
 
-    fn judge(self, name: CheckName, figure: f64, text: String) -> Check {
+    pub(super) fn judge(self, name: CheckName, figure: f64, text: String) -> Check {
         let state = if self.failed_beyond.is_some_and(|limit| figure > limit) {
             CheckState::Failed
         } else if figure > self.weak_beyond {
@@ -304,11 +316,7 @@ fn generator_cpu(complete: &[&RoundRecord]) -> Option<Check> {
     if share > 0.9 {
         text += "; the target may be faster than the generator could tell";
     }
-    let limits = Limits {
-        weak_beyond: 0.9,
-        failed_beyond: None,
-    };
-    Some(limits.judge(CheckName::GeneratorCpu, share, text))
+    Some(Limits::only_weak(0.9).judge(CheckName::GeneratorCpu, share, text))
 }
 
 fn generator_pauses(complete: &[&RoundRecord], totals: &Totals) -> Check {

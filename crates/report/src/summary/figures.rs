@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::paired;
-use stats::{Claim, Histogram, sample};
+use stats::{Claim, Histogram, Overhead, sample};
 
 use super::CONFIDENCE;
 use crate::metric::{Metric, float};
 use crate::recording::{RoundRecord, SystemUsage, VariantRecord};
 
 /// One metric of one variant over its rounds, in the unit of the metric's name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricSummary {
     /// Hodges-Lehmann estimate over rounds.
     pub value: f64,
@@ -26,7 +27,7 @@ pub struct MetricSummary {
 }
 
 /// A variant's metric minus the baseline's, paired by round.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OverheadSummary {
     /// Rounds in which both were measured.
     pub rounds: usize,
@@ -51,7 +52,7 @@ pub struct OverheadSummary {
 }
 
 /// What may be said about a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimName {
     /// The variant's values are higher.
@@ -227,20 +228,8 @@ impl Figures {
             .unzip();
         // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
         let overhead = paired::overhead(&base, &own, confidence).ok()?;
-        let interval = overhead.difference.interval;
-        let ratio_interval = overhead.ratio.and_then(|ratio| ratio.interval);
-        Some(OverheadSummary {
-            rounds: base.len(),
-            difference: overhead.difference.value,
-            difference_low: interval.map(|interval| interval.low),
-            difference_high: interval.map(|interval| interval.high),
-            ratio: overhead.ratio.map(|ratio| ratio.value),
-            ratio_low: ratio_interval.map(|interval| interval.low),
-            ratio_high: ratio_interval.map(|interval| interval.high),
-            claim: ClaimName::from(overhead.claim),
-            rounds_needed: paired::rounds_needed(confidence),
-            is_sign_disputed: overhead.is_sign_disputed(),
-        })
+        let needed = paired::rounds_needed(confidence);
+        Some(OverheadSummary::of(&overhead, base.len(), needed))
     }
 
     fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
@@ -288,7 +277,7 @@ impl Figures {
 }
 
 impl MetricSummary {
-    fn of(rounds: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(rounds: Vec<f64>) -> Option<Self> {
         let estimate = paired::location(&rounds, CONFIDENCE)?;
         Some(Self {
             value: estimate.value,
@@ -306,6 +295,25 @@ impl MetricSummary {
 }
 
 impl OverheadSummary {
+    /// From what statistics found; `rounds` are those of the shorter side, `rounds_needed` those
+    /// that an interval takes.
+    pub(crate) fn of(overhead: &Overhead, rounds: usize, rounds_needed: usize) -> Self {
+        let interval = overhead.difference.interval;
+        let ratio_interval = overhead.ratio.and_then(|ratio| ratio.interval);
+        Self {
+            rounds,
+            difference: overhead.difference.value,
+            difference_low: interval.map(|interval| interval.low),
+            difference_high: interval.map(|interval| interval.high),
+            ratio: overhead.ratio.map(|ratio| ratio.value),
+            ratio_low: ratio_interval.map(|interval| interval.low),
+            ratio_high: ratio_interval.map(|interval| interval.high),
+            claim: ClaimName::from(overhead.claim),
+            rounds_needed,
+            is_sign_disputed: overhead.is_sign_disputed(),
+        }
+    }
+
     /// Half of the width of the difference's interval.
     pub fn half_width(&self) -> Option<f64> {
         Some((self.difference_high? - self.difference_low?) / 2.0)

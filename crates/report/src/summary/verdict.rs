@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::check::{Check, CheckState, named};
@@ -11,7 +12,7 @@ use crate::metric::Metric;
 use crate::recording::{InvalidKind, Kind, Outcomes, RoundRecord, VariantRecord, VariantStatus};
 
 /// What may be said about a variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Verdict {
     /// The others are compared with it.
@@ -49,7 +50,7 @@ pub enum Verdict {
 }
 
 /// What kind of thing kept a variant from having a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Invalidity {
     /// It answered, and wrongly.
@@ -83,7 +84,7 @@ impl Verdict {
     }
 
     /// The verdict on a variant that was compared.
-    pub(super) fn of(headline: Metric, figure: Option<&MetricSummary>) -> Self {
+    pub(crate) fn of(headline: Metric, figure: Option<&MetricSummary>) -> Self {
         let Some(overhead) = figure.and_then(|figure| figure.overhead.as_ref()) else {
             return Self::NotCompared;
         };

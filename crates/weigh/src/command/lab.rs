@@ -11,6 +11,7 @@ use crate::command::tare::Tare;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::format::Page;
+use crate::gates::{self, GateArgs};
 use crate::labs;
 use crate::measure::Experiment;
 use crate::record;
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Page,
+    #[command(flatten)]
+    gates: GateArgs,
 }
 
 /// Longest measurement of one variant in one round when the answer should come soon.
@@ -59,6 +62,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         lab.rounds = args.rounds.unwrap_or(lab.rounds);
         lab.seed = args.seed.or(lab.seed);
     }
+    let names: Vec<&str> = labs.iter().flat_map(names).collect();
+    args.gates.check(&names)?;
     let mut worst = Exit::Done;
     for lab in &labs {
         worst = worst.max(run_one(lab, args, console, stop)?);
@@ -73,22 +78,21 @@ fn run_one(lab: &Lab, args: &Args, console: Console, stop: &Stop) -> Result<Exit
     let folder = record::new_folder(&args.out, &lab.name)?;
     let tare = Tare::kept(&rig::machine::snapshot());
     let mut recording = Experiment::new(lab, &folder, console, stop)?.run()?;
-    let line = tare.as_ref().and_then(Tare::line);
-    recording
-        .environment
-        .other
-        .extend(line.map(|line| ("noise floor by weigh tare".to_owned(), line)));
-    let summary = Summary::of(&recording);
+    recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
+    let gates = args.gates.about(&names(lab));
+    let summary = gates.judge(Summary::of(&recording));
     record::save(&folder, &recording, &summary)?;
-    console.answer(&args.format.render(&recording, &summary, console.width));
-    for name in tare.iter().flat_map(|tare| tare.below_floor(&summary)) {
-        console.warn(&format!(
-            "the overhead of `{name}` on the mean latency is below the noise floor that \
-             `weigh tare` found on this machine"
-        ));
+    if !summary.gates.is_empty() {
+        record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
     }
+    console.answer(&args.format.render(&recording, &summary, console.width));
     console.say(format_args!("weigh: recorded in {}", folder.display()));
     Ok(exit_of(&recording, &summary))
+}
+
+/// The names of all variants, baseline first.
+fn names(lab: &Lab) -> Vec<&str> {
+    lab.all().map(|variant| &*variant.name).collect()
 }
 
 /// Fewest rounds that can carry an interval for every variant, each of them short.
@@ -123,5 +127,9 @@ fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
         Verdict::Invalid { kind, .. } => Exit::from(*kind),
         _ => Exit::Done,
     });
-    rows.chain(interrupted).max().unwrap_or(Exit::Done)
+    let gates = gates::exit_of(&summary.gates);
+    rows.chain(interrupted)
+        .chain([gates])
+        .max()
+        .unwrap_or(Exit::Done)
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use report::Recording;
+use report::{Recording, Summary};
 
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::format::Format;
+use crate::gates::{self, GateArgs};
 
 /// Render a recording again.
 #[derive(Debug, clap::Args)]
@@ -22,6 +23,8 @@ pub(crate) struct Args {
     /// Which variant a layout of another tool shows [default: the baseline].
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    #[command(flatten)]
+    gates: GateArgs,
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
@@ -31,12 +34,17 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         ));
     }
     let recording = read(&args.recording)?;
-    let answer = args
-        .format
-        .render(&recording, args.variant.as_deref(), console.width)
-        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let names = recording.variants.iter().map(|variant| &*variant.name);
+    args.gates.check(&names.collect::<Vec<_>>())?;
+    let summary = args.gates.judge(Summary::of(&recording));
+    let answer = match args.format {
+        Format::Page(page) => page.render(&recording, &summary, console.width),
+        Format::Theirs(layout) => layout
+            .render(&recording, args.variant.as_deref())
+            .map_err(|error| Failure::bad_input(error.to_string()))?,
+    };
     console.answer(&answer);
-    Ok(Exit::Done)
+    Ok(gates::exit_of(&summary.gates))
 }
 
 fn read(given: &Path) -> Result<Recording, Failure> {

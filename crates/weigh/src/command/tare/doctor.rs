@@ -6,10 +6,13 @@
 use std::fs;
 
 use rig::machine::Machine;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether something is in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum State {
     /// In order.
@@ -31,10 +34,11 @@ impl State {
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Finding {
     /// What was looked at.
     pub(crate) name: String,
+    /// Whether it is in order.
     pub(crate) state: State,
     /// What was found, with its figure.
     pub(crate) found: String,

@@ -10,6 +10,7 @@ use load::{Address, Bounds, Expectation, Job, Live, Measurement, Request, Target
 use report::CONFIDENCE;
 use rustix::thread::CpuSet;
 use schedule::{Arrival, Load, Phase, Rate};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
@@ -29,7 +30,7 @@ pub(super) struct Weighing {
 }
 
 /// One figure of the null server, and how much of it is noise. Microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Floor {
     /// Hodges-Lehmann estimate over all measurements.
     pub(crate) value_us: f64,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use report::summary::VariantSummary;
-use report::{Metric, Summary};
+use report::recording::NoiseFloor;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::doctor::Finding;
@@ -13,27 +13,34 @@ use super::floor::Floor;
 use crate::environment;
 
 /// What `weigh tare` found: its JSON, and the file in which later labs find it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Tare {
     /// When it was made, RFC 3339 in UTC.
     pub(crate) made_at: String,
     /// The machine it holds for.
     pub(crate) machine: MachineName,
+    /// Requests per second that the null server got.
     pub(crate) requests_per_s: f64,
+    /// Rounds, each of two equal measurements.
     pub(crate) rounds: usize,
     /// Length of each of the two measurements of a round.
     pub(crate) measurement_ms: u64,
+    /// Processor time of the generator for each request.
     pub(crate) cpu_us_per_request: f64,
     /// By the name of the figure.
     pub(crate) floors: BTreeMap<String, Floor>,
+    /// What was looked at on this machine.
     pub(crate) findings: Vec<Finding>,
 }
 
 /// What must be the same for a tare to hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineName {
+    /// The processor's model name, where readable.
     pub(crate) cpu_model: Option<String>,
+    /// Cores that may be used.
     pub(crate) cores: usize,
+    /// The kernel's release.
     pub(crate) kernel: String,
 }
 
@@ -71,36 +78,38 @@ impl Tare {
         (tare.machine == MachineName::of(machine)).then_some(tare)
     }
 
-    /// One line for reports.
-    pub(crate) fn line(&self) -> Option<String> {
+    /// What reports show of it.
+    pub(crate) fn noise_floor(&self) -> Option<NoiseFloor> {
         let floor = |name: &str| Some(self.floors.get(name)?.floor_us);
-        Some(format!(
-            "{:.1} us mean, {:.1} us p50, {:.1} us p99 at {}/s ({} rounds, {})",
-            floor("latency mean")?,
-            floor("latency p50")?,
-            floor("latency p99")?,
-            self.requests_per_s,
-            self.rounds,
-            self.made_at.get(..10).unwrap_or(&self.made_at),
-        ))
-    }
-
-    /// Names the variants whose mean latency differs from the baseline's by less than the floor.
-    pub(crate) fn below_floor(&self, summary: &Summary) -> Vec<String> {
-        let Some(floor) = self.floors.get("latency mean") else {
-            return Vec::new();
-        };
-        let is_below = |row: &&VariantSummary| {
-            let difference_us = mean_overhead_us(row);
-            difference_us.is_some_and(|us| us.abs() < floor.floor_us)
-        };
-        let rows = summary.variants.iter().filter(|row| !row.is_baseline);
-        rows.filter(is_below).map(|row| row.name.clone()).collect()
+        Some(NoiseFloor {
+            made_at: self.made_at.clone(),
+            requests_per_s: self.requests_per_s,
+            rounds: self.rounds,
+            latency_us_mean: floor("latency mean")?,
+            latency_us_p50: floor("latency p50")?,
+            latency_us_p99: floor("latency p99")?,
+        })
     }
 }
 
-/// A variant's mean latency minus the baseline's.
-fn mean_overhead_us(row: &VariantSummary) -> Option<f64> {
-    let overhead = row.metrics.get(&Metric::Mean)?.overhead.as_ref()?;
-    Some(overhead.difference)
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_committed_schema_is_that_of_the_answer() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/tare.schema.json");
+        let schema = schemars::schema_for!(Tare);
+        let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+            fs::write(&path, &schema).unwrap();
+        }
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == schema,
+            "schemas/tare.schema.json is out of date; run `cargo xtask schema`"
+        );
+    }
 }

@@ -1,0 +1,333 @@
+//! Two results against each other: recordings, or result files of other tools.
+//!
+//! Two variants of one run are paired by round, since they shared its luck. Everything else is
+//! unpaired: the interval then knows only the spread within each run, and says so. A file of
+//! another tool is one run, so there is a difference and no interval.
+//!
+//! What makes two results incomparable is named, and withholds the verdict; figures are shown all
+//! the same. Recordings whose numbers were computed by different methods are refused.
+
+mod circumstance;
+mod rows;
+mod shown;
+mod side;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::gate::{self, Gate, Judged, Judgement, Undecided};
+use crate::import::{self, ForeignRun, ImportError};
+use crate::metric::Metric;
+use crate::recording::{ReadError, Recording};
+use crate::summary::{Invalidity, MetricSummary, Verdict};
+
+pub use shown::{comparison_json, comparison_junit, comparison_markdown, comparison_text};
+
+/// What a file, or a folder of files, holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A recording of ours.
+    Recording(Box<Recording>),
+    /// Runs of another tool: those of one file, or one a file merged into a single one.
+    Runs(Vec<ForeignRun>),
+}
+
+/// One of the two results, as the user named it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    /// The name to show: what the user wrote.
+    pub label: String,
+    /// The variant, command or place in the file that was asked for.
+    pub variant: Option<String>,
+    /// What was read.
+    pub source: Source,
+}
+
+/// Why a file holds no result.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// It says that it is a recording, and is none that can be read.
+    #[error(transparent)]
+    Recording(#[from] ReadError),
+    /// It is a result of no tool known, or lacks something.
+    #[error("{file}{error}")]
+    Import {
+        /// The file's name in a folder of several, with a colon; else nothing.
+        file: String,
+        /// What is wrong.
+        error: ImportError,
+    },
+    /// A summary of ours, which has lost its rounds.
+    #[error(
+        "this is what `--format json` prints, which has lost its histograms; compare the `recording.json` it was made of"
+    )]
+    Summary,
+    /// Files of one folder that are not runs of one thing.
+    #[error(
+        "{file} is {found} and the files before it are {expected}; a folder holds runs of one thing by one tool"
+    )]
+    Mixed {
+        /// The file that does not fit.
+        file: String,
+        /// What it is.
+        found: String,
+        /// What the others are.
+        expected: String,
+    },
+}
+
+/// Why two results cannot be compared at all.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// Numbers that were computed differently.
+    #[error(
+        "`{a}` was recorded by method {a_method} and `{b}` by method {b_method}: their numbers mean different things (see \"Numbers\" in CHANGELOG.md); record the older one again"
+    )]
+    Methods {
+        /// The first result.
+        a: String,
+        /// Its method.
+        a_method: u32,
+        /// The second result.
+        b: String,
+        /// Its method.
+        b_method: u32,
+    },
+    /// One result twice.
+    #[error("`{label}` is compared with itself; {advice}")]
+    Same {
+        /// The result.
+        label: String,
+        /// What could be meant.
+        advice: String,
+    },
+    /// No such variant.
+    #[error("expected a variant of `{label}`, found `{name}`; it has {known}")]
+    UnknownVariant {
+        /// The result.
+        label: String,
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Nothing that both have.
+    #[error("`{a}` has {a_has} and `{b}` has {b_has}: name what to compare, as in `FILE#NAME`")]
+    NothingInCommon {
+        /// The first result.
+        a: String,
+        /// What it has.
+        a_has: String,
+        /// The second result.
+        b: String,
+        /// What it has.
+        b_has: String,
+    },
+}
+
+/// How the rounds of two sides belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairing {
+    /// Two variants of one run: round by round.
+    Paired,
+    /// Runs at different times: only the spread within each is known.
+    Unpaired,
+    /// One run on a side: a difference and no interval.
+    Single,
+}
+
+/// What is known about one of the two results as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Origin {
+    /// What the user wrote.
+    pub label: String,
+    /// What it is, in one line.
+    pub text: String,
+    /// What a reader of its figures should know.
+    pub notes: Vec<String>,
+}
+
+/// Two results against each other.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// Names the format of the JSON.
+    pub format: &'static str,
+    /// The first result, to which the second is compared.
+    pub a: Origin,
+    /// The second result.
+    pub b: Origin,
+    /// How their rounds belong together.
+    pub pairing: Pairing,
+    /// The metric that decides verdicts.
+    pub headline: Metric,
+    /// Confidence of all verdicts together.
+    pub confidence: f64,
+    /// Confidence of each interval of a difference (Bonferroni over the rows).
+    pub confidence_each: f64,
+    /// What makes them incomparable; withholds every verdict.
+    pub obstacles: Vec<String>,
+    /// What differs besides, or should be known.
+    pub notes: Vec<String>,
+    /// What was compared, a row each.
+    pub rows: Vec<Row>,
+    /// What became of the gates that were asked for; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub gates: Vec<Judgement>,
+}
+
+/// One thing of the first result against one of the second.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    /// The name of what is compared, which gates use.
+    pub name: String,
+    /// Its name in the first result.
+    pub name_a: String,
+    /// Its name in the second result.
+    pub name_b: String,
+    /// Whether both call it the baseline.
+    pub is_baseline: bool,
+    /// What may be said; absent where nothing may.
+    pub verdict: Option<Verdict>,
+    /// The verdict in words, or why there is none.
+    pub verdict_text: String,
+    /// Figures of both; empty when a side has no number.
+    pub metrics: BTreeMap<Metric, Compared>,
+    /// The overhead against each result's own baseline, then and now. What disturbs a whole run
+    /// cancels in it.
+    pub overheads: BTreeMap<Metric, Compared>,
+    /// Why a side has no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_number: Option<NoNumber>,
+}
+
+/// Why a side has no number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NoNumber {
+    /// What kind of thing went wrong.
+    pub kind: Invalidity,
+    /// Which side, and what exactly.
+    pub reason: String,
+}
+
+/// One figure of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Compared {
+    /// That of the first result.
+    pub a: MetricSummary,
+    /// That of the second, with its difference from the first.
+    pub b: MetricSummary,
+}
+
+impl Source {
+    /// Reads the files of one operand, by content: a recording, a result file of another tool, or
+    /// several of one tool, each of which is a run.
+    ///
+    /// # Errors
+    /// When a file is neither, lacks something, or is of another tool than those before it.
+    pub fn read(files: &[(String, String)]) -> Result<Self, SourceError> {
+        if let [(_, text)] = files {
+            return match format_of(text).as_deref() {
+                Some("weighbridge-recording") => {
+                    Ok(Self::Recording(Box::new(Recording::from_json(text)?)))
+                }
+                Some("weighbridge-summary" | "weighbridge-comparison") => Err(SourceError::Summary),
+                _ => import::read(text).map(Self::Runs).map_err(|error| {
+                    let file = String::new();
+                    SourceError::Import { file, error }
+                }),
+            };
+        }
+        let mut merged: Option<ForeignRun> = None;
+        for (name, text) in files {
+            let runs = import::read(text).map_err(|error| SourceError::Import {
+                file: format!("`{name}`: "),
+                error,
+            })?;
+            for run in runs {
+                match &mut merged {
+                    None => merged = Some(run),
+                    Some(one) if one.shape == run.shape && one.subject == run.subject => {
+                        one.merge(run);
+                    }
+                    Some(one) => {
+                        return Err(SourceError::Mixed {
+                            file: format!("`{name}`"),
+                            found: run.title(),
+                            expected: one.title(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(Self::Runs(merged.into_iter().collect()))
+    }
+}
+
+/// The `format` of a JSON file that names one.
+fn format_of(text: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: String,
+    }
+    serde_json::from_str::<Head>(text)
+        .ok()
+        .map(|head| head.format)
+}
+
+impl Comparison {
+    /// The JSON Schema of `weigh compare --format json`, committed at
+    /// `schemas/comparison.schema.json`.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// Compares `b` with `a`. With `despite`, differences of load or machine withhold no verdict.
+    ///
+    /// # Errors
+    /// When there is nothing that could be compared, or numbers that mean different things.
+    pub fn of(a: &Operand, b: &Operand, despite: bool) -> Result<Self, CompareError> {
+        rows::compare(a, b, despite)
+    }
+
+    /// Judges gates on it: the overhead is that of the second result over the first.
+    #[must_use]
+    pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
+        let metrics: Vec<_> = self
+            .rows
+            .iter()
+            .map(|row| move |metric: Metric| row.metrics.get(&metric).map(|compared| &compared.b))
+            .collect();
+        let why_not = |row: &Row| {
+            let withheld = || {
+                let obstacles = self.obstacles.join("; ");
+                (!self.obstacles.is_empty())
+                    .then(|| format!("the two are not comparable: {obstacles}"))
+            };
+            let no_number = row.no_number.as_ref();
+            no_number
+                .map(|none| format!("there is no number of {}", none.reason))
+                .or_else(withheld)
+        };
+        let rows: Vec<Judged<'_>> = self
+            .rows
+            .iter()
+            .zip(&metrics)
+            .map(|(row, metric)| Judged {
+                name: &row.name,
+                is_baseline: false,
+                no_number: why_not(row),
+                metric,
+            })
+            .collect();
+        let gates = gate::judge(gates, undecided, &rows);
+        Self { gates, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! What else differs between two results, and whether that makes them incomparable.
+
+mod foreign;
+
+use super::side::Side;
+use super::{Operand, Source};
+use crate::describe;
+use crate::recording::{Environment, LoadText, Recording, SystemRecord, VariantRecord};
+
+/// What differs.
+#[derive(Default)]
+pub(super) struct Circumstances {
+    /// What makes the two incomparable.
+    pub(super) obstacles: Vec<String>,
+    /// What should be known.
+    pub(super) notes: Vec<String>,
+}
+
+impl Circumstances {
+    /// With `despite`, obstacles are notes.
+    pub(super) fn settled(mut self, despite: bool) -> Self {
+        if despite {
+            let lifted = std::mem::take(&mut self.obstacles);
+            let lifted = lifted
+                .into_iter()
+                .map(|text| format!("compared all the same: {text}"));
+            self.notes.splice(0..0, lifted);
+        }
+        self
+    }
+
+    fn differ(&mut self, is_grave: bool, what: &str, a: Option<String>, b: Option<String>) {
+        if a == b {
+            return;
+        }
+        let shown = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+        let text = format!("{what}: {} in A, {} in B", shown(a), shown(b));
+        if is_grave {
+            self.obstacles.push(text);
+        } else {
+            self.notes.push(text);
+        }
+    }
+}
+
+/// `recording of lab truth, 6 rounds, …`.
+pub(super) fn described(recording: &Recording) -> String {
+    let what = match &recording.lab {
+        Some(lab) => format!("lab {}", lab.name),
+        None => format!(
+            "load on {}",
+            recording.load.url.as_deref().unwrap_or("an unknown target")
+        ),
+    };
+    format!(
+        "{what}, {}, {}",
+        recording.started_at,
+        describe::load(recording)
+    )
+}
+
+pub(super) fn of(
+    a: &Operand,
+    b: &Operand,
+    is_same_run: bool,
+    sides: &[(Side, Side)],
+) -> Circumstances {
+    let mut found = Circumstances::default();
+    let troubles = sides.iter().flat_map(|(of_a, of_b)| [of_a, of_b]);
+    for trouble in troubles.filter_map(|side| side.trouble.clone()) {
+        if !found.obstacles.contains(&trouble) {
+            found.obstacles.push(trouble);
+        }
+    }
+    match (&a.source, &b.source) {
+        (Source::Recording(_), Source::Recording(_)) if is_same_run => {}
+        (Source::Recording(one), Source::Recording(other)) => {
+            recordings(&mut found, one, other, sides);
+        }
+        _ => foreign::runs(&mut found, a, b),
+    }
+    found
+}
+
+fn recordings(found: &mut Circumstances, a: &Recording, b: &Recording, sides: &[(Side, Side)]) {
+    machines(found, &a.environment, &b.environment);
+    loads(found, a, b);
+    for (label, recording) in [("A", a), ("B", b)] {
+        if recording.interrupted {
+            found
+                .notes
+                .push(format!("{label} was stopped before its end"));
+        }
+    }
+    let version = |recording: &Recording| {
+        let commit = recording.weigh.commit.as_deref();
+        let commit = commit.map_or_else(String::new, |commit| format!(" ({commit})"));
+        Some(format!("{}{commit}", recording.weigh.version))
+    };
+    found.differ(false, "weigh", version(a), version(b));
+    for (of_a, of_b) in sides {
+        if let (Some(one), Some(other)) = (a.variant(&of_a.name), b.variant(&of_b.name)) {
+            setups(found, one, other);
+        }
+    }
+}
+
+fn machines(found: &mut Circumstances, a: &Environment, b: &Environment) {
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
+    let yes = |is: Option<bool>| is.map(|is| if is { "on" } else { "off" }.to_owned());
+    let cpus = |cpus: &Option<Vec<usize>>| cpus.as_ref().map(|cpus| format!("{cpus:?}"));
+    let flat = |text: &Option<String>| text.clone();
+    for (is_grave, what, of_a, of_b) in [
+        (true, "processor", flat(&a.cpu_model), flat(&b.cpu_model)),
+        (true, "cores", number(a.cores), number(b.cores)),
+        (
+            true,
+            "virtualization",
+            flat(&a.virtualization),
+            flat(&b.virtualization),
+        ),
+        (false, "kernel", flat(&a.kernel), flat(&b.kernel)),
+        (false, "operating system", flat(&a.os), flat(&b.os)),
+        (
+            false,
+            "frequency governor",
+            flat(&a.governor),
+            flat(&b.governor),
+        ),
+        (false, "boost", yes(a.boost), yes(b.boost)),
+        (false, "two threads a core", yes(a.smt), yes(b.smt)),
+        (
+            false,
+            "accounting",
+            flat(&a.accounting),
+            flat(&b.accounting),
+        ),
+        (
+            false,
+            "cores of the generator",
+            cpus(&a.generator_cpus),
+            cpus(&b.generator_cpus),
+        ),
+    ] {
+        found.differ(is_grave, what, of_a, of_b);
+    }
+}
+
+fn loads(found: &mut Circumstances, a: &Recording, b: &Recording) {
+    if a.load.model != b.load.model {
+        let (of_a, of_b) = (describe::load(a), describe::load(b));
+        found.differ(true, "load", Some(of_a), Some(of_b));
+    }
+    if requests(&a.load) != requests(&b.load) {
+        let names = |load: &LoadText| {
+            let names: Vec<&str> = load.requests.iter().map(|request| &*request.name).collect();
+            Some(names.join(", "))
+        };
+        match (names(&a.load), names(&b.load)) {
+            (of_a, of_b) if of_a == of_b => found
+                .obstacles
+                .push("requests: the same names with other contents or weights".to_owned()),
+            (of_a, of_b) => found.differ(true, "requests", of_a, of_b),
+        }
+    }
+    let (a, b) = (&a.load, &b.load);
+    let keeps = |load: &LoadText| {
+        Some(
+            if load.keep_alive {
+                "kept"
+            } else {
+                "one a request"
+            }
+            .to_owned(),
+        )
+    };
+    found.differ(true, "connections", keeps(a), keeps(b));
+    let protocol = |load: &LoadText| {
+        let found = load.protocol.as_ref().map(describe::protocol);
+        Some(found.unwrap_or_else(|| "HTTP/1.1".to_owned()))
+    };
+    found.differ(true, "protocol", protocol(a), protocol(b));
+    let ms = |us: u64| Some(format!("{} ms", us / 1000));
+    found.differ(false, "timeout", ms(a.timeout_us), ms(b.timeout_us));
+    found.differ(false, "warm-up", ms(a.warmup_us), ms(b.warmup_us));
+    let threads = |load: &LoadText| Some(load.threads.to_string());
+    found.differ(false, "generator threads", threads(a), threads(b));
+}
+
+/// What makes a request the same: not its headers, which carry tokens and ports.
+fn requests(load: &LoadText) -> Vec<(&str, &str, Option<&str>, u32)> {
+    load.requests
+        .iter()
+        .map(|request| {
+            (
+                request.method.as_str(),
+                request.path.as_str(),
+                request.body_sha256.as_deref(),
+                request.weight,
+            )
+        })
+        .collect()
+}
+
+/// What the compared setups consist of: most often the reason for comparing them.
+fn setups(found: &mut Circumstances, a: &VariantRecord, b: &VariantRecord) {
+    let name = &b.name;
+    let keys = a.with.keys().chain(b.with.keys());
+    let mut keys: Vec<&String> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let of = |variant: &VariantRecord| variant.with.get(key).cloned();
+        found.differ(false, &format!("{name}: {key}"), of(a), of(b));
+    }
+    for system in &b.systems {
+        let Some(other) = a.systems.iter().find(|other| other.name == system.name) else {
+            continue;
+        };
+        let what = |part: &str| format!("{name}: {part} of {}", system.name);
+        found.differ(
+            false,
+            &what("version"),
+            other.version.clone(),
+            system.version.clone(),
+        );
+        let limits = |system: &SystemRecord| {
+            let enforced = system.limits_enforced.as_ref();
+            enforced.map_or_else(|| "none".to_owned(), describe::limits)
+        };
+        let (then, now) = (limits(other), limits(system));
+        found.differ(false, &what("limits"), Some(then), Some(now));
+    }
+}

@@ -1,0 +1,193 @@
+//! What differs between results when at least one of them is another tool's.
+
+use std::collections::BTreeMap;
+
+use super::Circumstances;
+use crate::compare::{Operand, Source};
+use crate::digits;
+use crate::import::{Condition, ForeignRun};
+use crate::recording::{LoadModel, Recording};
+
+/// Rates that are measured differ by as much although the same one was asked for.
+const RATE_TOLERANCE: f64 = 0.02;
+
+/// How one of the two was measured, as far as it says so.
+#[derive(Default)]
+struct Manner {
+    tool: Option<&'static str>,
+    conditions: BTreeMap<Condition, String>,
+    is_closed_loop: bool,
+    offered_per_s: Option<f64>,
+}
+
+/// Names what differs and is known of both.
+pub(super) fn runs(found: &mut Circumstances, a: &Operand, b: &Operand) {
+    let (a, b) = (Manner::of(&a.source), Manner::of(&b.source));
+    if a.tool != b.tool {
+        found.notes.push(
+            "measured by two tools: a part of the difference is that of the tools".to_owned(),
+        );
+    }
+    for (condition, of_a) in &a.conditions {
+        if let Some(of_b) = b.conditions.get(condition) {
+            let what = condition.label();
+            let (of_a, of_b) = (Some(of_a.clone()), Some(of_b.clone()));
+            found.differ(condition.is_load(), what, of_a, of_b);
+        }
+    }
+    let shown = |per_s: f64| Some(format!("{}/s", digits::value(per_s, None)));
+    match (a.offered_per_s, b.offered_per_s) {
+        (Some(of_a), Some(of_b)) if (of_b / of_a - 1.0).abs() > RATE_TOLERANCE => {
+            found.differ(true, "rate of requests", shown(of_a), shown(of_b));
+        }
+        (Some(of_a), None) if b.is_closed_loop => {
+            found.differ(true, "load", shown(of_a), Some(CLOSED.to_owned()));
+        }
+        (None, Some(of_b)) if a.is_closed_loop => {
+            found.differ(true, "load", Some(CLOSED.to_owned()), shown(of_b));
+        }
+        _ => {}
+    }
+}
+
+const CLOSED: &str = "as many as are answered";
+
+impl Manner {
+    fn of(source: &Source) -> Self {
+        match source {
+            Source::Recording(recording) => Self::of_recording(recording),
+            Source::Runs(runs) => match runs.as_slice() {
+                [run] => Self::of_run(run),
+                // Several commands of one file: each row says which.
+                several => Self {
+                    tool: several.first().map(|run| run.shape),
+                    ..Self::default()
+                },
+            },
+        }
+    }
+
+    fn of_run(run: &ForeignRun) -> Self {
+        Self {
+            tool: Some(run.shape),
+            conditions: run.conditions.clone(),
+            is_closed_loop: run.is_closed_loop && run.offered_per_s.is_none(),
+            offered_per_s: run.offered_per_s,
+        }
+    }
+
+    fn of_recording(recording: &Recording) -> Self {
+        let mut manner = Self {
+            is_closed_loop: !recording.load.model.is_open(),
+            ..Self::default()
+        };
+        let is_kept = if recording.load.keep_alive {
+            "yes"
+        } else {
+            "no"
+        };
+        let conditions = &mut manner.conditions;
+        conditions.insert(Condition::KeepAlive, is_kept.to_owned());
+        if let Some(url) = &recording.load.url {
+            conditions.insert(Condition::Target, url.clone());
+        }
+        match &recording.load.model {
+            LoadModel::Closed { connections, .. } => {
+                conditions.insert(Condition::Connections, connections.to_string());
+            }
+            LoadModel::Open { phases, .. } => {
+                if let [phase] = phases.as_slice()
+                    && (phase.rate_from_per_s - phase.rate_to_per_s).abs() < f64::EPSILON
+                {
+                    manner.offered_per_s = Some(phase.rate_from_per_s);
+                }
+            }
+        }
+        manner
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Comparison;
+    use crate::sample::Sample;
+
+    const WRK: &str = include_str!("../../../samples/wrk.txt");
+    const VEGETA: &str = include_str!("../../../samples/vegeta.txt");
+
+    fn operand(text: &str) -> Operand {
+        Operand {
+            label: "file".to_owned(),
+            variant: None,
+            source: Source::read(&[("file".to_owned(), text.to_owned())]).unwrap(),
+        }
+    }
+
+    fn found(a: &Operand, b: &Operand) -> (String, String) {
+        let found = Comparison::of(a, b, false).unwrap();
+        (found.obstacles.join("\n"), found.notes.join("\n"))
+    }
+
+    #[test]
+    fn another_number_of_connections_withholds_and_another_target_is_named() {
+        let other = WRK
+            .replace("and 10 connections", "and 50 connections")
+            .replace(
+                "Running 3s test @ http://127.0.0.1:18181/",
+                "Running 9s test @ http://elsewhere/",
+            );
+        let (obstacles, notes) = found(&operand(WRK), &operand(&other));
+        assert_eq!(obstacles, "connections: 10 in A, 50 in B");
+        assert!(notes.contains("http://elsewhere/ in B"), "{notes}");
+        assert!(notes.contains("length: 3s in A, 9s in B"), "{notes}");
+    }
+
+    #[test]
+    fn another_rate_withholds_and_one_that_is_only_measured_differently_does_not() {
+        let (obstacles, _) = found(
+            &operand(VEGETA),
+            &operand(&VEGETA.replace("100.03", "200.01")),
+        );
+        assert_eq!(
+            obstacles.lines().last(),
+            Some("rate of requests: 100/s in A, 200/s in B")
+        );
+        let (obstacles, _) = found(
+            &operand(VEGETA),
+            &operand(&VEGETA.replace("100.03", "100.2")),
+        );
+        assert!(!obstacles.contains("rate of requests"), "{obstacles}");
+    }
+
+    #[test]
+    fn a_closed_loop_and_a_rate_are_two_loads() {
+        let (obstacles, notes) = found(&operand(WRK), &operand(VEGETA));
+        assert!(
+            obstacles.contains("load: as many as are answered in A, 100/s in B"),
+            "{obstacles}"
+        );
+        assert!(notes.contains("measured by two tools"), "{notes}");
+    }
+
+    #[test]
+    fn a_recording_and_a_file_are_held_against_each_other() {
+        let mut recording = Sample::load_alone(false);
+        recording.load.keep_alive = false;
+        let own = Operand {
+            label: "own".to_owned(),
+            variant: None,
+            source: Source::Recording(Box::new(recording)),
+        };
+        let (obstacles, _) = found(&own, &operand(WRK));
+        assert!(
+            obstacles.contains("connections: 100 in A, 10 in B"),
+            "{obstacles}"
+        );
+        let (obstacles, _) = found(&own, &operand(include_str!("../../../samples/ab.txt")));
+        assert!(
+            obstacles.contains("connections kept open: no in A, yes in B"),
+            "{obstacles}"
+        );
+    }
+}

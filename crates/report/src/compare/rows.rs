@@ -1,0 +1,332 @@
+//! Which things are compared, and what their rounds say.
+
+use std::collections::BTreeMap;
+
+use stats::{Overhead, paired, unpaired};
+
+use super::circumstance::{self, Circumstances};
+use super::side::{self, Side};
+use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairing, Row, Source};
+use crate::metric::Metric;
+use crate::recording::Recording;
+use crate::summary::{CONFIDENCE, MetricSummary, OverheadSummary, Summary, Verdict};
+
+pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Comparison, CompareError> {
+    let is_same_run = match (&a.source, &b.source) {
+        (Source::Recording(one), Source::Recording(other)) => {
+            if one.method != other.method {
+                return Err(CompareError::Methods {
+                    a: a.label.clone(),
+                    a_method: one.method,
+                    b: b.label.clone(),
+                    b_method: other.method,
+                });
+            }
+            is_same_run(one, other)
+        }
+        _ => false,
+    };
+    let pairs = pairs(a, b)?;
+    let is_itself =
+        (is_same_run || a.source == b.source) && pairs.iter().all(|(of_a, of_b)| of_a == of_b);
+    if is_itself {
+        return Err(itself(a));
+    }
+    let summaries = [a, b].map(|operand| match &operand.source {
+        Source::Recording(recording) => Some(Summary::of(recording)),
+        Source::Runs(_) => None,
+    });
+    let sides: Vec<(Side, Side)> = pairs
+        .iter()
+        .map(|(of_a, of_b)| {
+            let side = |operand: &Operand, summary: usize, index: usize| {
+                Side::of(operand, summaries[summary].as_ref(), index)
+            };
+            (side(a, 0, *of_a), side(b, 1, *of_b))
+        })
+        .collect();
+    let compared = sides
+        .iter()
+        .filter(|(of_a, of_b)| of_a.no_number.is_none() && of_b.no_number.is_none())
+        .count();
+    let confidence_each = stats::per_comparison_confidence(CONFIDENCE, compared);
+    let found = circumstance::of(a, b, is_same_run, &sides);
+    let Circumstances { obstacles, notes } = found.settled(despite);
+    let frame = Frame {
+        is_same_run,
+        headline: headline(a, b, &sides),
+        confidence: confidence_each,
+        is_withheld: !obstacles.is_empty(),
+    };
+    Ok(Comparison {
+        format: "weighbridge-comparison",
+        a: origin(a),
+        b: origin(b),
+        pairing: frame.pairing(&sides),
+        headline: frame.headline,
+        confidence: CONFIDENCE,
+        confidence_each,
+        obstacles,
+        notes,
+        rows: sides
+            .iter()
+            .map(|(of_a, of_b)| frame.row(of_a, of_b))
+            .collect(),
+        gates: Vec::new(),
+    })
+}
+
+fn itself(operand: &Operand) -> CompareError {
+    let advice = match side::names(operand).as_slice() {
+        [first, second, ..] => {
+            format!("name two of what it holds, as in `FILE#{first}` and `FILE#{second}`")
+        }
+        _ => "give the result of another run (both files hold the same)".to_owned(),
+    };
+    CompareError::Same {
+        label: operand.label.clone(),
+        advice,
+    }
+}
+
+/// Whether two files are copies of one recording.
+fn is_same_run(one: &Recording, other: &Recording) -> bool {
+    one.started_at == other.started_at
+        && one.seed == other.seed
+        && one.command == other.command
+        && one.order == other.order
+}
+
+/// Which of `a` belongs to which of `b`, by place.
+fn pairs(a: &Operand, b: &Operand) -> Result<Vec<(usize, usize)>, CompareError> {
+    let (names_a, names_b) = (side::names(a), side::names(b));
+    let chosen_a = chosen(a, &names_a)?;
+    let chosen_b = chosen(b, &names_b)?;
+    let named = |names: &[String], name: &str| names.iter().position(|known| known == name);
+    let only = |names: &[String]| (names.len() == 1).then_some(0);
+    let found = match (chosen_a.or(only(&names_a)), chosen_b.or(only(&names_b))) {
+        (Some(of_a), Some(of_b)) => vec![(of_a, of_b)],
+        (Some(of_a), None) => named(&names_b, &names_a[of_a])
+            .map(|of_b| (of_a, of_b))
+            .into_iter()
+            .collect(),
+        (None, Some(of_b)) => named(&names_a, &names_b[of_b])
+            .map(|of_a| (of_a, of_b))
+            .into_iter()
+            .collect(),
+        (None, None) => names_a
+            .iter()
+            .enumerate()
+            .filter_map(|(of_a, name)| Some((of_a, named(&names_b, name)?)))
+            .collect(),
+    };
+    if found.is_empty() {
+        return Err(CompareError::NothingInCommon {
+            a: a.label.clone(),
+            a_has: listed(&names_a),
+            b: b.label.clone(),
+            b_has: listed(&names_b),
+        });
+    }
+    Ok(found)
+}
+
+/// The place of what was asked for: by name, or by number from 1 in a file of several runs.
+fn chosen(operand: &Operand, names: &[String]) -> Result<Option<usize>, CompareError> {
+    let Some(name) = &operand.variant else {
+        return Ok(None);
+    };
+    let by_number = || {
+        let number: usize = name.parse().ok()?;
+        let is_there =
+            matches!(operand.source, Source::Runs(_)) && (1..=names.len()).contains(&number);
+        is_there.then(|| number - 1)
+    };
+    names
+        .iter()
+        .position(|known| known == name)
+        .or_else(by_number)
+        .map(Some)
+        .ok_or_else(|| CompareError::UnknownVariant {
+            label: operand.label.clone(),
+            name: name.clone(),
+            known: listed(names),
+        })
+}
+
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+fn origin(operand: &Operand) -> Origin {
+    let (text, notes) = match &operand.source {
+        Source::Recording(recording) => (circumstance::described(recording), Vec::new()),
+        Source::Runs(runs) => {
+            let first = runs.first().expect("a source has a run");
+            let count = first.figures.values().map(Vec::len).max().unwrap_or(0);
+            let of_many = match (runs.len(), count) {
+                (1, 1) => String::new(),
+                (1, many) => format!(", {many} runs"),
+                (several, _) => format!(", {several} commands"),
+            };
+            let mut notes: Vec<String> = Vec::new();
+            for note in runs.iter().flat_map(|run| &run.notes) {
+                if !notes.contains(note) {
+                    notes.push(note.clone());
+                }
+            }
+            (format!("{}{of_many}", first.shape), notes)
+        }
+    };
+    Origin {
+        label: operand.label.clone(),
+        text,
+        notes,
+    }
+}
+
+/// Mean latency, unless both are closed loops, which the rate tells more about.
+fn headline(a: &Operand, b: &Operand, sides: &[(Side, Side)]) -> Metric {
+    let is_closed = |operand: &Operand| match &operand.source {
+        Source::Recording(recording) => !recording.load.model.is_open(),
+        Source::Runs(runs) => runs.iter().all(|run| run.is_closed_loop),
+    };
+    let have = |metric: Metric| {
+        sides.iter().all(|(of_a, of_b)| {
+            of_a.figures.contains_key(&metric) && of_b.figures.contains_key(&metric)
+        })
+    };
+    if is_closed(a) && is_closed(b) && have(Metric::Requests) {
+        Metric::Requests
+    } else if have(Metric::Mean) {
+        Metric::Mean
+    } else {
+        Metric::P50
+    }
+}
+
+/// What all rows share.
+struct Frame {
+    is_same_run: bool,
+    headline: Metric,
+    confidence: f64,
+    is_withheld: bool,
+}
+
+impl Frame {
+    fn pairing(&self, sides: &[(Side, Side)]) -> Pairing {
+        let is_single = |side: &Side| side.figures.values().all(|values| values.len() <= 1);
+        if sides
+            .iter()
+            .all(|(of_a, of_b)| is_single(of_a) || is_single(of_b))
+        {
+            Pairing::Single
+        } else if self.is_same_run {
+            Pairing::Paired
+        } else {
+            Pairing::Unpaired
+        }
+    }
+
+    fn row(&self, of_a: &Side, of_b: &Side) -> Row {
+        let no_number = [of_a, of_b].into_iter().find_map(|side| {
+            side.no_number.as_ref().map(|none| NoNumber {
+                kind: none.kind,
+                reason: format!("{}: {}", side.name, none.reason),
+            })
+        });
+        let metrics = match no_number {
+            None => self.metrics(of_a, of_b),
+            Some(_) => BTreeMap::new(),
+        };
+        let overheads = match no_number {
+            None if !self.is_same_run => self.overheads(of_a, of_b),
+            _ => BTreeMap::new(),
+        };
+        let (verdict, verdict_text) = self.verdict(no_number.as_ref(), metrics.get(&self.headline));
+        Row {
+            name: of_b.name.clone(),
+            name_a: of_a.name.clone(),
+            name_b: of_b.name.clone(),
+            is_baseline: of_a.is_baseline && of_b.is_baseline,
+            verdict,
+            verdict_text,
+            metrics,
+            overheads,
+            no_number,
+        }
+    }
+
+    fn rounds_needed(&self) -> usize {
+        if self.is_same_run {
+            paired::rounds_needed(self.confidence)
+        } else {
+            unpaired::rounds_needed(self.confidence)
+        }
+    }
+
+    fn metrics(&self, of_a: &Side, of_b: &Side) -> BTreeMap<Metric, Compared> {
+        let compare = |metric: Metric| {
+            let (a, b) = (of_a.figures.get(&metric)?, of_b.figures.get(&metric)?);
+            let (base, own): (Vec<f64>, Vec<f64>) = if self.is_same_run {
+                let pair = |(round, value): (&u32, &f64)| Some((*value, *b.get(round)?));
+                a.iter().filter_map(pair).unzip()
+            } else {
+                (a.values().copied().collect(), b.values().copied().collect())
+            };
+            let overhead = if self.is_same_run {
+                paired::overhead(&base, &own, self.confidence)
+            } else {
+                unpaired::overhead(&base, &own, self.confidence)
+            };
+            let found = compared(base, own, &overhead.ok()?, self.rounds_needed())?;
+            Some((metric, found))
+        };
+        Metric::ALL.into_iter().filter_map(compare).collect()
+    }
+
+    /// How the overhead against each side's own baseline has changed.
+    fn overheads(&self, of_a: &Side, of_b: &Side) -> BTreeMap<Metric, Compared> {
+        let compare = |metric: Metric| {
+            let (then, now) = (of_a.overheads(metric), of_b.overheads(metric));
+            let mut change = unpaired::overhead(&then, &now, self.confidence).ok()?;
+            // A ratio of differences that may be 0 says nothing.
+            change.ratio = None;
+            Some((metric, compared(then, now, &change, self.rounds_needed())?))
+        };
+        let metrics = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
+        metrics.into_iter().filter_map(compare).collect()
+    }
+
+    fn verdict(
+        &self,
+        no_number: Option<&NoNumber>,
+        figure: Option<&Compared>,
+    ) -> (Option<Verdict>, String) {
+        if let Some(none) = no_number {
+            return (None, format!("no number: {}", none.reason));
+        }
+        let Some(figure) = figure else {
+            let label = self.headline.label();
+            return (None, format!("no verdict: {label} is not on both sides"));
+        };
+        if self.is_withheld {
+            return (None, "withheld: the two are not comparable".to_owned());
+        }
+        if figure.a.rounds.len().min(figure.b.rounds.len()) == 1 {
+            return (None, "no verdict: a single run has no interval".to_owned());
+        }
+        let verdict = Verdict::of(self.headline, Some(&figure.b));
+        let text = verdict.to_string();
+        (Some(verdict), text)
+    }
+}
+
+fn compared(a: Vec<f64>, b: Vec<f64>, overhead: &Overhead, needed: usize) -> Option<Compared> {
+    let rounds = a.len().min(b.len());
+    let a = MetricSummary::of(a)?;
+    let mut b = MetricSummary::of(b)?;
+    b.overhead = Some(OverheadSummary::of(overhead, rounds, needed));
+    Some(Compared { a, b })
+}

@@ -1,0 +1,255 @@
+//! A comparison in words and tables.
+
+use super::{Compared, Comparison, Origin, Pairing, Row};
+use crate::cell;
+use crate::describe;
+use crate::gate::shown;
+use crate::junit::{self, Case, Outcome};
+use crate::markdown;
+use crate::metric::{Metric, Unit};
+use crate::text;
+
+/// For a terminal of this many columns.
+#[must_use]
+pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
+    let mut out = String::new();
+    for (name, origin) in [("A", &comparison.a), ("B", &comparison.b)] {
+        let line = format!("{name}: {} ({})", origin.label, origin.text);
+        out += &text::wrapped("", &line, width);
+    }
+    out += &text::wrapped("", &pairing(comparison), width);
+    let mut add = |title: &str, body: &str| {
+        if !body.is_empty() {
+            out += &format!("\n{title}\n{body}");
+        }
+    };
+    add("NOT COMPARABLE", &text::list(&comparison.obstacles, width));
+    for row in &comparison.rows {
+        let title = text::wrapped("", &format!("{}: {}", title(row), row.verdict_text), width);
+        let figures = lines(&row.metrics, comparison.pairing);
+        let header = HEADINGS.map(str::to_owned).to_vec();
+        let table = text::table(width, header, figures.into_iter(), &[0]);
+        add(title.trim_end(), if table.is_empty() { "" } else { &table });
+        if table.is_empty() {
+            add(title.trim_end(), "no figures\n");
+        }
+    }
+    add(
+        OVERHEADS,
+        &overheads(comparison, |header, rows| {
+            text::table(width, header, rows.into_iter(), &[0, 1])
+        }),
+    );
+    add(
+        "Gates",
+        &text::list(&shown::lines(&comparison.gates), width),
+    );
+    add("What else differs", &text::list(&comparison.notes, width));
+    for (title, notes) in notes(comparison) {
+        add(&title, &text::list(notes, width));
+    }
+    add(
+        "How to read it",
+        &text::list(&how_to_read(comparison), width),
+    );
+    out
+}
+
+/// As GitHub-flavored Markdown.
+#[must_use]
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut out = format!(
+        "# {} against {}\n\n",
+        markdown::escape(&comparison.b.label),
+        markdown::escape(&comparison.a.label)
+    );
+    out += &markdown::list(&[
+        format!("A: {} ({})", comparison.a.label, comparison.a.text),
+        format!("B: {} ({})", comparison.b.label, comparison.b.text),
+        pairing(comparison),
+    ]);
+    let mut add = |title: &str, body: &str| {
+        if !body.is_empty() {
+            out += &format!("\n## {title}\n\n{body}");
+        }
+    };
+    add("Not comparable", &markdown::list(&comparison.obstacles));
+    add("Gates", &markdown::gates_table(&comparison.gates));
+    for row in &comparison.rows {
+        let figures = lines(&row.metrics, comparison.pairing);
+        let table = markdown::grid(&HEADINGS.map(str::to_owned), &figures);
+        let body = format!("**{}**\n\n{table}", markdown::escape(&row.verdict_text));
+        add(&markdown::escape(&title(row)), body.trim_start());
+    }
+    add(
+        OVERHEADS,
+        &overheads(comparison, |header, rows| markdown::grid(&header, &rows)),
+    );
+    add("What else differs", &markdown::list(&comparison.notes));
+    for (title, notes) in notes(comparison) {
+        add(&title, &markdown::list(notes));
+    }
+    add("How to read it", &markdown::list(&how_to_read(comparison)));
+    out
+}
+
+/// Every figure with its unit in its name, for programs.
+///
+/// # Panics
+/// Never: a comparison has only text keys.
+#[must_use]
+pub fn comparison_json(comparison: &Comparison) -> String {
+    serde_json::to_string_pretty(comparison).expect("a comparison has only text keys") + "\n"
+}
+
+/// As JUnit's XML: a test case for each row and for each gate.
+#[must_use]
+pub fn comparison_junit(comparison: &Comparison) -> String {
+    let row = |row: &Row| Case {
+        name: title(row),
+        seconds: 0.0,
+        outcome: match (&row.no_number, comparison.obstacles.is_empty()) {
+            (Some(none), _) => Outcome::Error(none.reason.clone()),
+            (None, false) => Outcome::Error(comparison.obstacles.join("; ")),
+            (None, true) => Outcome::Passed(row.verdict_text.clone()),
+        },
+    };
+    let name = format!("{} against {}", comparison.b.label, comparison.a.label);
+    let cases: Vec<Case> = comparison.rows.iter().map(row).collect();
+    junit::document(&name, &cases, &comparison.gates)
+}
+
+const HEADINGS: [&str; 5] = ["figure", "A", "B", "B - A", "change"];
+const OVERHEADS: &str = "Overhead against each one's own baseline (ms, CPU us/request)";
+
+fn title(row: &Row) -> String {
+    if row.name_a == row.name_b {
+        row.name.clone()
+    } else {
+        format!("{} against {}", row.name_b, row.name_a)
+    }
+}
+
+/// What to know about the figures of each, said once where it is the same.
+fn notes(comparison: &Comparison) -> Vec<(String, &[String])> {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let title =
+        |name: &str, origin: &Origin| format!("About the figures of {name} ({})", origin.text);
+    if a.notes == b.notes && a.text == b.text {
+        return vec![(title("A and B", a), &a.notes)];
+    }
+    vec![(title("A", a), &a.notes), (title("B", b), &b.notes)]
+}
+
+fn pairing(comparison: &Comparison) -> String {
+    match comparison.pairing {
+        Pairing::Paired => "paired: two variants of one run, round by round".to_owned(),
+        Pairing::Unpaired => "UNPAIRED: measured in different runs".to_owned(),
+        Pairing::Single => {
+            "UNPAIRED, and single runs: differences only, without an interval and without a verdict"
+                .to_owned()
+        }
+    }
+}
+
+fn name_of(metric: Metric) -> String {
+    match metric.unit() {
+        Unit::Milliseconds => format!("{} (ms)", metric.label()),
+        _ => metric.label().to_owned(),
+    }
+}
+
+fn difference(compared: &Compared, unit: Unit) -> Option<String> {
+    let scale = compared.a.value.abs().max(compared.b.value.abs());
+    cell::difference_of(&compared.b, unit, scale)
+}
+
+/// A line a figure.
+fn lines(
+    metrics: &std::collections::BTreeMap<Metric, Compared>,
+    pairing: Pairing,
+) -> Vec<Vec<String>> {
+    let line = |metric: Metric| {
+        let compared = metrics.get(&metric)?;
+        let unit = metric.unit();
+        let value = |summary| match pairing {
+            Pairing::Single => cell::of(summary, unit),
+            _ => cell::with_error(summary, unit),
+        };
+        let or_nothing = |cell: Option<String>| cell.unwrap_or_else(|| cell::NOTHING.to_owned());
+        Some(vec![
+            name_of(metric),
+            value(&compared.a),
+            value(&compared.b),
+            or_nothing(difference(compared, unit)),
+            or_nothing(cell::change_of(&compared.b)),
+        ])
+    };
+    Metric::ALL.into_iter().filter_map(line).collect()
+}
+
+/// The overheads then and now, with how they changed; nothing without any.
+fn overheads(
+    comparison: &Comparison,
+    table: impl FnOnce(Vec<String>, Vec<Vec<String>>) -> String,
+) -> String {
+    let mut rows = Vec::new();
+    for row in &comparison.rows {
+        for (metric, compared) in &row.overheads {
+            let unit = metric.unit();
+            rows.push(vec![
+                row.name.clone(),
+                metric.label().to_owned(),
+                cell::with_error(&compared.a, unit),
+                cell::with_error(&compared.b, unit),
+                difference(compared, unit).unwrap_or_else(|| cell::NOTHING.to_owned()),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "variant",
+        "figure",
+        "overhead in A",
+        "overhead in B",
+        "B - A",
+    ];
+    table(header.map(str::to_owned).to_vec(), rows)
+}
+
+fn how_to_read(comparison: &Comparison) -> Vec<String> {
+    let confidence = describe::percent(comparison.confidence_each);
+    let mut sentences = Vec::new();
+    match comparison.pairing {
+        Pairing::Paired => sentences.push(format!(
+            "A difference is the Hodges-Lehmann estimate of the differences of the rounds; ± is half \
+             of its {confidence} Wilcoxon interval."
+        )),
+        Pairing::Unpaired => {
+            sentences.push(format!(
+                "A difference is the Hodges-Lehmann estimate of the shift between the rounds of both \
+                 runs; ± is half of its {confidence} Mann-Whitney interval."
+            ));
+            sentences.push(
+                "An unpaired interval knows only the spread within each run. Runs of the same thing \
+                 at different times differ by more; measure both as variants of one lab to be sure."
+                    .to_owned(),
+            );
+        }
+        Pairing::Single => sentences.push(
+            "A run of another tool holds many requests and one round, so nobody knows how much the \
+             next run would differ. Six runs of each, in a folder each, have an interval."
+                .to_owned(),
+        ),
+    }
+    if comparison.rows.iter().any(|row| !row.overheads.is_empty()) {
+        sentences.push(
+            "The overhead against its own baseline was paired within each run, so what disturbed a \
+             whole run cancels in it; the figures above do not have that."
+                .to_owned(),
+        );
+    }
+    sentences
+}

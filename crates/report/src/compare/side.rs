@@ -1,0 +1,135 @@
+//! One side of one row: its figures, round by round.
+
+use std::collections::BTreeMap;
+
+use super::{NoNumber, Operand, Source};
+use crate::digits;
+use crate::import::ForeignRun;
+use crate::metric::Metric;
+use crate::recording::{Kind, Recording};
+use crate::summary::{Summary, Verdict};
+
+/// One side of one row.
+pub(super) struct Side {
+    pub(super) name: String,
+    pub(super) is_baseline: bool,
+    /// Values by round; runs of other tools are numbered as they come.
+    pub(super) figures: BTreeMap<Metric, BTreeMap<u32, f64>>,
+    /// The same of its result's own baseline; empty without one.
+    pub(super) of_baseline: BTreeMap<Metric, BTreeMap<u32, f64>>,
+    pub(super) no_number: Option<NoNumber>,
+    /// Why its figures are doubtful.
+    pub(super) trouble: Option<String>,
+}
+
+/// The names that an operand could mean.
+pub(super) fn names(operand: &Operand) -> Vec<String> {
+    match &operand.source {
+        Source::Recording(recording) => recording
+            .variants
+            .iter()
+            .map(|variant| variant.name.clone())
+            .collect(),
+        Source::Runs(runs) if runs.len() == 1 => vec![operand.label.clone()],
+        Source::Runs(runs) => runs
+            .iter()
+            .map(|run| run.subject.clone().unwrap_or_default())
+            .collect(),
+    }
+}
+
+impl Side {
+    /// The side of that name, which is one of [`names`].
+    pub(super) fn of(operand: &Operand, summary: Option<&Summary>, index: usize) -> Self {
+        match (&operand.source, summary) {
+            (Source::Recording(recording), Some(summary)) => {
+                Self::of_recording(recording, summary, index)
+            }
+            (Source::Recording(recording), None) => {
+                Self::of_recording(recording, &Summary::of(recording), index)
+            }
+            (Source::Runs(runs), _) => {
+                Self::of_run(&runs[index], names(operand).swap_remove(index))
+            }
+        }
+    }
+
+    fn of_recording(recording: &Recording, summary: &Summary, index: usize) -> Self {
+        let row = &summary.variants[index];
+        let baseline = summary.variants.iter().find(|row| row.is_baseline);
+        let baseline = baseline.filter(|baseline| {
+            recording.kind == Kind::Lab && !baseline.verdict.is_invalid() && !row.is_baseline
+        });
+        let no_number = match &row.verdict {
+            Verdict::Invalid { kind, reason } => Some(NoNumber {
+                kind: *kind,
+                reason: reason.clone(),
+            }),
+            _ => None,
+        };
+        Self {
+            name: row.name.clone(),
+            is_baseline: row.is_baseline,
+            figures: by_round(recording, &row.name),
+            of_baseline: baseline.map_or_else(BTreeMap::new, |baseline| {
+                by_round(recording, &baseline.name)
+            }),
+            no_number,
+            trouble: None,
+        }
+    }
+
+    fn of_run(run: &ForeignRun, name: String) -> Self {
+        let numbered = |values: &Vec<f64>| (0..).zip(values.iter().copied()).collect();
+        let trouble = run.failed.filter(|failed| *failed > 0).map(|failed| {
+            format!(
+                "{} of the requests of {name} did not succeed",
+                digits::count(failed)
+            )
+        });
+        Self {
+            name,
+            is_baseline: false,
+            figures: run
+                .figures
+                .iter()
+                .map(|(metric, values)| (*metric, numbered(values)))
+                .collect(),
+            of_baseline: BTreeMap::new(),
+            no_number: None,
+            trouble,
+        }
+    }
+
+    /// Variant minus own baseline, of the rounds in which both were measured.
+    pub(super) fn overheads(&self, metric: Metric) -> Vec<f64> {
+        let (Some(own), Some(base)) = (self.figures.get(&metric), self.of_baseline.get(&metric))
+        else {
+            return Vec::new();
+        };
+        let pairs = own
+            .iter()
+            .filter_map(|(round, value)| Some(value - base.get(round)?));
+        pairs.collect()
+    }
+}
+
+/// The figures of the complete measurements of a variant.
+fn by_round(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<u32, f64>> {
+    let mut figures: BTreeMap<Metric, BTreeMap<u32, f64>> = BTreeMap::new();
+    for round in recording.rounds_of(name) {
+        if (round.interrupted || round.disturbed) && recording.kind == Kind::Lab {
+            continue;
+        }
+        let latency = round.latency_ns_hdr.histogram();
+        for metric in Metric::ALL {
+            if let Some(value) = metric.of(round, &latency) {
+                figures
+                    .entry(metric)
+                    .or_default()
+                    .insert(round.round, value);
+            }
+        }
+    }
+    figures
+}

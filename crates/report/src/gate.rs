@@ -1,0 +1,222 @@
+//! Gates: limits that a build must keep, judged on the interval and not on the point.
+//!
+//! A gate holds when the *whole* interval is within its limit, and is broken when the whole
+//! interval is beyond. In between it is undecided, and says why: the rounds were too few or the
+//! machine too restless for an answer. A point estimate below a limit is luck half of the time.
+//!
+//! Absent on purpose: a limit on a figure without an interval, which would be a coin toss.
+
+mod judge;
+mod quantity;
+pub(crate) mod shown;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::metric::Metric;
+
+pub(crate) use judge::{Judged, judge};
+pub use judge::{Judgement, Ruling, Undecided};
+
+/// One limit, as written on the command line: `rhai p99 overhead < 0.2ms`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gate {
+    /// The text as written.
+    pub text: String,
+    /// The variant it is about; absent for all of them.
+    pub variant: Option<String>,
+    /// The figure.
+    pub metric: Metric,
+    /// What of the figure.
+    pub subject: Subject,
+    /// On which side of the limit it must be.
+    pub relation: Relation,
+    /// The limit in the metric's own unit; a plain number for a ratio.
+    pub limit: f64,
+}
+
+/// What of a figure a gate is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// Variant minus baseline.
+    Overhead,
+    /// Variant divided by baseline.
+    Ratio,
+    /// The variant's own.
+    Value,
+}
+
+/// On which side of its limit a figure must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Relation {
+    /// Below the limit.
+    #[serde(rename = "<")]
+    Below,
+    /// Below the limit or on it.
+    #[serde(rename = "<=")]
+    AtMost,
+    /// Above the limit.
+    #[serde(rename = ">")]
+    Above,
+    /// Above the limit or on it.
+    #[serde(rename = ">=")]
+    AtLeast,
+}
+
+/// Why a text is no gate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{what}; a gate reads `VARIANT METRIC overhead|ratio|value < QUANTITY`, for example `rhai p99 overhead < 0.2ms`"
+)]
+pub struct GateError {
+    what: String,
+}
+
+/// How gates are written, for `--help` and docs.
+pub const GRAMMAR: &str = "\
+[VARIANT] METRIC overhead|ratio|value <|<=|>|>= QUANTITY
+
+VARIANT   a variant's name; without one, every variant but the baseline
+METRIC    min, mean, stdev, p50, p75, p90, p95, p99, p99.9, max, requests/s,
+          throughput, cpu, memory, generator-cpu, or a name as in the JSON
+overhead  variant minus baseline, or with a quantity in % its share of the baseline
+ratio     variant divided by baseline, 1 for no difference
+value     the variant's own figure
+QUANTITY  with its unit: 200us, 0.2ms, 1s; 64MiB; 5000/s; 3MB/s; 5%; a ratio has none
+
+A gate holds when the whole interval is within the limit and is broken when the
+whole interval is beyond. In between, or without an interval, it is undecided,
+which fails too unless --undecided pass is given.";
+
+impl FromStr for Gate {
+    type Err = GateError;
+
+    fn from_str(text: &str) -> Result<Gate, GateError> {
+        let (left, relation, right) = split(text)?;
+        let mut words: Vec<&str> = left.split_whitespace().collect();
+        let subject = match words.pop() {
+            Some("overhead") => Subject::Overhead,
+            Some("ratio") => Subject::Ratio,
+            Some("value") => Subject::Value,
+            other => {
+                return Err(wrong(format!(
+                    "expected `overhead`, `ratio` or `value` before `{relation}`, found `{}`",
+                    other.unwrap_or("nothing")
+                )));
+            }
+        };
+        let word = words
+            .pop()
+            .ok_or_else(|| wrong(format!("expected a metric before `{subject}`")))?;
+        let metric = metric_named(word).ok_or_else(|| {
+            let known = Metric::ALL.map(short_name).join(", ");
+            wrong(format!("`{word}` is no metric; they are {known}"))
+        })?;
+        let variant = words.join(" ");
+        let variant = variant.trim_matches(['"', '\'']);
+        let (subject, limit) = quantity::read(right, metric, subject).map_err(wrong)?;
+        Ok(Gate {
+            text: text.trim().to_owned(),
+            variant: Some(variant)
+                .filter(|name| !name.is_empty() && *name != "*")
+                .map(str::to_owned),
+            metric,
+            subject,
+            relation,
+            limit,
+        })
+    }
+}
+
+fn wrong(what: String) -> GateError {
+    GateError { what }
+}
+
+/// The text at its comparison: what stands before, the relation, what stands behind.
+fn split(text: &str) -> Result<(&str, Relation, &str), GateError> {
+    // The longer signs first, since they begin with the shorter ones. A name of a variant may hold
+    // such a sign too; the last one of the text compares.
+    let signs = [
+        ("<=", Relation::AtMost),
+        (">=", Relation::AtLeast),
+        ("<", Relation::Below),
+        (">", Relation::Above),
+    ];
+    let found = signs
+        .iter()
+        .filter_map(|(sign, relation)| Some((text.rfind(sign)?, *sign, *relation)))
+        .max_by_key(|(at, sign, _)| (*at, sign.len()));
+    let (at, sign, relation) = found.ok_or_else(|| {
+        wrong(format!(
+            "expected `<`, `<=`, `>` or `>=` in `{}`",
+            text.trim()
+        ))
+    })?;
+    Ok((&text[..at], relation, text[at + sign.len()..].trim()))
+}
+
+/// A metric by its name in tables, its name in JSON, or the name people say.
+fn metric_named(word: &str) -> Option<Metric> {
+    let word = word.to_ascii_lowercase();
+    Metric::ALL
+        .into_iter()
+        .find(|metric| [short_name(*metric), metric.key()].contains(&word.as_str()))
+        .or(match word.as_str() {
+            "rps" | "req/s" | "requests" => Some(Metric::Requests),
+            "median" => Some(Metric::P50),
+            "p999" => Some(Metric::P999),
+            "mb/s" => Some(Metric::Throughput),
+            _ => None,
+        })
+}
+
+/// The name of a metric in a gate: one word.
+fn short_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::Cpu => "cpu",
+        Metric::Memory => "memory",
+        Metric::GeneratorCpu => "generator-cpu",
+        other => other.label(),
+    }
+}
+
+impl Gate {
+    /// Whether it is about an overhead as a share of the baseline, which is judged on the ratio.
+    pub(crate) fn is_share(&self) -> bool {
+        self.subject == Subject::Ratio && self.text.ends_with('%')
+    }
+
+    /// Whether it is about this variant.
+    #[must_use]
+    pub fn is_about(&self, variant: &str) -> bool {
+        self.variant.as_ref().is_none_or(|name| name == variant)
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Overhead => "overhead",
+            Self::Ratio => "ratio",
+            Self::Value => "value",
+        })
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Below => "<",
+            Self::AtMost => "<=",
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

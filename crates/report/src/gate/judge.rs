@@ -1,0 +1,187 @@
+//! From a gate and the figures of a row to a ruling with its reason.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Gate, Relation, Subject};
+use crate::digits;
+use crate::metric::Metric;
+use crate::summary::MetricSummary;
+
+/// What became of a gate on one variant.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Judgement {
+    /// The gate as written.
+    pub gate: String,
+    /// The variant judged.
+    pub variant: String,
+    /// Whether it holds.
+    pub ruling: Ruling,
+    /// Whether that is good enough: it holds, or it is undecided and that was to pass.
+    pub is_passed: bool,
+    /// The figure and its interval in words, or why there is none.
+    pub reason: String,
+}
+
+/// Whether a gate holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ruling {
+    /// The whole interval is within the limit.
+    Holds,
+    /// The whole interval is beyond the limit.
+    Broken,
+    /// The limit lies inside of the interval, or there is no interval.
+    Undecided,
+}
+
+/// What an undecided gate means for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecided {
+    /// It fails: what was not shown is not claimed.
+    Fails,
+    /// It passes, and is shown as undecided.
+    Passes,
+}
+
+/// A row as gates see it.
+pub(crate) struct Judged<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) is_baseline: bool,
+    /// Why nothing can be judged on it, if so.
+    pub(crate) no_number: Option<String>,
+    pub(crate) metric: &'a dyn Fn(Metric) -> Option<&'a MetricSummary>,
+}
+
+impl std::fmt::Display for Ruling {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Holds => "holds",
+            Self::Broken => "broken",
+            Self::Undecided => "undecided",
+        })
+    }
+}
+
+/// Judges every gate on every row it is about. A gate that is about none is undecided.
+pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -> Vec<Judgement> {
+    let of = |gate: &Gate, variant: &str, (ruling, reason): (Ruling, String)| Judgement {
+        gate: gate.text.clone(),
+        variant: variant.to_owned(),
+        ruling,
+        is_passed: match ruling {
+            Ruling::Holds => true,
+            Ruling::Broken => false,
+            Ruling::Undecided => undecided == Undecided::Passes,
+        },
+        reason,
+    };
+    let mut judgements = Vec::new();
+    for gate in gates {
+        let about = rows.iter().filter(|row| match &gate.variant {
+            Some(name) => name == row.name,
+            None => !row.is_baseline,
+        });
+        let found: Vec<_> = about
+            .map(|row| of(gate, row.name, rule(gate, row)))
+            .collect();
+        if found.is_empty() {
+            let name = gate.variant.as_deref().unwrap_or("*");
+            let known: Vec<String> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
+            let reason = format!(
+                "undecided: there is no variant `{name}` to judge, but {}",
+                known.join(", ")
+            );
+            judgements.push(of(gate, name, (Ruling::Undecided, reason)));
+        }
+        judgements.extend(found);
+    }
+    judgements
+}
+
+fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
+    let undecided = |reason: String| (Ruling::Undecided, format!("undecided: {reason}"));
+    if let Some(reason) = &row.no_number {
+        return undecided(reason.clone());
+    }
+    let label = gate.metric.label();
+    let Some(figure) = (row.metric)(gate.metric) else {
+        return undecided(format!("{label} of `{}` was not measured", row.name));
+    };
+    let found = match gate.subject {
+        Subject::Value => Some((figure.value, figure.low.zip(figure.high))),
+        Subject::Overhead => figure.overhead.as_ref().map(|overhead| {
+            let ends = overhead.difference_low.zip(overhead.difference_high);
+            (overhead.difference, ends)
+        }),
+        Subject::Ratio => figure.overhead.as_ref().and_then(|overhead| {
+            let ends = overhead.ratio_low.zip(overhead.ratio_high);
+            Some((overhead.ratio?, ends))
+        }),
+    };
+    let Some((value, ends)) = found else {
+        return undecided(match gate.subject {
+            _ if row.is_baseline => format!("`{}` is the baseline itself", row.name),
+            Subject::Ratio => format!("there is no ratio of {label}, since a figure is 0"),
+            _ => format!(
+                "there was nothing to compare {label} of `{}` with",
+                row.name
+            ),
+        });
+    };
+    let Some((low, high)) = ends else {
+        return undecided(without_interval(gate, figure, value));
+    };
+    let limit = gate.limit;
+    let (is_within, is_beyond) = match gate.relation {
+        Relation::Below => (high < limit, low >= limit),
+        Relation::AtMost => (high <= limit, low > limit),
+        Relation::Above => (low > limit, high <= limit),
+        Relation::AtLeast => (low >= limit, high < limit),
+    };
+    let shown = interval(gate, low, high);
+    match (is_within, is_beyond) {
+        (true, _) => (Ruling::Holds, shown),
+        (_, true) => (Ruling::Broken, shown),
+        _ => undecided(format!(
+            "the limit lies inside of {shown}; measure more rounds"
+        )),
+    }
+}
+
+/// `0.10 to 0.14 ms`, `1.2 % to 1.9 % of the baseline`, `1.012 to 1.019 times the baseline`.
+fn interval(gate: &Gate, low: f64, high: f64) -> String {
+    if gate.is_share() {
+        let (from, to) = digits::interval_ends((low - 1.0) * 100.0, (high - 1.0) * 100.0);
+        return format!("{from} % to {to} % of the baseline");
+    }
+    if gate.subject == Subject::Ratio {
+        let (from, to) = digits::interval_ends(low, high);
+        return format!("{from} to {to} times the baseline");
+    }
+    let unit = gate.metric.unit();
+    let (from, to) = digits::interval_ends(unit.shown(low), unit.shown(high));
+    format!("{from} to {to} {}", unit.sign())
+}
+
+fn without_interval(gate: &Gate, figure: &MetricSummary, value: f64) -> String {
+    let needed = figure.overhead.as_ref().map_or(
+        stats::paired::rounds_needed(crate::CONFIDENCE),
+        |overhead| overhead.rounds_needed,
+    );
+    let shown = if gate.is_share() {
+        format!(
+            "{} % of the baseline",
+            digits::value((value - 1.0) * 100.0, None)
+        )
+    } else if gate.subject == Subject::Ratio {
+        format!("{} times the baseline", digits::value(value, None))
+    } else {
+        let unit = gate.metric.unit();
+        format!("{} {}", digits::value(unit.shown(value), None), unit.sign())
+    };
+    format!(
+        "{shown} without an interval, which needs {needed} rounds; {} measured",
+        figure.rounds.len()
+    )
+}

@@ -1,0 +1,173 @@
+//! What a file looks like that nobody reads, and what to do with it where that is known.
+
+use serde_json::Value;
+use serde_json::error::Category;
+
+use super::Document;
+
+/// A file that people give by mistake: what it is known by, and what to give instead.
+struct Mistake {
+    is_it: fn(&Document<'_>) -> bool,
+    what: &'static str,
+}
+
+const MISTAKES: [Mistake; 10] = [
+    Mistake {
+        is_it: |document| starts(document, &["<!doctype html", "<html"]),
+        what: "a page in HTML (of a report by `weigh` give the folder or its recording.json)",
+    },
+    Mistake {
+        is_it: |document| starts(document, &["# "]) && document.text.contains("## How to read"),
+        what: "a report in Markdown (give the recording folder or its recording.json)",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["│ Latency │", "│ Req/Sec"]),
+        what: "the table of autocannon (run autocannon with --json)",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["Summary report @", "http.response_time:"]),
+        what: "the text of Artillery (run it with --output FILE)",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["Time (mean ± σ):", "Range (min … max):"]),
+        what: "the text of hyperfine (run it with --export-json FILE)",
+    },
+    Mistake {
+        is_it: |document| starts(document, &["command,mean,stddev", "| Command | Mean"]),
+        what: "a table of hyperfine (run it with --export-json FILE)",
+    },
+    Mistake {
+        is_it: |document| document.has(&["DurationHistogram"]),
+        what: "JSON of Fortio, which is not read",
+    },
+    Mistake {
+        is_it: |document| document.has(&["rawData"]) && document.has(&["frameworks"]),
+        what: "results of TechEmpower's toolset, which keep no percentiles and are not read",
+    },
+    Mistake {
+        is_it: |document| starts(document, &["Type,Name,Request Count", "timeStamp,elapsed,"]),
+        what: "a table of Locust or JMeter, which is not read",
+    },
+    Mistake {
+        is_it: |document| {
+            document.json.is_err() && document.text.contains("\"weighbridge-recording\"")
+        },
+        what: "a recording of `weigh` that is cut short or broken",
+    },
+];
+
+fn starts(document: &Document<'_>, starts: &[&str]) -> bool {
+    let text = document.text.trim_start();
+    starts.iter().any(|start| {
+        text.get(..start.len())
+            .is_some_and(|found| found.eq_ignore_ascii_case(start))
+    })
+}
+
+fn has_text(document: &Document<'_>, parts: &[&str]) -> bool {
+    parts.iter().all(|part| document.text.contains(part))
+}
+
+/// What it is, in few words.
+pub(super) fn looks(document: &Document<'_>) -> String {
+    if let Some(mistake) = MISTAKES.iter().find(|mistake| (mistake.is_it)(document)) {
+        return mistake.what.to_owned();
+    }
+    match &document.json {
+        Ok(Value::Object(fields)) if fields.is_empty() => "an empty JSON object".to_owned(),
+        Ok(Value::Object(fields)) => {
+            let keys: Vec<String> = fields
+                .keys()
+                .take(5)
+                .map(|key| format!("`{key}`"))
+                .collect();
+            format!("JSON with the keys {}", keys.join(", "))
+        }
+        Ok(_) => "JSON that is no object".to_owned(),
+        Err(error) => text(document.text, error),
+    }
+}
+
+fn text(text: &str, error: &serde_json::Error) -> String {
+    let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else {
+        return "an empty file (did the tool fail, or print to another place?)".to_owned();
+    };
+    if !["{", "["]
+        .iter()
+        .any(|start| line.trim_start().starts_with(start))
+    {
+        let start: String = line.trim().chars().take(40).collect();
+        return format!("text that begins with `{start}`");
+    }
+    let (line, column) = (error.line(), error.column());
+    if error.classify() == Category::Eof {
+        format!("JSON that is cut short at line {line} (was the tool stopped?)")
+    } else {
+        format!("JSON that is broken at line {line}, column {column}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::read;
+
+    #[test]
+    fn a_file_of_no_tool_says_what_it_looks_like_and_which_tools_are_known() {
+        for (text, looks) in [
+            ("{\"a\": 1, \"b\": 2}", "found JSON with the keys `a`, `b`;"),
+            ("{}", "found an empty JSON object;"),
+            ("[1, 2]", "found JSON that is no object;"),
+            (
+                "{\n\"latencies\": {\"50th\":",
+                "found JSON that is cut short at line 2 (was the tool stopped?);",
+            ),
+            (
+                "{\"a\": 1,}",
+                "found JSON that is broken at line 1, column 9",
+            ),
+            (
+                "Dear diary,\n",
+                "found text that begins with `Dear diary,`;",
+            ),
+            ("  \n", "found an empty file (did the tool fail"),
+            ("", "found an empty file (did the tool fail"),
+        ] {
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains(looks), "{text}: {message}");
+            assert!(message.contains("hyperfine, k6, oha, vegeta"), "{message}");
+            assert!(message.contains("`weigh compare --help`"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_people_give_by_mistake_says_what_to_give_instead() {
+        for (text, advice) in [
+            (
+                "<!DOCTYPE html>\n<html>",
+                "give the folder or its recording.json",
+            ),
+            ("# lab\n\n## How to read it\n", "a report in Markdown"),
+            (
+                "┌─┐\n│ Stat    │\n│ Latency │ 2 ms │\n│ Req/Sec   │ 245 │\n",
+                "run autocannon with --json",
+            ),
+            (
+                "Summary report @ 10:00:00\nhttp.response_time:\n  min: ... 1\n",
+                "run it with --output FILE",
+            ),
+            (
+                "Benchmark 1: sleep 0.01\n  Time (mean ± σ): 26.0 ms\n  Range (min … max): 11.8 ms\n",
+                "run it with --export-json FILE",
+            ),
+            ("command,mean,stddev,median\n", "--export-json FILE"),
+            ("{\"DurationHistogram\": {}}", "Fortio, which is not read"),
+            (
+                "{\"format\": \"weighbridge-recording\", \"method\":",
+                "a recording of `weigh` that is cut short",
+            ),
+        ] {
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains(advice), "{text}: {message}");
+        }
+    }
+}

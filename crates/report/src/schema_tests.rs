@@ -1,0 +1,20 @@
+//! What the tests of generated schemas share.
+
+/// Holds a committed JSON Schema to the types it was made of, or writes it with `UPDATE_SCHEMAS`.
+pub(crate) fn assert_schema(name: &str, schema: &serde_json::Value) {
+    let file = format!("schemas/{name}.schema.json");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(&file);
+    let schema = serde_json::to_string_pretty(schema).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = |(new, old): &(&str, &str)| new != old;
+    let first = schema.lines().zip(committed.lines()).find(differs);
+    assert!(
+        committed == schema,
+        "{file} is out of date (first difference: {first:?}); run `cargo xtask schema`"
+    );
+}

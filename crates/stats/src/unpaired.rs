@@ -1,0 +1,107 @@
+//! Two series that were not measured together: runs of different days, files of other tools.
+//!
+//! The estimate is the Hodges-Lehmann estimate of the shift between two samples: the median of the
+//! differences of all pairs, one value of each series. The interval is the one that belongs to the
+//! Mann-Whitney test, exact for small numbers of rounds (Hollander, Wolfe and Chicken,
+//! "Nonparametric Statistical Methods", 3rd edition, sections 4.2 and 4.3).
+//!
+//! It knows only the spread *within* each series. Two runs of one and the same thing on different
+//! days differ by more than that, so whoever shows such an interval says that it is unpaired.
+//!
+//! As with pairs, fewer than 6 rounds on either side never support 95 % or more, although for two
+//! series the arithmetic would allow as few as four: so few rounds of one run share one run's luck.
+
+use crate::paired::{Claim, Estimate, Overhead, PairError, claim, cut_averages, exponentiate};
+use crate::{paired, rank_sum, sample};
+
+/// The confidence that no fewer rounds than with pairs may support.
+const CONFIDENCE_OF_THE_HOUSE: f64 = 0.95;
+
+/// How much higher `variant` is than `baseline`; the values of the two belong to different runs.
+///
+/// # Errors
+/// When a series is empty or holds a value that is not finite, or when `confidence` does not lie
+/// strictly between 0 and 1.
+pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Overhead, PairError> {
+    check(baseline, variant, confidence)?;
+    let difference = shift(baseline, variant, confidence).ok_or(PairError::NoRounds)?;
+    let are_positive = baseline.iter().chain(variant).all(|value| *value > 0.0);
+    let ratio = are_positive
+        .then(|| {
+            let logs = |values: &[f64]| values.iter().map(|value| libm::log(*value)).collect();
+            let (base, own): (Vec<f64>, Vec<f64>) = (logs(baseline), logs(variant));
+            shift(&base, &own, confidence).map(exponentiate)
+        })
+        .flatten();
+    let difference_of_medians = sample::median(variant)
+        .zip(sample::median(baseline))
+        .map(|(value, base)| value - base)
+        .ok_or(PairError::NoRounds)?;
+    let needed = rounds_needed(confidence);
+    Ok(Overhead {
+        difference,
+        ratio,
+        difference_of_medians,
+        claim: difference
+            .interval
+            .map_or(Claim::TooFewRounds { needed }, claim),
+    })
+}
+
+/// The Hodges-Lehmann estimate of the shift from `baseline` to `variant`, with the interval of the
+/// Mann-Whitney test where both have rounds enough. None when there is no pair or a difference is
+/// not finite.
+///
+/// Memory grows with the product of the numbers of values: it is meant for rounds, not requests.
+#[must_use]
+pub fn shift(baseline: &[f64], variant: &[f64], confidence: f64) -> Option<Estimate> {
+    let mut differences: Vec<f64> = baseline
+        .iter()
+        .flat_map(|base| variant.iter().map(move |value| value - base))
+        .collect();
+    if differences.is_empty() || differences.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    differences.sort_unstable_by(f64::total_cmp);
+    let fewest = baseline.len().min(variant.len());
+    let cut = rank_sum::cut(baseline.len(), variant.len(), confidence)
+        .filter(|_| fewest >= rounds_needed(confidence));
+    Some(Estimate {
+        value: sample::median(&differences)?,
+        interval: cut.and_then(|cut| cut_averages(&differences, cut, confidence)),
+    })
+}
+
+/// The fewest rounds on both sides whose interval can have this confidence: 6 for 0.95 and for all
+/// corrections of it that occur in practice. Confidences of 1 and more need more rounds than can be
+/// counted.
+#[must_use]
+pub fn rounds_needed(confidence: f64) -> usize {
+    let fewest = paired::rounds_needed(confidence.min(CONFIDENCE_OF_THE_HOUSE));
+    // With 20 values each, the most extreme order has a chance of 1 in 7 x 10^10.
+    (fewest..=20)
+        .find(|rounds| rank_sum::cut(*rounds, *rounds, confidence).is_some())
+        .unwrap_or_else(|| paired::rounds_needed(confidence))
+}
+
+fn check(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<(), PairError> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return Err(PairError::Confidence { confidence });
+    }
+    if baseline.is_empty() || variant.is_empty() {
+        return Err(PairError::NoRounds);
+    }
+    for values in [baseline, variant] {
+        let odd = values.iter().position(|value| !value.is_finite());
+        if let Some(round) = odd {
+            return Err(PairError::NotFinite {
+                round,
+                value: values[round],
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

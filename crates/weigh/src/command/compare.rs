@@ -1,0 +1,88 @@
+//! `weigh compare`: two recordings, two variants of one, or result files of other tools.
+
+mod operand;
+
+use clap::ValueEnum;
+use report::Comparison;
+use report::compare::{self, Row};
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::exit::Exit;
+use crate::gates::{self, GateArgs};
+
+/// Compare two recordings, or result files of other tools.
+///
+/// RESULT is a recording folder or file, a result file of another tool, or a folder of such files,
+/// one for each run of the same thing. `RESULT#NAME` means one variant of a recording, or one
+/// command of a hyperfine file by name or number. Two variants of one recording are paired by
+/// round; everything else is unpaired, and the answer says so. Overhead is B minus A.
+///
+/// Read are k6 (its text, --summary-export, handleSummary, --new-machine-readable-summary, --out
+/// json or csv), vegeta (report as text, JSON or hdrplot; encode as JSON or CSV), wrk, wrk2,
+/// HdrHistogram tables, oha (text, JSON), bombardier (text, JSON), ab (text, -e, -g), hey (text, -o
+/// csv), autocannon --json, Artillery --output and hyperfine --export-json, recognized by their
+/// content. What a tool means by its figures is said below them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to compare with: a recording or a result of another tool.
+    #[arg(value_name = "A")]
+    a: String,
+    /// What is compared.
+    #[arg(value_name = "B")]
+    b: String,
+    /// Layout of the answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Page,
+    /// Judge although load or machine differ, or requests failed.
+    #[arg(long)]
+    despite_differences: bool,
+    #[command(flatten)]
+    gates: GateArgs,
+}
+
+/// A layout of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Page {
+    /// Tables for a terminal.
+    Text,
+    /// Markdown, to paste into a pull request.
+    Md,
+    /// Every figure, with its unit in its name.
+    Json,
+    /// JUnit's XML, for CI.
+    Junit,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let (a, b) = (operand::read(&args.a)?, operand::read(&args.b)?);
+    let comparison = Comparison::of(&a, &b, args.despite_differences)
+        .map_err(|error| Failure::bad_input(error.to_string()))?;
+    let names = comparison.rows.iter().map(|row| &*row.name);
+    args.gates.check(&names.collect::<Vec<_>>())?;
+    let comparison = args.gates.judge_comparison(comparison);
+    console.answer(&match args.format {
+        Page::Text => compare::comparison_text(&comparison, console.width),
+        Page::Md => compare::comparison_markdown(&comparison),
+        Page::Json => compare::comparison_json(&comparison),
+        Page::Junit => compare::comparison_junit(&comparison),
+    });
+    Ok(exit_of(&comparison))
+}
+
+/// The gravest thing that is known.
+fn exit_of(comparison: &Comparison) -> Exit {
+    let of_row = |row: &Row| {
+        row.no_number
+            .as_ref()
+            .map_or(Exit::Done, |none| Exit::from(none.kind))
+    };
+    let withheld = if comparison.obstacles.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Withheld
+    };
+    let gates = gates::exit_of(&comparison.gates);
+    let rows = comparison.rows.iter().map(of_row);
+    rows.chain([withheld, gates]).max().unwrap_or(Exit::Done)
+}

@@ -1,0 +1,142 @@
+//! From `PATH#NAME` to a result that can be compared: which files are meant, and their text.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use report::compare::{Operand, Source};
+
+use crate::cli::Failure;
+
+const EXPECTED: &str =
+    "expected a recording folder, a recording.json or a result file of another tool";
+
+/// Reads `PATH` or `PATH#NAME`; a path may hold the sign itself.
+///
+/// # Errors
+///
+/// When there is no such file, or none that can be compared.
+pub(super) fn read(given: &str) -> Result<Operand, Failure> {
+    let splits = given.char_indices().filter(|(_, letter)| *letter == '#');
+    let named = splits
+        .map(|(at, _)| (&given[..at], Some(&given[at + 1..])))
+        .find(|(path, name)| Path::new(path).exists() && name.is_some_and(|name| !name.is_empty()));
+    let (path, variant) = if Path::new(given).exists() {
+        (given, None)
+    } else {
+        named.unwrap_or((given, None))
+    };
+    let files = files(Path::new(path))?;
+    let shown = path.trim_end_matches('/');
+    let source =
+        Source::read(&files).map_err(|error| Failure::bad_input(format!("`{shown}`: {error}")))?;
+    let label = Path::new(shown).file_name().map_or_else(
+        || shown.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    Ok(Operand {
+        label,
+        variant: variant.map(str::to_owned),
+        source,
+    })
+}
+
+/// The files of an operand with their names: the recording of a folder, or all results in it.
+fn files(given: &Path) -> Result<Vec<(String, String)>, Failure> {
+    if !given.is_dir() {
+        return Ok(vec![file(given)?]);
+    }
+    let recording = given.join("recording.json");
+    if recording.is_file() {
+        return Ok(vec![file(&recording)?]);
+    }
+    let shown = given.display();
+    let refuse = |error: std::io::Error| {
+        Failure::bad_input(format!("`{shown}` cannot be read: {error}; {EXPECTED}"))
+    };
+    let (mut paths, mut recordings): (Vec<PathBuf>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(given).map_err(refuse)? {
+        let path = entry.map_err(refuse)?.path();
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_file() && !is_hidden {
+            paths.push(path);
+        } else if path.join("recording.json").is_file() {
+            recordings.push(path);
+        }
+    }
+    if paths.is_empty() {
+        recordings.sort();
+        return Err(Failure::bad_input(match recordings.last() {
+            Some(last) => format!(
+                "`{shown}` holds {} recordings; name one of them, such as `{}`",
+                recordings.len(),
+                last.display()
+            ),
+            None => format!(
+                "expected a recording.json or results of another tool in `{shown}`, found no file"
+            ),
+        }));
+    }
+    paths.sort();
+    paths.iter().map(|path| file(path)).collect()
+}
+
+/// The name and the text of a file.
+fn file(path: &Path) -> Result<(String, String), Failure> {
+    let shown = path.display();
+    let bytes = fs::read(path).map_err(|error| {
+        Failure::bad_input(format!("`{shown}` cannot be read: {error}; {EXPECTED}"))
+    })?;
+    let text = text_of(bytes)
+        .map_err(|what| Failure::bad_input(format!("`{shown}` is {what}; {EXPECTED}")))?;
+    let name = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Ok((name, text))
+}
+
+/// UTF-8, or UTF-16 with a mark, as some shells write what they redirect; else what it is instead.
+fn text_of(bytes: Vec<u8>) -> Result<String, &'static str> {
+    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let (pairs, _) = bytes.as_chunks::<2>();
+        let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+        String::from_utf16(&units).map_err(|_| "broken UTF-16")
+    };
+    let has = |part: &[u8]| bytes.windows(part.len()).any(|found| found == part);
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_be_bytes),
+        [0x1f, 0x8b, ..] => Err("compressed; unpack it with gunzip first"),
+        _ if has(b"Latency") && has(b"Attack") && has(&[0]) => {
+            Err("a result of vegeta; make it readable with `vegeta report -type=json`")
+        }
+        _ => String::from_utf8(bytes).map_err(|_| "no text"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_read_in_the_encodings_that_shells_write() {
+        let wide = [0xff, 0xfe, b'o', 0, b'k', 0];
+        assert_eq!(text_of(wide.to_vec()), Ok("ok".to_owned()));
+        let wide = [0xfe, 0xff, 0, b'o', 0, b'k'];
+        assert_eq!(text_of(wide.to_vec()), Ok("ok".to_owned()));
+        assert_eq!(text_of("µs".into()), Ok("µs".to_owned()));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_named() {
+        let gob = [&[0x1d, 0xff][..], b"Result", &[0], b"Attack", b"Latency"].concat();
+        assert!(
+            text_of(gob)
+                .unwrap_err()
+                .contains("vegeta report -type=json")
+        );
+        assert!(text_of(vec![0x1f, 0x8b, 8]).unwrap_err().contains("gunzip"));
+        assert_eq!(text_of(vec![0xc3, 0x28]), Err("no text"));
+    }
+}

@@ -1,0 +1,88 @@
+//! Gates on the command line, the same for every subcommand that judges.
+
+use clap::ValueEnum;
+use report::gate::{self, GRAMMAR, Judgement};
+use report::{Gate, Summary};
+
+use crate::cli::Failure;
+use crate::exit::Exit;
+
+/// Limits that must be kept.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct GateArgs {
+    /// A limit to keep, as `rhai p99 overhead < 0.2ms`; may be given several times.
+    #[arg(long = "gate", value_name = "GATE", long_help = long_help())]
+    gates: Vec<Gate>,
+    /// Whether an undecided gate passes.
+    #[arg(long, value_enum, value_name = "END", default_value = "fail")]
+    undecided: Undecided,
+}
+
+fn long_help() -> String {
+    format!(
+        "A limit to keep, judged on the interval; may be given several times. A gate that does not \
+         pass is exit code 4.\n\n{GRAMMAR}"
+    )
+}
+
+/// What an undecided gate does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Undecided {
+    /// What was not shown is not claimed.
+    Fail,
+    /// Only a broken gate fails.
+    Pass,
+}
+
+impl GateArgs {
+    /// Checks that every gate is about a variant there is.
+    ///
+    /// # Errors
+    ///
+    /// When one names a variant that is not among `names`.
+    pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
+        let is_stranger = |gate: &&Gate| !names.iter().any(|name| gate.is_about(name));
+        self.gates.iter().find(is_stranger).map_or(Ok(()), |gate| {
+            Err(Failure::bad_input(format!(
+                "the gate `{}` is about a variant that is not there; there are {}",
+                gate.text,
+                names.join(", ")
+            )))
+        })
+    }
+
+    /// Those of the gates that are about one of these variants.
+    pub(crate) fn about(&self, names: &[&str]) -> GateArgs {
+        let is_about = |gate: &&Gate| names.iter().any(|name| gate.is_about(name));
+        GateArgs {
+            gates: self.gates.iter().filter(is_about).cloned().collect(),
+            undecided: self.undecided,
+        }
+    }
+
+    /// Judges the gates on a summary.
+    pub(crate) fn judge(&self, summary: Summary) -> Summary {
+        summary.judged(&self.gates, self.undecided())
+    }
+
+    /// Judges the gates on a comparison.
+    pub(crate) fn judge_comparison(&self, comparison: report::Comparison) -> report::Comparison {
+        comparison.judged(&self.gates, self.undecided())
+    }
+
+    fn undecided(&self) -> gate::Undecided {
+        match self.undecided {
+            Undecided::Fail => gate::Undecided::Fails,
+            Undecided::Pass => gate::Undecided::Passes,
+        }
+    }
+}
+
+/// How to leave after these.
+pub(crate) fn exit_of(judgements: &[Judgement]) -> Exit {
+    if judgements.iter().all(|judgement| judgement.is_passed) {
+        Exit::Done
+    } else {
+        Exit::GateNotPassed
+    }
+}
