@@ -135,7 +135,7 @@ fn write(page: &str) -> anyhow::Result<()> {
 }
 
 /// Builds weigh as it is released.
-fn built() -> anyhow::Result<std::path::PathBuf> {
+pub(crate) fn built() -> anyhow::Result<std::path::PathBuf> {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--locked", "--release", "--package", "weigh"])
         .args(["--message-format", "json-render-diagnostics"])
@@ -164,6 +164,6 @@ fn is_on_path(program: &Path) -> bool {
 }
 
 #[expect(clippy::print_stdout, reason = "the answer of a chore")]
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     println!("{line}");
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask …`: the chores of the repository.
 
+mod aa;
 mod bench;
 mod chores;
 #[cfg(test)]
@@ -19,6 +20,8 @@ enum Chore {
     Schema,
     /// Hold weigh against other load generators, on the same nginx worker.
     BenchLoad(bench::Args),
+    /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
+    Aa(aa::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
     Calibrate,
 }
@@ -29,6 +32,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Tidy => chores::tidy(),
         Chore::Schema => chores::schema(),
         Chore::BenchLoad(args) => bench::load(&args),
+        Chore::Aa(args) => aa::run(&args),
         Chore::Calibrate => chores::calibrate(),
     }
 }

@@ -13,6 +13,7 @@ use crate::load::{self, time_span};
 use crate::mistake::{Finding, Place};
 use crate::places::Places;
 use crate::proofs::Prover;
+use crate::quantities::LongerThanZero;
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::setups;
@@ -27,16 +28,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     if tree.value == Value::Reported {
         return None;
     }
-    structure::check_complete(tree, reading);
-    let file = match LabFile::deserialize(tree) {
-        Ok(file) => file,
-        Err(error) => {
-            // The structural check lets nothing through that cannot be read.
-            let message = format!("a defect of weigh: {error}");
-            reading.findings.add(Finding::new(tree.place, message));
-            return None;
-        }
-    };
+    let file = lab_file(tree, reading)?;
     let load = file.load.as_ref().zip(tree.entry("load"));
     let sending = load.and_then(|(load, entry)| load::check(load, entry, file.seed, reading));
     let systems = Systems {
@@ -45,6 +37,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         tree,
     };
     systems.check(file.target.as_ref(), reading);
+    check_max_time(&file, tree, reading);
     if let (Some(load), Some(target)) = (&file.load, &file.target) {
         let Written(Name(target)) = &target.value;
         if systems.has(target) && !systems.is_encrypted(target) && !reading.has_gaps {
@@ -86,6 +79,8 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         connections_max: sending.connections_max,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
+        until: file.until.map(|Written(until)| until),
+        max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
         seed: file.seed,
         target,
         systems: systems.domain(),
@@ -94,6 +89,20 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         baseline,
         variants: variants.collect(),
     })
+}
+
+/// The file's types, with everything that is structurally wrong reported.
+fn lab_file(tree: &Node, reading: &mut Reading<'_>) -> Option<LabFile> {
+    structure::check_complete(tree, reading);
+    match LabFile::deserialize(tree) {
+        Ok(file) => Some(file),
+        Err(error) => {
+            // The structural check lets nothing through that cannot be read.
+            let message = format!("a defect of weigh: {error}");
+            reading.findings.add(Finding::new(tree.place, message));
+            None
+        }
+    }
 }
 
 /// What all variants of a lab are made from.
@@ -247,6 +256,20 @@ impl Assembly<'_> {
                 );
             }
         }
+    }
+}
+
+/// A limit to nothing is a slip: the author meant something by it.
+fn check_max_time(file: &LabFile, tree: &Node, reading: &mut Reading<'_>) {
+    if file.until.is_some() || file.max_time.is_none() || tree.get("until").is_some() {
+        return;
+    }
+    if let Some(entry) = tree.entry("max-time") {
+        let help = "add `until`, such as `until: p99 ±2%`, or remove this key";
+        let message = "`max-time` without `until`";
+        reading
+            .findings
+            .add(Finding::new(entry.key_place, message).help(help));
     }
 }
 

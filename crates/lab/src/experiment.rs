@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schedule::Load;
+use schedule::{Load, Until};
 
 use crate::data::Data;
 use crate::text::Text;
@@ -47,6 +47,10 @@ pub struct Lab {
     pub warmup: Duration,
     /// How often every variant is measured. At least 1.
     pub rounds: u32,
+    /// The width of an interval to go on for; then `rounds` are the pilot.
+    pub until: Option<Until>,
+    /// The longest time to measure while `until` is not reached, from the first round on. Above 0.
+    pub max_time: Duration,
     /// The seed of the order of variants, when the lab fixes it.
     pub seed: Option<u64>,
     /// The system that gets the load; a name in `systems`.

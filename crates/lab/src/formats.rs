@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use schedule::Rate;
+use schedule::{Rate, Until};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -63,6 +63,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<VariableName>(),
     reader::<Template>(),
     reader::<Command>(),
+    reader::<Until>(),
 ];
 
 type Check = fn(&str) -> Result<(), Misspelling>;
@@ -395,6 +396,20 @@ impl Format for Title {
             ));
         }
         Ok(Title(text.trim().to_owned()))
+    }
+}
+
+/// A wish for a narrow interval.
+impl Format for Until {
+    const NAME: &'static str = "until";
+    const EXAMPLE: Option<&'static str> = Some("p99 ±2%");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        text.parse().map_err(|error: schedule::UntilError| {
+            let text = error.to_string();
+            let (message, help) = text.split_once("; write ").unwrap_or((&text, ""));
+            Misspelling::new(message, format!("write {help}"))
+        })
     }
 }
 

@@ -139,6 +139,7 @@ fn in_words(format: &str) -> String {
         "time-span" | "time-span-above-zero" => "a length of time: `500ms`, `5s`, `2m`",
         "size" => "a size: `64KiB`, `128MiB`, `1GB`",
         "rate" | "rate-or-zero" => "a rate: `100/s`, `90/m`",
+        "until" => "a figure and a width: `p99 ±2%`, `p99 ±0.1ms`",
         "path-and-query" => "a path: `/graphql`",
         "path-with-places" => "a path: `/items?size={{size}}`",
         "range" => "a range of whole numbers: `1..1000`",

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use schedule::Rate;
+use schedule::{Rate, Until};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -43,6 +43,7 @@ pub(crate) mod default {
     pub(crate) const PATH: &str = "/";
     pub(crate) const WARMUP: &str = "1s";
     pub(crate) const ROUNDS: u32 = 10;
+    pub(crate) const MAX_TIME: &str = "1h";
     pub(crate) const READY_WITHIN: &str = "10s";
     pub(crate) const READY_STATUS: u16 = 200;
     pub(crate) const WEIGHT: u32 = 1;
@@ -83,6 +84,14 @@ pub(crate) struct LabFile {
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
     pub(crate) rounds: Option<u32>,
+    /// Go on after these rounds until the interval of the difference is so narrow: `p99 ±2%` of the
+    /// baseline's own value, or an amount, `p99 ±0.1ms`. `rounds` are the pilot then, which predicts
+    /// how many it takes.
+    pub(crate) until: Option<Written<Until>>,
+    /// Measure no longer than this, counted from the first round on, whether or not `until` is
+    /// reached.
+    #[schemars(extend("default" = default::MAX_TIME))]
+    pub(crate) max_time: Option<Written<LongerThanZero>>,
     /// Fixes the order of variants and the gaps of Poisson arrivals. Without it each run draws
     /// and records its own.
     pub(crate) seed: Option<u64>,

@@ -35,3 +35,9 @@ pub(crate) fn to_ns(duration: Duration) -> u64 {
         .saturating_mul(1_000_000_000)
         .saturating_add(u64::from(duration.subsec_nanos()))
 }
+
+/// Processor time of the calling thread so far, user and system, in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    to_ns(Duration::try_from(time).unwrap_or_default())
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
-use rustix::thread::{ClockId, CpuSet};
+use rustix::thread::CpuSet;
 use schedule::{Load, OpenPlan, PlanError, Stop};
 
 use crate::clock::{Clock, to_ns};
@@ -523,6 +523,5 @@ fn allow_open_files(connections: u32) -> Result<(), LoadError> {
 
 /// User and system time of the calling thread.
 fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+    Duration::from_nanos(crate::clock::thread_cpu_ns())
 }

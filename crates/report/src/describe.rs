@@ -137,8 +137,10 @@ pub(crate) fn rounds(summary: &Summary) -> String {
             plural(planned as u64, "round")
         )
     };
+    let until = summary.until.as_ref();
+    let until = until.map_or(String::new(), |until| format!("; {}", until.sentence));
     format!(
-        "{rounds}, every variant once a round in shuffled order, seed {}",
+        "{rounds}, every variant once a round in shuffled order, seed {}{until}",
         summary.seed
     )
 }

@@ -33,6 +33,7 @@ mod single;
 mod step;
 pub mod summary;
 mod text;
+pub mod until;
 
 pub use compare::Comparison;
 pub use csv::csv;

@@ -112,6 +112,11 @@ impl Metric {
         }
     }
 
+    /// The metric of this name in JSON and CSV.
+    pub fn named(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.key() == key)
+    }
+
     /// The heading of its column, without the unit.
     pub fn label(self) -> &'static str {
         match self {

@@ -10,6 +10,7 @@
 mod environment;
 mod load;
 mod round;
+mod until;
 mod variant;
 
 pub use environment::{Environment, NoiseFloor};
@@ -20,6 +21,7 @@ pub use round::{
     FailedCounts, FailureKind, FailureSample, GeneratorRecord, MismatchedCounts, Outcomes,
     PassCounts, Pause, RoundRecord, StepRecord, SystemUsage, Throttled, Windows,
 };
+pub use until::{HalfWidthText, PilotText, UntilEnd, UntilText};
 pub use variant::{
     Header, InvalidKind, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord, VariantRecord,
     VariantStatus,
@@ -56,6 +58,9 @@ pub struct Recording {
     pub seed: u64,
     /// The planned order: for each round the names of the variants in turn.
     pub order: Vec<Vec<String>>,
+    /// The wish that the lab went on for; absent when the number of rounds was fixed.
+    #[serde(default)]
+    pub until: Option<UntilText>,
     /// The machine, before and after.
     pub environment: Environment,
     /// The load as it was meant.

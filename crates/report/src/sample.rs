@@ -96,6 +96,7 @@ impl Sample {
             interrupted: false,
             seed: 7,
             order: vec![names.clone(); self.rounds as usize],
+            until: None,
             environment: environment(),
             load: load(self.is_open),
             baseline: names[0].clone(),

@@ -11,6 +11,7 @@
 mod check;
 mod figures;
 mod noise;
+mod pooled;
 mod verdict;
 
 pub(crate) use check::named_outcomes;
@@ -19,6 +20,7 @@ pub(crate) use figures::rates;
 pub use figures::{
     ClaimName, Distribution, MetricSummary, OverheadSummary, RateWindows, SystemSummary,
 };
+pub use pooled::PooledDifference;
 pub use verdict::{Invalidity, Verdict};
 
 use std::collections::BTreeMap;
@@ -28,6 +30,7 @@ use serde::Serialize;
 use crate::gate::{self, Gate, Judged, Judgement, Undecided};
 use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Outcomes, Recording, RoundRecord, VariantRecord};
+use crate::until::UntilSummary;
 use figures::Figures;
 
 /// The confidence of every interval, and of all verdicts together.
@@ -72,6 +75,9 @@ pub struct Summary {
     pub confidence_each: f64,
     /// The variants, baseline first.
     pub variants: Vec<VariantSummary>,
+    /// What became of the wish for a narrow interval; absent when the number of rounds was fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<UntilSummary>,
     /// What became of the gates that were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Judgement>,
@@ -104,6 +110,10 @@ pub struct VariantSummary {
     pub systems: Vec<SystemSummary>,
     /// Latency over the requests of all rounds; absent when it has no number.
     pub distribution: Option<Distribution>,
+    /// Percentiles over the requests of all rounds, against the baseline's; empty for the baseline,
+    /// when it has no number, and with fewer than ten rounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pooled_differences: Vec<PooledDifference>,
     /// Requests per second within rounds; absent when it has no number or no complete window.
     pub rate_windows: Option<RateWindows>,
     /// What was watched while it was measured, and whether that was in order.
@@ -122,11 +132,13 @@ impl Summary {
             let own = rows.iter().find(|other| other.variant.name == row.baseline);
             own.filter(|other| other.invalid.is_none())
         };
-        let comparisons = rows
+        let compared_names: Vec<&str> = rows
             .iter()
             .filter(|row| row.invalid.is_none() && !row.is_baseline())
             .filter(|row| baseline_of(row).is_some())
-            .count();
+            .map(|row| row.variant.name.as_str())
+            .collect();
+        let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
         let mut rounds: Vec<u32> = rows
             .iter()
@@ -169,6 +181,7 @@ impl Summary {
                 .iter()
                 .map(|row| row.summarize(baseline_of(row), &frame))
                 .collect(),
+            until: UntilSummary::of(recording, &compared_names),
             gates: Vec::new(),
         }
     }
@@ -352,6 +365,9 @@ impl<'a> Row<'a> {
                 Vec::new()
             },
             distribution: is_shown.then(|| self.figures.distribution()).flatten(),
+            pooled_differences: compared.map_or_else(Vec::new, |row| {
+                pooled::differences(&row.complete, &self.complete, frame.confidence_each)
+            }),
             rate_windows: is_shown
                 .then(|| figures::rate_windows(&self.complete))
                 .flatten(),

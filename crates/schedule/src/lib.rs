@@ -12,12 +12,14 @@ mod plan;
 mod random;
 mod rate;
 mod segment;
+mod until;
 
 use std::time::Duration;
 
 pub use order::round_order;
 pub use plan::{OpenPlan, PlanError, Slot, Slots};
 pub use rate::{Rate, RateError};
+pub use until::{HalfWidth, UNTIL_GRAMMAR, Until, UntilError};
 
 /// How requests arrive, and when the load ends.
 #[derive(Clone, Debug, PartialEq)]

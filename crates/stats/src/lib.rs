@@ -4,11 +4,13 @@
 //! rounds, the unit of statistics is the round: requests of one round share its luck, so an
 //! interval over requests would be far too narrow. [`paired::overhead`] compares a variant with
 //! its baseline round by round; [`unpaired::overhead`] compares series that were not measured
-//! together.
+//! together; [`bootstrap::pooled_shift`] compares the requests of all rounds together.
+//! [`width`] tells how many rounds an interval of a wanted width takes.
 //!
 //! Absent on purpose: means over percentiles, p-values, and every test that treats requests as
 //! independent.
 
+pub mod bootstrap;
 pub mod histogram;
 pub mod little;
 pub mod multiple;
@@ -20,7 +22,9 @@ pub mod sample;
 pub mod shift;
 mod signed_rank;
 pub mod simultaneous;
+mod student;
 pub mod unpaired;
+pub mod width;
 
 pub use histogram::{DecodeError, Histogram};
 pub use multiple::per_comparison_confidence;

@@ -20,6 +20,12 @@ impl Random {
         let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^ (bits >> 31)
     }
+
+    /// A uniform index below `bound`, as even as 64 bits allow.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        let product = u128::from(self.next()) * bound as u128;
+        usize::try_from(product >> 64).expect("the high half is below the bound")
+    }
 }
 
 #[cfg(test)]

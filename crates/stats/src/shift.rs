@@ -48,19 +48,7 @@ pub fn shift(
     quantiles: &[f64],
     confidence: f64,
 ) -> Result<Vec<Shift>, ShiftError> {
-    if !(confidence > 0.0 && confidence < 1.0) {
-        return Err(PairError::Confidence { confidence }.into());
-    }
-    if baseline.len() != variant.len() {
-        return Err(PairError::Unequal {
-            baseline: baseline.len(),
-            variant: variant.len(),
-        }
-        .into());
-    }
-    if baseline.is_empty() {
-        return Err(PairError::NoRounds.into());
-    }
+    check(baseline, variant, confidence)?;
     let differences: Vec<Vec<f64>> = quantiles
         .iter()
         .map(|quantile| {
@@ -84,6 +72,30 @@ pub fn shift(
             difference_ns,
         })
         .collect())
+}
+
+/// Whether the rounds make pairs, each of them with requests on both sides.
+pub(crate) fn check(
+    baseline: &[Histogram],
+    variant: &[Histogram],
+    confidence: f64,
+) -> Result<(), ShiftError> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return Err(PairError::Confidence { confidence }.into());
+    }
+    if baseline.len() != variant.len() {
+        return Err(PairError::Unequal {
+            baseline: baseline.len(),
+            variant: variant.len(),
+        }
+        .into());
+    }
+    if baseline.is_empty() {
+        return Err(PairError::NoRounds.into());
+    }
+    let mut rounds = (0..).zip(baseline.iter().zip(variant));
+    let empty = rounds.find(|(_, (base, own))| base.is_empty() || own.is_empty());
+    empty.map_or(Ok(()), |(round, _)| Err(ShiftError::EmptyRound { round }))
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use report::summary::Invalidity;
 pub(crate) enum Exit {
     /// Everything asked for was done.
     Done,
-    /// The run happened, and a check says that its verdict cannot be trusted.
+    /// The run happened, and a check says that its verdict cannot be trusted, or the width asked for
+    /// by `--until` was not reached.
     Withheld,
     /// Something needed is missing or not ready: a program, a port, a system.
     NotReady,
@@ -81,7 +82,7 @@ Exit codes:
   4  the run happened, and a gate did not pass: it was broken, or undecided
   5  something needed is missing or not ready
   6  stopped by the user; what was recorded is kept and marked
-  7  a check failed; the verdict was withheld";
+  7  a check failed and the verdict was withheld, or --until was not reached";
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! A lab carried out: prove every variant, then measure them in interleaved rounds.
 
+mod pursuit;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lab::{Lab, Setup, Variant};
+use pursuit::{Next, Pursuit, ROUNDS_MAX};
 use report::Recording;
 use report::recording::{InvalidKind, RoundRecord, SystemRecord, VariantRecord, VariantStatus};
 use rig::machine::{self, Machine};
@@ -47,6 +49,9 @@ pub(crate) struct Experiment<'a> {
     progress: Progress,
     seed: u64,
     order: Vec<Vec<usize>>,
+    /// What decides about the number of rounds, when it is not fixed.
+    pursuit: Option<Pursuit>,
+    rounds_begun: usize,
     /// Baseline first.
     candidates: Vec<Candidate<'a>>,
     rounds: Vec<RoundRecord>,
@@ -98,8 +103,11 @@ impl<'a> Experiment<'a> {
             })
             .collect();
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
-        let rounds = usize::try_from(lab.rounds).unwrap_or(usize::MAX);
-        let order = schedule::round_order(candidates.len(), rounds, seed);
+        let pursuit = Pursuit::of(lab);
+        let fixed = usize::try_from(lab.rounds).unwrap_or(usize::MAX);
+        let most = if pursuit.is_some() { ROUNDS_MAX } else { fixed };
+        let rounds = pursuit.as_ref().map_or(fixed, Pursuit::rounds);
+        let order = schedule::round_order(candidates.len(), most, seed);
         let machine = machine::snapshot();
         let generator_cpus = free_cpus(&candidates, machine.cpus_online);
         Ok(Experiment {
@@ -110,6 +118,8 @@ impl<'a> Experiment<'a> {
             progress: Progress::new(console, (rounds * candidates.len()) as u64),
             seed,
             order,
+            pursuit,
+            rounds_begun: 0,
             candidates,
             rounds: Vec::new(),
             started: instant(),
@@ -126,11 +136,16 @@ impl<'a> Experiment<'a> {
     /// When the machine below refuses to go on.
     pub(crate) fn run(mut self) -> Result<Recording, Failure> {
         self.prepare();
+        let began = instant();
         for round in 0..self.order.len() {
             if self.stop.is_asked() || self.is_hopeless() {
                 break;
             }
+            self.rounds_begun = round + 1;
             self.round(round);
+            if self.has_enough(instant().duration_since(began)) {
+                break;
+            }
         }
         self.progress.finish();
         let recording = self.recording();
@@ -251,6 +266,41 @@ impl<'a> Experiment<'a> {
             self.progress.step();
         }
     }
+
+    /// Whether the rounds so far, which took so long, are all that is wanted.
+    fn has_enough(&mut self, took: Duration) -> bool {
+        if self.stop.is_asked() || self.is_hopeless() {
+            return false;
+        }
+        let Some(pursuit) = &mut self.pursuit else {
+            return false;
+        };
+        let compared = self.candidates[1..].iter();
+        let names: Vec<&str> = compared
+            .filter(|candidate| candidate.invalid.is_none())
+            .map(|candidate| candidate.variant.name.as_str())
+            .collect();
+        let next = pursuit.next(self.rounds_begun, took, &self.rounds, &names);
+        let planned = pursuit.rounds();
+        match next {
+            Next::End => true,
+            Next::GoOn(news) => {
+                if let Some(news) = news {
+                    self.progress.note(&news);
+                    self.progress
+                        .expect((planned * self.candidates.len()) as u64);
+                }
+                false
+            }
+        }
+    }
+
+    /// Rounds in all, as far as is known.
+    fn rounds_planned(&self) -> usize {
+        let pursued = self.pursuit.as_ref().map(Pursuit::rounds);
+        pursued.unwrap_or(self.order.len()).max(self.rounds_begun)
+    }
+
     fn start(&mut self, index: usize, occasion: &str) -> Result<Stack, Invalid> {
         if self.stop.is_asked() {
             return Err(Invalid::interrupted());
@@ -339,6 +389,10 @@ impl<'a> Experiment<'a> {
                 candidate.record(self.lab, candidate.invalid.clone().or(unmeasured))
             })
             .collect();
+        let rounds = match &self.pursuit {
+            Some(_) if !is_interrupted => self.rounds_begun,
+            _ => self.rounds_planned(),
+        };
         let names = |order: &Vec<usize>| {
             order
                 .iter()
@@ -348,7 +402,8 @@ impl<'a> Experiment<'a> {
         record::of_lab(
             self.lab,
             Outline {
-                order: self.order.iter().map(names).collect(),
+                order: self.order.iter().take(rounds).map(names).collect(),
+                until: self.pursuit.as_ref().map(Pursuit::wish),
                 seed: self.seed,
                 started_at: self.started_at.clone(),
                 is_interrupted,

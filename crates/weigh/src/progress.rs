@@ -77,6 +77,11 @@ impl Progress {
         self.bar.inc(1);
     }
 
+    /// So many measurements are expected in all by now.
+    pub(crate) fn expect(&self, measurements: u64) {
+        self.bar.set_length(measurements);
+    }
+
     /// Clears the terminal's line.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();

@@ -28,6 +28,7 @@ use sent::{empty_request, model, requests_of, with_content};
 pub(crate) struct Outline {
     pub(crate) order: Vec<Vec<String>>,
     pub(crate) seed: u64,
+    pub(crate) until: Option<wire::UntilText>,
     pub(crate) started_at: String,
     pub(crate) is_interrupted: bool,
     pub(crate) environment: Environment,
@@ -67,6 +68,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         interrupted: run.is_interrupted,
         seed: run.seed,
         order: run.order,
+        until: run.until,
         environment: run.environment,
         load: LoadText {
             model: model(&lab.load, lab.connections_max),
@@ -130,6 +132,7 @@ pub(crate) fn of_load(
         interrupted: measurement.interrupted,
         seed,
         order: vec![vec![target.clone()]],
+        until: None,
         environment,
         load: LoadText {
             model: model(&job.load, job.connections_max),

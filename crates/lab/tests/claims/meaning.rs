@@ -237,3 +237,20 @@ fn other_places_read_durations_and_rates_as_labs_do() {
     assert_snapshot!(lab::duration("5").unwrap_err(), @"`5` is not a length of time: the unit is missing; write `5s` or `5ms`");
     assert_snapshot!(lab::rate("-5/s").unwrap_err(), @"`-5/s` is not a rate: it is negative; write `5/s`");
 }
+
+#[test]
+fn rounds_go_on_until_an_interval_is_narrow_where_the_lab_says_so() {
+    let fixed = lab(&[]);
+    assert_eq!(
+        (fixed.until, fixed.max_time),
+        (None, Duration::from_secs(3600))
+    );
+    let going_on = lab(&[(
+        "target: server",
+        "target: server\nuntil: p99 +-2%\nmax-time: 20m",
+    )]);
+    let until = going_on.until.unwrap();
+    assert_eq!(until.to_string(), "p99 ±2%");
+    assert_eq!(until.figure, "latency_us_p99");
+    assert_eq!(going_on.max_time, Duration::from_secs(1200));
+}

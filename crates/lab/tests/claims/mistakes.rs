@@ -610,3 +610,26 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
     let shown = check(&[("target: server", "\"t\\e[31m\": server")]);
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
 }
+
+#[test]
+fn a_wish_that_is_none_and_a_time_that_limits_nothing_are_mistakes() {
+    let target = "target: server";
+    assert_snapshot!(check(&[(target, "target: server\nuntil: p98 ±2%")]), @"
+    error: `p98` is no figure; they are requests/s, min, mean, stdev, p50, p75, p90, p95, p99, p99.9, max, throughput, cpu, memory, generator-cpu
+     --> labs/x.yaml:6:8
+      |
+    6 | until: p98 ±2%
+      |        ^^^^^^^
+      |
+      = help: write a figure and half of the width its interval shall have, for example `p99 ±2%` or `p99 ±0.1ms`
+    ");
+    assert_snapshot!(check(&[(target, "target: server\nmax-time: 5m")]), @"
+    error: `max-time` without `until`
+     --> labs/x.yaml:6:1
+      |
+    6 | max-time: 5m
+      | ^^^^^^^^
+      |
+      = help: add `until`, such as `until: p99 ±2%`, or remove this key
+    ");
+}

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct Behavior {
     /// How long answers take.
     pub pace: Pace,
+    /// Processor time spent on each request, all handling included.
+    pub burn: Duration,
     /// One stretch in which the server does nothing.
     pub stall: Option<Stall>,
     /// Length of a body in bytes. From [`Behavior::JSON_BYTES_MIN`] on it is a GraphQL answer.
@@ -96,6 +98,7 @@ impl Default for Behavior {
     fn default() -> Behavior {
         Behavior {
             pace: Pace::Delay(Duration::ZERO),
+            burn: Duration::ZERO,
             stall: None,
             body_bytes: Behavior::JSON_BYTES_MIN,
             wrong_every: None,

@@ -14,7 +14,7 @@ use super::behavior::Behavior;
 use super::guest::{Asked, Doing, Guest, Outgoing, Promise, Text, first_request};
 use super::pace::Timetable;
 use super::seen::Seen;
-use crate::clock::Clock;
+use crate::clock::{self, Clock, to_ns};
 use crate::job::Job;
 use crate::poll::{Poll, Wait};
 use crate::socket::{self, Moved};
@@ -57,6 +57,8 @@ pub(super) struct Server {
     behavior: Behavior,
     rendered: [Rendered; 4],
     buffer: Vec<u8>,
+    /// Processor time of this thread when the last answer left.
+    spent_ns: u64,
     pub(super) seen: Seen,
 }
 
@@ -76,6 +78,7 @@ impl Server {
             behavior: behavior.clone(),
             rendered: [0, WRONG, LAST, WRONG | LAST].map(|kind| render(behavior.body_bytes, kind)),
             buffer: vec![0; 64 * 1024],
+            spent_ns: clock::thread_cpu_ns(),
             seen: Seen::default(),
         })
     }
@@ -284,10 +287,24 @@ impl Server {
         }
     }
 
+    /// Spends what is left of a request's processor time. What came before counts from the last
+    /// answer on, so a busy server spends exactly so much on each.
+    fn burn(&mut self) {
+        if self.behavior.burn.is_zero() {
+            return;
+        }
+        let enough_ns = self.spent_ns + to_ns(self.behavior.burn);
+        while clock::thread_cpu_ns() < enough_ns {
+            std::hint::spin_loop();
+        }
+        self.spent_ns = clock::thread_cpu_ns();
+    }
+
     /// Sends the answer that was promised.
     fn keep(&mut self, index: usize, promise: Promise) {
         let kind =
             if promise.is_wrong { WRONG } else { 0 } | if promise.is_last { LAST } else { 0 };
+        self.burn();
         let rendered = &self.rendered[kind];
         self.seen.answered += 1;
         self.seen.wrong += u64::from(promise.is_wrong);

@@ -3,8 +3,11 @@
 //! A check is ok, weak (the figures stand, read them with care) or failed (the verdict is withheld).
 //! Figures are over all complete measurements of a variant.
 
+mod little;
+
 use std::fmt;
 
+use little::littles_law;
 use serde::Serialize;
 
 use super::figures::Figures;
@@ -140,9 +143,6 @@ struct Totals {
     outcomes: Outcomes,
     planned: f64,
     elapsed_us: f64,
-    latency_sum_us: f64,
-    /// Time that connections had to idle at the end, while the slowest answer was awaited.
-    tail_us: f64,
 }
 
 /// All checks that apply to this load.
@@ -157,7 +157,7 @@ pub(crate) fn all(load: &LoadText, complete: &[&RoundRecord], figures: &Figures)
     match &load.model {
         LoadModel::Closed { .. } if rests => {}
         LoadModel::Closed { connections, .. } => {
-            checks.extend(littles_law(*connections, &totals));
+            checks.extend(littles_law(*connections, load.model.duration_us(), complete));
         }
         LoadModel::Open { .. } => {
             checks.push(missed(&totals));
@@ -176,17 +176,11 @@ impl Totals {
             outcomes: Outcomes::default(),
             planned: 0.0,
             elapsed_us: 0.0,
-            latency_sum_us: 0.0,
-            tail_us: 0.0,
         };
         for round in complete {
             totals.outcomes.add(&round.outcomes);
             totals.planned += float(round.planned);
             totals.elapsed_us += float(round.elapsed_us);
-            let latency = round.latency_ns_hdr.histogram();
-            let sum_ns = latency.mean_ns().unwrap_or(0.0) * float(latency.len());
-            totals.latency_sum_us += sum_ns / 1e3;
-            totals.tail_us += latency.quantile_ns(0.999).map_or(0.0, float) / 1e3;
         }
         totals
     }
@@ -213,31 +207,6 @@ fn missed(totals: &Totals) -> Check {
         format!("{share} of the planned requests were never sent: every connection was busy")
     };
     Limits::new(0.0, 0.001).judge(CheckName::Missed, share, text)
-}
-
-/// Connections = throughput x mean latency. At the end of a round, connections idle while the
-/// slowest answers are awaited: that much less is allowed.
-fn littles_law(connections: u32, totals: &Totals) -> Option<Check> {
-    if totals.elapsed_us <= 0.0 || !totals.outcomes.is_all_completed() {
-        // Failed requests hold connections without a latency, so the law says nothing.
-        return None;
-    }
-    let answers = float(totals.outcomes.completed());
-    let throughput_per_s = answers / totals.elapsed_us * 1e6;
-    let latency_s_mean = ratio(totals.latency_sum_us, answers) / 1e6;
-    let little = stats::little::little(throughput_per_s, latency_s_mean, connections, 0.01)?;
-    let figure = (little.ratio - 1.0).abs();
-    let allowance = if little.ratio < 1.0 {
-        totals.tail_us / totals.elapsed_us
-    } else {
-        0.0
-    };
-    let busy = digits::value(little.busy, Some(little.busy * 0.005));
-    let text = format!(
-        "requests/s x mean latency = {busy}, connections = {connections}: {} apart",
-        digits::percent(figure)
-    );
-    Some(Limits::new(0.01 + allowance, 0.05 + allowance).judge(CheckName::LittlesLaw, figure, text))
 }
 
 /// Requests sent per second against the plan. The last send left at the planned end plus its

@@ -2,6 +2,8 @@
 
 use std::f64::consts::PI;
 
+use stats::Histogram;
+
 /// Standard deviation of the machine's drift from one measurement to the next.
 const DRIFT: f64 = 0.005;
 /// Standard deviation of a system's speed from start to start.
@@ -94,6 +96,33 @@ impl Machine {
             .unzip()
     }
 
+    /// Histograms of the latency of each round: (baseline, variant), the variant adding `added_ms`
+    /// to every request.
+    pub(crate) fn histograms(
+        &mut self,
+        rounds: usize,
+        requests: f64,
+        added_ms: f64,
+    ) -> (Vec<Histogram>, Vec<Histogram>) {
+        (0..rounds)
+            .map(|_| {
+                let baseline = self.measure_histogram(requests, 0.0);
+                (baseline, self.measure_histogram(requests, added_ms))
+            })
+            .unzip()
+    }
+
+    /// Adds as many requests as `round` has to `pool`, drawn from it with replacement; class by
+    /// class, which changes their number by chance a little.
+    pub(crate) fn redraw(&mut self, round: &Histogram, pool: &mut Histogram) {
+        for (value_ns, count) in round.recorded() {
+            let drawn = self.poisson(count as f64);
+            if drawn > 0 {
+                pool.record_n_ns(value_ns, drawn);
+            }
+        }
+    }
+
     /// Differences between two equal systems, a row for each of seven quantiles. Quantiles of one
     /// measurement share its luck and have a little of their own.
     pub(crate) fn shifts(&mut self, rounds: usize) -> Vec<Vec<f64>> {
@@ -127,6 +156,42 @@ impl Machine {
         (SPREAD * (z + deviation * self.normal())).exp() * self.start()
     }
 
+    /// Log-normal latencies with median 1 ms, request by request in effect: their number in each of
+    /// many narrow classes is drawn as Poisson's law has it.
+    fn measure_histogram(&mut self, requests: f64, added_ms: f64) -> Histogram {
+        let slowness = self.start();
+        let mut histogram = Histogram::new();
+        let width = 0.02;
+        for class in -200_i32..200 {
+            let z = f64::from(class) * width;
+            let density = (-z * z / 2.0_f64).exp() / (2.0 * PI).sqrt();
+            let expected = requests * density * width;
+            let count = self.poisson(expected);
+            if count > 0 {
+                // Anywhere within its class, so that classes leave no trace.
+                let place = z + width * (self.uniform() - 0.5);
+                let latency_ms = (SPREAD * place).exp() * slowness + added_ms;
+                histogram.record_n_ns((latency_ms * 1e6) as u64, count);
+            }
+        }
+        histogram
+    }
+
+    /// Knuth's multiplication for few, the normal distribution for many.
+    fn poisson(&mut self, mean: f64) -> u64 {
+        if mean > 30.0 {
+            return (mean + mean.sqrt() * self.normal()).round().max(0.0) as u64;
+        }
+        let limit = (-mean).exp();
+        let mut product = self.uniform();
+        let mut count = 0;
+        while product > limit {
+            product *= self.uniform();
+            count += 1;
+        }
+        count
+    }
+
     /// Starts a system, and lets the machine drift on.
     fn start(&mut self) -> f64 {
         self.slowness *= 1.0 + DRIFT * self.normal();
@@ -144,7 +209,7 @@ impl Machine {
         ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         let product = u128::from(self.bits()) * bound as u128;
         usize::try_from(product >> 64).expect("the high half is below the bound")
     }

@@ -5,6 +5,9 @@
 //! how often, not which.
 
 mod machine;
+mod requests;
+mod stopping;
+mod table;
 
 use machine::{Machine, Order, Quantile};
 use stats::{Claim, Overhead};
@@ -69,22 +72,25 @@ fn fewer_than_six_rounds_claim_nothing_however_large_the_effect() {
     }
 }
 
-#[test]
-fn intervals_contain_the_true_difference_of_quantiles_as_often_as_promised() {
+/// Share of labs whose interval contains the true difference of a quantile.
+fn coverage(labs: u64, rounds: usize, quantile: Quantile) -> f64 {
     // The variant adds 0.3 ms to every request, so every quantile differs by exactly that.
     let added = 0.3;
+    let inside = (0..labs)
+        .filter(|seed| {
+            let (baseline, variant) = Machine::new(*seed).quantiles(rounds, quantile, added);
+            let compared = compare(&baseline, &variant, CONFIDENCE);
+            compared.difference.interval.unwrap().contains(added)
+        })
+        .count();
+    inside as f64 / labs as f64
+}
+
+#[test]
+fn intervals_contain_the_true_difference_of_quantiles_as_often_as_promised() {
     for rounds in [6, 10, 20] {
         for quantile in [Quantile::P50, Quantile::P90, Quantile::P99] {
-            let labs = 2_000;
-            let inside = (0..labs)
-                .filter(|seed| {
-                    let (baseline, variant) =
-                        Machine::new(*seed).quantiles(rounds, quantile, added);
-                    let compared = compare(&baseline, &variant, CONFIDENCE);
-                    compared.difference.interval.unwrap().contains(added)
-                })
-                .count();
-            let coverage = inside as f64 / labs as f64;
+            let coverage = coverage(2_000, rounds, quantile);
             assert!(
                 (0.93..=0.97).contains(&coverage),
                 "{rounds} rounds, {quantile:?}: {coverage}"

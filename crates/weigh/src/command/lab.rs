@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab::Lab;
+use report::until::UntilSummary;
 use report::{Recording, Summary, Verdict};
+use schedule::Until;
 
 use crate::cli::Failure;
 use crate::command::tare::Tare;
@@ -32,6 +34,13 @@ pub(crate) struct Args {
     /// How many rounds to measure, instead of the lab's own number.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
+    /// Go on after the lab's rounds, the pilot, until the interval of the difference is so
+    /// narrow: "p99 ±2%" of the baseline's own value, or "p99 ±0.1ms".
+    #[arg(long, value_name = "WISH", help_heading = "How many rounds", long_help = until_help())]
+    until: Option<Until>,
+    /// Measure no longer than this, from the first round on [default: the lab's, else 1h].
+    #[arg(long, value_name = "TIME", help_heading = "How many rounds", value_parser = lab::duration)]
+    max_time: Option<Duration>,
     /// Measure only these variants, with the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
@@ -60,6 +69,15 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             hurry(lab);
         }
         lab.rounds = args.rounds.unwrap_or(lab.rounds);
+        lab.until = args.until.clone().or(lab.until.take());
+        lab.max_time = args.max_time.unwrap_or(lab.max_time);
+        if args.max_time.is_some() && lab.until.is_none() {
+            return Err(Failure::bad_input(format!(
+                "expected `until` beside `--max-time`, found none in `{}` and no `--until`; \
+                 a fixed number of rounds takes its time",
+                lab.name
+            )));
+        }
         lab.seed = args.seed.or(lab.seed);
     }
     let names: Vec<&str> = labs.iter().flat_map(names).collect();
@@ -95,11 +113,20 @@ fn names(lab: &Lab) -> Vec<&str> {
     lab.all().map(|variant| &*variant.name).collect()
 }
 
+fn until_help() -> String {
+    format!(
+        "Go on after the lab's rounds, the pilot, until the interval of the difference is so \
+         narrow. The pilot predicts how many rounds and minutes that takes.\n\n{}",
+        schedule::UNTIL_GRAMMAR
+    )
+}
+
 /// Fewest rounds that can carry an interval for every variant, each of them short.
 fn hurry(lab: &mut Lab) {
     let compared = lab.variants.iter().filter(|it| it.against.is_some());
     let needed = stats::multiple::rounds_needed(report::CONFIDENCE, compared.count());
     lab.rounds = u32::try_from(needed).unwrap_or(lab.rounds);
+    lab.until = None;
     lab.warmup = lab.warmup.min(QUICK_WARMUP);
     match &mut lab.load {
         schedule::Load::Closed { stop, .. } => {
@@ -128,8 +155,11 @@ fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
         _ => Exit::Done,
     });
     let gates = gates::exit_of(&summary.gates);
+    let is_not_reached = |until: &UntilSummary| !until.is_reached() && !recording.interrupted;
+    let until = summary.until.as_ref().filter(|until| is_not_reached(until));
     rows.chain(interrupted)
         .chain([gates])
+        .chain(until.map(|_| Exit::Withheld))
         .max()
         .unwrap_or(Exit::Done)
 }

@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// Draw each delay from these, with weights: 90:1ms,10:20ms.
     #[arg(long, value_name = "WEIGHT:DELAY,…", value_parser = mix)]
     mix: Option<Mix>,
+    /// Spend so much processor time on each request, all handling included.
+    #[arg(long, value_name = "TIME", value_parser = lab::duration)]
+    burn: Option<Duration>,
     /// Seed of --mix.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -60,6 +63,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             (None, Some(mix)) => Pace::Mix(mix.clone()),
             (None, None) => Pace::Delay(args.delay.unwrap_or_default()),
         },
+        burn: args.burn.unwrap_or_default(),
         stall: args.stall,
         body_bytes: args.body,
         wrong_every: args.wrong_every,

@@ -56,7 +56,8 @@ impl Experiment<'_> {
                 && !record.interrupted
                 && record.paused_share() > report::summary::PAUSED_SHARE_MAX;
             let is_disturbed = record.disturbed;
-            self.progress.note(&record::line(&record, self.order.len()));
+            self.progress
+                .note(&record::line(&record, self.rounds_planned()));
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
             let round = round + 1;

@@ -1,0 +1,129 @@
+//! Little's law, judged on the time in which sending was allowed.
+
+use stats::little::{ClosedLoop, little};
+
+use super::{Check, CheckName, Limits};
+use crate::digits;
+use crate::metric::float;
+use crate::recording::RoundRecord;
+
+/// Connections = throughput x mean latency.
+///
+/// `planned_us` is how long sending was allowed; none when only a count ended it. Failed requests
+/// hold connections without a latency, and generator threads that end their shares of a count at
+/// different times idle without a stop: then the law says nothing.
+pub(super) fn littles_law(
+    connections: u32,
+    planned_us: Option<u64>,
+    complete: &[&RoundRecord],
+) -> Option<Check> {
+    let is_lawful = |round: &RoundRecord| {
+        let by_time = planned_us.is_some_and(|planned| round.elapsed_us >= planned);
+        round.outcomes.is_all_completed() && (by_time || round.generator.threads <= 1)
+    };
+    if !complete.iter().all(|round| is_lawful(round)) {
+        return None;
+    }
+    let loops: Vec<ClosedLoop> = complete
+        .iter()
+        .map(|round| closed_loop(connections, planned_us, round))
+        .collect();
+    let found = little(&loops)?;
+    let figure = found.apart();
+    let busy = |share: f64| {
+        let busy = share * f64::from(connections);
+        digits::value(busy, Some(busy * 0.005))
+    };
+    let (low, high) = (busy(found.low), busy(found.high));
+    let range = if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    };
+    let text = format!(
+        "requests/s x mean latency = {range}, connections = {connections}: {} apart",
+        digits::percent(figure)
+    );
+    Some(Limits::new(0.01, 0.05).judge(CheckName::LittlesLaw, figure, text))
+}
+
+fn closed_loop(connections: u32, planned_us: Option<u64>, round: &RoundRecord) -> ClosedLoop {
+    let latency = round.latency_ns_hdr.histogram();
+    let elapsed_s = float(round.elapsed_us) / 1e6;
+    let longest_s = latency.max_ns().map_or(0.0, float) / 1e9;
+    // The last answer was sent for before the end of sending and took no longer than the longest.
+    let after_plan_s = planned_us.map_or(f64::INFINITY, |planned| elapsed_s - float(planned) / 1e6);
+    let draining_s = longest_s.min(after_plan_s).clamp(0.0, elapsed_s);
+    let connect = round.connect_ns_hdr.histogram();
+    // The first connections were opened before the first send.
+    let reopened = connect.len().saturating_sub(u64::from(connections));
+    let connecting_s = connect.mean_ns().unwrap_or(0.0) / 1e9 * float(reopened);
+    let paused_us: u64 = round.generator.pauses.iter().map(|it| it.length_us).sum();
+    ClosedLoop {
+        connections,
+        sending_s: elapsed_s - draining_s,
+        draining_s,
+        latency_sum_s: latency.mean_ns().unwrap_or(0.0) / 1e9 * float(latency.len()),
+        unseen_s: connecting_s + float(paused_us) / 1e6 * f64::from(connections),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stats::Histogram;
+
+    use crate::Hdr;
+    use crate::sample::Sample;
+    use crate::summary::{CheckName, CheckState, Summary};
+
+    /// The check of a single load in which four connections got these latencies within
+    /// `elapsed_us`.
+    fn judged(latencies_us: &[(u64, u64)], elapsed_us: u64) -> (CheckState, f64) {
+        let mut recording = Sample::load_alone(false);
+        let mut latency = Histogram::new();
+        for (latency_us, count) in latencies_us {
+            latency.record_n_ns(latency_us * 1_000, *count);
+        }
+        let crate::recording::LoadModel::Closed {
+            connections,
+            duration_us,
+            ..
+        } = &mut recording.load.model
+        else {
+            unreachable!("the sample is a closed loop")
+        };
+        (*connections, *duration_us) = (4, Some(100_000));
+        let round = &mut recording.rounds[0];
+        round.latency_ns_hdr = Hdr::of(&latency);
+        round.elapsed_us = elapsed_us;
+        round.outcomes.passed = latency.len();
+        round.planned = latency.len();
+        let summary = Summary::of(&recording);
+        let mut checks = summary.variants[0].checks.iter();
+        let check = checks
+            .find(|check| check.name == CheckName::LittlesLaw)
+            .unwrap();
+        (check.state, check.figure)
+    }
+
+    #[test]
+    fn a_slow_last_answer_of_a_short_round_does_not_break_the_law() {
+        // 100 ms of 1 ms answers on four connections, and one that takes 40 ms at the end: without
+        // a bound on the end, 4 x 140 ms of connection time would be 20 % apart.
+        let (state, figure) = judged(&[(1_000, 400), (40_000, 1)], 140_000);
+        assert_eq!((state, figure < 0.01), (CheckState::Ok, true), "{figure}");
+    }
+
+    #[test]
+    fn connections_that_idle_before_the_end_break_the_law() {
+        let (state, figure) = judged(&[(1_000, 360)], 101_000);
+        assert_eq!(state, CheckState::Failed, "{figure}");
+        assert!((0.07..0.11).contains(&figure), "{figure}");
+    }
+
+    #[test]
+    fn latency_counted_twice_breaks_the_law() {
+        let (state, figure) = judged(&[(2_000, 400)], 101_000);
+        assert_eq!(state, CheckState::Failed, "{figure}");
+    }
+}

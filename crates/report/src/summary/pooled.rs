@@ -1,0 +1,107 @@
+//! Percentiles over the requests of all rounds, against the baseline's.
+//!
+//! For tails for which a single round has too few requests; what a round can carry is compared
+//! round by round.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stats::Histogram;
+use stats::bootstrap::{self, pooled_shift};
+
+use crate::recording::RoundRecord;
+
+/// The percentiles compared.
+const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
+
+/// A percentile of latency over the requests of all rounds: the variant's minus the baseline's, with
+/// an interval by bootstrap over rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PooledDifference {
+    /// Share of the requests, 0 to 1.
+    pub quantile: f64,
+    /// The difference.
+    pub latency_us: f64,
+    /// Lower end of its interval; absent with too few requests beyond the percentile.
+    pub latency_us_low: Option<f64>,
+    /// Upper end of its interval; absent with too few requests beyond the percentile.
+    pub latency_us_high: Option<f64>,
+}
+
+/// The differences over the rounds in which both were measured; none with too few rounds for an
+/// interval.
+pub(super) fn differences(
+    baseline: &[&RoundRecord],
+    variant: &[&RoundRecord],
+    confidence: f64,
+) -> Vec<PooledDifference> {
+    let of_baseline: BTreeMap<u32, &RoundRecord> =
+        baseline.iter().map(|round| (round.round, *round)).collect();
+    let pairs = variant.iter().filter_map(|own| {
+        let base = of_baseline.get(&own.round)?;
+        Some((
+            base.latency_ns_hdr.histogram(),
+            own.latency_ns_hdr.histogram(),
+        ))
+    });
+    let (base, own): (Vec<Histogram>, Vec<Histogram>) = pairs.unzip();
+    if base.len() < bootstrap::ROUNDS_MIN {
+        return Vec::new();
+    }
+    // A round without any request has no percentiles, and then there is nothing to compare.
+    let shifts = pooled_shift(&base, &own, &QUANTILES, confidence).unwrap_or_default();
+    let us = |nanoseconds: f64| nanoseconds / 1e3;
+    let differences = shifts.into_iter().map(|shift| PooledDifference {
+        quantile: shift.quantile,
+        latency_us: us(shift.difference_ns.value),
+        latency_us_low: shift
+            .difference_ns
+            .interval
+            .map(|interval| us(interval.low)),
+        latency_us_high: shift
+            .difference_ns
+            .interval
+            .map(|interval| us(interval.high)),
+    });
+    differences.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sample::Sample;
+    use crate::summary::Summary;
+
+    #[test]
+    fn a_cost_of_every_request_shows_at_every_percentile_of_all_rounds() {
+        let recording = Sample::closed()
+            .rounds(12)
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let summary = Summary::of(&recording);
+        assert!(summary.variants[0].pooled_differences.is_empty());
+        let differences = &summary.variants[1].pooled_differences;
+        assert_eq!(differences.len(), 7);
+        for difference in differences {
+            // Ten requests in a hundred thousand are beyond the last one: too few to be sure.
+            let low = difference.latency_us_low.unwrap();
+            assert_eq!(low > 0.0, difference.quantile < 0.9999, "{difference:?}");
+            assert!(low <= difference.latency_us, "{difference:?}");
+            assert!(difference.latency_us <= difference.latency_us_high.unwrap());
+        }
+    }
+
+    #[test]
+    fn few_rounds_have_no_pooled_differences() {
+        let recording = Sample::closed()
+            .rounds(9)
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        assert!(
+            Summary::of(&recording).variants[1]
+                .pooled_differences
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! Whether the interval of a difference is as narrow as was wished, and how many rounds that takes.
+//!
+//! Looks at widths only, never at where an interval lies: see [`stats::width`].
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stats::{Interval, paired, width};
+
+use crate::digits;
+use crate::metric::Metric;
+use crate::recording::{HalfWidthText, Recording, RoundRecord, UntilEnd, UntilText};
+use crate::summary::CONFIDENCE;
+
+/// The figure of every variant in every round, for one wish.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    metric: Metric,
+    half_width: HalfWidthText,
+    baseline: String,
+    figures: BTreeMap<String, BTreeMap<u32, f64>>,
+}
+
+/// How wide the interval of one variant is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Seen {
+    /// The variant.
+    pub variant: String,
+    /// Rounds in which it and the baseline were measured.
+    pub rounds: usize,
+    /// Half of the width of the interval of the difference, in the metric's unit; absent with too
+    /// few rounds.
+    pub half_width: Option<f64>,
+    /// Half of the width that was wished.
+    pub wanted: f64,
+    /// What 1 % of the baseline's own value is, to read the others by.
+    pub percent: f64,
+    /// The rounds after which it is to be expected; absent when that is beyond all measure.
+    pub rounds_expected: Option<usize>,
+    #[serde(skip)]
+    interval: Option<Interval>,
+}
+
+impl Watch {
+    /// Watches the figure of a wish; none when this `weigh` does not know the figure.
+    #[must_use]
+    pub fn new(until: &UntilText, baseline: &str) -> Option<Self> {
+        Some(Self {
+            metric: Metric::named(&until.figure)?,
+            half_width: until.half_width,
+            baseline: baseline.to_owned(),
+            figures: BTreeMap::new(),
+        })
+    }
+
+    /// The watch over all measurements of a recording.
+    fn over(until: &UntilText, recording: &Recording) -> Option<Self> {
+        let mut watch = Self::new(until, &recording.baseline)?;
+        recording.rounds.iter().for_each(|round| watch.add(round));
+        Some(watch)
+    }
+
+    /// Adds a measurement; one that was cut short or disturbed counts for nothing.
+    pub fn add(&mut self, round: &RoundRecord) {
+        if round.interrupted || round.disturbed {
+            return;
+        }
+        if let Some(figure) = self.metric.of(round, &round.latency_ns_hdr.histogram()) {
+            let rounds = self.figures.entry(round.variant.clone()).or_default();
+            rounds.insert(round.round, figure);
+        }
+    }
+
+    /// The widths of the intervals of these variants, which hold together.
+    #[must_use]
+    pub fn look(&self, variants: &[&str]) -> Vec<Seen> {
+        let confidence = stats::per_comparison_confidence(CONFIDENCE, variants.len());
+        let seen = variants
+            .iter()
+            .filter_map(|name| self.see(name, confidence));
+        seen.collect()
+    }
+
+    fn see(&self, variant: &str, confidence: f64) -> Option<Seen> {
+        let empty = BTreeMap::new();
+        let of_baseline = self.figures.get(&self.baseline).unwrap_or(&empty);
+        let own = self.figures.get(variant).unwrap_or(&empty);
+        let (base, own): (Vec<f64>, Vec<f64>) = own
+            .iter()
+            .filter_map(|(round, value)| Some((*of_baseline.get(round)?, *value)))
+            .unzip();
+        let overhead = paired::overhead(&base, &own, confidence).ok()?;
+        let percent = paired::hodges_lehmann(&base)?.abs() / 100.0;
+        let wanted = match self.half_width {
+            HalfWidthText::Share(share) => share * 100.0 * percent,
+            HalfWidthText::Amount(amount) => amount,
+        };
+        let interval = overhead.difference.interval;
+        Some(Seen {
+            variant: variant.to_owned(),
+            rounds: base.len(),
+            half_width: interval.map(|interval| interval.half_width()),
+            wanted,
+            percent,
+            rounds_expected: interval
+                .and_then(|interval| width::rounds_expected(&interval, base.len(), wanted)),
+            interval,
+        })
+    }
+}
+
+impl Seen {
+    /// Whether the interval is as narrow as was wished.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.half_width.is_some_and(|found| found <= self.wanted)
+    }
+
+    /// Half of the width to expect after so many rounds.
+    #[must_use]
+    pub fn half_width_expected(&self, rounds: usize) -> Option<f64> {
+        width::half_width_expected(&self.interval?, self.rounds, rounds)
+    }
+}
+
+/// Whether these are all as narrow as was wished; not when there is none.
+#[must_use]
+pub fn is_reached(seen: &[Seen]) -> bool {
+    !seen.is_empty() && seen.iter().all(Seen::is_reached)
+}
+
+/// What became of the wish of a lab.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UntilSummary {
+    /// The wish as written.
+    pub text: String,
+    /// Why no more rounds were measured.
+    pub ended: UntilEnd,
+    /// The intervals at the end, of the variants that have a number.
+    pub seen: Vec<Seen>,
+    /// All of it in words.
+    pub sentence: String,
+}
+
+impl UntilSummary {
+    pub(crate) fn of(recording: &Recording, variants: &[&str]) -> Option<Self> {
+        let until = recording.until.as_ref()?;
+        let seen = Watch::over(until, recording)?.look(variants);
+        let metric = Metric::named(&until.figure)?;
+        let (mut lacking, mut widths) = (Vec::new(), Vec::new());
+        for one in &seen {
+            let words = width_in_words(metric, until.half_width, one, one.half_width);
+            let words = words.unwrap_or_else(|| "no interval yet".to_owned());
+            if one.is_reached() {
+                widths.push(format!("{}: {words}", one.variant));
+            } else {
+                lacking.push(format!("{}: {words}", one.variant));
+            }
+        }
+        let sentence = match until.ended {
+            UntilEnd::Reached if lacking.is_empty() => {
+                format!("until {}: reached ({})", until.text, widths.join("; "))
+            }
+            ended => format!(
+                "until {}: NOT REACHED {} ({})",
+                until.text,
+                ended.reason(until.max_time_us),
+                if lacking.is_empty() {
+                    "nothing to compare".to_owned()
+                } else {
+                    lacking.join("; ")
+                }
+            ),
+        };
+        Some(Self {
+            text: until.text.clone(),
+            ended: until.ended,
+            seen,
+            sentence,
+        })
+    }
+
+    /// Whether every interval is as narrow as was wished.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.ended == UntilEnd::Reached
+    }
+}
+
+impl UntilEnd {
+    fn reason(self, max_time_us: u64) -> String {
+        match self {
+            Self::Reached => "by what is left".to_owned(),
+            Self::MaxTime => format!("within {}", digits::length_us(max_time_us)),
+            Self::MaxRounds => "within the most rounds".to_owned(),
+            Self::Stopped => "before the run was stopped".to_owned(),
+        }
+    }
+}
+
+/// `±1.9 %` or `±0.12 ms`, as the wish was written.
+#[must_use]
+pub fn width_in_words(
+    metric: Metric,
+    wish: HalfWidthText,
+    seen: &Seen,
+    half_width: Option<f64>,
+) -> Option<String> {
+    let half_width = half_width?;
+    Some(match wish {
+        HalfWidthText::Share(_) => {
+            let percent = half_width / seen.percent;
+            format!("±{} %", digits::value(percent, Some(percent * 0.05)))
+        }
+        HalfWidthText::Amount(_) => {
+            let shown = metric.unit().shown(half_width);
+            format!(
+                "±{} {}",
+                digits::value(shown, Some(shown * 0.05)),
+                metric.unit().sign()
+            )
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+    use crate::summary::Summary;
+
+    fn wish(figure: Metric, half_width: HalfWidthText, ended: UntilEnd) -> UntilText {
+        UntilText {
+            text: "p99 ±2%".to_owned(),
+            figure: figure.key().to_owned(),
+            half_width,
+            max_time_us: 60_000_000,
+            ended,
+            pilot: None,
+        }
+    }
+
+    #[test]
+    fn a_width_is_reached_where_the_interval_is_as_narrow() {
+        let recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let half_width = Summary::of(&recording).variants[1]
+            .metric(Metric::Mean)
+            .and_then(|metric| metric.overhead.as_ref()?.half_width())
+            .unwrap();
+        for (factor, is_reached) in [(1.01, true), (0.99, false)] {
+            let wanted = HalfWidthText::Amount(half_width * factor);
+            let until = wish(Metric::Mean, wanted, UntilEnd::Reached);
+            let seen = Watch::over(&until, &recording).unwrap().look(&["b"]);
+            assert_eq!(super::is_reached(&seen), is_reached, "{seen:?}");
+            assert_eq!(seen[0].rounds, 8);
+        }
+    }
+
+    #[test]
+    fn a_share_is_one_of_the_baselines_own_value() {
+        let recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let until = wish(Metric::Mean, HalfWidthText::Share(0.02), UntilEnd::Reached);
+        let seen = Watch::over(&until, &recording).unwrap().look(&["b"]);
+        let of_baseline = Summary::of(&recording).variants[0]
+            .metric(Metric::Mean)
+            .unwrap()
+            .value;
+        assert!(
+            (seen[0].wanted - 0.02 * of_baseline).abs() < 1e-9,
+            "{seen:?}"
+        );
+    }
+
+    #[test]
+    fn disturbed_measurements_do_not_count() {
+        let mut recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        recording.rounds[0].disturbed = true;
+        let until = wish(Metric::Mean, HalfWidthText::Share(0.02), UntilEnd::Reached);
+        assert_eq!(
+            Watch::over(&until, &recording).unwrap().look(&["b"])[0].rounds,
+            7
+        );
+    }
+
+    #[test]
+    fn the_end_is_said_where_the_rounds_are() {
+        let mut recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        recording.until = Some(wish(
+            Metric::Mean,
+            HalfWidthText::Share(0.000_01),
+            UntilEnd::MaxTime,
+        ));
+        let summary = Summary::of(&recording);
+        let until = summary.until.as_ref().unwrap();
+        assert!(!until.is_reached());
+        assert!(
+            until
+                .sentence
+                .starts_with("until p99 ±2%: NOT REACHED within 60 s (b: ±"),
+            "{}",
+            until.sentence
+        );
+        assert!(crate::text(&recording, &summary, 100).contains("NOT REACHED"));
+        assert!(crate::markdown(&recording, &summary).contains("NOT REACHED"));
+        assert!(crate::html(&recording, &summary).contains("NOT REACHED"));
+    }
+
+    #[test]
+    fn too_few_rounds_have_no_interval_and_reach_nothing() {
+        let recording = Sample::closed()
+            .rounds(5)
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let until = wish(Metric::Mean, HalfWidthText::Share(0.5), UntilEnd::Reached);
+        let seen = Watch::over(&until, &recording).unwrap().look(&["b"]);
+        assert_eq!((seen[0].half_width, seen[0].is_reached()), (None, false));
+        assert!(!super::is_reached(&[]));
+    }
+}

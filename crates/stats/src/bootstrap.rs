@@ -1,0 +1,279 @@
+//! Quantiles over the requests of *all* rounds together, compared by bootstrap.
+//!
+//! A round of 2,000 requests has two beyond its p99.9, which is no figure to pair. Forty such rounds
+//! together have eighty. What they have in common is still the round, so the round is what is
+//! redrawn: as a pair of baseline and variant, with all its requests (a bootstrap of two levels that
+//! redraws the upper one: Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
+//! section 3.8). Redrawing the requests inside of each round as well would count their luck twice,
+//! because the spread between rounds already contains it; `tests/simulated_labs` shows how much too
+//! wide intervals become.
+//!
+//! Percentiles of the redrawn differences are too narrow with few rounds, so the tails are cut
+//! where Student's t asks for it (the expanded percentile interval of Hesterberg, "What Teachers
+//! Should Know about the Bootstrap", The American Statistician 69, 2015). Below [`ROUNDS_MIN`]
+//! rounds there is no interval: so few draws differ, and in none of them is a round that was not
+//! seen. Paired rounds ([`crate::paired`]) need no such approximation and are the headline.
+
+use crate::histogram::Histogram;
+use crate::paired::{Estimate, Interval};
+use crate::random::Random;
+use crate::shift::{self, Shift, ShiftError};
+use crate::{normal, student};
+
+/// With fewer rounds there is no interval.
+pub const ROUNDS_MIN: usize = 10;
+
+/// With fewer requests beyond a quantile on either side there is no interval.
+pub const BEYOND_MIN: f64 = 20.0;
+
+/// Draws of all rounds for each interval, unless a high confidence needs more.
+const DRAWS: usize = 2_000;
+/// At least so many draws lie beyond either end of an interval.
+const DRAWS_BEYOND: f64 = 8.0;
+/// Most draws, whatever the confidence.
+const DRAWS_MAX: usize = 10_000;
+
+/// Quantiles over all requests: those of the variant minus those of the baseline; histograms with
+/// the same index belong to the same round. Each interval has the given confidence by itself. It is
+/// none with fewer than [`ROUNDS_MIN`] rounds, or with fewer than [`BEYOND_MIN`] requests beyond the
+/// quantile.
+///
+/// # Errors
+/// When the numbers of rounds differ or are 0, when a round is empty, or when `confidence` does
+/// not lie strictly between 0 and 1.
+pub fn pooled_shift(
+    baseline: &[Histogram],
+    variant: &[Histogram],
+    quantiles: &[f64],
+    confidence: f64,
+) -> Result<Vec<Shift>, ShiftError> {
+    shift::check(baseline, variant, confidence)?;
+    let rounds = baseline.len();
+    let (base, own) = (Pool::of(baseline), Pool::of(variant));
+    let differences = |weights: &[u64]| -> Vec<f64> {
+        let pairs = quantiles.iter().map(|quantile| {
+            own.quantile_ns(weights, *quantile) as f64 - base.quantile_ns(weights, *quantile) as f64
+        });
+        pairs.collect()
+    };
+    let found = differences(&vec![1; rounds]);
+    let has_interval = |quantile: f64| {
+        let fewest = base.requests().min(own.requests()) as f64;
+        rounds >= ROUNDS_MIN && fewest * quantile.min(1.0 - quantile) >= BEYOND_MIN
+    };
+    let drawn = if quantiles.iter().any(|quantile| has_interval(*quantile)) {
+        draw(rounds, tail(rounds, confidence), differences)
+    } else {
+        Vec::new()
+    };
+    let shifts = quantiles.iter().enumerate().map(|(index, quantile)| {
+        let interval = has_interval(*quantile).then(|| {
+            let column = drawn.iter().map(|row| row[index]).collect();
+            cut(column, tail(rounds, confidence), confidence)
+        });
+        Shift {
+            quantile: *quantile,
+            difference_ns: Estimate {
+                value: found[index],
+                interval,
+            },
+        }
+    });
+    Ok(shifts.collect())
+}
+
+/// What every draw of rounds comes to.
+fn draw(rounds: usize, tail: f64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<Vec<f64>> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a positive number, bounded in the next line"
+    )]
+    let needed = (DRAWS_BEYOND / tail) as usize;
+    let mut random = Random::new(0);
+    (0..needed.clamp(DRAWS, DRAWS_MAX))
+        .map(|_| {
+            let mut weights = vec![0; rounds];
+            for _ in 0..rounds {
+                weights[random.below(rounds)] += 1;
+            }
+            figures(&weights)
+        })
+        .collect()
+}
+
+/// The share of draws to cut off at either end.
+fn tail(rounds: usize, confidence: f64) -> f64 {
+    let n = rounds as f64;
+    let freedom = rounds.saturating_sub(1).max(1);
+    let t = student::quantile(confidence, freedom);
+    normal::cumulative(-(n / (n - 1.0)).sqrt() * t)
+}
+
+fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
+    drawn.sort_unstable_by(f64::total_cmp);
+    let last = drawn.len() - 1;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of the number of draws"
+    )]
+    let beyond = ((tail * drawn.len() as f64) as usize).min(last / 2);
+    Interval {
+        low: drawn[beyond],
+        high: drawn[last - beyond],
+        confidence,
+        achieved: confidence,
+    }
+}
+
+/// The requests of several rounds, in a form in which rounds can be weighted quickly.
+struct Pool {
+    /// Every value that occurs, rising.
+    values_ns: Vec<u64>,
+    /// For each round, how many requests are at or below each value.
+    cumulative: Vec<Vec<u64>>,
+}
+
+impl Pool {
+    fn of(rounds: &[Histogram]) -> Pool {
+        let mut values_ns: Vec<u64> = rounds
+            .iter()
+            .flat_map(|round| round.recorded().map(|(value, _)| value))
+            .collect();
+        values_ns.sort_unstable();
+        values_ns.dedup();
+        let cumulative = rounds
+            .iter()
+            .map(|round| {
+                let mut recorded = round.recorded().peekable();
+                let mut sum = 0;
+                let at_or_below = values_ns.iter().map(|value| {
+                    while let Some((_, count)) = recorded.next_if(|(next, _)| next <= value) {
+                        sum += count;
+                    }
+                    sum
+                });
+                at_or_below.collect()
+            })
+            .collect();
+        Pool {
+            values_ns,
+            cumulative,
+        }
+    }
+
+    fn requests(&self) -> u64 {
+        self.cumulative
+            .iter()
+            .filter_map(|counts| counts.last())
+            .sum()
+    }
+
+    /// As [`Histogram::quantile_ns`] of all rounds together, each counted as often as its weight
+    /// says.
+    fn quantile_ns(&self, weights: &[u64], quantile: f64) -> u64 {
+        let at_or_below = |index: usize| -> u64 {
+            let rounds = self.cumulative.iter().zip(weights);
+            rounds.map(|(counts, weight)| counts[index] * weight).sum()
+        };
+        let last = self.values_ns.len() - 1;
+        let exact = quantile.clamp(0.0, 1.0) * at_or_below(last) as f64;
+        let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
+        let (mut low, mut high) = (0, last);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if (at_or_below(middle) as f64) < rank {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.values_ns[low]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of 1,000 requests from 1 to 2 ms, with a speed of their own and `added` ns on top.
+    fn rounds(count: u64, added: u64) -> Vec<Histogram> {
+        (0..count)
+            .map(|round| {
+                let mut histogram = Histogram::new();
+                for request in 0..1_000 {
+                    histogram.record_ns((1_000 + request) * (1_000 + round % 3) + added);
+                }
+                histogram
+            })
+            .collect()
+    }
+
+    #[test]
+    fn pooled_quantiles_are_those_of_the_merged_histogram() {
+        let parts = rounds(5, 0);
+        let mut merged = Histogram::new();
+        parts.iter().for_each(|part| merged.add(part));
+        let pool = Pool::of(&parts);
+        assert_eq!(pool.requests(), 5_000);
+        for quantile in [0.0_f64, 0.001, 0.5, 0.9, 0.99, 0.999, 1.0] {
+            let expected = merged.quantile_ns(quantile.max(1e-9)).unwrap();
+            assert_eq!(pool.quantile_ns(&[1; 5], quantile), expected, "{quantile}");
+        }
+        let mut last_only = vec![0; 5];
+        last_only[4] = 3;
+        let expected = parts[4].quantile_ns(0.5).unwrap();
+        assert_eq!(pool.quantile_ns(&last_only, 0.5), expected);
+    }
+
+    #[test]
+    fn a_cost_that_every_request_pays_is_found_at_every_quantile() {
+        let found = pooled_shift(
+            &rounds(12, 0),
+            &rounds(12, 500_000),
+            &[0.5, 0.9, 0.99],
+            0.95,
+        )
+        .unwrap();
+        for shift in found {
+            let interval = shift.difference_ns.interval.unwrap();
+            assert!(
+                (shift.difference_ns.value - 500_000.0).abs() < 3_000.0,
+                "{shift:?}"
+            );
+            assert!(
+                interval.low > 490_000.0 && interval.high < 510_000.0,
+                "{shift:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_same_rounds_have_the_same_interval_every_time() {
+        let (baseline, variant) = (rounds(10, 0), rounds(10, 70_000));
+        let once = pooled_shift(&baseline, &variant, &[0.9], 0.95).unwrap();
+        assert_eq!(
+            pooled_shift(&baseline, &variant, &[0.9], 0.95).unwrap(),
+            once
+        );
+    }
+
+    #[test]
+    fn few_rounds_or_few_requests_beyond_have_a_value_without_an_interval() {
+        let few = pooled_shift(&rounds(9, 0), &rounds(9, 0), &[0.5], 0.95).unwrap();
+        assert_eq!(few[0].difference_ns.interval, None);
+        let rare = pooled_shift(&rounds(10, 0), &rounds(10, 0), &[0.99, 0.999], 0.95).unwrap();
+        assert!(rare[0].difference_ns.interval.is_some());
+        assert_eq!(rare[1].difference_ns.interval, None);
+    }
+
+    #[test]
+    fn rounds_that_make_no_pairs_are_refused() {
+        let refused = pooled_shift(&rounds(10, 0), &rounds(9, 0), &[0.5], 0.95).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "expected as many rounds of the variant as of the baseline (10), found 9"
+        );
+    }
+}

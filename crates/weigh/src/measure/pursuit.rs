@@ -1,0 +1,180 @@
+//! Rounds that go on until an interval is narrow.
+//!
+//! The first rounds are the pilot: it says how many rounds and minutes the wish takes, before they
+//! are spent. Widths decide when to stop, never where an interval lies.
+
+use std::time::Duration;
+
+use lab::Lab;
+use report::Metric;
+use report::recording::{HalfWidthText, PilotText, RoundRecord, UntilEnd, UntilText};
+use report::until::{Seen, Watch, is_reached, width_in_words};
+use schedule::HalfWidth;
+
+use crate::record::micros;
+
+/// No lab has more rounds.
+pub(super) const ROUNDS_MAX: usize = 1_000;
+
+/// A wish for a narrow interval, on its way.
+pub(super) struct Pursuit {
+    wish: UntilText,
+    metric: Metric,
+    max_time: Duration,
+    pilot: usize,
+    watch: Watch,
+    /// Measurements already watched.
+    watched: usize,
+    /// Rounds in all, as last expected.
+    expected: Option<usize>,
+}
+
+/// What to do after a round.
+pub(super) enum Next {
+    /// Another round, with something to tell where there is news.
+    GoOn(Option<String>),
+    /// No more rounds.
+    End,
+}
+
+impl Pursuit {
+    /// What the lab wishes for; none when it has a fixed number of rounds.
+    pub(super) fn of(lab: &Lab) -> Option<Pursuit> {
+        let until = lab.until.as_ref()?;
+        let wish = UntilText {
+            text: until.to_string(),
+            figure: until.figure.to_owned(),
+            half_width: match until.half_width {
+                HalfWidth::Share(share) => HalfWidthText::Share(share),
+                HalfWidth::Amount(amount) => HalfWidthText::Amount(amount),
+            },
+            max_time_us: micros(lab.max_time),
+            // Until there is another reason.
+            ended: UntilEnd::Stopped,
+            pilot: None,
+        };
+        let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
+        let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
+        Some(Pursuit {
+            metric: Metric::named(until.figure).expect("every figure of a wish is a metric"),
+            max_time: lab.max_time,
+            pilot: asked.clamp(needed, ROUNDS_MAX),
+            watch: Watch::new(&wish, &lab.baseline.name)
+                .expect("every figure of a wish is a metric"),
+            wish,
+            watched: 0,
+            expected: None,
+        })
+    }
+
+    /// Rounds in all, as far as is known.
+    pub(super) fn rounds(&self) -> usize {
+        self.expected.unwrap_or(self.pilot).min(ROUNDS_MAX)
+    }
+
+    /// What became of it, for the recording.
+    pub(super) fn wish(&self) -> UntilText {
+        self.wish.clone()
+    }
+
+    /// Decides after so many rounds, which took so long, whether another one is measured.
+    pub(super) fn next(
+        &mut self,
+        rounds: usize,
+        took: Duration,
+        measurements: &[RoundRecord],
+        variants: &[&str],
+    ) -> Next {
+        for round in &measurements[self.watched..] {
+            self.watch.add(round);
+        }
+        self.watched = measurements.len();
+        let seen = self.watch.look(variants);
+        let each = took.div_f64(rounds.max(1) as f64);
+        let end = if rounds >= self.pilot && is_reached(&seen) {
+            Some(UntilEnd::Reached)
+        } else if took + each > self.max_time {
+            Some(UntilEnd::MaxTime)
+        } else if rounds >= ROUNDS_MAX {
+            Some(UntilEnd::MaxRounds)
+        } else {
+            None
+        };
+        let is_news = rounds == self.pilot || self.expected.is_some_and(|all| rounds >= all);
+        let news = (rounds >= self.pilot && is_news).then(|| self.predict(rounds, each, &seen));
+        if let Some(end) = end {
+            self.wish.ended = end;
+            return Next::End;
+        }
+        Next::GoOn(news)
+    }
+
+    /// How many rounds and minutes the widths so far promise.
+    fn predict(&mut self, rounds: usize, each: Duration, seen: &[Seen]) -> String {
+        let expected = seen.iter().map(|one| one.rounds_expected);
+        let all = expected
+            .max_by_key(|all| all.unwrap_or(usize::MAX))
+            .flatten();
+        let all = all.filter(|all| *all <= ROUNDS_MAX);
+        // Never fewer than one more: the last prediction has just failed.
+        self.expected = Some(all.unwrap_or(ROUNDS_MAX).max(rounds + 1));
+        let time = all.map(|all| each.mul_f64(all as f64));
+        if rounds == self.pilot {
+            self.wish.pilot = Some(PilotText {
+                rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+                rounds_expected: all.and_then(|all| u32::try_from(all).ok()),
+                time_us_expected: time.map(micros),
+            });
+        }
+        let widths: Vec<String> = seen
+            .iter()
+            .map(|one| {
+                let width = self.in_words(one, one.half_width);
+                format!("{} {width}", one.variant)
+            })
+            .collect();
+        let what = self.metric.label();
+        let mut line = format!("after {rounds} rounds, {what}: {}", widths.join(", "));
+        line += &match (all, time) {
+            (Some(all), Some(time)) => format!(
+                "; {} takes about {all} rounds, {} in all",
+                self.wish.text,
+                in_words(time)
+            ),
+            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.wish.text),
+        };
+        if time.is_none_or(|time| time > self.max_time) {
+            let affordable = self.max_time.as_secs_f64() / each.as_secs_f64().max(1e-6);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "positive, and cut to the most rounds"
+            )]
+            let affordable = (affordable as usize).clamp(rounds, ROUNDS_MAX);
+            let widths: Vec<String> = seen
+                .iter()
+                .map(|one| self.in_words(one, one.half_width_expected(affordable)))
+                .collect();
+            line += &format!(
+                "; after {} about {} can be expected",
+                in_words(self.max_time),
+                widths.join(", ")
+            );
+        }
+        line
+    }
+
+    fn in_words(&self, seen: &Seen, half_width: Option<f64>) -> String {
+        width_in_words(self.metric, self.wish.half_width, seen, half_width)
+            .unwrap_or_else(|| "without an interval".to_owned())
+    }
+}
+
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 60, seconds % 60) {
+        (0, _) => format!("{:.0} s", time.as_secs_f64()),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
