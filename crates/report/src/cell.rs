@@ -35,10 +35,10 @@ pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String>
 /// differ.
 pub(crate) fn difference_of(summary: &MetricSummary, unit: Unit, scale: f64) -> Option<String> {
     let overhead = summary.overhead.as_ref()?;
-    let half = overhead.half_width().map(|half| unit.shown(half));
-    Some(digits::difference(
+    let ends = overhead.difference_low.zip(overhead.difference_high);
+    Some(digits::estimate(
         unit.shown(overhead.difference),
-        half,
+        ends.map(|(low, high)| (unit.shown(low), unit.shown(high))),
         unit.shown(scale),
     ))
 }
@@ -51,10 +51,11 @@ pub(crate) fn change(row: &VariantSummary, metric: Metric) -> Option<String> {
 /// The same for a figure that is not in the row's metrics.
 pub(crate) fn change_of(summary: &MetricSummary) -> Option<String> {
     let overhead = summary.overhead.as_ref()?;
-    let change = (overhead.ratio? - 1.0) * 100.0;
-    let half = overhead.ratio_low.zip(overhead.ratio_high);
-    let half = half.map(|(low, high)| (high - low) * 50.0);
-    Some(format!("{} %", digits::difference(change, half, 100.0)))
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    let ends = overhead.ratio_low.zip(overhead.ratio_high);
+    let ends = ends.map(|(low, high)| (percent(low), percent(high)));
+    let change = digits::estimate(percent(overhead.ratio?), ends, 100.0);
+    Some(format!("{change} %"))
 }
 
 /// A single number in the metric's unit, without an interval.

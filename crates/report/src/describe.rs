@@ -179,7 +179,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
         let confidence = percent(summary.confidence_each);
         sentences.push(format!(
             "A difference from {} is paired by round; ± is half of its {confidence} Wilcoxon \
-             interval.",
+             interval, whose ends stand there instead where ± would misstate whether it contains 0.",
             summary.against()
         ));
         let decides = match summary.headline {
@@ -301,7 +301,11 @@ pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> 
     ));
     facts.push((
         "run",
-        format!("{} to {}", recording.started_at, recording.ended_at),
+        format!(
+            "{} to {}",
+            moment(&recording.started_at),
+            moment(&recording.ended_at)
+        ),
     ));
     facts
 }
@@ -318,6 +322,17 @@ fn floor(floor: &NoiseFloor) -> String {
         floor.rounds,
         floor.requests_per_s,
     )
+}
+
+/// A moment without the fraction of its second, which nobody reads.
+pub(crate) fn moment(rfc3339: &str) -> String {
+    match rfc3339.split_once('.') {
+        Some((whole, fraction)) => {
+            let zone = fraction.trim_start_matches(|digit: char| digit.is_ascii_digit());
+            format!("{whole}{zone}")
+        }
+        None => rfc3339.to_owned(),
+    }
 }
 
 fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
@@ -389,7 +404,7 @@ pub(crate) fn systems(recording: &Recording) -> Vec<String> {
     lines
 }
 
-fn system_facts(system: &SystemRecord) -> String {
+pub(crate) fn system_facts(system: &SystemRecord) -> String {
     let mut facts = vec![
         system
             .version
@@ -448,6 +463,11 @@ pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
 
 /// The command line, quoted for a shell where needed.
 pub(crate) fn command(recording: &Recording) -> String {
+    quoted(&recording.command)
+}
+
+/// Words as one would type them into a shell.
+pub(crate) fn quoted(words: &[String]) -> String {
     let quoted = |word: &String| {
         let is_plain =
             |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,".contains(character);
@@ -457,12 +477,7 @@ pub(crate) fn command(recording: &Recording) -> String {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     };
-    recording
-        .command
-        .iter()
-        .map(quoted)
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// A confidence as people write it: `95 %`, `98.33 %`.

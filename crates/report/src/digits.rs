@@ -154,6 +154,26 @@ pub(crate) fn difference(difference: f64, half_width: Option<f64>, scale: f64) -
     }
 }
 
+/// An estimate with its interval: `+0.22 ±0.03`, or the ends, `-1.7 to -0.1`, where ± would not say
+/// truly whether the interval contains 0: an interval over rounds may be lopsided.
+pub(crate) fn estimate(value: f64, ends: Option<(f64, f64)>, scale: f64) -> String {
+    let Some((low, high)) = ends else {
+        return difference(value, None, scale);
+    };
+    let half = (high - low) / 2.0;
+    let excludes_zero = low > 0.0 || high < 0.0;
+    if excludes_zero == (value.abs() > half) {
+        return difference(value, Some(half), scale);
+    }
+    let (low, high) = interval_ends(low, high);
+    let signed = |end: String| {
+        let is_bare =
+            end.starts_with('-') || !end.contains(|digit: char| ('1'..='9').contains(&digit));
+        if is_bare { end } else { format!("+{end}") }
+    };
+    format!("{} to {}", signed(low), signed(high))
+}
+
 /// The ends of an interval: `0.10` and `0.14`, rounded outward so that it never claims more than was found. An
 /// end that rounds to 0 although the interval excludes 0 gets the digits to show it.
 pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
@@ -224,6 +244,12 @@ pub(crate) fn count(count: u64) -> String {
     with_thousands(&count.to_string())
 }
 
+/// A mark on an axis, with the digits of the step between marks.
+pub(crate) fn tick(value: f64, step: f64) -> String {
+    // The nudge keeps the logarithm of 0.1 at -1.
+    Place((-exponent(step * (1.0 + 1e-9))).max(0)).show(value)
+}
+
 /// A share in percent, with the digits that tell it from 0 and from 100.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -275,6 +301,16 @@ mod tests {
         assert_eq!(difference(-0.0034, Some(0.031), 0.9), "0.00 ±0.03");
         assert_eq!(difference(0.2234, None, 0.9), "+0.223");
         assert_eq!(difference(-7234.0, Some(812.0), 137_000.0), "-7,200 ±800");
+    }
+
+    #[test]
+    fn a_lopsided_interval_is_shown_by_its_ends_where_its_half_would_mislead() {
+        assert_eq!(estimate(0.22, Some((0.19, 0.25)), 0.9), "+0.22 ±0.03");
+        // ±0.8 around -0.6 would contain 0, and the interval does not.
+        assert_eq!(estimate(-0.6, Some((-1.65, -0.08)), 5.0), "-1.65 to -0.08");
+        assert_eq!(estimate(0.9, Some((-0.1, 1.2)), 5.0), "-0.1 to +1.2");
+        assert_eq!(estimate(0.1, Some((-0.1, 1.2)), 5.0), "+0.1 ±0.7");
+        assert_eq!(estimate(0.1, None, 5.0), "+0.10");
     }
 
     #[test]

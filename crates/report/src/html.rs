@@ -1,408 +1,322 @@
-//! The report as one page: no script, no external request, light and dark.
+//! The report as one page: no script, no external request, light and dark, wide and narrow, on
+//! paper.
+//!
+//! The order is that of a reader with little time: the answer, the table, then what stands behind
+//! it, and at the end how to get the same again. A [`Section`] without content is left out, so a
+//! recording without intervals, errors or systems has a shorter page and no empty frames.
 
+mod cost;
 mod forest;
+mod markup;
+mod percentiles;
+mod plot;
+mod provenance;
+mod shift;
+mod tables;
+mod timeline;
 
-use crate::cell;
 use crate::describe;
-use crate::digits;
-use crate::metric::{Metric, Unit};
-use crate::recording::Recording;
-use crate::summary::{
-    Check, CheckState, MetricSummary, Summary, SystemSummary, VariantSummary, Verdict,
-};
-use crate::text::{counts, latencies};
+use crate::metric::Metric;
+use crate::recording::{Kind, Recording};
+use crate::summary::{CheckState, Summary};
+use markup::{escape, list, prose};
 
 const STYLE: &str = include_str!("html/style.css");
 /// Nothing may be loaded from anywhere, whatever a name in the recording says.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
+/// A part of the page.
+struct Section {
+    /// Its anchor.
+    id: &'static str,
+    title: &'static str,
+    /// How to read it, in a sentence or two of markup; may be empty.
+    lead: String,
+    /// Nothing is shown of a section without a body.
+    body: String,
+}
+
+impl Section {
+    fn new(id: &'static str, title: &'static str, body: String) -> Self {
+        Self {
+            id,
+            title,
+            lead: String::new(),
+            body,
+        }
+    }
+
+    fn lead(self, lead: impl Into<String>) -> Self {
+        Self {
+            lead: lead.into(),
+            ..self
+        }
+    }
+
+    fn draw(&self) -> String {
+        let lead = match self.lead.as_str() {
+            "" => String::new(),
+            lead => format!("<p class=\"lead\">{lead}</p>\n"),
+        };
+        format!(
+            "<section id=\"{}\">\n<h2>{}</h2>\n{lead}{}</section>\n",
+            self.id, self.title, self.body
+        )
+    }
+}
+
 /// Renders a recording as one HTML file.
 pub fn html(recording: &Recording, summary: &Summary) -> String {
     let title = escape(&summary.title);
-    let mut out = format!(
+    let mut sections = sections(recording, summary);
+    sections.retain(|section| !section.body.is_empty());
+    let links: String = sections
+        .iter()
+        .map(|section| format!("<a href=\"#{}\">{}</a>\n", section.id, section.title))
+        .collect();
+    let body: String = sections.iter().map(Section::draw).collect();
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}: what it costs</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
-    );
-    out += &heading(recording, summary);
-    let mut add = |title: &str, body: &str| {
-        if !body.is_empty() {
-            out += &format!("<section>\n<h2>{title}</h2>\n{body}</section>\n");
-        }
-    };
-    add("Results", &results(summary));
-    add("Overhead", &forests(summary));
-    add(
-        "Latency over the requests of all rounds",
-        &distributions(summary),
-    );
-    add("Rates, throughput and outcomes", &traffic(summary));
-    add("Cost by system", &systems(summary));
-    add("Checks", &checks(summary));
-    add("How to read it", &list(&describe::statistics(summary)));
-    add("How it was measured", &measured(recording));
-    add("How to reproduce it", &reproduced(recording));
-    out + "</body>\n</html>\n"
+         <title>{title}: what it costs</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         {}<nav aria-label=\"sections\">\n{links}</nav>\n<main>\n{body}</main>\n{}</body>\n</html>\n",
+        heading(recording, summary),
+        footer(recording)
+    )
+}
+
+fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
+    vec![
+        Section::new("answer", "The answer", answer(summary)).lead(answer_lead(summary)),
+        Section::new("gates", "Gates", tables::gates(summary)),
+        Section::new("results", "Results", tables::results(summary)),
+        Section::new("overhead", "Overhead by metric", overheads(summary)).lead(format!(
+            "The dot is the estimate, the line its {} interval; a line that crosses zero shows no \
+             difference.",
+            describe::percent(summary.confidence_each)
+        )),
+        distribution(recording, summary),
+        Section::new(
+            "shift",
+            "Which requests pay",
+            match shift::shifts(recording, summary).as_str() {
+                "" => String::new(),
+                figures => format!("<div class=\"panels small\">\n{figures}</div>\n"),
+            },
+        )
+        .lead(format!(
+            "The difference from <b>{}</b> at each quantile of latency. A cost that every request \
+             pays is a level row of dots; one that few pay rises at the right. All intervals of a \
+             picture hold together at {}.",
+            escape(&summary.baseline),
+            describe::percent(summary.confidence_each)
+        )),
+        time(recording, summary),
+        cost(summary),
+        Section::new(
+            "traffic",
+            "Rates, throughput and outcomes",
+            tables::traffic(summary),
+        ),
+        Section::new("checks", "Checks", tables::checks(summary)).lead(
+            "What was watched while each variant was measured. A weak check asks for care; a \
+             failed one withholds the verdict.",
+        ),
+        Section::new(
+            "reading",
+            "How to read it",
+            list(&describe::statistics(summary)),
+        ),
+        Section::new(
+            "variants",
+            "What was compared",
+            provenance::variants(recording),
+        ),
+        Section::new(
+            "machine",
+            "Where it was measured",
+            provenance::environment(recording),
+        ),
+        Section::new("requests", "What was sent", provenance::requests(recording)),
+        Section::new(
+            "reproduce",
+            "How to reproduce it",
+            provenance::reproduced(recording),
+        ),
+    ]
 }
 
 fn heading(recording: &Recording, summary: &Summary) -> String {
-    let mut out = format!("<header>\n<h1>{}</h1>\n", escape(&summary.title));
-    if let Some(question) = &summary.question {
-        out += &format!("<p class=\"question\">{}</p>\n", escape(question));
-    }
+    let (title, name) = match &summary.question {
+        Some(question) => (question, Some(&summary.title)),
+        None => (&summary.title, None),
+    };
+    let name = name.map_or_else(String::new, |name| format!("<b>{}</b>", escape(name)));
+    let day = recording.started_at.get(..10).unwrap_or_default();
+    let mut out = format!(
+        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span>{name}<time>{}</time></p>\n\
+         <h1>{}</h1>\n",
+        escape(day),
+        escape(title)
+    );
     if let Some(interruption) = describe::interruption(summary) {
         out += &format!(
             "<p class=\"alarm\" role=\"alert\">{}</p>\n",
             escape(&interruption)
         );
     }
-    out += &format!(
-        "<ul class=\"facts\"><li>{}</li><li>{}</li></ul>\n</header>\n",
-        escape(&describe::load(recording)),
-        escape(&describe::rounds(summary))
-    );
-    out
-}
-
-fn results(summary: &Summary) -> String {
-    let columns = [
-        Metric::Requests,
-        Metric::Min,
-        Metric::Mean,
-        Metric::P50,
-        Metric::P90,
-        Metric::P95,
-        Metric::P99,
-        Metric::Max,
-        Metric::Cpu,
-        Metric::Memory,
+    let facts = [
+        ("Load", escape(&describe::load(recording))),
+        ("Rounds", escape(&describe::rounds(summary))),
+        ("Machine", escape(&machine(recording))),
+        ("Checks", checks(summary)),
     ];
-    let mut header = vec!["Variant".to_owned(), "Verdict".to_owned()];
-    header.extend(columns.map(|metric| match metric.unit() {
-        Unit::Milliseconds => format!("{} ms", metric.label()),
-        _ => metric.label().to_owned(),
-    }));
-    let row = |row: &VariantSummary| {
-        let verdict = format!(
-            "<td class=\"words verdict {}\">{}</td>",
-            verdict_class(&row.verdict),
-            prose(&row.verdict_text)
-        );
-        let figures = columns.map(|metric| figure(row, metric)).concat();
-        let class = if row.verdict.is_invalid() {
-            " class=\"invalid\""
-        } else {
-            ""
-        };
-        format!("<tr{class}>{}{verdict}{figures}</tr>\n", name(row))
+    let fact = |(label, text): &(&str, String)| {
+        if text.is_empty() {
+            return String::new();
+        }
+        format!("<div><dt>{label}</dt><dd>{text}</dd></div>\n")
     };
-    let rows: Vec<String> = summary.variants.iter().map(row).collect();
-    let caption = if summary.comparisons > 0 {
-        format!(
-            "Below each figure, against {}: {}.",
-            escape(&summary.against().replace('`', "")),
-            describe::difference(summary)
-        )
-    } else {
-        String::new()
-    };
-    table(&caption, &header, &[0, 1], &rows)
+    let facts: String = facts.iter().map(fact).collect();
+    out + &format!("<dl class=\"facts\">\n{facts}</dl>\n</header>\n")
 }
 
-fn name(row: &VariantSummary) -> String {
-    format!(
-        "<th scope=\"row\" class=\"words\">{}</th>",
-        escape(&row.name)
-    )
+/// `AMD EPYC, 2 cores, virtual machine`.
+fn machine(recording: &Recording) -> String {
+    let wanted = ["CPU", "virtualization", "system"];
+    let facts = describe::environment(recording);
+    let value = |label: &&str| {
+        let fact = facts.iter().find(|(name, _)| name == label);
+        fact.map(|(_, value)| value.clone())
+    };
+    let values: Vec<String> = wanted.iter().filter_map(value).collect();
+    values.join(", ")
 }
 
-fn figure(row: &VariantSummary, metric: Metric) -> String {
-    let Some(summary) = row.metric(metric) else {
-        return format!("<td>{}</td>", cell::NOTHING);
-    };
-    let change = match metric {
-        Metric::Requests => cell::change(row, metric),
-        _ => cell::difference(row, metric),
-    };
-    let small = change.map(|change| {
-        let claim = summary.overhead.as_ref().map(|overhead| overhead.claim);
-        let class = claim.map_or("same", |claim| forest::class(metric, claim));
-        format!("<small class=\"{class}\">{change}</small>")
-    });
-    format!(
-        "<td title=\"{}\">{}{}</td>",
-        cell::with_error(summary, metric.unit()),
-        cell::of(summary, metric.unit()),
-        small.unwrap_or_default()
-    )
-}
-
-fn verdict_class(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Slower { .. } | Verdict::Invalid { .. } => "worse",
-        Verdict::Faster { .. } => "better",
-        _ => "same",
-    }
-}
-
-fn forests(summary: &Summary) -> String {
-    let note = format!(
-        "The dot is the estimate, the line its {} interval; a line that crosses zero shows no \
-         difference.",
-        describe::percent(summary.confidence_each)
-    );
-    let mut metrics = vec![summary.headline, Metric::P99, Metric::Cpu];
-    metrics.dedup();
-    let plots: String = metrics
-        .into_iter()
-        .filter_map(|metric| forest::forest(summary, metric))
-        .map(|plot| scroll("overhead", &plot))
-        .collect();
-    if plots.is_empty() {
-        plots
-    } else {
-        format!("<p class=\"note\">{note}</p>\n{plots}")
-    }
-}
-
-fn distributions(summary: &Summary) -> String {
-    let header = [
-        "Variant", "min ms", "mean ms", "stdev ms", "50 %", "75 %", "90 %", "95 %", "99 %",
-        "99.9 %", "max ms",
-    ];
-    let row = |row: &VariantSummary| {
-        let distribution = row.distribution.as_ref()?;
-        let cells = latencies(distribution)
-            .map(|us| format!("<td>{}</td>", cell::single(Some(us), Unit::Milliseconds)));
-        Some(format!("<tr>{}{}</tr>\n", name(row), cells.concat()))
-    };
-    let rows: Vec<String> = summary.variants.iter().filter_map(row).collect();
-    table("", &header.map(str::to_owned), &[0], &rows)
-}
-
-fn traffic(summary: &Summary) -> String {
-    let windows = describe::windows(summary).unwrap_or_default();
-    let header = [
-        "Variant".to_owned(),
-        "requests/s avg".to_owned(),
-        format!("stdev {windows}"),
-        format!("max {windows}"),
-        "MB/s".to_owned(),
-        "generator CPU us/request".to_owned(),
-        "Outcomes and statuses".to_owned(),
-    ];
-    let row = |row: &VariantSummary| {
-        let rates = row.rate_windows.as_ref();
-        let stdev = rates.and_then(|rates| rates.requests_per_s_stdev);
-        let cells = [
-            cell::value(row, Metric::Requests),
-            cell::single(stdev, Unit::PerSecond),
-            cell::single(rates.map(|rates| rates.requests_per_s_max), Unit::PerSecond),
-            cell::value(row, Metric::Throughput),
-            cell::value(row, Metric::GeneratorCpu),
-        ];
-        let cells = cells.map(|cell| format!("<td>{cell}</td>")).concat();
-        let outcomes = escape(&counts(row));
-        format!(
-            "<tr>{}{cells}<td class=\"words\">{outcomes}</td></tr>\n",
-            name(row)
-        )
-    };
-    let rows: Vec<String> = summary.variants.iter().map(row).collect();
-    table("", &header, &[0, 6], &rows)
-}
-
-fn systems(summary: &Summary) -> String {
-    let header = [
-        "Variant",
-        "System",
-        "CPU us/request",
-        "peak memory MiB",
-        "throttled",
-        "Version",
-        "Source",
-    ];
-    let figure = |summary: Option<&MetricSummary>, unit| {
-        summary.map_or_else(
-            || cell::NOTHING.to_owned(),
-            |summary| cell::with_error(summary, unit),
-        )
-    };
-    let line = |row: &VariantSummary, system: &SystemSummary| {
-        let or_nothing = |text: &Option<String>| escape(text.as_deref().unwrap_or(cell::NOTHING));
-        format!(
-            "<tr>{}<td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{}</td>\
-             <td class=\"words\">{}</td><td class=\"words\">{}</td></tr>\n",
-            name(row),
-            escape(&system.name),
-            figure(system.cpu_us_per_request.as_ref(), Unit::Microseconds),
-            figure(system.memory_peak_bytes.as_ref(), Unit::Mebibytes),
-            system
-                .throttled_periods_share
-                .map_or_else(|| "no limit".to_owned(), digits::percent),
-            or_nothing(&system.version),
-            or_nothing(&system.source),
-        )
-    };
-    let lines = |row: &VariantSummary| {
-        row.systems
-            .iter()
-            .map(|system| line(row, system))
-            .collect::<Vec<_>>()
-    };
-    let rows: Vec<String> = summary.variants.iter().flat_map(lines).collect();
-    table("", &header.map(str::to_owned), &[0, 1, 5, 6], &rows)
-}
-
+/// One word on all checks, for the head of the page.
 fn checks(summary: &Summary) -> String {
-    let troubles = describe::troubles(summary);
-    let mut out = if troubles.is_empty() {
-        "<p>All in order.</p>\n".to_owned()
-    } else {
-        list(&troubles)
-    };
-    let line = |row: &VariantSummary, check: &Check| {
-        let class = if check.state == CheckState::Ok {
-            "same"
-        } else {
-            "worse"
-        };
-        format!(
-            "<tr>{}<td class=\"words\">{}</td><td class=\"words {class}\">{}</td>\
-             <td class=\"words\">{}</td></tr>\n",
-            name(row),
-            escape(&check.name.to_string()),
-            check.state,
-            prose(&check.text)
-        )
-    };
-    let lines = |row: &VariantSummary| {
-        row.checks
-            .iter()
-            .map(|check| line(row, check))
-            .collect::<Vec<_>>()
-    };
-    let rows: Vec<String> = summary.variants.iter().flat_map(lines).collect();
-    let header = ["Variant", "Check", "State", "Figure"].map(str::to_owned);
-    let table = table("", &header, &[0, 1, 2, 3], &rows);
-    out += &format!("<details><summary>Every check</summary>\n{table}</details>\n");
-    out
-}
-
-fn measured(recording: &Recording) -> String {
-    let mut out = "<dl>\n".to_owned();
-    let requests = describe::requests(&recording.load);
-    let facts = requests
-        .into_iter()
-        .map(|line| ("request", line))
-        .chain(
-            describe::systems(recording)
-                .into_iter()
-                .map(|line| ("system", line)),
-        )
-        .chain(describe::environment(recording));
-    for (label, value) in facts {
-        out += &format!("<dt>{}</dt><dd>{}</dd>\n", escape(label), escape(&value));
-    }
-    out + "</dl>\n"
-}
-
-fn reproduced(recording: &Recording) -> String {
-    let command = escape(&describe::command(recording));
-    let mut out = format!("<pre><code>{command}</code></pre>\n");
-    for file in recording.lab.iter().flat_map(|lab| &lab.files) {
-        let text = file
-            .text
-            .as_deref()
-            .unwrap_or("(not kept: not text, or too long)");
-        out += &format!(
-            "<details><summary><code>{}</code> (SHA-256 <code>{}</code>)</summary>\n\
-             <pre><code>{}</code></pre></details>\n",
-            escape(&file.path),
-            escape(&file.sha256),
-            escape(text)
-        );
-    }
-    out
-}
-
-/// A table with its header; columns named in `words` are aligned left. Nothing without rows.
-fn table(caption: &str, header: &[String], words: &[usize], rows: &[String]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let head = |(index, label): (usize, &String)| {
-        let class = if words.contains(&index) {
-            " class=\"words\""
-        } else {
-            ""
-        };
-        format!("<th scope=\"col\"{class}>{}</th>", escape(label))
-    };
-    let head: String = header.iter().enumerate().map(head).collect();
-    let caption = if caption.is_empty() {
-        String::new()
-    } else {
-        format!("<caption>{caption}</caption>")
-    };
-    let rows = rows.concat();
-    let label = if caption.is_empty() {
-        "table"
-    } else {
-        "results"
-    };
-    scroll(
-        label,
-        &format!(
-            "<table>{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n"
+    let all = || summary.variants.iter().flat_map(|row| &row.checks);
+    let count = |state| all().filter(|check| check.state == state).count() as u64;
+    let (weak, failed) = (count(CheckState::Weak), count(CheckState::Failed));
+    let total = all().count() as u64;
+    let word = |class: &str, text: String| format!("<span class=\"state {class}\">{text}</span>");
+    match (total, weak, failed) {
+        (0, ..) => String::new(),
+        (_, 0, 0) => format!(
+            "{} {} in order",
+            word("ok", "ok".to_owned()),
+            describe::plural(total, "check")
         ),
-    )
-}
-
-/// Wide content scrolls by itself, reachable by keyboard, and the page does not.
-fn scroll(label: &str, content: &str) -> String {
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">\n{content}</div>\n"
-    )
-}
-
-fn list(lines: &[String]) -> String {
-    let items: String = lines
-        .iter()
-        .map(|line| format!("<li>{}</li>\n", prose(line)))
-        .collect();
-    format!("<ul>\n{items}</ul>\n")
-}
-
-/// A sentence of ours, in which backticks mark words of the user.
-fn prose(sentence: &str) -> String {
-    let parts: Vec<&str> = sentence.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return escape(sentence);
-    }
-    let mark = |(index, part): (usize, &&str)| match index % 2 {
-        0 => escape(part),
-        _ => format!("<code>{}</code>", escape(part)),
-    };
-    parts.iter().enumerate().map(mark).collect()
-}
-
-/// Text of the user as text, in elements and in attributes.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            other => out.push(other),
+        _ => {
+            let mut parts = Vec::new();
+            if failed > 0 {
+                parts.push(word("failed", format!("{failed} failed")));
+            }
+            if weak > 0 {
+                parts.push(word("weak", format!("{weak} weak")));
+            }
+            format!("{} of {total}", parts.join(" "))
         }
     }
-    out
+}
+
+/// A single load has no verdicts; its table is the answer.
+fn answer(summary: &Summary) -> String {
+    match summary.kind {
+        Kind::Lab => forest::answer(summary),
+        Kind::Load => String::new(),
+    }
+}
+
+fn answer_lead(summary: &Summary) -> String {
+    let baseline = escape(&summary.baseline);
+    let what = match summary.headline {
+        Metric::Requests => "Change in requests per second",
+        _ => "Difference in mean latency",
+    };
+    let has_intervals = summary.variants.iter().any(|row| {
+        let overhead = row
+            .metric(summary.headline)
+            .and_then(|metric| metric.overhead.as_ref());
+        overhead.is_some_and(|overhead| overhead.difference_low.is_some())
+    });
+    if has_intervals {
+        format!(
+            "{what} against <b>{baseline}</b>, with {} intervals. A line that crosses zero shows \
+             no difference.",
+            describe::percent(summary.confidence_each)
+        )
+    } else if summary.comparisons > 0 {
+        format!(
+            "{what} against <b>{baseline}</b>: {}.",
+            prose(&describe::difference(summary))
+        )
+    } else {
+        "Nothing could be compared; each row says why.".to_owned()
+    }
+}
+
+/// The metrics besides the headline, which the answer shows.
+fn overheads(summary: &Summary) -> String {
+    let plots: String = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu]
+        .into_iter()
+        .filter(|metric| *metric != summary.headline)
+        .filter_map(|metric| forest::forest(summary, metric))
+        .collect();
+    panels(&plots)
+}
+
+fn distribution(recording: &Recording, summary: &Summary) -> Section {
+    let curves = percentiles::percentiles(recording, summary).unwrap_or_default();
+    let lead = format!(
+        "{} Each further nine takes the same room; a dotted line has fewer than 10 requests beyond \
+         it.",
+        describe::latency(summary)
+    );
+    Section::new(
+        "distribution",
+        "Latency distribution",
+        curves + &tables::distributions(summary),
+    )
+    .lead(lead)
+}
+
+fn time(recording: &Recording, summary: &Summary) -> Section {
+    let lines = timeline::timelines(recording, summary);
+    let width = timeline::width(recording, summary).unwrap_or_default();
+    Section::new("time", "Over time", panels(&lines)).lead(format!(
+        "The rounds of each variant side by side, without the pauses between them; a point is \
+         {width}. All pictures have the same scales."
+    ))
+}
+
+fn cost(summary: &Summary) -> Section {
+    let bars = cost::bars(summary);
+    let lead = if bars.is_empty() {
+        ""
+    } else {
+        "Processor time and memory of the systems; the line is the 95 % interval of the sum."
+    };
+    Section::new("cost", "Cost by system", bars + &tables::systems(summary)).lead(lead)
+}
+
+fn panels(figures: &str) -> String {
+    match figures {
+        "" => String::new(),
+        figures => format!("<div class=\"panels\">\n{figures}</div>\n"),
+    }
+}
+
+fn footer(recording: &Recording) -> String {
+    format!(
+        "<footer>Made by weigh {} from a recording of {}. Everything on this page can be computed \
+         again from <code>recording.json</code>: <code>weigh report</code>.</footer>\n",
+        escape(&recording.weigh.version),
+        escape(&describe::moment(&recording.started_at))
+    )
 }
 
 #[cfg(test)]

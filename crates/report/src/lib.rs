@@ -32,6 +32,7 @@ mod schema_tests;
 mod single;
 mod step;
 pub mod summary;
+mod terminal;
 mod text;
 pub mod until;
 
@@ -49,4 +50,5 @@ pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
 pub use single::{load_json, load_text};
 pub use summary::{CONFIDENCE, Summary, Verdict};
+pub use terminal::{Terminal, ascii};
 pub use text::text;

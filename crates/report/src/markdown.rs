@@ -352,7 +352,8 @@ fn escape_plain(text: &str) -> String {
     let mut out = String::new();
     for character in text.chars() {
         match character {
-            '|' | '*' | '_' | '[' | ']' | '\\' => out.extend(['\\', character]),
+            // GitHub takes dollars for formulas and tildes for struck text.
+            '|' | '*' | '_' | '[' | ']' | '\\' | '$' | '~' => out.extend(['\\', character]),
             '<' => out += "&lt;",
             '&' => out += "&amp;",
             '\n' | '\r' => out.push(' '),

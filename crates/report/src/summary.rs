@@ -288,12 +288,7 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn of(recording: &'a Recording, variant: &'a VariantRecord) -> Self {
         let all: Vec<&RoundRecord> = recording.rounds_of(&variant.name).collect();
-        // A single load has nothing to pair, so what was measured until Ctrl-C is still an answer.
-        let is_kept = |round: &RoundRecord| {
-            !(round.interrupted || round.disturbed) || recording.kind == Kind::Load
-        };
-        let complete: Vec<&RoundRecord> =
-            all.iter().copied().filter(|round| is_kept(round)).collect();
+        let complete = complete_rounds(recording, &variant.name);
         let mut outcomes = Outcomes::default();
         let mut statuses = BTreeMap::new();
         for round in &all {
@@ -382,6 +377,18 @@ fn remarked(verdict: String, remark: Option<&str>) -> String {
         Some(remark) => format!("{verdict}; {remark}"),
         None => verdict,
     }
+}
+
+/// The measurements of a variant that count, in the order made.
+pub(crate) fn complete_rounds<'a>(
+    recording: &'a Recording,
+    variant: &'a str,
+) -> Vec<&'a RoundRecord> {
+    // A single load has nothing to pair, so what was measured until Ctrl-C is still an answer.
+    let is_kept = |round: &&RoundRecord| {
+        !(round.interrupted || round.disturbed) || recording.kind == Kind::Load
+    };
+    recording.rounds_of(variant).filter(is_kept).collect()
 }
 
 fn title(recording: &Recording) -> String {

@@ -1,4 +1,6 @@
-//! The report for a terminal: readable at 100 columns, without color.
+//! The report for a terminal: readable at 100 columns, and without color.
+
+mod plots;
 
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
@@ -11,17 +13,19 @@ use crate::gate;
 use crate::metric::{Metric, Unit};
 use crate::recording::Recording;
 use crate::step;
-use crate::summary::{Distribution, Summary, VariantSummary, named_outcomes};
+use crate::summary::{Distribution, Summary, VariantSummary, Verdict, named_outcomes};
+use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
-/// Renders a lab's recording for a terminal of this many columns.
-pub fn text(recording: &Recording, summary: &Summary, width: usize) -> String {
+/// Renders a lab's recording for a terminal.
+pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
+    let width = terminal.width;
     let mut out = heading(recording, summary, width);
     let mut add = |title: &str, body: &str| {
         if !body.is_empty() {
             let title = if title.is_empty() {
                 String::new()
             } else {
-                format!("{title}\n")
+                format!("{}\n", toned(Tone::Heading, title))
             };
             out += &format!("\n{title}{body}");
         }
@@ -30,6 +34,7 @@ pub fn text(recording: &Recording, summary: &Summary, width: usize) -> String {
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     add(&overhead_title(summary), &overheads(summary, width));
+    add(&intervals_title(summary), &plots::intervals(summary, width));
     add(
         "Latency over the requests of all rounds (ms)",
         &distributions(summary, width),
@@ -60,27 +65,29 @@ pub fn text(recording: &Recording, summary: &Summary, width: usize) -> String {
         "How to read it",
         &list(&describe::statistics(summary), width),
     );
-    out
+    finished(&out, terminal)
 }
 
 fn heading(recording: &Recording, summary: &Summary, width: usize) -> String {
-    let mut lines = vec![match &summary.question {
+    let title = match &summary.question {
         Some(question) => format!("{}: {question}", summary.title),
         None => summary.title.clone(),
-    }];
+    };
+    let mut lines = vec![toned(Tone::Heading, &title)];
     lines.push(describe::load(recording));
     lines.push(describe::rounds(summary));
-    lines.extend(describe::interruption(summary));
+    let interruption = describe::interruption(summary);
+    lines.extend(interruption.map(|line| toned(Tone::Refused, &line)));
     lines.iter().map(|line| wrapped("", line, width)).collect()
 }
 
 /// The main table: what one looks for first.
 fn results(summary: &Summary, width: usize) -> String {
-    let mut columns = vec![Metric::Requests];
+    let mut shown = vec![Metric::Requests];
     if summary.is_open_loop {
-        columns = vec![Metric::Mean];
+        shown = vec![Metric::Mean];
     }
-    columns.extend([
+    shown.extend([
         Metric::P50,
         Metric::P99,
         Metric::Max,
@@ -88,20 +95,31 @@ fn results(summary: &Summary, width: usize) -> String {
         Metric::Memory,
     ]);
     let mut header = vec!["variant".to_owned()];
-    header.extend(columns.iter().map(|metric| heading_of(*metric)));
+    header.extend(shown.iter().map(|metric| heading_of(*metric)));
     header.push("verdict".to_owned());
     let row = |row: &VariantSummary| {
         let mut cells = vec![row.name.clone()];
-        cells.extend(columns.iter().map(|metric| cell::value(row, *metric)));
-        cells.push(row.verdict_short());
+        cells.extend(shown.iter().map(|metric| cell::value(row, *metric)));
+        cells.push(verdict(row));
         cells
     };
     table(
         width,
         header,
         summary.variants.iter().map(row),
-        &[0, columns.len() + 1],
+        &[0, shown.len() + 1],
     )
+}
+
+/// In few words, in the color of what it says.
+fn verdict(row: &VariantSummary) -> String {
+    let text = row.verdict_short();
+    match &row.verdict {
+        Verdict::Slower { .. } => toned(Tone::Worse, &text),
+        Verdict::Faster { .. } => toned(Tone::Better, &text),
+        Verdict::Invalid { .. } => toned(Tone::Refused, &text),
+        _ => text,
+    }
 }
 
 fn heading_of(metric: Metric) -> String {
@@ -116,6 +134,17 @@ fn heading_of(metric: Metric) -> String {
 fn overhead_title(summary: &Summary) -> String {
     let kind = describe::difference(summary);
     format!("Overhead against {} ({kind})", summary.against())
+}
+
+/// What the picture below shows.
+fn intervals_title(summary: &Summary) -> String {
+    match summary.headline {
+        Metric::Requests => "Change in requests/s, with its interval".to_owned(),
+        metric => format!(
+            "Difference in {} latency, with its interval",
+            metric.label()
+        ),
+    }
 }
 
 fn overheads(summary: &Summary, width: usize) -> String {
@@ -191,25 +220,28 @@ fn traffic(summary: &Summary, width: usize) -> String {
     let windows = describe::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
     let header = vec![
         "variant".to_owned(),
-        "requests/s avg".to_owned(),
+        "requests/s\navg".to_owned(),
         format!("stdev\n{}", windows.replace(" windows", "")),
         "max".to_owned(),
+        "by round".to_owned(),
         "MB/s".to_owned(),
         "outcomes and statuses".to_owned(),
     ];
     let row = |row: &VariantSummary| {
         let rates = row.rate_windows.as_ref();
         let stdev = rates.and_then(|rates| rates.requests_per_s_stdev);
+        let course = row.metric(Metric::Requests).and_then(plots::rounds);
         vec![
             row.name.clone(),
             cell::value(row, Metric::Requests),
             cell::single(stdev, Unit::PerSecond),
             cell::single(rates.map(|rates| rates.requests_per_s_max), Unit::PerSecond),
+            course.unwrap_or_else(|| cell::NOTHING.to_owned()),
             cell::value(row, Metric::Throughput),
             counts(row),
         ]
     };
-    table(width, header, summary.variants.iter().map(row), &[0, 5])
+    table(width, header, summary.variants.iter().map(row), &[0, 6])
 }
 
 fn steps(recording: &Recording, width: usize) -> String {
@@ -306,7 +338,7 @@ pub(crate) fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
     let mut line = bullet.to_owned();
     let mut is_fresh = true;
     for word in sentence.split_whitespace() {
-        if !is_fresh && line.chars().count() + 1 + word.chars().count() > width.max(40) {
+        if !is_fresh && columns(&line) + 1 + columns(word) > width.max(40) {
             out += &format!("{line}\n");
             line.clone_from(&indent);
             is_fresh = true;
@@ -328,6 +360,10 @@ mod tests {
     #[test]
     fn a_lab_reads_well_at_100_columns() {
         let recording = Sample::graphql_server();
-        insta::assert_snapshot!(text(&recording, &Summary::of(&recording), 100));
+        insta::assert_snapshot!(text(
+            &recording,
+            &Summary::of(&recording),
+            Terminal::plain(100)
+        ));
     }
 }

@@ -312,7 +312,9 @@ mod tests {
             "{}",
             until.sentence
         );
-        assert!(crate::text(&recording, &summary, 100).contains("NOT REACHED"));
+        assert!(
+            crate::text(&recording, &summary, crate::Terminal::plain(100)).contains("NOT REACHED")
+        );
         assert!(crate::markdown(&recording, &summary).contains("NOT REACHED"));
         assert!(crate::html(&recording, &summary).contains("NOT REACHED"));
     }

@@ -19,7 +19,7 @@ use crate::stop::Stop;
 struct Cli {
     #[command(subcommand)]
     command: Subcommands,
-    /// Do not color the talk (as does a non-empty NO_COLOR in the environment).
+    /// Do not color anything (as does a non-empty NO_COLOR in the environment).
     #[arg(long, global = true, env = "NO_COLOR", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     no_color: bool,
 }

@@ -1,5 +1,6 @@
 //! The only place that prints: stdout is the answer, stderr is the talk.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
@@ -12,6 +13,10 @@ pub(crate) struct Console {
     pub(crate) color: bool,
     /// Columns that an answer may use.
     pub(crate) width: usize,
+    /// May the answer be colored?
+    answer_color: bool,
+    /// Is the answer read on a terminal that shows nothing but ASCII?
+    is_ascii: bool,
 }
 
 /// Width of an answer that does not go to a terminal.
@@ -20,7 +25,8 @@ const PLAIN_WIDTH: usize = 100;
 impl Console {
     pub(crate) fn new(no_color: bool) -> Console {
         let is_live = io::stderr().is_terminal();
-        let width = if io::stdout().is_terminal() {
+        let is_read_live = io::stdout().is_terminal();
+        let width = if is_read_live {
             terminal_width().unwrap_or(PLAIN_WIDTH)
         } else {
             PLAIN_WIDTH
@@ -29,12 +35,27 @@ impl Console {
             is_live,
             color: is_live && !no_color,
             width,
+            answer_color: is_read_live && !no_color,
+            is_ascii: is_read_live && !is_utf8(),
+        }
+    }
+
+    /// What the reader of an answer can see.
+    pub(crate) fn terminal(self) -> report::Terminal {
+        report::Terminal {
+            width: self.width,
+            has_color: self.answer_color,
         }
     }
 
     /// Writes the answer. A reader that went away (`weigh … | head`) ends the
     /// program quietly: the answer was wanted no further.
     pub(crate) fn answer(self, text: &str) {
+        let text = if self.is_ascii {
+            Cow::Owned(report::ascii(text))
+        } else {
+            Cow::Borrowed(text)
+        };
         let mut out = io::stdout().lock();
         let written = out
             .write_all(text.as_bytes())
@@ -65,6 +86,21 @@ impl Console {
     pub(crate) fn error(self, line: impl Display) {
         self.say(format_args!("weigh: {line}"));
     }
+}
+
+/// Whether the locale says that a terminal shows UTF-8: the first of these that is set decides, as
+/// in POSIX, and `C` is what holds when none is.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that asks for the locale"
+)]
+fn is_utf8() -> bool {
+    let values = ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| std::env::var(name).unwrap_or_default());
+    let locale = values.iter().find(|value| !value.is_empty());
+    locale.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 fn terminal_width() -> Option<usize> {

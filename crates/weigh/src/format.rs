@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use report::recording::Kind;
-use report::{Layout, LayoutError, Recording, Summary};
+use report::{Layout, LayoutError, Recording, Summary, Terminal};
 
 /// A layout of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -24,10 +24,15 @@ pub(crate) enum Page {
 
 impl Page {
     /// Renders a recording, of a lab or of a single load.
-    pub(crate) fn render(self, recording: &Recording, summary: &Summary, width: usize) -> String {
+    pub(crate) fn render(
+        self,
+        recording: &Recording,
+        summary: &Summary,
+        terminal: Terminal,
+    ) -> String {
         match self {
             Page::Text if recording.kind == Kind::Load => report::load_text(recording),
-            Page::Text => report::text(recording, summary, width),
+            Page::Text => report::text(recording, summary, terminal),
             Page::Md => report::markdown(recording, summary),
             Page::Html => report::html(recording, summary),
             Page::Json => report::json(recording, summary),
@@ -52,10 +57,10 @@ impl Format {
         self,
         recording: &Recording,
         variant: Option<&str>,
-        width: usize,
+        terminal: Terminal,
     ) -> Result<String, LayoutError> {
         match self {
-            Format::Page(page) => Ok(page.render(recording, &Summary::of(recording), width)),
+            Format::Page(page) => Ok(page.render(recording, &Summary::of(recording), terminal)),
             Format::Theirs(layout) => layout.render(recording, variant),
         }
     }

@@ -4,6 +4,7 @@
 //! It knows `weigh` as a user does: by its command line, exit code, output and
 //! files. Nothing of the instrument is linked in.
 
+mod browser;
 mod processes;
 mod program;
 mod server;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use browser::{Browser, View, url_of};
 pub use processes::{cgroups_of_dead_runs, children_of, processes_mentioning, wait_until};
 pub use program::{fixture, modern, shop, weigh};
 pub use server::Server;

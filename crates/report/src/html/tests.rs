@@ -1,6 +1,8 @@
 use super::*;
+use crate::cell;
 use crate::recording::{InvalidKind, VariantStatus};
 use crate::sample::Sample;
+use crate::{Gate, gate};
 
 fn page(recording: &Recording) -> String {
     html(recording, &Summary::of(recording))
@@ -19,10 +21,11 @@ fn the_page_loads_nothing() {
 
 #[test]
 fn what_the_user_wrote_is_text_and_never_markup() {
-    let evil = "<script>alert(1)</script>\"'&";
+    let evil = "<script>alert(1)</script>\"'&\u{1b}";
     let mut recording = Sample::closed()
         .variant("a", 700.0)
         .variant(evil, 800.0)
+        .variant("c", 800.0)
         .build();
     let lab = recording.lab.as_mut().unwrap();
     lab.name = evil.to_owned();
@@ -31,25 +34,34 @@ fn what_the_user_wrote_is_text_and_never_markup() {
     lab.files[0].text = Some(evil.to_owned());
     recording.command.push(evil.to_owned());
     recording.environment.cpu_model = Some(evil.to_owned());
-    recording.variants[1].systems[0].version = Some(evil.to_owned());
-    recording.variants[0].status = VariantStatus::Invalid {
+    recording.load.requests[0].body = Some(evil.to_owned());
+    recording.load.requests[0].name = evil.to_owned();
+    let system = &mut recording.variants[1].systems[0];
+    system.version = Some(evil.to_owned());
+    system.name = evil.to_owned();
+    system.command.push(evil.to_owned());
+    system.env.insert(evil.to_owned(), evil.to_owned());
+    for round in &mut recording.rounds {
+        round.systems[0].name = evil.to_owned();
+    }
+    recording.variants[2].with.insert(evil.into(), evil.into());
+    recording.variants[2].status = VariantStatus::Invalid {
         kind: InvalidKind::Crashed,
         reason: evil.to_owned(),
     };
     let out = page(&recording);
     assert!(!out.contains("<script>"));
+    assert!(!out.contains('\u{1b}'));
     assert!(out.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
+    assert_closed(&out);
 }
 
-#[test]
-fn every_opened_element_is_closed() {
-    let mut recording = Sample::graphql_server();
-    recording.variants[2].proof = None;
-    let out = page(&recording);
-    let open_only = ["meta", "link", "line", "circle", "!doctype"];
+/// Every element that is opened is closed, in order.
+fn assert_closed(page: &str) {
+    let open_only = ["meta", "link", "br", "!doctype"];
     let mut stack: Vec<&str> = Vec::new();
-    let style_end = out.find("</style>").unwrap();
-    for piece in out[style_end + 8..].split('<').skip(1) {
+    let style_end = page.find("</style>").unwrap();
+    for piece in page[style_end + 8..].split('<').skip(1) {
         let tag = piece.split('>').next().unwrap();
         let name = tag
             .trim_start_matches('/')
@@ -69,6 +81,14 @@ fn every_opened_element_is_closed() {
 }
 
 #[test]
+fn every_opened_element_is_closed() {
+    let mut recording = Sample::graphql_server();
+    recording.variants[2].proof = None;
+    assert_closed(&page(&recording));
+    assert_closed(&page(&Sample::load_alone(true)));
+}
+
+#[test]
 fn a_row_without_a_number_shows_why() {
     let mut recording = Sample::closed()
         .variant("a", 700.0)
@@ -85,10 +105,12 @@ fn a_row_without_a_number_shows_why() {
         .find(|line| line.starts_with("<tr class=\"invalid\">"))
         .unwrap();
     assert!(row.contains("invalid: <code>server</code> did not answer within 10 s"));
-    assert!(!row.contains(|character: char| character.is_ascii_digit()
-        && character != '1'
-        && character != '0'));
-    assert!(!out.contains("<svg"));
+    assert!(!row.contains("data-metric"));
+    let answer = out.find("<div class=\"row invalid\">").unwrap();
+    assert!(out[answer..].contains("invalid: <code>server</code> did not answer within 10 s"));
+    for section in ["overhead", "shift"] {
+        assert!(!out.contains(&format!("<section id=\"{section}\">")));
+    }
 }
 
 #[test]
@@ -103,7 +125,7 @@ fn an_interrupted_run_is_said_at_the_top() {
     let alarm = out
         .find("INTERRUPTED: 4 of 8 rounds were measured")
         .unwrap();
-    assert!(alarm < out.find("<table").unwrap());
+    assert!(alarm < out.find("<section").unwrap());
 }
 
 #[test]
@@ -116,20 +138,68 @@ fn the_picture_says_its_figures_as_text() {
     );
     let svg = forest::forest(&summary, Metric::Mean).unwrap();
     let figure = cell::difference(&summary.variants[1], Metric::Mean).unwrap();
-    assert_eq!(
-        svg.matches(&figure).count(),
-        2,
-        "in <desc> and beside the line"
-    );
-    assert!(svg.contains("class=\"worse\""));
+    assert_eq!(svg.matches(&figure).count(), 1, "beside the line");
+    assert!(svg.contains("class=\"mark worse\""));
 }
 
 #[test]
-fn too_few_rounds_for_an_interval_give_no_picture() {
+fn too_few_rounds_for_an_interval_give_no_picture_of_a_difference() {
     let sample = Sample::open()
         .rounds(5)
         .variant("a", 700.0)
         .variant("b", 800.0);
-    let summary = Summary::of(&sample.build());
+    let recording = sample.build();
+    let summary = Summary::of(&recording);
     assert_eq!(forest::forest(&summary, Metric::Mean), None);
+    assert_eq!(shift::shifts(&recording, &summary), "");
+    let out = html(&recording, &summary);
+    assert!(out.contains("not enough rounds (6 needed, 5 measured)"));
+    assert!(!out.contains("class=\"mark"));
+}
+
+#[test]
+fn the_shift_function_has_an_interval_at_every_quantile() {
+    let recording = Sample::closed()
+        .rounds(12)
+        .variant("a", 700.0)
+        .variant("b", 900.0)
+        .build();
+    let out = shift::shifts(&recording, &Summary::of(&recording));
+    for quantile in ["p10", "p50", "p90", "p99", "p99.9"] {
+        assert!(
+            out.contains(&format!("<title>{quantile}: +0.")),
+            "{quantile}: {out}"
+        );
+    }
+    assert_eq!(out.matches("class=\"mark worse\"").count(), 8);
+}
+
+#[test]
+fn what_became_of_gates_is_on_the_page() {
+    let recording = Sample::open()
+        .variant("a", 700.0)
+        .variant("b", 800.0)
+        .build();
+    let gate: Gate = "b mean overhead < 0.01ms".parse().unwrap();
+    let summary = Summary::of(&recording).judged(&[gate], gate::Undecided::Fails);
+    let out = html(&recording, &summary);
+    let section = out.find("<section id=\"gates\">").unwrap();
+    assert!(out[section..].contains("<b>broken</b>"));
+}
+
+#[test]
+fn a_page_of_many_variants_and_rounds_stays_below_two_megabytes() {
+    let names = [
+        "config", "rhai", "rust", "go", "node", "csharp", "java", "python",
+    ];
+    let sample = Sample::open().rounds(8).variant("baseline", 680.0);
+    let sample = names.iter().zip(1..).fold(sample, |sample, (name, step)| {
+        sample.variant(name, 700.0 + 40.0 * f64::from(step))
+    });
+    let recording = sample.build();
+    let out = page(&recording);
+    assert!(out.len() < 2_000_000, "{}", out.len());
+    for name in names {
+        assert!(out.matches(name).count() > 10, "{name}");
+    }
 }

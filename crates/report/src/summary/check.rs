@@ -157,7 +157,11 @@ pub(crate) fn all(load: &LoadText, complete: &[&RoundRecord], figures: &Figures)
     match &load.model {
         LoadModel::Closed { .. } if rests => {}
         LoadModel::Closed { connections, .. } => {
-            checks.extend(littles_law(*connections, load.model.duration_us(), complete));
+            checks.extend(littles_law(
+                *connections,
+                load.model.duration_us(),
+                complete,
+            ));
         }
         LoadModel::Open { .. } => {
             checks.push(missed(&totals));

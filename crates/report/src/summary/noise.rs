@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(check("same"), None);
         assert_eq!(check("baseline"), None);
         for rendered in [
-            crate::text(&recording, &summary, 120),
+            crate::text(&recording, &summary, crate::Terminal::plain(120)),
             crate::markdown(&recording, &summary),
             crate::html(&recording, &summary),
             crate::json(&recording, &summary),
@@ -99,7 +99,7 @@ mod tests {
             let marks = rendered.matches(REMARK).count();
             assert!(marks > 0, "{rendered}");
         }
-        let text = crate::text(&recording, &summary, 160);
+        let text = crate::text(&recording, &summary, crate::Terminal::plain(160));
         let row = text.lines().find(|line| line.starts_with("rhai")).unwrap();
         assert!(row.ends_with(REMARK), "{row}");
         let same = text.lines().find(|line| line.starts_with("same")).unwrap();
@@ -117,7 +117,7 @@ mod tests {
             .iter()
             .find(|check| check.name == CheckName::NoiseFloor);
         assert_eq!(check.unwrap().state, CheckState::Ok);
-        let text = crate::text(&recording, &summary, 120);
+        let text = crate::text(&recording, &summary, crate::Terminal::plain(120));
         assert!(text.contains("noise floor: mean 5"), "{text}");
     }
 }

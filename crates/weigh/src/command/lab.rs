@@ -103,7 +103,7 @@ fn run_one(lab: &Lab, args: &Args, console: Console, stop: &Stop) -> Result<Exit
     if !summary.gates.is_empty() {
         record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
     }
-    console.answer(&args.format.render(&recording, &summary, console.width));
+    console.answer(&args.format.render(&recording, &summary, console.terminal()));
     console.say(format_args!("weigh: recorded in {}", folder.display()));
     Ok(exit_of(&recording, &summary))
 }

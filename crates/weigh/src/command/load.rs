@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
         })?;
     }
-    match args.format.render(&recording, None, console.width) {
+    match args.format.render(&recording, None, console.terminal()) {
         Ok(answer) => console.answer(&answer),
         Err(error) => console.error(error),
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     args.gates.check(&names.collect::<Vec<_>>())?;
     let summary = args.gates.judge(Summary::of(&recording));
     let answer = match args.format {
-        Format::Page(page) => page.render(&recording, &summary, console.width),
+        Format::Page(page) => page.render(&recording, &summary, console.terminal()),
         Format::Theirs(layout) => layout
             .render(&recording, args.variant.as_deref())
             .map_err(|error| Failure::bad_input(error.to_string()))?,

@@ -1,0 +1,124 @@
+//! What each system of a variant costs, as bars: their sum is the figure of the table.
+
+use super::markup::escape;
+use super::plot::Scale;
+use crate::cell;
+use crate::metric::{Metric, Unit};
+use crate::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
+
+/// Bars of processor time and of memory, with a legend where there is more than one system.
+pub(super) fn bars(summary: &Summary) -> String {
+    let names = names(summary);
+    let panels: String = [Metric::Cpu, Metric::Memory]
+        .into_iter()
+        .filter_map(|metric| panel(summary, metric, &names))
+        .collect();
+    if panels.is_empty() {
+        return panels;
+    }
+    let legend: String = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| format!("<li class=\"s{}\">{}</li>", index % 8 + 1, escape(name)))
+        .collect();
+    let legend = if names.len() > 1 {
+        format!("<ul class=\"legend always\">{legend}</ul>\n")
+    } else {
+        String::new()
+    };
+    format!("{legend}<div class=\"panels\">\n{panels}</div>\n")
+}
+
+/// The systems of all variants, each once.
+fn names(summary: &Summary) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for system in summary.variants.iter().flat_map(|row| &row.systems) {
+        if !names.contains(&system.name.as_str()) {
+            names.push(&system.name);
+        }
+    }
+    names
+}
+
+fn figure_of(system: &SystemSummary, metric: Metric) -> Option<&MetricSummary> {
+    match metric {
+        Metric::Cpu => system.cpu_us_per_request.as_ref(),
+        _ => system.memory_peak_bytes.as_ref(),
+    }
+}
+
+fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
+    let unit = metric.unit();
+    let shown: Vec<(&VariantSummary, &MetricSummary)> = summary
+        .variants
+        .iter()
+        .filter_map(|row| Some((row, row.metric(metric)?)))
+        .collect();
+    let ends = shown
+        .iter()
+        .map(|(_, figure)| figure.high.unwrap_or(figure.value));
+    let scale = Scale::linear(0.0, unit.shown(ends.fold(0.0, f64::max)) * 1.02);
+    if shown.is_empty() {
+        return None;
+    }
+    let rows: String = shown
+        .iter()
+        .map(|(row, figure)| {
+            format!(
+                "<div class=\"row\"><span class=\"name\">{}</span>{}\
+                 <span class=\"figure\">{}</span></div>\n",
+                escape(&row.name),
+                bar(row, figure, metric, (scale, names)),
+                cell::with_error(figure, unit)
+            )
+        })
+        .collect();
+    let title = match unit {
+        Unit::Mebibytes => "peak memory, MiB",
+        _ => "CPU time per request, us",
+    };
+    Some(format!(
+        "<figure>\n<figcaption>{title}</figcaption>\n<div class=\"forest panel\">\n{rows}</div>\n\
+         </figure>\n"
+    ))
+}
+
+/// The systems one after the other, and the interval of their sum.
+fn bar(
+    row: &VariantSummary,
+    sum: &MetricSummary,
+    metric: Metric,
+    (scale, names): (Scale, &[&str]),
+) -> String {
+    let unit = metric.unit();
+    let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();
+    let mut from = 0.0;
+    for system in &row.systems {
+        let Some(figure) = figure_of(system, metric) else {
+            continue;
+        };
+        let index = names.iter().position(|name| *name == system.name);
+        let width = scale.percent(unit.shown(figure.value)).max(0.0);
+        out += &format!(
+            "<rect class=\"s{}\" x=\"{from:.2}%\" width=\"{width:.2}%\" y=\"24%\" height=\"52%\">\
+             <title>{}: {} {}</title></rect>",
+            index.unwrap_or(0) % 8 + 1,
+            escape(&system.name),
+            cell::with_error(figure, unit),
+            unit.sign()
+        );
+        from += width;
+    }
+    if let Some((low, high)) = sum.low.zip(sum.high) {
+        let (low, high) = (
+            scale.percent(unit.shown(low)),
+            scale.percent(unit.shown(high)),
+        );
+        out += &format!(
+            "<g class=\"whisker\"><line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"50%\" y2=\"50%\"/>\
+             <line x1=\"{low:.2}%\" x2=\"{low:.2}%\" y1=\"36%\" y2=\"64%\"/>\
+             <line x1=\"{high:.2}%\" x2=\"{high:.2}%\" y1=\"36%\" y2=\"64%\"/></g>"
+        );
+    }
+    out + "</svg>"
+}

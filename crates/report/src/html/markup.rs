@@ -1,0 +1,104 @@
+//! Text as markup: escaping, tables, lists.
+
+use crate::cell;
+
+/// A table with its header; columns named in `words` are aligned left. Nothing without rows.
+pub(super) struct Grid<'a> {
+    /// Said above the table; may hold markup.
+    pub(super) caption: &'a str,
+    /// A line break in a heading is one.
+    pub(super) header: Vec<String>,
+    pub(super) words: &'a [usize],
+    /// Whole `<tr>` elements.
+    pub(super) rows: Vec<String>,
+}
+
+impl Grid<'_> {
+    /// The table in a region of this name, which scrolls by itself when it is wide.
+    pub(super) fn draw(&self, label: &str) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let head = |(index, label): (usize, &String)| {
+            let class = if self.words.contains(&index) {
+                " class=\"words\""
+            } else {
+                ""
+            };
+            let label = escape(label).replace('\n', "<br>");
+            format!("<th scope=\"col\"{class}>{label}</th>")
+        };
+        let head: String = self.header.iter().enumerate().map(head).collect();
+        let caption = match self.caption {
+            "" => String::new(),
+            text => format!("<p class=\"note\">{text}</p>\n"),
+        };
+        let rows = self.rows.concat();
+        format!(
+            "{caption}<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n\
+             <table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n</div>\n",
+            escape(label)
+        )
+    }
+}
+
+/// The first cell of a row.
+pub(super) fn name(name: &str) -> String {
+    format!("<th scope=\"row\" class=\"words\">{}</th>", escape(name))
+}
+
+/// A cell of words; a dash when there are none.
+pub(super) fn words(text: &str) -> String {
+    let text = if text.is_empty() { cell::NOTHING } else { text };
+    format!("<td class=\"words\">{}</td>", prose(text))
+}
+
+/// A cell with a figure.
+pub(super) fn figure(text: &str) -> String {
+    format!("<td>{}</td>", escape(text))
+}
+
+pub(super) fn list(lines: &[String]) -> String {
+    let items: String = lines
+        .iter()
+        .map(|line| format!("<li>{}</li>\n", prose(line)))
+        .collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
+/// What a reader may open; a file, a command.
+pub(super) fn folded(title: &str, content: &str) -> String {
+    format!("<details><summary>{title}</summary>\n{content}</details>\n")
+}
+
+/// A sentence of ours, in which backticks mark words of the user.
+pub(super) fn prose(sentence: &str) -> String {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return escape(sentence);
+    }
+    let mark = |(index, part): (usize, &&str)| match index % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    };
+    parts.iter().enumerate().map(mark).collect()
+}
+
+/// Text of the user as text, in elements and in attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            // The only control characters that HTML knows.
+            '\n' | '\t' => out.push(character),
+            other if other.is_control() => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}

@@ -1,0 +1,239 @@
+//! What the pictures share: scales, ticks, colors, and a frame whose text never shrinks.
+//!
+//! The one idea: nothing is placed in pixels across. Marks stand at percentages of the frame,
+//! lines are drawn in an inner picture that stretches, and text keeps its size, so that the same
+//! markup reads well at any width and on paper, without a script.
+
+use super::markup::escape;
+use crate::digits;
+
+/// Where values lie between two edges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    is_log: bool,
+}
+
+impl Scale {
+    /// Equal steps for equal differences. Edges that coincide are moved apart.
+    pub(super) fn linear(low: f64, high: f64) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        Self {
+            low,
+            high,
+            is_log: false,
+        }
+    }
+
+    /// Equal steps for equal ratios; both edges above 0.
+    pub(super) fn log(low: f64, high: f64) -> Self {
+        Self {
+            is_log: true,
+            ..Self::linear(low, high)
+        }
+    }
+
+    /// A linear scale around these values, with a margin; zero is always on it.
+    pub(super) fn around_zero(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = values.fold((0.0_f64, 0.0_f64), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        let margin = (high - low) * 0.08;
+        Self::linear(low - margin, high + margin)
+    }
+
+    /// The place of a value in percent of the way from the low edge to the high one.
+    pub(super) fn percent(self, value: f64) -> f64 {
+        let share = if self.is_log {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        (share * 100.0).clamp(-5.0, 105.0)
+    }
+
+    /// Round values on the scale, at most about this many, with their labels.
+    pub(super) fn ticks(self, about: f64) -> Vec<(f64, String)> {
+        if self.is_log {
+            return self.log_ticks();
+        }
+        let rough = (self.high - self.low) / about;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+        let step = step
+            .into_iter()
+            .find(|step| *step >= rough)
+            .unwrap_or(power * 10.0);
+        let first = (self.low / step).ceil();
+        (0..30)
+            .map(|index| (first + f64::from(index)) * step)
+            .take_while(|tick| *tick <= self.high + step * 1e-9)
+            .map(|tick| (tick, digits::tick(tick, step)))
+            .collect()
+    }
+
+    /// 1, 2 and 5 times the powers of ten; only those powers when the scale is long.
+    fn log_ticks(self) -> Vec<(f64, String)> {
+        let factors: &[f64] = if self.high / self.low > 300.0 {
+            &[1.0]
+        } else {
+            &[1.0, 2.0, 5.0]
+        };
+        let first = self.low.log10().floor();
+        (0..12)
+            .flat_map(|decade| {
+                let power = 10f64.powf(first + f64::from(decade));
+                factors.iter().map(move |factor| (factor * power, power))
+            })
+            .filter(|(tick, _)| *tick >= self.low * 0.999 && *tick <= self.high * 1.001)
+            .map(|(tick, power)| (tick, digits::tick(tick, power)))
+            .collect()
+    }
+}
+
+/// A mark on an axis: place in percent, label.
+pub(super) struct Tick {
+    pub(super) percent: f64,
+    pub(super) label: String,
+    /// Whether its label is left out where there is little room.
+    pub(super) is_minor: bool,
+}
+
+/// A frame with two axes; marks inside are given in percent from the top left.
+pub(super) struct Frame<'a> {
+    /// What it shows, for those who hear it.
+    pub(super) title: &'a str,
+    /// Its figures, for those who hear it.
+    pub(super) description: &'a str,
+    /// Class of the frame, which gives it its height and its margins.
+    pub(super) class: &'a str,
+    pub(super) across: Vec<Tick>,
+    pub(super) up: Vec<Tick>,
+}
+
+impl Frame<'_> {
+    /// The picture; `body` stands in front of the grid.
+    pub(super) fn draw(&self, body: &str) -> String {
+        let mut out = format!(
+            "<svg class=\"plot {}\" role=\"img\"><title>{}</title><desc>{}</desc>\n",
+            self.class,
+            escape(self.title),
+            escape(self.description)
+        );
+        for tick in &self.up {
+            let y = 100.0 - tick.percent;
+            out += &format!(
+                "<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{y:.2}%\" y2=\"{y:.2}%\"/>\
+                 <text class=\"quiet\" x=\"0\" dx=\"-8\" y=\"{y:.2}%\" dy=\".35em\" \
+                 text-anchor=\"end\">{}</text>\n",
+                escape(&tick.label)
+            );
+        }
+        for tick in &self.across {
+            let x = tick.percent;
+            let class = if tick.is_minor {
+                "quiet minor"
+            } else {
+                "quiet"
+            };
+            out += &format!(
+                "<line class=\"tick\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"0\" y2=\"100%\"/>\
+                 <text class=\"{class}\" x=\"{x:.2}%\" y=\"100%\" dy=\"1.45em\" \
+                 text-anchor=\"middle\">{}</text>\n",
+                escape(&tick.label)
+            );
+        }
+        out + body + "</svg>\n"
+    }
+}
+
+/// Opens the inner picture that stretches with its frame; lines in it go from 0 to 1000 both ways.
+pub(super) const STRETCHED: &str =
+    "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">";
+
+/// Points in percent (from the left, from below) as the `d` of a path in a stretched picture.
+pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
+    let mut out = String::new();
+    for (index, (x, y)) in points.enumerate() {
+        let command = if index == 0 { 'M' } else { 'L' };
+        out += &format!("{command}{:.0} {:.0}", x * 10.0, 1000.0 - y * 10.0);
+    }
+    out
+}
+
+/// The classes that give a variant its color: the baseline is gray, the ninth variant is drawn
+/// as the first one, dashed.
+pub(super) fn series(index: usize, is_baseline: bool) -> String {
+    if is_baseline {
+        return "s0".to_owned();
+    }
+    // The baseline stands first.
+    let place = index.saturating_sub(1);
+    let again = if place >= 8 { " again" } else { "" };
+    let place = place % 8 + 1;
+    format!("s{place}{again}")
+}
+
+/// Places of labels in percent, pushed apart to this distance and kept between 0 and 100, in the
+/// order given.
+pub(super) fn spread(wanted: &[f64], distance: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
+    let mut places = wanted.to_vec();
+    let mut lowest = 0.0_f64;
+    for index in &order {
+        places[*index] = places[*index].max(lowest);
+        lowest = places[*index] + distance;
+    }
+    let mut highest = 100.0_f64;
+    for index in order.iter().rev() {
+        places[*index] = places[*index].min(highest);
+        highest = places[*index] - distance;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: Scale, about: f64) -> Vec<String> {
+        scale
+            .ticks(about)
+            .into_iter()
+            .map(|(_, label)| label)
+            .collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_have_the_digits_of_their_step() {
+        assert_eq!(
+            labels(Scale::linear(-0.07, 0.13), 5.0),
+            ["-0.05", "0.00", "0.05", "0.10"]
+        );
+        assert_eq!(
+            labels(Scale::linear(0.0, 43_000.0), 5.0),
+            ["0", "10,000", "20,000", "30,000", "40,000"]
+        );
+        assert_eq!(
+            labels(Scale::log(0.2, 30.0), 5.0),
+            ["0.2", "0.5", "1", "2", "5", "10", "20"]
+        );
+    }
+
+    #[test]
+    fn places_run_from_edge_to_edge() {
+        assert!((Scale::linear(2.0, 4.0).percent(3.0) - 50.0).abs() < 1e-9);
+        assert!((Scale::log(1.0, 100.0).percent(10.0) - 50.0).abs() < 1e-9);
+        assert!((Scale::linear(1.0, 1.0).percent(1.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn labels_that_would_touch_are_pushed_apart_and_stay_inside() {
+        let places = spread(&[50.0, 51.0, 99.0, 98.0], 6.0);
+        assert!(places[1] - places[0] >= 6.0 - 1e-9);
+        assert!(places[2] - places[3] >= 6.0 - 1e-9);
+        assert!(places.iter().all(|place| (0.0..=100.0).contains(place)));
+    }
+}

@@ -1,0 +1,150 @@
+//! Where the figures come from: machine, systems, requests, files, and the command to repeat it.
+
+use super::markup::{Grid, escape, folded, name, prose};
+use crate::describe;
+use crate::digits;
+use crate::metric::float;
+use crate::recording::{Recording, RequestText, SystemRecord, VariantRecord};
+
+/// Label and value, label and value.
+fn facts(facts: &[(&str, String)]) -> String {
+    let fact = |(label, value): &(&str, String)| {
+        format!("<dt>{}</dt><dd>{}</dd>\n", escape(label), escape(value))
+    };
+    let facts: String = facts.iter().map(fact).collect();
+    format!("<dl class=\"list\">\n{facts}</dl>\n")
+}
+
+pub(super) fn environment(recording: &Recording) -> String {
+    facts(&describe::environment(recording))
+}
+
+/// What makes each variant, and the systems it is made of.
+pub(super) fn variants(recording: &Recording) -> String {
+    let row = |variant: &VariantRecord| {
+        let with: Vec<String> = variant
+            .with
+            .iter()
+            .map(|(key, value)| format!("<code>{}</code>", escape(&format!("{key} = {value}"))))
+            .collect();
+        let with = if with.is_empty() {
+            "as the systems are declared".to_owned()
+        } else {
+            with.join("<br>")
+        };
+        let systems: Vec<String> = variant.systems.iter().map(system).collect();
+        format!(
+            "<tr>{}<td class=\"words\">{with}</td><td class=\"words\">{}</td></tr>\n",
+            name(&variant.name),
+            systems.join("")
+        )
+    };
+    let table = Grid {
+        caption: "",
+        header: ["Variant", "With", "Systems"].map(str::to_owned).to_vec(),
+        words: &[0, 1, 2],
+        rows: recording.variants.iter().map(row).collect(),
+    };
+    if recording.lab.is_none() {
+        return String::new();
+    }
+    table.draw("variants and systems")
+}
+
+fn system(system: &SystemRecord) -> String {
+    let command = describe::quoted(&system.command);
+    let env: Vec<String> = system
+        .env
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let env = if env.is_empty() {
+        String::new()
+    } else {
+        format!("<br><code class=\"long\">{}</code>", escape(&env.join(" ")))
+    };
+    format!(
+        "<div class=\"system\"><b>{}</b> {}<br><code class=\"long\">{}</code>{env}</div>",
+        escape(&system.name),
+        prose(&describe::system_facts(system)),
+        escape(&command)
+    )
+}
+
+/// The requests with their bodies.
+pub(super) fn requests(recording: &Recording) -> String {
+    let row = |request: &RequestText| {
+        let headers: Vec<String> = request
+            .headers
+            .iter()
+            .map(|header| format!("{}: {}", header.name, header.value))
+            .collect();
+        let body = match &request.body {
+            Some(body) => format!("<pre><code>{}</code></pre>", escape(body)),
+            None if request.body_bytes > 0 => {
+                format!("{}, not kept", digits::bytes(float(request.body_bytes)))
+            }
+            None => String::new(),
+        };
+        let content = format!(
+            "<p><code>{}</code></p>\n{body}\n",
+            escape(&headers.join("; "))
+        );
+        let weight = if request.weight == 1 {
+            String::new()
+        } else {
+            format!(", weight {}", request.weight)
+        };
+        let line = format!("{} {}", request.method, request.path);
+        let title = if request.name == line {
+            format!("<code>{}</code>{weight}", escape(&line))
+        } else {
+            format!(
+                "<b>{}</b> <code>{}</code>{weight}",
+                escape(&request.name),
+                escape(&line)
+            )
+        };
+        folded(&title, &content)
+    };
+    recording.load.requests.iter().map(row).collect()
+}
+
+/// The command, and every file the lab was read from.
+pub(super) fn reproduced(recording: &Recording) -> String {
+    let command = escape(&describe::command(recording));
+    let mut out = format!("<pre class=\"command\"><code>{command}</code></pre>\n");
+    let rows = [
+        ("seed", recording.seed.to_string()),
+        (
+            "weigh",
+            format!(
+                "{}{}",
+                recording.weigh.version,
+                recording
+                    .weigh
+                    .commit
+                    .as_ref()
+                    .map(|commit| format!(" ({commit})"))
+                    .unwrap_or_default()
+            ),
+        ),
+    ];
+    out += &facts(&rows);
+    for file in recording.lab.iter().flat_map(|lab| &lab.files) {
+        let text = file
+            .text
+            .as_deref()
+            .unwrap_or("(not kept: not text, or too long)");
+        let title = format!(
+            "<code>{}</code> <span class=\"quiet digest\">SHA-256 {}</span>",
+            escape(&file.path),
+            escape(&file.sha256)
+        );
+        out += &folded(
+            &title,
+            &format!("<pre><code>{}</code></pre>\n", escape(text)),
+        );
+    }
+    out
+}

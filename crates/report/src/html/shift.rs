@@ -1,0 +1,181 @@
+//! Where in the distribution an overhead lies: the difference from the baseline at every quantile,
+//! with intervals that hold all at once.
+
+use super::forest::class;
+use super::markup::escape;
+use super::plot::{Frame, Scale, Tick};
+use crate::digits;
+use crate::metric::{Metric, Unit};
+use crate::recording::Recording;
+use crate::summary::{ClaimName, Summary, complete_rounds};
+use stats::Histogram;
+use stats::shift::Shift;
+
+const QUANTILES: [(f64, &str); 8] = [
+    (0.1, "p10"),
+    (0.25, "p25"),
+    (0.5, "p50"),
+    (0.75, "p75"),
+    (0.9, "p90"),
+    (0.95, "p95"),
+    (0.99, "p99"),
+    (0.999, "p99.9"),
+];
+/// So many requests of every round must lie beyond a quantile.
+const BEYOND: f64 = 10.0;
+
+/// The shift function of one variant.
+struct Panel<'a> {
+    name: &'a str,
+    shifts: Vec<Shift>,
+}
+
+/// A picture for each variant that was compared, all on one scale; nothing without intervals.
+pub(super) fn shifts(recording: &Recording, summary: &Summary) -> String {
+    let panels: Vec<Panel<'_>> = summary
+        .variants
+        .iter()
+        .filter(|row| {
+            row.metric(summary.headline)
+                .is_some_and(|metric| metric.overhead.is_some())
+        })
+        .filter_map(|row| {
+            let baseline = histograms(recording, &row.baseline);
+            let variant = histograms(recording, &row.name);
+            let shifts = shift(&baseline, &variant, summary.confidence_each)?;
+            Some(Panel {
+                name: &row.name,
+                shifts,
+            })
+        })
+        .collect();
+    let ends = panels
+        .iter()
+        .flat_map(|panel| &panel.shifts)
+        .flat_map(|shift| {
+            let interval = shift.difference_ns.interval;
+            interval.map_or([0.0; 2], |ends| [ends.low / 1e6, ends.high / 1e6])
+        });
+    let scale = Scale::around_zero(ends);
+    panels.iter().map(|panel| panel.draw(scale)).collect()
+}
+
+/// Latencies by round.
+fn histograms(recording: &Recording, name: &str) -> Vec<(u32, Histogram)> {
+    complete_rounds(recording, name)
+        .iter()
+        .map(|round| (round.round, round.latency_ns_hdr.histogram()))
+        .filter(|(_, latency)| !latency.is_empty())
+        .collect()
+}
+
+/// None where there are too few rounds for intervals.
+fn shift(
+    baseline: &[(u32, Histogram)],
+    variant: &[(u32, Histogram)],
+    confidence: f64,
+) -> Option<Vec<Shift>> {
+    let mut base = Vec::new();
+    let mut own = Vec::new();
+    for (round, latency) in variant {
+        if let Some((_, of_baseline)) = baseline.iter().find(|(other, _)| other == round) {
+            base.push(of_baseline.clone());
+            own.push(latency.clone());
+        }
+    }
+    let fewest = base.iter().chain(&own).map(Histogram::len).min()?;
+    let quantiles: Vec<f64> = QUANTILES
+        .iter()
+        .map(|(share, _)| *share)
+        .filter(|share| (1.0 - share) * crate::metric::float(fewest) >= BEYOND)
+        .collect();
+    let shifts = stats::shift::shift(&base, &own, &quantiles, confidence).ok()?;
+    let has_intervals = shifts
+        .iter()
+        .all(|one| one.difference_ns.interval.is_some());
+    (has_intervals && !shifts.is_empty()).then_some(shifts)
+}
+
+fn label(quantile: f64) -> &'static str {
+    QUANTILES
+        .iter()
+        .find(|(share, _)| (share - quantile).abs() < 1e-9)
+        .map_or("", |(_, label)| label)
+}
+
+impl Panel<'_> {
+    fn draw(&self, scale: Scale) -> String {
+        let room = 100.0 / self.shifts.len() as f64;
+        let place = |index: usize| (index as f64 + 0.5) * room;
+        let zero = 100.0 - scale.percent(0.0);
+        let mut body = format!(
+            "<line class=\"zero\" x1=\"0\" x2=\"100%\" y1=\"{zero:.2}%\" y2=\"{zero:.2}%\"/>\n"
+        );
+        for (index, shift) in self.shifts.iter().enumerate() {
+            body += &mark(shift, place(index), scale);
+        }
+        let told: Vec<String> = self.shifts.iter().map(told).collect();
+        let across = self.shifts.iter().enumerate().map(|(index, shift)| Tick {
+            percent: place(index),
+            is_minor: false,
+            label: label(shift.quantile).to_owned(),
+        });
+        let up = scale.ticks(5.0).into_iter().map(|(value, label)| Tick {
+            percent: scale.percent(value),
+            is_minor: false,
+            label: if value > 0.0 && label.contains(|digit: char| ('1'..='9').contains(&digit)) {
+                format!("+{label}")
+            } else {
+                label
+            },
+        });
+        let title = format!("{}: difference by quantile", self.name);
+        let frame = Frame {
+            title: &title,
+            description: &told.join("; "),
+            class: "shift",
+            across: across.collect(),
+            up: up.collect(),
+        };
+        format!(
+            "<figure>\n<figcaption><b>{}</b> difference, ms</figcaption>\n{}</figure>\n",
+            escape(self.name),
+            frame.draw(&body)
+        )
+    }
+}
+
+fn mark(shift: &Shift, x: f64, scale: Scale) -> String {
+    let Some(interval) = shift.difference_ns.interval else {
+        return String::new();
+    };
+    let claim = if interval.low > 0.0 {
+        ClaimName::Higher
+    } else if interval.high < 0.0 {
+        ClaimName::Lower
+    } else {
+        ClaimName::NoDifferenceShown
+    };
+    let class = class(Metric::P50, claim);
+    let y = |ns: f64| 100.0 - scale.percent(ns / 1e6);
+    let (low, high, value) = (
+        y(interval.low),
+        y(interval.high),
+        y(shift.difference_ns.value),
+    );
+    format!(
+        "<g class=\"mark {class}\"><title>{}</title>\
+         <line x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{low:.2}%\" y2=\"{high:.2}%\"/>\
+         <circle cx=\"{x:.2}%\" cy=\"{value:.2}%\" r=\"4\"/></g>\n",
+        escape(&told(shift))
+    )
+}
+
+/// `p99: +0.22 ±0.03 ms`
+fn told(shift: &Shift) -> String {
+    let ms = |ns: f64| Unit::Milliseconds.shown(ns / 1e3);
+    let estimate = &shift.difference_ns;
+    let ends = estimate.interval.map(|ends| (ms(ends.low), ms(ends.high)));
+    let figure = digits::estimate(ms(estimate.value), ends, 0.0);
+    format!("{}: {figure} ms", label(shift.quantile))
+}

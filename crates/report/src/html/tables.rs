@@ -1,0 +1,303 @@
+//! The tables of the page.
+
+use super::forest::{class, verdict_class};
+use super::markup::{Grid, escape, figure, folded, list, name, prose, words};
+use crate::cell;
+use crate::describe;
+use crate::digits;
+use crate::gate;
+use crate::metric::{Metric, Unit};
+use crate::summary::{Check, CheckState, MetricSummary, Summary, SystemSummary, VariantSummary};
+use crate::text::{counts, latencies};
+
+const COLUMNS: [Metric; 10] = [
+    Metric::Requests,
+    Metric::Min,
+    Metric::Mean,
+    Metric::P50,
+    Metric::P90,
+    Metric::P95,
+    Metric::P99,
+    Metric::Max,
+    Metric::Cpu,
+    Metric::Memory,
+];
+
+pub(super) fn results(summary: &Summary) -> String {
+    let mut header = vec!["Variant".to_owned()];
+    header.extend(COLUMNS.map(|metric| match metric.unit() {
+        Unit::Milliseconds => format!("{}\nms", metric.label()),
+        Unit::Microseconds => "CPU\nus/request".to_owned(),
+        Unit::Mebibytes => "memory\nMiB".to_owned(),
+        _ => metric.label().to_owned(),
+    }));
+    if summary.kind == crate::recording::Kind::Lab {
+        header.push("Verdict".to_owned());
+    }
+    let row = |row: &VariantSummary| {
+        let figures = COLUMNS.map(|metric| result(row, metric)).concat();
+        let verdict = match summary.kind {
+            crate::recording::Kind::Lab => format!(
+                "<td class=\"words verdict {}\">{}</td>",
+                verdict_class(&row.verdict),
+                prose(&row.verdict_text)
+            ),
+            crate::recording::Kind::Load => String::new(),
+        };
+        let class = if row.verdict.is_invalid() {
+            " class=\"invalid\""
+        } else {
+            ""
+        };
+        format!("<tr{class}>{}{figures}{verdict}</tr>\n", name(&row.name))
+    };
+    let caption = if summary.comparisons > 0 {
+        format!(
+            "Below each figure, against <b>{}</b>: {}.",
+            escape(&summary.against().replace('`', "")),
+            describe::difference(summary)
+        )
+    } else {
+        String::new()
+    };
+    let table = Grid {
+        caption: &caption,
+        header,
+        words: &[0, COLUMNS.len() + 1],
+        rows: summary.variants.iter().map(row).collect(),
+    };
+    table.draw("results")
+}
+
+fn result(row: &VariantSummary, metric: Metric) -> String {
+    let Some(summary) = row.metric(metric) else {
+        return figure(cell::NOTHING);
+    };
+    let change = match metric {
+        Metric::Requests => cell::change(row, metric),
+        _ => cell::difference(row, metric),
+    };
+    let small = change.map(|change| {
+        let claim = summary.overhead.as_ref().map(|overhead| overhead.claim);
+        let class = claim.map_or("same", |claim| class(metric, claim));
+        format!("<small class=\"{class}\">{change}</small>")
+    });
+    format!(
+        "<td data-metric=\"{}\" title=\"{}\"><span>{}</span>{}</td>",
+        metric.key(),
+        cell::with_error(summary, metric.unit()),
+        cell::of(summary, metric.unit()),
+        small.unwrap_or_default()
+    )
+}
+
+pub(super) fn gates(summary: &Summary) -> String {
+    let row = |judgement: &gate::Judgement| {
+        let [gate, variant, ruling, reason] = gate::shown::cells(judgement);
+        let class = if judgement.is_passed {
+            "same"
+        } else {
+            "refused"
+        };
+        format!(
+            "<tr><th scope=\"row\" class=\"words\"><code>{}</code></th>{}\
+             <td class=\"words {class}\"><b>{}</b></td>{}</tr>\n",
+            escape(&gate),
+            words(&variant),
+            escape(ruling.trim_matches('*')),
+            words(&reason)
+        )
+    };
+    let table = Grid {
+        caption: "",
+        header: gate::shown::HEADINGS.map(str::to_owned).to_vec(),
+        words: &[0, 1, 2, 3],
+        rows: summary.gates.iter().map(row).collect(),
+    };
+    table.draw("gates")
+}
+
+pub(super) fn distributions(summary: &Summary) -> String {
+    let header = [
+        "Variant", "min", "mean", "stdev", "50 %", "75 %", "90 %", "95 %", "99 %", "99.9 %", "max",
+    ];
+    let row = |row: &VariantSummary| {
+        let distribution = row.distribution.as_ref()?;
+        let cells =
+            latencies(distribution).map(|us| figure(&cell::single(Some(us), Unit::Milliseconds)));
+        Some(format!("<tr>{}{}</tr>\n", name(&row.name), cells.concat()))
+    };
+    let table = Grid {
+        caption: "In ms, over the requests of all rounds together.",
+        header: header.map(str::to_owned).to_vec(),
+        words: &[0],
+        rows: summary.variants.iter().filter_map(row).collect(),
+    };
+    table.draw("latency distribution")
+}
+
+pub(super) fn traffic(summary: &Summary) -> String {
+    let windows = describe::windows(summary).unwrap_or_default();
+    let header = [
+        "Variant",
+        "requests/s",
+        &format!("stdev\n{windows}"),
+        &format!("max\n{windows}"),
+        "MB/s",
+        "generator CPU\nus/request",
+        "Outcomes and statuses",
+    ];
+    let row = |row: &VariantSummary| {
+        let rates = row.rate_windows.as_ref();
+        let stdev = rates.and_then(|rates| rates.requests_per_s_stdev);
+        let cells = [
+            cell::value(row, Metric::Requests),
+            cell::single(stdev, Unit::PerSecond),
+            cell::single(rates.map(|rates| rates.requests_per_s_max), Unit::PerSecond),
+            cell::value(row, Metric::Throughput),
+            cell::value(row, Metric::GeneratorCpu),
+        ];
+        let cells: String = cells.iter().map(|cell| figure(cell)).collect();
+        format!(
+            "<tr>{}{cells}{}</tr>\n",
+            name(&row.name),
+            words(&counts(row))
+        )
+    };
+    let table = Grid {
+        caption: "",
+        header: header.map(str::to_owned).to_vec(),
+        words: &[0, 6],
+        rows: summary.variants.iter().map(row).collect(),
+    };
+    table.draw("rates, throughput and outcomes")
+}
+
+pub(super) fn systems(summary: &Summary) -> String {
+    let header = [
+        "Variant",
+        "System",
+        "CPU\nus/request",
+        "peak memory\nMiB",
+        "throttled",
+        "Counted by",
+    ];
+    let shown = |summary: Option<&MetricSummary>, unit| {
+        summary.map_or_else(
+            || cell::NOTHING.to_owned(),
+            |summary| cell::with_error(summary, unit),
+        )
+    };
+    let line = |row: &VariantSummary, system: &SystemSummary| {
+        let throttled = system
+            .throttled_periods_share
+            .map_or_else(|| "no limit".to_owned(), digits::percent);
+        format!(
+            "<tr>{}{}{}{}{}{}</tr>\n",
+            name(&row.name),
+            words(&system.name),
+            figure(&shown(
+                system.cpu_us_per_request.as_ref(),
+                Unit::Microseconds
+            )),
+            figure(&shown(system.memory_peak_bytes.as_ref(), Unit::Mebibytes)),
+            figure(&throttled),
+            words(system.source.as_deref().unwrap_or_default()),
+        )
+    };
+    let lines = |row: &VariantSummary| {
+        row.systems
+            .iter()
+            .map(|system| line(row, system))
+            .collect::<Vec<_>>()
+    };
+    let table = Grid {
+        caption: "",
+        header: header.map(str::to_owned).to_vec(),
+        words: &[0, 1, 5],
+        rows: summary.variants.iter().flat_map(lines).collect(),
+    };
+    table.draw("cost by system")
+}
+
+/// What is not in order, then every state, then every figure.
+pub(super) fn checks(summary: &Summary) -> String {
+    if summary.variants.iter().all(|row| row.checks.is_empty()) {
+        return String::new();
+    }
+    let troubles = describe::troubles(summary);
+    let mut out = if troubles.is_empty() {
+        "<p>All in order.</p>\n".to_owned()
+    } else {
+        list(&troubles)
+    };
+    out += &states(summary);
+    let line = |row: &VariantSummary, check: &Check| {
+        format!(
+            "<tr>{}{}{}{}</tr>\n",
+            name(&row.name),
+            words(&check.name.to_string()),
+            state(check),
+            words(&check.text)
+        )
+    };
+    let lines = |row: &VariantSummary| {
+        row.checks
+            .iter()
+            .map(|check| line(row, check))
+            .collect::<Vec<_>>()
+    };
+    let table = Grid {
+        caption: "",
+        header: ["Variant", "Check", "State", "Figure"]
+            .map(str::to_owned)
+            .to_vec(),
+        words: &[0, 1, 2, 3],
+        rows: summary.variants.iter().flat_map(lines).collect(),
+    };
+    out + &folded("The figure behind every check", &table.draw("every check"))
+}
+
+/// A row a variant, a column a check.
+fn states(summary: &Summary) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for check in summary.variants.iter().flat_map(|row| &row.checks) {
+        let name = check.name.to_string();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let row = |row: &VariantSummary| {
+        let cell = |wanted: &String| {
+            let check = row
+                .checks
+                .iter()
+                .find(|check| check.name.to_string() == *wanted);
+            check.map_or_else(|| words(""), state)
+        };
+        let cells: String = names.iter().map(cell).collect();
+        format!("<tr>{}{cells}</tr>\n", name(&row.name))
+    };
+    let mut header = vec!["Variant".to_owned()];
+    header.extend(names.iter().cloned());
+    let table = Grid {
+        caption: "",
+        words: &(0..header.len()).collect::<Vec<_>>(),
+        header,
+        rows: summary.variants.iter().map(row).collect(),
+    };
+    table.draw("states of the checks")
+}
+
+fn state(check: &Check) -> String {
+    let class = match check.state {
+        CheckState::Ok => "ok",
+        CheckState::Weak => "weak",
+        CheckState::Failed => "failed",
+    };
+    format!(
+        "<td class=\"words\" title=\"{}\"><span class=\"state {class}\">{}</span></td>",
+        escape(&check.text),
+        check.state
+    )
+}

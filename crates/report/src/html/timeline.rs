@@ -1,0 +1,252 @@
+//! Rate, latency and errors over time: the rounds of a variant one after the other, so that a
+//! drift from round to round and a stall inside one are seen.
+
+use super::markup::escape;
+use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
+use crate::digits;
+use crate::metric::float;
+use crate::recording::{Recording, RoundRecord};
+use crate::summary::{Summary, complete_rounds};
+
+/// Points of one line at most; windows are merged to stay below.
+const POINTS: usize = 400;
+
+/// What happened in a stretch of a round.
+struct Point {
+    /// In rounds since the first one began: 2.5 is the middle of the third.
+    at: f64,
+    requests_per_s: f64,
+    /// None when nothing was answered.
+    latency_ms: Option<f64>,
+    errors: u64,
+}
+
+/// One variant over all its rounds.
+struct Line<'a> {
+    name: &'a str,
+    class: String,
+    /// The number of each round, from 1.
+    numbers: Vec<u32>,
+    rounds: Vec<Vec<Point>>,
+    /// Length of a point in microseconds.
+    width_us: u64,
+}
+
+/// A picture for each variant that has a number, all on the same scales.
+pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
+    let lines: Vec<Line<'_>> = summary
+        .variants
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.has_number())
+        .filter_map(|(index, row)| {
+            let rounds = complete_rounds(recording, &row.name);
+            Line::of(&row.name, series(index, row.is_baseline), &rounds)
+        })
+        .collect();
+    let points = || lines.iter().flat_map(|line| line.rounds.iter().flatten());
+    let rate = points()
+        .map(|point| point.requests_per_s)
+        .fold(0.0, f64::max);
+    let latency = points().filter_map(|point| point.latency_ms);
+    let latency = latency.fold(0.0, f64::max);
+    let errors = points().map(|point| point.errors).max().unwrap_or(0);
+    let scales = Scales {
+        rate: Scale::linear(0.0, rate * 1.08),
+        latency: Scale::linear(0.0, latency * 1.08),
+        errors: (errors > 0).then(|| Scale::linear(0.0, float(errors))),
+    };
+    lines.iter().map(|line| line.draw(&scales)).collect()
+}
+
+/// How long a point of the pictures is: `100 ms`; none without windows.
+pub(super) fn width(recording: &Recording, summary: &Summary) -> Option<String> {
+    let row = summary.variants.iter().find(|row| row.has_number())?;
+    let rounds = complete_rounds(recording, &row.name);
+    let line = Line::of(&row.name, String::new(), &rounds)?;
+    Some(digits::length_us(line.width_us))
+}
+
+struct Scales {
+    rate: Scale,
+    latency: Scale,
+    /// None where every request of every variant passed.
+    errors: Option<Scale>,
+}
+
+impl<'a> Line<'a> {
+    fn of(name: &'a str, class: String, rounds: &[&RoundRecord]) -> Option<Self> {
+        let windows = |round: &&RoundRecord| round.windows.completed.len();
+        let longest = rounds.iter().map(windows).max()?;
+        let together = (longest * rounds.len()).div_ceil(POINTS).max(1);
+        let points = |(index, round): (usize, &&RoundRecord)| points(round, index, together);
+        let width_us = rounds.first()?.windows.width_us * together as u64;
+        let line = Self {
+            name,
+            class,
+            numbers: rounds.iter().map(|round| round.round + 1).collect(),
+            rounds: rounds.iter().enumerate().map(points).collect(),
+            width_us,
+        };
+        line.rounds
+            .iter()
+            .any(|round| round.len() > 1)
+            .then_some(line)
+    }
+
+    fn draw(&self, scales: &Scales) -> String {
+        let rate = |point: &Point| Some(point.requests_per_s);
+        let mut strips = self.strip("requests/s", scales.rate, &self.lines(scales.rate, rate));
+        let latency = |point: &Point| point.latency_ms;
+        let lines = self.lines(scales.latency, latency);
+        strips += &self.strip("mean latency, ms", scales.latency, &lines);
+        if let Some(scale) = scales.errors {
+            strips += &self.strip("errors", scale, &self.errors(scale));
+        }
+        format!(
+            "<figure class=\"{}\">\n<figcaption><b class=\"key\">{}</b></figcaption>\n{strips}\
+             <p class=\"under\">round</p>\n</figure>\n",
+            self.class,
+            escape(self.name)
+        )
+    }
+
+    fn strip(&self, label: &str, scale: Scale, body: &str) -> String {
+        let count = float(self.rounds.len() as u64);
+        // Not every round has room for its number.
+        let every = self.rounds.len().div_ceil(12);
+        let across = self.numbers.iter().enumerate().map(|(index, number)| Tick {
+            percent: (float(index as u64) + 0.5) / count * 100.0,
+            is_minor: false,
+            label: if index % every == 0 {
+                number.to_string()
+            } else {
+                String::new()
+            },
+        });
+        let borders: String = (1..self.rounds.len())
+            .map(|index| {
+                let x = float(index as u64) / count * 100.0;
+                format!(
+                    "<line class=\"grid\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"0\" y2=\"100%\"/>\n"
+                )
+            })
+            .collect();
+        let title = format!("{}: {label} over time", self.name);
+        let frame = Frame {
+            title: &title,
+            description: "",
+            class: if label == "errors" {
+                "strip low"
+            } else {
+                "strip"
+            },
+            across: across.collect(),
+            up: scale
+                .ticks(if label == "errors" { 1.0 } else { 3.0 })
+                .into_iter()
+                .map(|(value, label)| Tick {
+                    percent: scale.percent(value),
+                    is_minor: false,
+                    label,
+                })
+                .collect(),
+        };
+        format!(
+            "<p class=\"over\">{label}</p>\n{}",
+            frame.draw(&(borders + body))
+        )
+    }
+
+    /// A line for each round; a stretch without answers is a gap.
+    fn lines(&self, scale: Scale, value: impl Fn(&Point) -> Option<f64>) -> String {
+        let count = float(self.rounds.len() as u64);
+        let mut paths = String::new();
+        for round in &self.rounds {
+            for part in round.split(|point| value(point).is_none()) {
+                let places = part.iter().filter_map(|point| {
+                    Some((point.at / count * 100.0, scale.percent(value(point)?)))
+                });
+                paths += &path(places);
+            }
+        }
+        format!(
+            "{STRETCHED}<path class=\"curve {}\" d=\"{paths}\"/></svg>\n",
+            self.class
+        )
+    }
+
+    fn errors(&self, scale: Scale) -> String {
+        let count = float(self.rounds.len() as u64);
+        let points = self
+            .rounds
+            .iter()
+            .flatten()
+            .filter(|point| point.errors > 0);
+        let bar = |point: &Point| {
+            let (x, y) = (
+                point.at / count * 100.0,
+                100.0 - scale.percent(float(point.errors)),
+            );
+            format!(
+                "<line class=\"error\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{y:.2}%\" y2=\"100%\"/>\n"
+            )
+        };
+        points.map(bar).collect()
+    }
+}
+
+/// The windows of a round, so many together; what the end cut short is left out.
+fn points(round: &RoundRecord, index: usize, together: usize) -> Vec<Point> {
+    let windows = &round.windows;
+    let (width_us, elapsed_us) = (windows.width_us, round.elapsed_us);
+    if width_us == 0 || elapsed_us == 0 {
+        return Vec::new();
+    }
+    let whole = usize::try_from(elapsed_us / width_us).unwrap_or(usize::MAX);
+    let whole = whole.min(windows.completed.len());
+    let mut points = Vec::new();
+    for first in (0..whole).step_by(together) {
+        let last = (first + together).min(whole);
+        let sum = |counts: &[u64]| -> u64 { counts.iter().take(last).skip(first).sum() };
+        let completed = sum(&windows.completed);
+        let length_us = float(width_us * (last - first) as u64);
+        let middle_us = float(width_us) * float((first + last) as u64) / 2.0;
+        points.push(Point {
+            at: float(index as u64) + middle_us / float(elapsed_us),
+            requests_per_s: float(completed) * 1e6 / length_us,
+            latency_ms: (completed > 0)
+                .then(|| float(sum(&windows.latency_sum_ns)) / float(completed) / 1e6),
+            errors: sum(&windows.errors),
+        });
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn merged_windows_lose_no_answer() {
+        let recording = Sample::closed().variant("a", 700.0).build();
+        let round = &recording.rounds[0];
+        let whole = usize::try_from(round.elapsed_us / round.windows.width_us).unwrap();
+        let counted: u64 = round.windows.completed.iter().take(whole).sum();
+        for together in [1, 2, 3] {
+            let points = points(round, 0, together);
+            assert_eq!(points.len(), whole.div_ceil(together));
+            let width_s = |index: usize| {
+                let windows = together.min(whole - index * together);
+                float(round.windows.width_us * windows as u64) / 1e6
+            };
+            let sum: f64 = points
+                .iter()
+                .enumerate()
+                .map(|(index, point)| point.requests_per_s * width_s(index))
+                .sum();
+            assert!((sum - float(counted)).abs() < 1e-3, "{together}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a terminal can show: its width, its colors, its characters.
+//!
+//! A report is laid out once, in Unicode. Colors travel through the layout as characters of no
+//! width, so that they cannot disturb it, and become escape sequences at the end; [`ascii`]
+//! replaces what is not ASCII by something as wide.
+
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns.
+    pub width: usize,
+    /// Whether it shows colors; nothing needs them to be understood.
+    pub has_color: bool,
+}
+
+impl Terminal {
+    /// A file or a pipe: colors would be noise in it.
+    pub fn plain(width: usize) -> Self {
+        Self {
+            width,
+            has_color: false,
+        }
+    }
+}
+
+/// A way to stand out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Heading,
+    Worse,
+    Better,
+    Refused,
+}
+
+impl Tone {
+    const ALL: [Self; 4] = [Self::Heading, Self::Worse, Self::Better, Self::Refused];
+
+    /// The character of no width that begins it.
+    fn mark(self) -> char {
+        match self {
+            Self::Heading => '\u{2061}',
+            Self::Worse => '\u{2062}',
+            Self::Better => '\u{2063}',
+            Self::Refused => '\u{2064}',
+        }
+    }
+
+    /// "Select Graphic Rendition" of ECMA-48: colors that can be told apart by those who do not
+    /// see red and green as two.
+    fn sequence(self) -> &'static str {
+        match self {
+            Self::Heading => "\u{1b}[1m",
+            Self::Worse => "\u{1b}[33m",
+            Self::Better => "\u{1b}[36m",
+            Self::Refused => "\u{1b}[31m",
+        }
+    }
+}
+
+/// Ends a tone; of no width.
+const END: char = '\u{2060}';
+
+/// Marks every word by itself, so that a table may break the text between them.
+pub(crate) fn toned(tone: Tone, text: &str) -> String {
+    let word = |word: &str| match word {
+        "" => String::new(),
+        word => format!("{}{word}{END}", tone.mark()),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Columns that a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    let is_mark = |character: char| ('\u{2060}'..='\u{2064}').contains(&character);
+    text.chars()
+        .filter(|character| !is_mark(*character))
+        .count()
+}
+
+/// Turns marks into escape sequences, or takes them out.
+pub(crate) fn finished(text: &str, terminal: Terminal) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        let tone = Tone::ALL.into_iter().find(|tone| tone.mark() == character);
+        match (tone, terminal.has_color) {
+            (Some(tone), true) => out += tone.sequence(),
+            (None, true) if character == END => out += "\u{1b}[0m",
+            (Some(_), false) => {}
+            (None, _) if character == END => {}
+            (None, _) => out.push(character),
+        }
+    }
+    out
+}
+
+/// The same report for a terminal that shows nothing but ASCII, every line as wide as before.
+pub fn ascii(text: &str) -> String {
+    // The sign needs two columns; the space before it gives one.
+    let text = text.replace(" ±", "+-");
+    text.chars()
+        .map(|character| match character {
+            '─' | '–' | '━' | '−' => '-',
+            '│' | '├' | '┤' | '┼' => '|',
+            '●' | '◆' => 'o',
+            '▁' => '_',
+            '▂' => '.',
+            '▃' => ':',
+            '▄' => '-',
+            '▅' => '=',
+            '▆' => '+',
+            '▇' => '*',
+            '█' => '#',
+            '←' => '<',
+            '→' => '>',
+            '…' | '·' => '.',
+            '±' => '~',
+            'µ' => 'u',
+            '’' | '‘' => '\'',
+            other if other.is_ascii() => other,
+            _ => '?',
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_is_as_wide_as_what_it_replaces() {
+        for line in ["requests/s ───", "+0.22 ±0.03", "▁▂▃▄▅▆▇█", "├─●──┤ │ –"]
+        {
+            let plain = ascii(line);
+            assert!(plain.is_ascii(), "{plain}");
+            assert_eq!(plain.chars().count(), line.chars().count(), "{plain}");
+        }
+        assert_eq!(ascii("0.90 ±0.03"), "0.90+-0.03");
+    }
+
+    #[test]
+    fn a_tone_is_put_on_every_word_and_taken_off_where_there_is_no_color() {
+        let text = toned(Tone::Worse, "slower by");
+        assert_eq!(finished(&text, Terminal::plain(80)), "slower by");
+        let colored = Terminal {
+            width: 80,
+            has_color: true,
+        };
+        assert_eq!(
+            finished(&text, colored),
+            "\u{1b}[33mslower\u{1b}[0m \u{1b}[33mby\u{1b}[0m"
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! Small pictures of characters: the overhead with its interval, and the course over rounds.
+
+use crate::digits;
+use crate::metric::Metric;
+use crate::summary::{MetricSummary, Summary, VariantSummary};
+
+/// Columns of the widest picture.
+const WIDTH_MAX: usize = 60;
+/// A picture narrower than this shows nothing.
+const WIDTH_MIN: usize = 24;
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The overhead in the headline metric, a line a variant on one scale, with the axis below:
+/// `├──●──┤`. Nothing without intervals or room.
+pub(super) fn intervals(summary: &Summary, width: usize) -> String {
+    let lines: Vec<(&str, [f64; 3])> = summary
+        .variants
+        .iter()
+        .filter_map(|row| Some((row.name.as_str(), ends(row, summary.headline)?)))
+        .collect();
+    let name_width = lines.iter().map(|(name, _)| name.chars().count()).max();
+    let name_width = name_width.unwrap_or(0).min(width / 3);
+    let columns = width.saturating_sub(name_width + 2).min(WIDTH_MAX);
+    let low = lines.iter().map(|(_, ends)| ends[0]).fold(0.0, f64::min);
+    let high = lines.iter().map(|(_, ends)| ends[2]).fold(0.0, f64::max);
+    if columns < WIDTH_MIN || high <= low {
+        return String::new();
+    }
+    let scale = Scale { low, high, columns };
+    let mut out = String::new();
+    for (name, ends) in &lines {
+        out += &format!(
+            "{:<name_width$}  {}\n",
+            cut(name, name_width),
+            scale.line(*ends)
+        );
+    }
+    out + &format!("{:name_width$}  {}\n", "", scale.axis(summary.headline))
+}
+
+/// Low end, estimate, high end: a change in percent for requests, else a difference as shown.
+fn ends(row: &VariantSummary, metric: Metric) -> Option<[f64; 3]> {
+    let overhead = row.metric(metric)?.overhead.as_ref()?;
+    if metric == Metric::Requests {
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        return Some([
+            percent(overhead.ratio_low?),
+            percent(overhead.ratio?),
+            percent(overhead.ratio_high?),
+        ]);
+    }
+    let unit = metric.unit();
+    Some([
+        unit.shown(overhead.difference_low?),
+        unit.shown(overhead.difference),
+        unit.shown(overhead.difference_high?),
+    ])
+}
+
+struct Scale {
+    low: f64,
+    high: f64,
+    columns: usize,
+}
+
+impl Scale {
+    fn column(&self, value: f64) -> usize {
+        let share = (value - self.low) / (self.high - self.low);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of at most some hundred columns"
+        )]
+        let column = (share.clamp(0.0, 1.0) * (self.columns - 1) as f64).round() as usize;
+        column
+    }
+
+    fn line(&self, [low, estimate, high]: [f64; 3]) -> String {
+        let mut cells = vec![' '; self.columns];
+        let (from, to) = (self.column(low), self.column(high));
+        cells[from..=to].fill('─');
+        cells[self.column(0.0)] = if (from..=to).contains(&self.column(0.0)) {
+            '┼'
+        } else {
+            '│'
+        };
+        cells[from] = '├';
+        cells[to] = '┤';
+        cells[self.column(estimate)] = '●';
+        cells.into_iter().collect::<String>().trim_end().to_owned()
+    }
+
+    /// The ends of the scale and zero, as far as there is room between them.
+    fn axis(&self, metric: Metric) -> String {
+        let unit = if metric == Metric::Requests {
+            " %".to_owned()
+        } else {
+            format!(" {}", metric.unit().sign())
+        };
+        let step = (self.high - self.low) / 10.0;
+        let label = |value: f64| {
+            let sign = if value > 0.0 { "+" } else { "" };
+            format!("{sign}{}{unit}", digits::tick(value, step))
+        };
+        let mut cells = vec![' '; self.columns];
+        let mut put = |text: &str, middle: usize| {
+            let length = text.chars().count();
+            let from = middle
+                .saturating_sub(length / 2)
+                .min(self.columns.saturating_sub(length));
+            let room = from.saturating_sub(2)..(from + length + 2).min(self.columns);
+            if cells[room].iter().all(|cell| *cell == ' ') {
+                for (cell, character) in cells[from..].iter_mut().zip(text.chars()) {
+                    *cell = character;
+                }
+            }
+        };
+        put("0", self.column(0.0));
+        if self.low < 0.0 {
+            put(&label(self.low), 0);
+        }
+        if self.high > 0.0 {
+            put(&label(self.high), self.columns - 1);
+        }
+        cells.into_iter().collect::<String>().trim_end().to_owned()
+    }
+}
+
+fn cut(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
+        return name.to_owned();
+    }
+    name.chars()
+        .take(width.saturating_sub(1))
+        .chain(['…'])
+        .collect()
+}
+
+/// The figure of every round, lowest to highest of its own row: `▃▅█▂`. Nothing for fewer than
+/// three rounds, which show no course.
+pub(super) fn rounds(figure: &MetricSummary) -> Option<String> {
+    let values = &figure.rounds;
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if values.len() < 3 || high <= low {
+        return None;
+    }
+    let level = |value: &f64| {
+        let share = (value - low) / (high - low);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of seven levels"
+        )]
+        let level = (share * 7.0).round() as usize;
+        LEVELS[level.min(7)]
+    };
+    Some(values.iter().map(level).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale(low: f64, high: f64) -> Scale {
+        Scale {
+            low,
+            high,
+            columns: 25,
+        }
+    }
+
+    #[test]
+    fn an_interval_stands_where_its_figures_say() {
+        let line = scale(-10.0, 14.0).line([2.0, 6.0, 14.0]);
+        assert_eq!(line, "          │ ├───●───────┤");
+        let line = scale(-10.0, 14.0).line([-10.0, -2.0, 4.0]);
+        assert_eq!(line, "├───────●─┼───┤");
+        assert_eq!(
+            scale(-10.0, 14.0).axis(Metric::Mean),
+            "-10 ms    0        +14 ms"
+        );
+    }
+
+    #[test]
+    fn rounds_run_from_the_lowest_of_the_row_to_its_highest() {
+        let figure = |rounds: &[f64]| MetricSummary {
+            value: 1.0,
+            low: None,
+            high: None,
+            rounds: rounds.to_vec(),
+            overhead: None,
+        };
+        assert_eq!(rounds(&figure(&[1.0, 2.0, 8.0])).unwrap(), "▁▂█");
+        assert_eq!(rounds(&figure(&[1.0, 1.0, 1.0])), None);
+        assert_eq!(rounds(&figure(&[1.0, 2.0])), None);
+    }
+}
