@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// How long one answer may take: a busy machine starts Chromium in some ten seconds.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// What Chromium is called on different systems.
 const NAMES: [&str; 4] = [
     "chromium",
@@ -172,7 +172,7 @@ impl Browser {
     fn next(&mut self) -> Value {
         self.from
             .recv_timeout(PATIENCE)
-            .expect("Chromium answers within two minutes and does not end")
+            .expect("Chromium answers within five minutes and does not end")
     }
 }
 
