@@ -1,23 +1,23 @@
 //! `cargo xtask bench-load`: weigh and other load generators against the same nginx worker, in turn.
 //!
 //! The one idea: nginx counts the requests, the kernel counts the CPU time, so that no generator's
-//! own figures are needed for the cost of a request. Generators that are not installed are left
-//! out.
+//! own figures are needed for the cost of a request. Generators that are not installed are named and
+//! left out.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
 use crate::chores::root;
+use crate::page;
 
 mod generator;
 mod nginx;
 mod process;
 mod table;
 
-use generator::Generator;
+use generator::{Generator, Task};
 use nginx::Nginx;
 
 /// How the generators are compared.
@@ -32,13 +32,16 @@ pub(crate) struct Args {
     /// Connections of the closed loop.
     #[arg(long, default_value_t = 100)]
     connections: u32,
+    /// What to compare them at; everything unless given.
+    #[arg(long, value_name = "TASK", value_enum, value_delimiter = ',')]
+    task: Vec<Task>,
     /// Leave out generators whose name holds none of these words.
     #[arg(long, value_name = "WORD", value_delimiter = ',')]
     only: Vec<String>,
     /// Use this weigh instead of building one.
     #[arg(long, value_name = "PROGRAM")]
     weigh: Option<std::path::PathBuf>,
-    /// Write the table into docs/bench-load.md.
+    /// Write the tables into docs/bench-load.md; those of other tasks stay.
     #[arg(long)]
     write: bool,
 }
@@ -71,13 +74,29 @@ pub(crate) fn load(args: &Args) -> anyhow::Result<()> {
         None => built()?,
     };
     let nginx = Nginx::start()?;
-    let generators: Vec<Generator> = generator::all(&weigh, &nginx)
+    let tasks = match args.task.as_slice() {
+        [] => &Task::ALL[..],
+        some => some,
+    };
+    for task in tasks {
+        let page = compare(args, *task, &weigh, &nginx)?;
+        say(&page);
+        if args.write {
+            page::write(DOCUMENT, task.title(), &page)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs all generators at one task and makes a table of it.
+fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Result<String> {
+    let is_wanted = |generator: &Generator| {
+        args.only.is_empty() || args.only.iter().any(|word| generator.name.contains(word))
+    };
+    let (generators, absent): (Vec<_>, Vec<_>) = generator::all(task, weigh, nginx)
         .into_iter()
-        .filter(|generator| {
-            args.only.is_empty() || args.only.iter().any(|word| generator.name.contains(word))
-        })
-        .filter(Generator::is_installed)
-        .collect();
+        .filter(is_wanted)
+        .partition(Generator::is_installed);
     let setting = Setting {
         seconds: args.seconds,
         connections: args.connections,
@@ -96,7 +115,7 @@ pub(crate) fn load(args: &Args) -> anyhow::Result<()> {
             let index = (turn + place) % generators.len();
             let generator = &generators[index];
             let sample = generator
-                .run(setting, &nginx)
+                .run(setting, nginx)
                 .with_context(|| format!("run {} of {}", turn + 1, generator.name))?;
             say(&format!(
                 "{:<22} {:>8.0} requests/s {:>7.2} us CPU/request {:>7.1} MiB",
@@ -108,31 +127,19 @@ pub(crate) fn load(args: &Args) -> anyhow::Result<()> {
             rows[index].samples.push(sample);
         }
     }
-    let page = table::page(&rows, args, &nginx.version()?);
-    say(&page);
-    if args.write {
-        write(&page)?;
-    }
-    Ok(())
+    let absent: Vec<&str> = absent.iter().map(|generator| generator.name).collect();
+    let scene = table::Scene {
+        task,
+        setting,
+        repeat: args.repeat,
+        server: nginx.version()?,
+        absent,
+    };
+    Ok(table::page(&rows, &scene))
 }
 
-/// Where the table stands.
+/// Where the tables stand.
 const DOCUMENT: &str = "docs/bench-load.md";
-const BEGIN: &str = "<!-- written by cargo xtask bench-load: begin -->";
-const END: &str = "<!-- written by cargo xtask bench-load: end -->";
-
-fn write(page: &str) -> anyhow::Result<()> {
-    let path = root().join(DOCUMENT);
-    let text = fs::read_to_string(&path).with_context(|| format!("{DOCUMENT} cannot be read"))?;
-    let Some((before, rest)) = text.split_once(BEGIN) else {
-        bail!("{DOCUMENT} has no line `{BEGIN}`");
-    };
-    let Some((_, after)) = rest.split_once(END) else {
-        bail!("{DOCUMENT} has no line `{END}`");
-    };
-    fs::write(&path, format!("{before}{BEGIN}\n\n{page}\n{END}{after}"))
-        .with_context(|| format!("{DOCUMENT} cannot be written"))
-}
 
 /// Builds weigh as it is released.
 pub(crate) fn built() -> anyhow::Result<std::path::PathBuf> {
@@ -166,4 +173,14 @@ fn is_on_path(program: &Path) -> bool {
 #[expect(clippy::print_stdout, reason = "the answer of a chore")]
 pub(crate) fn say(line: &str) {
     println!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_document_has_a_place_for_every_task() {
+        page::assert_places(DOCUMENT, &Task::ALL.map(Task::title));
+    }
 }

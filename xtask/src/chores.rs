@@ -83,23 +83,6 @@ pub(crate) fn schema() -> anyhow::Result<()> {
     )
 }
 
-/// The benches of the engine that need no other program.
-pub(crate) fn calibrate() -> anyhow::Result<()> {
-    cargo(
-        &[
-            "bench",
-            "--locked",
-            "--package",
-            "load",
-            "--bench",
-            "calibration",
-            "--bench",
-            "recorder",
-        ],
-        &[],
-    )
-}
-
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
     let shown = format!("cargo {}", arguments.join(" "));
     #[expect(clippy::print_stderr, reason = "the only voice of a chore")]

@@ -2,7 +2,9 @@
 
 mod aa;
 mod bench;
+mod calibrate;
 mod chores;
+mod page;
 #[cfg(test)]
 mod tidy;
 
@@ -23,7 +25,7 @@ enum Chore {
     /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
     Aa(aa::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
-    Calibrate,
+    Calibrate(calibrate::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -33,6 +35,6 @@ fn main() -> anyhow::Result<()> {
         Chore::Schema => chores::schema(),
         Chore::BenchLoad(args) => bench::load(&args),
         Chore::Aa(args) => aa::run(&args),
-        Chore::Calibrate => chores::calibrate(),
+        Chore::Calibrate(args) => calibrate::calibrate(&args),
     }
 }

@@ -78,7 +78,7 @@ fn run(name: &str, samples: u64, times: impl Fn(u64, u64) -> Times) {
     });
     assert_eq!(whole.outcomes.passed, samples);
     println!(
-        "{name}: {:.1} ns per request; memory grew by {} KiB over the first {} and by {} KiB over all {}",
+        "- {name}: {:.1} ns per request; memory grew by {} KiB over the first {} and by {} KiB over all {}",
         took_ns / samples as f64,
         early - before,
         samples / 100,

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let address = words
         .next()
-        .ok_or("usage: saturate ADDRESS [connections=100] [threads=1] [seconds=5] [requests=N] [rate=N] [cpu=N] [path=/] [check=body|graphql] [keep-alive=off]")?;
+        .ok_or("usage: saturate ADDRESS [connections=100] [threads=1] [seconds=5] [requests=N] [rate=N] [cpu=N] [path=/] [check=body|graphql] [spin=PERCENT] [keep-alive=off]")?;
     let options: BTreeMap<String, String> = words
         .filter_map(|word| {
             word.split_once('=')
@@ -92,7 +92,10 @@ fn job(
         timeout,
         keep_alive: options.get("keep-alive").is_none_or(|value| value != "off"),
         failures_kept: 3,
-        spin_share: Job::SPIN_SHARE,
+        spin_share: match options.get("spin") {
+            Some(percent) => percent.parse::<f64>()? / 100.0,
+            None => Job::SPIN_SHARE,
+        },
         bound: Bounds::default(),
         cpus: options
             .get("cpu")

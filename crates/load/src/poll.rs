@@ -106,8 +106,7 @@ impl Poll {
                 milliseconds * 1_000_000
             }
             Wait::Punctually(left_ns) => {
-                let spin_ns = self.oversleep_ns.min(self.spin_credit_ns);
-                let sleep_ns = left_ns.saturating_sub(spin_ns);
+                let sleep_ns = left_ns.saturating_sub(self.spin_ns());
                 if sleep_ns < SLEEP_MIN_NS {
                     self.take(0);
                     if left_ns > 0 && self.events.is_empty() {
@@ -121,6 +120,16 @@ impl Poll {
                 sleep_ns
             }
         }
+    }
+
+    /// How long before a slot is due to stop sleeping.
+    fn spin_ns(&self) -> u64 {
+        // Whoever gives the whole core wants a thread that is never woken late, nor descheduled for
+        // having slept.
+        if self.spin_share >= 1.0 {
+            return u64::MAX;
+        }
+        self.oversleep_ns.min(self.spin_credit_ns)
     }
 
     /// The last wait meant to sleep `meant_ns` and took `took_ns`.
@@ -212,6 +221,21 @@ mod tests {
     #[test]
     fn what_no_spinning_helps_against_makes_nobody_spin() {
         assert!(settled(40_000, 10, 5_000_000) < 50_000);
+    }
+
+    #[test]
+    fn the_whole_core_is_for_whoever_gives_it() {
+        let mut poll = Poll::new(Poll::create().unwrap(), 1.0);
+        for _ in 0..3 {
+            assert_eq!(
+                poll.wait(Wait::Punctually(u64::MAX)),
+                0,
+                "no sleep is meant"
+            );
+            poll.learn(0, 1_000_000_000);
+        }
+        let mut thrifty = Poll::new(Poll::create().unwrap(), 0.99);
+        assert!(thrifty.wait(Wait::Punctually(4_000)) > 0);
     }
 
     #[test]

@@ -7,141 +7,180 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use super::nginx::Nginx;
+use super::nginx::{Nginx, Wire};
 use super::{Sample, Setting, is_on_path, process};
+
+/// What generators are compared at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Task {
+    /// Small answers over HTTP/1.1.
+    Small,
+    /// Answers of 8 KB over HTTP/1.1.
+    Large,
+    /// Small answers over HTTP/1.1 with TLS.
+    Tls,
+    /// Small answers over HTTP/2 without TLS.
+    Http2,
+    /// Small answers over HTTP/2 with TLS.
+    Http2Tls,
+}
+
+impl Task {
+    pub(super) const ALL: [Task; 5] = [
+        Task::Small,
+        Task::Large,
+        Task::Tls,
+        Task::Http2,
+        Task::Http2Tls,
+    ];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Task::Small => "Small answers",
+            Task::Large => "Answers of 8 KB",
+            Task::Tls => "Small answers over TLS 1.3",
+            Task::Http2 => "Small answers over HTTP/2",
+            Task::Http2Tls => "Small answers over HTTP/2 with TLS 1.3",
+        }
+    }
+
+    /// As it is written after `--task`.
+    pub(super) fn word(self) -> String {
+        use clap::ValueEnum as _;
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    fn wire(self) -> Wire {
+        match self {
+            Task::Small | Task::Large => Wire::Plain,
+            Task::Tls => Wire::Tls,
+            Task::Http2 => Wire::Http2,
+            Task::Http2Tls => Wire::Http2Tls,
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Task::Large => "/large.json",
+            _ => "/small.json",
+        }
+    }
+
+    /// Connections, and requests under way on each.
+    pub(super) fn shape(self, setting: Setting) -> (u32, u32) {
+        match self {
+            Task::Http2 | Task::Http2Tls => ((setting.connections / STREAMS).max(1), STREAMS),
+            _ => (setting.connections, 1),
+        }
+    }
+}
+
+/// Requests under way on each HTTP/2 connection.
+const STREAMS: u32 = 10;
 
 /// A load generator with a task.
 pub(super) struct Generator {
     pub(super) name: &'static str,
     program: PathBuf,
-    /// How it tells its version; empty when it does not.
-    version: &'static [&'static str],
-    arguments: Box<dyn Fn(Setting) -> Vec<String>>,
-    /// What stands before the requests per second in its output.
-    label: &'static str,
+    dialect: Dialect,
+    task: Task,
+    url: String,
+    /// The file with the body to compare with.
+    right_body: Option<PathBuf>,
 }
 
-const SMALL: &str = "/small.json";
-const LARGE: &str = "/large.json";
+/// Whose flags and output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Weigh,
+    Wrk,
+    Ab,
+    Hey,
+    Oha,
+    K6,
+    Bombardier,
+    H2load,
+}
 
-/// Every generator that this bench knows. weigh comes first: ratios are to it.
-pub(super) fn all(weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
-    let small = nginx.url(SMALL);
-    let mut list = vec![weigh_at(weigh, nginx, "weigh", SMALL, false)];
-    list.push(weigh_at(weigh, nginx, "weigh, body checked", SMALL, true));
-    let url = small.clone();
-    list.push(generator(
-        "wrk",
-        &["--version"],
-        "Requests/sec:",
-        move |setting| {
-            words(&format!(
-                "-t1 -c{} -d{}s {url}",
-                setting.connections, setting.seconds
-            ))
-        },
-    ));
-    let url = small.clone();
-    list.push(generator(
-        "ab",
-        &["-V"],
-        "Requests per second:",
-        move |setting| {
-            words(&format!(
-                "-k -q -c {} -t {} -n 100000000 {url}",
-                setting.connections, setting.seconds
-            ))
-        },
-    ));
-    let url = small.clone();
-    list.push(generator("hey", &[], "Requests/sec:", move |setting| {
-        words(&format!(
-            "-cpus 1 -c {} -z {}s {url}",
-            setting.connections, setting.seconds
-        ))
-    }));
-    let url = small.clone();
-    list.push(generator(
-        "oha",
-        &["--version"],
-        "Requests/sec:",
-        move |setting| {
-            words(&format!(
-                "--no-tui -c {} -z {}s {url}",
-                setting.connections, setting.seconds
-            ))
-        },
-    ));
-    list.push(generator("k6", &["version"], "http_reqs", move |setting| {
-        // k6 reads its script from stdin, which is given by `run`.
-        words(&format!(
-            "run --quiet --vus {} --duration {}s -e URL={small} -",
-            setting.connections, setting.seconds
-        ))
-    }));
-    list.push(weigh_at(weigh, nginx, "weigh, 8 KB", LARGE, false));
-    list.push(weigh_at(weigh, nginx, "weigh, 8 KB, checked", LARGE, true));
-    let url = nginx.url(LARGE);
-    list.push(Generator {
-        name: "wrk, 8 KB",
-        ..generator("wrk", &["--version"], "Requests/sec:", move |setting| {
-            words(&format!(
-                "-t1 -c{} -d{}s {url}",
-                setting.connections, setting.seconds
-            ))
+/// Programs that do each task. weigh comes first: ratios are to it.
+fn programs(task: Task) -> &'static [(&'static str, Dialect)] {
+    use Dialect::{Ab, Bombardier, H2load, Hey, K6, Oha, Weigh, Wrk};
+    match task {
+        Task::Small => &[
+            ("weigh", Weigh),
+            (CHECKED, Weigh),
+            ("wrk", Wrk),
+            ("ab", Ab),
+            ("h2load", H2load),
+            ("bombardier", Bombardier),
+            ("oha", Oha),
+            ("hey", Hey),
+            ("k6", K6),
+        ],
+        Task::Large => &[("weigh", Weigh), (CHECKED, Weigh), ("wrk", Wrk), ("ab", Ab)],
+        Task::Tls => &[
+            ("weigh", Weigh),
+            (CHECKED, Weigh),
+            ("wrk", Wrk),
+            ("h2load", H2load),
+            ("oha", Oha),
+        ],
+        Task::Http2 | Task::Http2Tls => &[
+            ("weigh", Weigh),
+            (CHECKED, Weigh),
+            ("h2load", H2load),
+            ("oha", Oha),
+        ],
+    }
+}
+
+/// The row of weigh that compares every body.
+const CHECKED: &str = "weigh, body checked";
+
+/// Every generator that this bench knows for a task.
+pub(super) fn all(task: Task, weigh: &Path, nginx: &Nginx) -> Vec<Generator> {
+    programs(task)
+        .iter()
+        .map(|&(name, dialect)| Generator {
+            name,
+            program: match dialect {
+                Dialect::Weigh => weigh.to_path_buf(),
+                _ => name.into(),
+            },
+            dialect,
+            task,
+            url: nginx.url(task.wire(), task.path()),
+            right_body: (name == CHECKED).then(|| nginx.right_body(task.path())),
         })
-    });
-    list
+        .collect()
 }
 
 /// A script that does what the others do, and checks the status as weigh does.
 const K6_SCRIPT: &str = "import http from 'k6/http';\nimport { check } from 'k6';\n\
     export default function () { check(http.get(__ENV.URL), { ok: (r) => r.status === 200 }); }\n";
 
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(str::to_owned).collect()
-}
-
-fn generator(
-    name: &'static str,
-    version: &'static [&'static str],
-    label: &'static str,
-    arguments: impl Fn(Setting) -> Vec<String> + 'static,
-) -> Generator {
-    Generator {
-        name,
-        program: name.into(),
-        version,
-        arguments: Box::new(arguments),
-        label,
-    }
-}
-
-fn weigh_at(
-    weigh: &Path,
-    nginx: &Nginx,
-    name: &'static str,
-    path: &'static str,
-    is_checked: bool,
-) -> Generator {
-    let url = nginx.url(path);
-    let right = nginx.right_body(path).display().to_string();
-    let arguments = move |setting: Setting| {
-        let mut words = words(&format!(
-            "load {url} -c {} -z {}s --format json",
-            setting.connections, setting.seconds
-        ));
-        if is_checked {
-            words.extend(["--expect-body".to_owned(), right.clone()]);
+impl Dialect {
+    /// How it is asked for its version; `None` where it tells none.
+    fn version(self) -> Option<&'static str> {
+        match self {
+            Dialect::Ab => Some("-V"),
+            Dialect::K6 => Some("version"),
+            Dialect::Hey => None,
+            _ => Some("--version"),
         }
-        words
-    };
-    Generator {
-        name,
-        program: weigh.to_path_buf(),
-        version: &["--version"],
-        arguments: Box::new(arguments),
-        label: "\"requests_per_s_mean\":",
+    }
+
+    /// The words around the requests per second in its output.
+    fn rate_in(self, text: &str) -> Option<f64> {
+        match self {
+            Dialect::Weigh => rate_after(text, "\"requests_per_s_mean\":"),
+            Dialect::Ab => rate_after(text, "Requests per second:"),
+            Dialect::K6 => rate_after(text, "http_reqs"),
+            Dialect::Bombardier => rate_after(text, "Reqs/sec"),
+            Dialect::H2load => rate_after(text.split("finished in").nth(1)?, "s,"),
+            Dialect::Wrk | Dialect::Hey | Dialect::Oha => rate_after(text, "Requests/sec:"),
+        }
     }
 }
 
@@ -152,13 +191,16 @@ impl Generator {
 
     /// The first words of what it says about itself.
     pub(super) fn version(&self) -> String {
-        if self.version.is_empty() {
-            return "tells none".to_owned();
-        }
-        let Ok(output) = Command::new(&self.program).args(self.version).output() else {
+        let asked = self
+            .dialect
+            .version()
+            .and_then(|word| Command::new(&self.program).arg(word).output().ok());
+        let Some(output) = asked else {
             return "tells none".to_owned();
         };
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // bombardier talks to stderr.
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
         let line = text.lines().next().unwrap_or_default();
         let words: Vec<&str> = line
             .split(&['[', '<', '('][..])
@@ -167,6 +209,50 @@ impl Generator {
             .split_whitespace()
             .collect();
         words.join(" ")
+    }
+
+    fn arguments(&self, setting: Setting) -> Vec<String> {
+        let (url, seconds) = (&self.url, setting.seconds);
+        let (connections, streams) = self.task.shape(setting);
+        let is_http2 = streams > 1;
+        let line = match self.dialect {
+            Dialect::Weigh => {
+                // weigh refuses flags that would do nothing.
+                let http2 = match is_http2 {
+                    true => format!("--http2 --streams {streams}"),
+                    false => String::new(),
+                };
+                let insecure = match self.task.wire() {
+                    Wire::Tls | Wire::Http2Tls => "--insecure",
+                    Wire::Plain | Wire::Http2 => "",
+                };
+                format!(
+                    "load {url} {http2} {insecure} -c {connections} -z {seconds}s --format json"
+                )
+            }
+            Dialect::Wrk => format!("-t1 -c{connections} -d{seconds}s {url}"),
+            Dialect::Ab => format!("-k -q -c {connections} -t {seconds} -n 100000000 {url}"),
+            Dialect::Hey => format!("-cpus 1 -c {connections} -z {seconds}s {url}"),
+            Dialect::Oha if is_http2 => format!(
+                "--no-tui --insecure --http2 -c {connections} -p {streams} -z {seconds}s {url}"
+            ),
+            Dialect::Oha => format!("--no-tui --insecure -c {connections} -z {seconds}s {url}"),
+            // Its script comes from stdin, which is given by `run`.
+            Dialect::K6 => format!(
+                "run --quiet --no-usage-report --vus {connections} --duration {seconds}s \
+                 -e URL={url} -"
+            ),
+            Dialect::Bombardier => format!("-c {connections} -d {seconds}s --print r {url}"),
+            Dialect::H2load if is_http2 => {
+                format!("-t1 -c{connections} -m{streams} -D{seconds} {url}")
+            }
+            Dialect::H2load => format!("--h1 -t1 -c{connections} -D{seconds} {url}"),
+        };
+        let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if let Some(right) = &self.right_body {
+            words.extend(["--expect-body".to_owned(), right.display().to_string()]);
+        }
+        words
     }
 
     /// One run, pinned to the core beside nginx's.
@@ -178,7 +264,7 @@ impl Generator {
         let mut child = Command::new("taskset")
             .args(["--cpu-list", "1"])
             .arg(&self.program)
-            .args((self.arguments)(setting))
+            .args(self.arguments(setting))
             .stdin(File::open(&script)?)
             .stdout(File::create(&output)?)
             .stderr(Stdio::null())
@@ -189,8 +275,10 @@ impl Generator {
         // The question itself is one more.
         let requests = nginx.requests()? - before - 1;
         let text = std::fs::read_to_string(&output)?;
-        let requests_per_s = rate_after(&text, self.label)
-            .with_context(|| format!("no `{}` in its output:\n{text}", self.label))?;
+        let requests_per_s = self
+            .dialect
+            .rate_in(&text)
+            .with_context(|| format!("no requests per second in its output:\n{text}"))?;
         if requests == 0 {
             bail!("it sent nothing:\n{text}");
         }
@@ -218,13 +306,35 @@ mod tests {
 
     #[test]
     fn the_rate_is_found_in_every_dialect() {
-        let rate = |text, label| rate_after(text, label).unwrap();
-        assert_eq!(rate("Requests/sec:  54321.10\n", "Requests/sec:"), 54321.1);
-        let ab = "Requests per second:    100.5 [#/sec] (mean)";
-        assert_eq!(rate(ab, "Requests per second:"), 100.5);
-        let k6 = "http_reqs......................: 5000   999.9/s\n";
-        assert_eq!(rate(k6, "http_reqs"), 999.9);
-        let weigh = "  \"requests_per_s_mean\": 28050.25,\n";
-        assert_eq!(rate(weigh, "\"requests_per_s_mean\":"), 28050.25);
+        for (dialect, text, rate) in [
+            (Dialect::Wrk, "Requests/sec:  54321.10\n", 54_321.1),
+            (
+                Dialect::Ab,
+                "Requests per second:    100.5 [#/sec] (mean)",
+                100.5,
+            ),
+            (
+                Dialect::K6,
+                "http_reqs......................: 5000   999.9/s\n",
+                999.9,
+            ),
+            (
+                Dialect::Weigh,
+                "  \"requests_per_s_mean\": 28050.25,\n",
+                28_050.25,
+            ),
+            (
+                Dialect::H2load,
+                "finished in 2.01s, 4961.50 req/s, 1.10MB/s\nrequests: 9923 total\n",
+                4961.5,
+            ),
+            (
+                Dialect::Bombardier,
+                "  Reqs/sec     12345.67    1500.00   14000.00\n",
+                12_345.67,
+            ),
+        ] {
+            assert_eq!(dialect.rate_in(text), Some(rate), "{dialect:?}");
+        }
     }
 }

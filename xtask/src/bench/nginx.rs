@@ -15,7 +15,29 @@ use super::{is_on_path, process};
 pub(super) struct Nginx {
     child: Child,
     folder: tempfile::TempDir,
-    port: u16,
+    ports: Ports,
+}
+
+/// How a server is spoken with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// HTTP/1.1.
+    Plain,
+    /// HTTP/1.1 over TLS.
+    Tls,
+    /// HTTP/2 by prior knowledge.
+    Http2,
+    /// HTTP/2 over TLS.
+    Http2Tls,
+}
+
+/// One for each wire.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    plain: u16,
+    tls: u16,
+    http2: u16,
+    http2_tls: u16,
 }
 
 /// The body of a small answer.
@@ -38,10 +60,16 @@ impl Nginx {
         fs::create_dir(folder.path().join("www"))?;
         fs::write(folder.path().join("www/large.json"), large)?;
         fs::write(folder.path().join("small.json"), SMALL)?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let ports = Ports {
+            plain: free_port()?,
+            tls: free_port()?,
+            http2: free_port()?,
+            http2_tls: free_port()?,
+        };
+        certify(folder.path())?;
         fs::write(
             folder.path().join("nginx.conf"),
-            config(folder.path(), port),
+            config(folder.path(), ports),
         )?;
         // One core for the server, another one for the generators.
         let child = Command::new("taskset")
@@ -52,7 +80,7 @@ impl Nginx {
         let mut nginx = Nginx {
             child,
             folder,
-            port,
+            ports,
         };
         process::wait_until(Duration::from_secs(10), || {
             nginx.requests().is_ok() || nginx.child.try_wait().is_ok_and(|ended| ended.is_some())
@@ -61,8 +89,14 @@ impl Nginx {
         Ok(nginx)
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+    pub(super) fn url(&self, wire: Wire, path: &str) -> String {
+        let (scheme, port) = match wire {
+            Wire::Plain => ("http", self.ports.plain),
+            Wire::Tls => ("https", self.ports.tls),
+            Wire::Http2 => ("http", self.ports.http2),
+            Wire::Http2Tls => ("https", self.ports.http2_tls),
+        };
+        format!("{scheme}://127.0.0.1:{port}{path}")
     }
 
     /// The file with the body that is right for a path.
@@ -75,7 +109,7 @@ impl Nginx {
 
     /// Requests so far, by nginx's own count.
     pub(super) fn requests(&self) -> anyhow::Result<u64> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        let mut stream = TcpStream::connect(("127.0.0.1", self.ports.plain))?;
         stream.write_all(b"GET /count HTTP/1.0\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
@@ -105,8 +139,36 @@ impl Drop for Nginx {
     }
 }
 
-fn config(folder: &Path, port: u16) -> String {
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// A certificate for this address, valid for as long as any bench takes.
+fn certify(folder: &Path) -> anyhow::Result<()> {
+    let words = "req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 \
+                 -subj /CN=bench -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem";
+    let output = Command::new("openssl")
+        .args(words.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .context("openssl is not installed; `./setup bench` installs it")?;
+    if !output.status.success() {
+        bail!(
+            "openssl makes no certificate: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}
+
+fn config(folder: &Path, ports: Ports) -> String {
     let folder = folder.display();
+    let Ports {
+        plain,
+        tls,
+        http2,
+        http2_tls,
+    } = ports;
     format!(
         "daemon off;\nworker_processes 1;\npid {folder}/nginx.pid;\n\
          events {{ worker_connections 4096; }}\n\
@@ -115,7 +177,12 @@ fn config(folder: &Path, port: u16) -> String {
          client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \
          fastcgi_temp_path {folder}/fastcgi;\n  uwsgi_temp_path {folder}/uwsgi;\n  \
          scgi_temp_path {folder}/scgi;\n  \
-         server {{\n    listen 127.0.0.1:{port} backlog=4096;\n    root {folder}/www;\n    \
+         ssl_certificate {folder}/cert.pem;\n  ssl_certificate_key {folder}/key.pem;\n  \
+         ssl_protocols TLSv1.3;\n  \
+         server {{\n    listen 127.0.0.1:{plain} backlog=4096;\n    \
+         listen 127.0.0.1:{tls} ssl backlog=4096;\n    \
+         listen 127.0.0.1:{http2} http2 backlog=4096;\n    \
+         listen 127.0.0.1:{http2_tls} ssl http2 backlog=4096;\n    root {folder}/www;\n    \
          location = /small.json {{ return 200 '{SMALL}'; }}\n    \
          location = /count {{ stub_status; }}\n  }}\n}}\n"
     )

@@ -2,25 +2,47 @@
 
 use std::fs;
 
-use super::{Args, Row, Sample};
+use super::generator::Task;
+use super::{Row, Sample, Setting};
 
 /// A figure of a run.
 type Column = fn(&Sample) -> f64;
 
+/// What a page is about, beside its rows.
+pub(super) struct Scene<'a> {
+    pub(super) task: Task,
+    pub(super) setting: Setting,
+    pub(super) repeat: usize,
+    pub(super) server: String,
+    /// Generators that are not installed here.
+    pub(super) absent: Vec<&'a str>,
+}
+
 /// Medians and ratios to the first row, as Markdown.
-pub(super) fn page(rows: &[Row], args: &Args, server: &str) -> String {
+pub(super) fn page(rows: &[Row], scene: &Scene<'_>) -> String {
+    let Scene {
+        task,
+        setting,
+        repeat,
+        server,
+        absent,
+    } = scene;
+    let (connections, streams) = task.shape(*setting);
+    let shape = match streams {
+        1 => format!("{connections} connections"),
+        _ => format!("{connections} connections with {streams} requests under way on each"),
+    };
     let mut out = format!(
-        "`cargo xtask bench-load --repeat {} --seconds {} --connections {}`\n\n\
+        "`cargo xtask bench-load --task {} --repeat {repeat} --seconds {} --connections {}`\n\n\
          Server: one {server} worker on core 0. Generators: core 1, one thread, closed loop, \
-         keep-alive, over loopback. {}.\n\n\
-         Medians of {} runs in turn, lowest and highest in brackets; ratios are to weigh.\n\n\
+         {shape}, keep-alive, over loopback. {}.\n\n\
+         Medians of {repeat} runs in turn, lowest and highest in brackets; ratios are to weigh.\n\n\
          | generator | requests/s | ratio | CPU us/request | ratio | peak MiB | ratio |\n\
          |---|---:|---:|---:|---:|---:|---:|\n",
-        args.repeat,
-        args.seconds,
-        args.connections,
+        task.word(),
+        setting.seconds,
+        setting.connections,
         machine(),
-        args.repeat,
     );
     let Some(first) = rows.first() else {
         return out;
@@ -40,11 +62,12 @@ pub(super) fn page(rows: &[Row], args: &Args, server: &str) -> String {
         }
         out += "\n";
     }
-    let versions: Vec<String> = rows
+    let mut versions: Vec<String> = rows
         .iter()
+        .filter(|row| !row.name.contains(", "))
         .map(|row| format!("{} ({})", row.name, row.version))
-        .filter(|version| !version.contains(", "))
         .collect();
+    versions.extend(absent.iter().map(|name| format!("{name} (not installed)")));
     out + &format!("\nVersions: {}.\n", versions.join(", "))
 }
 

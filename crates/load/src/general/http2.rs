@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::mem::replace;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -41,7 +42,8 @@ pub(super) struct Session {
     sender: SendRequest<Bytes>,
     task: JoinHandle<()>,
     under_way: Cell<usize>,
-    freed: Notify,
+    /// There may be room for one more, or the connection has ended.
+    freed: Rc<Notify>,
 }
 
 impl Session {
@@ -51,17 +53,32 @@ impl Session {
             .enable_push(false)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            // Nothing leaves before the target has said how much it takes: what is too much by then
+            // would be refused.
+            .initial_max_send_streams(0)
             .handshake(stream)
             .await?;
+        let freed = Rc::new(Notify::new());
+        let told = Rc::clone(&freed);
         let task = tokio::task::spawn_local(async move {
-            // Its error reaches every stream that it ends.
-            let _ = connection.await;
+            let mut connection = std::pin::pin!(connection);
+            let mut limit = connection.max_concurrent_send_streams();
+            poll_fn(|context| {
+                // Its error reaches every stream that it ends.
+                let polled = connection.as_mut().poll(context).map(drop);
+                let limit_before = replace(&mut limit, connection.max_concurrent_send_streams());
+                if limit != limit_before || polled.is_ready() {
+                    told.notify_waiters();
+                }
+                polled
+            })
+            .await;
         });
         Ok(Session {
             sender,
             task,
             under_way: Cell::new(0),
-            freed: Notify::new(),
+            freed,
         })
     }
 

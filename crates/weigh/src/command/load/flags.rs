@@ -74,7 +74,7 @@ pub(crate) struct Args {
     /// Sleeping threads are woken late, so a thread that has a slot to send wakes early and spins
     /// for the rest. More makes sends more punctual where the core is free; on a core that is
     /// shared, with a system under load or with other guests of the host, it makes them less so.
-    /// 0 never spins.
+    /// 0 never spins, 100 never sleeps and takes the whole core.
     #[arg(long, value_name = "PERCENT", help_heading = "Load", hide_short_help = true, default_value_t = 25, value_parser = clap::value_parser!(u8).range(0..=100), requires = "plan")]
     pub(super) spin: u8,
 

@@ -1,0 +1,100 @@
+//! `cargo xtask calibrate`: the benches of the engine that need no other program, and the document
+//! that holds their figures.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use crate::chores::root;
+use crate::page;
+
+/// What is calibrated.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only these parts.
+    #[arg(value_name = "PART", value_parser = clap::builder::PossibleValuesParser::new(PARTS))]
+    parts: Vec<String>,
+    /// Turns of each row of open and spin.
+    #[arg(long, default_value_t = 3)]
+    turns: u32,
+    /// Length of a turn.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3)]
+    seconds: u32,
+    /// A turn in which other programs used more CPU time a second is made again, ten times at most.
+    #[arg(long, value_name = "MS", default_value_t = 50)]
+    others: u32,
+    /// Write the tables into docs/calibration.md; those of other parts stay.
+    #[arg(long)]
+    write: bool,
+}
+
+/// Each with a table of its own in the document.
+const PARTS: [&str; 5] = ["stall", "open", "spin", "closed", "recorder"];
+
+const DOCUMENT: &str = "docs/calibration.md";
+
+pub(crate) fn calibrate(args: &Args) -> anyhow::Result<()> {
+    for part in PARTS {
+        if !args.parts.is_empty() && !args.parts.iter().any(|wanted| wanted == part) {
+            continue;
+        }
+        let words = match part {
+            "recorder" => vec!["recorder".to_owned()],
+            _ => vec![
+                "calibration".to_owned(),
+                "--".to_owned(),
+                part.to_owned(),
+                format!("turns={}", args.turns),
+                format!("seconds={}", args.seconds),
+                format!("others={}", args.others),
+            ],
+        };
+        let found = bench(&words)?;
+        say(&found);
+        if args.write {
+            page::write(DOCUMENT, part, &found)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a bench of the engine prints.
+fn bench(words: &[String]) -> anyhow::Result<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "bench",
+            "--locked",
+            "--quiet",
+            "--package",
+            "load",
+            "--bench",
+        ])
+        .args(words)
+        .current_dir(root())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo starts")?;
+    if !output.status.success() {
+        bail!(
+            "`cargo bench --bench {}` ended with {}",
+            words.join(" "),
+            output.status
+        );
+    }
+    String::from_utf8(output.stdout).context("a bench writes UTF-8")
+}
+
+#[expect(clippy::print_stdout, reason = "the answer of a chore")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_document_has_a_place_for_every_part() {
+        page::assert_places(DOCUMENT, &PARTS);
+    }
+}
