@@ -23,7 +23,8 @@ pub struct ClosedLoop {
     /// Sum of all latencies, in seconds.
     pub latency_sum_s: f64,
     /// Connection time that was busy, or may have been, without being in a latency: opening
-    /// connections again, a generator that was kept from running. In seconds.
+    /// connections again, work of the generator between an answer and the next send, a generator
+    /// that was kept from running. In seconds.
     pub unseen_s: f64,
 }
 

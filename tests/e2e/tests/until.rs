@@ -9,6 +9,11 @@ fn twins() -> World {
     World::new().variant("twin", "server.answer: ok")
 }
 
+/// The answer without the line breaks of a narrow terminal.
+fn unfolded(run: &Run) -> String {
+    run.answer().replace('\n', " ")
+}
+
 fn rounds_begun(run: &Run) -> usize {
     run.recording()["order"].as_array().map_or(0, Vec::len)
 }
@@ -21,7 +26,7 @@ fn a_wide_wish_ends_with_the_pilot() {
     assert_eq!(until["ended"], "reached", "{until}");
     assert_eq!(until["figure"], "latency_us_mean", "{until}");
     assert!(
-        run.answer().contains("until mean ±5000%: "),
+        unfolded(&run).contains("until mean ±5000%: "),
         "{}",
         run.answer()
     );
@@ -33,8 +38,7 @@ fn a_wish_that_cannot_be_reached_ends_with_its_time_and_says_so() {
     let run = twins().run_with(&flags).exits_with(7);
     assert_eq!(run.recording()["until"]["ended"], "max-time");
     assert!(
-        run.answer()
-            .contains("until mean ±0.0001%: NOT REACHED within 6 s"),
+        unfolded(&run).contains("until mean ±0.0001%: NOT REACHED within 6 s"),
         "{}",
         run.answer()
     );
@@ -61,7 +65,7 @@ fn a_lab_file_may_say_it_too() {
         .expect("weigh starts");
     let run = Run::of(output).ran();
     assert!(
-        run.answer().contains("until p99 ±100000%: "),
+        unfolded(&run).contains("until p99 ±100000%: "),
         "{}",
         run.answer()
     );

@@ -4,6 +4,10 @@
 //! that come up a little faster or slower at every start. Seeds are fixed; what is asserted is
 //! how often, not which.
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "made-up latencies and counts are far below the limits"
+)]
 mod machine;
 mod requests;
 mod stopping;
@@ -80,7 +84,8 @@ fn coverage(labs: u64, rounds: usize, quantile: Quantile) -> f64 {
         .filter(|seed| {
             let (baseline, variant) = Machine::new(*seed).quantiles(rounds, quantile, added);
             let compared = compare(&baseline, &variant, CONFIDENCE);
-            compared.difference.interval.unwrap().contains(added)
+            let interval = compared.difference.interval;
+            interval.expect("there are rounds enough").contains(added)
         })
         .count();
     inside as f64 / labs as f64

@@ -25,8 +25,9 @@ pub(crate) fn until(seed: u64, effect: f64, pilot: usize, wanted: f64) -> Option
         let compared = compare(&baseline[..rounds], &variant[..rounds], CONFIDENCE);
         let interval = compared.difference.interval?;
         let promised = *promised.get_or_insert_with(|| {
-            let needed = width::rounds_expected(&interval, pilot, wanted).unwrap();
-            width::half_width_expected(&interval, pilot, needed).unwrap()
+            let needed =
+                width::rounds_expected(&interval, pilot, wanted).expect("the wish is within reach");
+            width::half_width_expected(&interval, pilot, needed).expect("the pilot has an interval")
         });
         if interval.half_width() <= wanted {
             return Some(Ended {

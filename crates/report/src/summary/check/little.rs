@@ -64,7 +64,11 @@ fn closed_loop(connections: u32, planned_us: Option<u64>, round: &RoundRecord) -
         sending_s: elapsed_s - draining_s,
         draining_s,
         latency_sum_s: latency.mean_ns().unwrap_or(0.0) / 1e9 * float(latency.len()),
-        unseen_s: connecting_s + float(paused_us) / 1e6 * f64::from(connections),
+        // Between an answer and the next send a connection idles for as long as the generator works
+        // on it: at most all of the generator's processor time, one connection a moment.
+        unseen_s: connecting_s
+            + float(round.generator.cpu_us) / 1e6
+            + float(paused_us) / 1e6 * f64::from(connections),
     }
 }
 
@@ -96,6 +100,7 @@ mod tests {
         let round = &mut recording.rounds[0];
         round.latency_ns_hdr = Hdr::of(&latency);
         round.elapsed_us = elapsed_us;
+        round.generator.cpu_us = 1_000;
         round.outcomes.passed = latency.len();
         round.planned = latency.len();
         let summary = Summary::of(&recording);
