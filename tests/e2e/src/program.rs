@@ -34,6 +34,20 @@ pub fn modern() -> PathBuf {
         .clone()
 }
 
+/// What cargo tells a test about the test's own package. Build scripts that look at these would take
+/// them for theirs, and their crates and all that is built on them would be built anew: once for
+/// the test, and once for whoever builds next.
+const OF_THE_TEST: [&str; 8] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_MANIFEST_LINKS",
+    "CARGO_MANIFEST_PATH",
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
+
 /// Builds a `bin` or `example` (a no-op when it is current) into the target folder that this
 /// test itself was built into.
 fn built(package: &str, kind: &str, name: &str) -> PathBuf {
@@ -44,7 +58,11 @@ fn built(package: &str, kind: &str, name: &str) -> PathBuf {
         .expect("tests lie in target/PROFILE/deps")
         .to_path_buf();
     let target = profile.parent().expect("target/PROFILE lies in target");
-    let status = Command::new(env!("CARGO"))
+    let mut cargo = Command::new(env!("CARGO"));
+    for variable in OF_THE_TEST {
+        cargo.env_remove(variable);
+    }
+    let status = cargo
         .args(["build", "--quiet", "--package", package])
         .args([&format!("--{kind}"), name])
         .arg("--target-dir")
