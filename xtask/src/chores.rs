@@ -78,6 +78,8 @@ pub(crate) fn schema() -> anyhow::Result<()> {
             "report",
             "--package",
             "weigh",
+            "--package",
+            "gateway-config",
         ],
         &[("UPDATE_SCHEMAS", "1")],
     )

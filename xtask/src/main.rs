@@ -4,6 +4,7 @@ mod aa;
 mod bench;
 mod calibrate;
 mod chores;
+mod gateway_bench;
 mod page;
 #[cfg(test)]
 mod tidy;
@@ -24,6 +25,8 @@ enum Chore {
     BenchLoad(bench::Args),
     /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
     Aa(aa::Args),
+    /// Measure what the gateway adds to its origin.
+    BenchGateway(gateway_bench::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
     Calibrate(calibrate::Args),
 }
@@ -34,6 +37,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Tidy => chores::tidy(),
         Chore::Schema => chores::schema(),
         Chore::BenchLoad(args) => bench::load(&args),
+        Chore::BenchGateway(args) => gateway_bench::run(&args),
         Chore::Aa(args) => aa::run(&args),
         Chore::Calibrate(args) => calibrate::calibrate(&args),
     }

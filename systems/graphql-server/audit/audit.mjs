@@ -4,17 +4,22 @@
 // and a notice (MAY) count as failures here, too.
 //
 //   node audit.mjs http://127.0.0.1:8080/graphql
+//   node audit.mjs http://127.0.0.1:4000/ 'apollo-require-preflight: true'   (a header of every request)
 
 import { serverAudits } from 'graphql-http';
 
-const [url, ...rest] = process.argv.slice(2);
-if (!url || rest.length > 0) {
-  console.error('usage: node audit.mjs URL');
+const [url, ...lines] = process.argv.slice(2);
+const more = lines.map((line) => line.split(/:\s*/, 2));
+if (!url || more.some((header) => header.length !== 2)) {
+  console.error("usage: node audit.mjs URL ['NAME: VALUE']...");
   process.exit(2);
 }
 
+const fetchFn = (target, { headers, ...rest } = {}) =>
+  fetch(target, { ...rest, headers: { ...Object.fromEntries(more), ...headers } });
+
 const counts = { ok: 0, notOk: 0 };
-for (const audit of serverAudits({ url })) {
+for (const audit of serverAudits({ url, fetchFn })) {
   let line;
   try {
     const result = await audit.fn();

@@ -1,0 +1,65 @@
+//! The text of a key, of `@requires` and of `@provides`: a selection without its braces.
+
+use async_graphql::parser::parse_query;
+use async_graphql::parser::types::{Selection, SelectionSet};
+use serde_json::{Map, Value};
+
+use crate::schema::SchemaError;
+
+/// Fields and what is selected below them; the type of a fragment does not matter here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FieldSet(pub(crate) Vec<(String, FieldSet)>);
+
+/// Reads `id organization { id }`.
+pub(crate) fn parse(text: &str) -> Result<FieldSet, SchemaError> {
+    let wrong = || SchemaError::FieldSet(text.to_owned());
+    let document = parse_query(format!("{{ {text} }}")).map_err(|_| wrong())?;
+    let operation = document.operations.iter().next().ok_or_else(wrong)?;
+    Ok(read(&operation.1.node.selection_set.node))
+}
+
+fn read(set: &SelectionSet) -> FieldSet {
+    let mut fields = Vec::new();
+    for selection in &set.items {
+        match &selection.node {
+            Selection::Field(field) => {
+                let below = read(&field.node.selection_set.node);
+                fields.push((field.node.name.node.to_string(), below));
+            }
+            Selection::InlineFragment(fragment) => {
+                fields.extend(read(&fragment.node.selection_set.node).0);
+            }
+            Selection::FragmentSpread(_) => {}
+        }
+    }
+    FieldSet(fields)
+}
+
+impl FieldSet {
+    /// Whether an object has all fields, to the leaves.
+    pub(crate) fn is_in(&self, object: &Map<String, Value>) -> bool {
+        self.0
+            .iter()
+            .all(|(name, below)| object.get(name).is_some_and(|value| below.is_below(value)))
+    }
+
+    fn is_below(&self, value: &Value) -> bool {
+        match value {
+            Value::Object(object) => self.is_in(object),
+            Value::Array(values) => values.iter().all(|value| self.is_below(value)),
+            _ => self.0.is_empty() || value.is_null(),
+        }
+    }
+
+    /// Whether a field of this name is selected at the top.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
+    }
+
+    /// Whether a field of this name is selected at any depth.
+    pub(crate) fn mentions(&self, name: &str) -> bool {
+        self.0
+            .iter()
+            .any(|(known, below)| known == name || below.mentions(name))
+    }
+}

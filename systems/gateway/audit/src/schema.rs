@@ -1,0 +1,343 @@
+//! A schema as the interpreter needs it, read from SDL.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_graphql::parser::parse_schema;
+use async_graphql::parser::types::{
+    BaseType, ConstDirective, FieldDefinition, InputValueDefinition, Type, TypeDefinition,
+    TypeKind, TypeSystemDefinition,
+};
+use async_graphql::{Name, Positioned};
+use serde_json::Value;
+
+use crate::fieldset::{self, FieldSet};
+
+/// Why a schema was not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// The text is not SDL.
+    #[error("not a schema: {0}")]
+    Parse(#[from] async_graphql::parser::Error),
+    /// The text of a key, `@requires` or `@provides` is not a selection.
+    #[error("not a field set: `{0}`")]
+    FieldSet(String),
+}
+
+/// The types of one server.
+#[derive(Debug, Clone, Default)]
+pub struct Schema {
+    pub(crate) types: BTreeMap<String, Definition>,
+    /// Abstract type to the objects it may be; an object to itself.
+    pub(crate) possible: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) query: String,
+    pub(crate) mutation: String,
+}
+
+/// Whose view of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// The subgraph's own: what is inaccessible to clients is asked by gateways.
+    All,
+    /// The clients'.
+    Accessible,
+}
+
+impl Shown {
+    fn hides(self, directives: &[Positioned<ConstDirective>]) -> bool {
+        self == Self::Accessible && has(directives, "inaccessible")
+    }
+}
+
+/// What kind of type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    #[default]
+    Scalar,
+    Object,
+    Interface,
+    Union,
+    Enum,
+    Input,
+}
+
+/// One type.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Definition {
+    pub(crate) kind: Kind,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) implements: Vec<String>,
+    pub(crate) members: Vec<String>,
+    pub(crate) values: Vec<String>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) keys: Vec<Key>,
+    /// Stands for all objects of an interface that this subgraph does not know one by one.
+    pub(crate) is_interface_object: bool,
+}
+
+/// One field of an object or interface.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) ty: Type,
+    pub(crate) arguments: Vec<Input>,
+    /// Comes from the representation or not at all.
+    pub(crate) is_external: bool,
+    pub(crate) provides: Option<FieldSet>,
+}
+
+/// An argument, or a field of an input object.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) ty: Type,
+    pub(crate) default: Option<Value>,
+}
+
+/// One `@key`.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) fields: FieldSet,
+    pub(crate) is_resolvable: bool,
+}
+
+impl Schema {
+    /// Reads the SDL of a subgraph.
+    ///
+    /// # Errors
+    /// When the text is not SDL or holds a field set that cannot be read.
+    pub fn of_subgraph(sdl: &str) -> Result<Self, SchemaError> {
+        Self::parse(sdl, Shown::All)
+    }
+
+    /// Reads what clients may ask from the SDL of a supergraph.
+    ///
+    /// # Errors
+    /// As [`Schema::of_subgraph`].
+    pub fn of_clients(sdl: &str) -> Result<Self, SchemaError> {
+        Self::parse(sdl, Shown::Accessible)
+    }
+
+    fn parse(sdl: &str, shown: Shown) -> Result<Self, SchemaError> {
+        let mut schema = Self {
+            query: "Query".to_owned(),
+            mutation: "Mutation".to_owned(),
+            ..Self::default()
+        };
+        for definition in parse_schema(sdl)?.definitions {
+            match definition {
+                TypeSystemDefinition::Schema(schema_definition) => {
+                    let roots = schema_definition.node;
+                    if let Some(query) = roots.query {
+                        schema.query = query.node.to_string();
+                    }
+                    if let Some(mutation) = roots.mutation {
+                        schema.mutation = mutation.node.to_string();
+                    }
+                }
+                TypeSystemDefinition::Type(definition) => schema.add(definition.node, shown)?,
+                TypeSystemDefinition::Directive(_) => {}
+            }
+        }
+        for scalar in ["Int", "Float", "String", "Boolean", "ID"] {
+            schema.types.entry(scalar.to_owned()).or_default();
+        }
+        schema.types.entry(schema.query.clone()).or_default().kind = Kind::Object;
+        schema.find_possible();
+        Ok(schema)
+    }
+
+    fn add(&mut self, definition: TypeDefinition, shown: Shown) -> Result<(), SchemaError> {
+        if shown.hides(&definition.directives) {
+            return Ok(());
+        }
+        let known = self
+            .types
+            .entry(definition.name.node.to_string())
+            .or_default();
+        for directive in &definition.directives {
+            match directive.node.name.node.as_str() {
+                "key" | "federation__key" => known.keys.push(key(&directive.node)?),
+                "interfaceObject" | "federation__interfaceObject" => {
+                    known.is_interface_object = true;
+                }
+                _ => {}
+            }
+        }
+        let all_external = has(&definition.directives, "external");
+        match definition.kind {
+            TypeKind::Scalar => known.kind = Kind::Scalar,
+            TypeKind::Object(object) => {
+                known.kind = Kind::Object;
+                known.implements.extend(texts(object.implements));
+                known
+                    .fields
+                    .extend(fields(object.fields, all_external, shown)?);
+            }
+            TypeKind::Interface(interface) => {
+                known.kind = Kind::Interface;
+                known.implements.extend(texts(interface.implements));
+                known
+                    .fields
+                    .extend(fields(interface.fields, all_external, shown)?);
+            }
+            TypeKind::Union(union) => {
+                known.kind = Kind::Union;
+                known.members.extend(texts(union.members));
+            }
+            TypeKind::Enum(values) => {
+                known.kind = Kind::Enum;
+                let shown = values
+                    .values
+                    .into_iter()
+                    .filter(|value| !shown.hides(&value.node.directives));
+                known
+                    .values
+                    .extend(shown.map(|value| value.node.value.node.to_string()));
+            }
+            TypeKind::InputObject(input) => {
+                known.kind = Kind::Input;
+                known.inputs.extend(inputs(input.fields, shown));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn find_possible(&mut self) {
+        let mut possible: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (name, definition) in &self.types {
+            if definition.kind == Kind::Object {
+                for abstract_type in definition.implements.iter().chain([name]) {
+                    possible
+                        .entry(abstract_type.clone())
+                        .or_default()
+                        .insert(name.clone());
+                }
+            }
+            for member in &definition.members {
+                possible
+                    .entry(name.clone())
+                    .or_default()
+                    .insert(member.clone());
+            }
+        }
+        self.possible = possible;
+    }
+
+    /// Whether an object of the concrete type is one of the other type, too.
+    pub(crate) fn is_a(&self, concrete: &str, other: &str) -> bool {
+        concrete == other
+            || self
+                .possible
+                .get(other)
+                .is_some_and(|names| names.contains(concrete))
+    }
+
+    /// Whether some object is of both types.
+    pub(crate) fn overlap(&self, one: &str, other: &str) -> bool {
+        match (self.possible.get(one), self.possible.get(other)) {
+            (Some(one), Some(other)) => !one.is_disjoint(other),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn field(&self, ty: &str, name: &str) -> Option<&Field> {
+        self.types
+            .get(ty)?
+            .fields
+            .iter()
+            .find(|field| field.name == name)
+    }
+
+    pub(crate) fn kind(&self, ty: &str) -> Option<Kind> {
+        self.types.get(ty).map(|definition| definition.kind)
+    }
+}
+
+impl Kind {
+    /// Whether values of this kind have fields to select.
+    pub(crate) fn is_composite(self) -> bool {
+        matches!(self, Self::Object | Self::Interface | Self::Union)
+    }
+}
+
+/// The name inside all lists.
+pub(crate) fn named(ty: &Type) -> &str {
+    match &ty.base {
+        BaseType::Named(name) => name,
+        BaseType::List(inner) => named(inner),
+    }
+}
+
+fn fields(
+    definitions: Vec<Positioned<FieldDefinition>>,
+    all_external: bool,
+    shown: Shown,
+) -> Result<Vec<Field>, SchemaError> {
+    definitions
+        .into_iter()
+        .filter(|field| !shown.hides(&field.node.directives))
+        .map(|field| {
+            let field = field.node;
+            let set = |name: &str| {
+                let found = field
+                    .directives
+                    .iter()
+                    .find(|directive| is(&directive.node, name));
+                found
+                    .map(|directive| fieldset::parse(&argument_text(&directive.node, "fields")))
+                    .transpose()
+            };
+            Ok(Field {
+                provides: set("provides")?,
+                is_external: all_external || has(&field.directives, "external"),
+                name: field.name.node.to_string(),
+                ty: field.ty.node,
+                arguments: inputs(field.arguments, shown),
+            })
+        })
+        .collect()
+}
+
+fn inputs(definitions: Vec<Positioned<InputValueDefinition>>, shown: Shown) -> Vec<Input> {
+    definitions
+        .into_iter()
+        .filter(|input| !shown.hides(&input.node.directives))
+        .map(|input| Input {
+            name: input.node.name.node.to_string(),
+            ty: input.node.ty.node,
+            default: input
+                .node
+                .default_value
+                .map(|default| default.node.into_json().expect("a default is plain data")),
+        })
+        .collect()
+}
+
+fn key(directive: &ConstDirective) -> Result<Key, SchemaError> {
+    let resolvable = directive.get_argument("resolvable");
+    Ok(Key {
+        fields: fieldset::parse(&argument_text(directive, "fields"))?,
+        is_resolvable: resolvable
+            .is_none_or(|value| value.node != async_graphql::Value::Boolean(false)),
+    })
+}
+
+fn argument_text(directive: &ConstDirective, name: &str) -> String {
+    match directive.get_argument(name).map(|value| &value.node) {
+        Some(async_graphql::Value::String(text)) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+fn is(directive: &ConstDirective, name: &str) -> bool {
+    let full = directive.name.node.as_str();
+    full.strip_prefix("federation__").unwrap_or(full) == name
+}
+
+fn has(directives: &[Positioned<ConstDirective>], name: &str) -> bool {
+    directives.iter().any(|directive| is(&directive.node, name))
+}
+
+fn texts(names: Vec<Positioned<Name>>) -> impl Iterator<Item = String> {
+    names.into_iter().map(|name| name.node.to_string())
+}

@@ -1,0 +1,176 @@
+//! What two keys must agree on, and keys that do nothing here.
+
+use crate::mistake::{Finding, Findings, line_and_column};
+use crate::yaml::Node;
+use crate::{Condition, Config, CorsPolicy, Stage};
+
+/// Reports keys that contradict each other.
+pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
+    let mut report = |path: &[&str], message: String| {
+        let place = (1..=path.len())
+            .rev()
+            .find_map(|depth| tree.at(&path[..depth]))
+            .map_or(tree.place, |entry| entry.place);
+        findings.add(Finding::new(place, message));
+    };
+    if config.sandbox.enabled && config.homepage.enabled {
+        report(
+            &["sandbox", "enabled"],
+            "the sandbox and the homepage cannot both be on: set `homepage.enabled: false`"
+                .to_owned(),
+        );
+    }
+    if config.sandbox.enabled && !config.supergraph.introspection {
+        report(
+            &["sandbox", "enabled"],
+            "the sandbox asks for the schema: set `supergraph.introspection: true`".to_owned(),
+        );
+    }
+    if config.include_subgraph_errors.all_is_switch() {
+        for name in config.include_subgraph_errors.subgraphs_with_keys() {
+            report(
+                &["include_subgraph_errors", "subgraphs", name],
+                "a subgraph can have keys of its own only where `all` has keys, too: give `all` `redact_message`, or write `true` or `false` here".to_owned(),
+            );
+        }
+    }
+    check_cors(config, &mut report);
+    check_conditions(config, &mut report);
+    check_keys(config, &mut report);
+}
+
+type Report<'a> = dyn FnMut(&[&str], String) + 'a;
+
+fn check_cors(config: &Config, report: &mut Report<'_>) {
+    let cors = &config.cors;
+    if cors.policies.is_some() && (cors.origins.is_some() || cors.match_origins.is_some()) {
+        report(
+            &["cors", "policies"],
+            "`policies` and the `origins` of version 1 cannot be used together: move the origins into a policy".to_owned(),
+        );
+    }
+    let policies = cors.effective_policies();
+    let allows_credentials =
+        |policy: &CorsPolicy| policy.allow_credentials.unwrap_or(cors.allow_credentials);
+    if !policies.iter().any(allows_credentials) && !cors.allow_credentials {
+        return;
+    }
+    if cors.allow_any_origin {
+        report(
+            &["cors", "allow_any_origin"],
+            "`allow_credentials` and `allow_any_origin` cannot be used together: name the origins"
+                .to_owned(),
+        );
+    }
+    let is_star = |list: &[String]| list.iter().any(|entry| entry == "*");
+    let exposes_all = cors.expose_headers.as_deref().is_some_and(is_star);
+    let is_any_star = is_star(&cors.allow_headers)
+        || exposes_all
+        || policies
+            .iter()
+            .any(|policy| is_star(&policy.allow_headers) || is_star(&policy.expose_headers));
+    let any_method = cors.methods.iter().any(|method| method.0.0.as_str() == "*");
+    if is_any_star || any_method {
+        report(
+            &["cors", "allow_credentials"],
+            "`allow_credentials` and a `*` cannot be used together: name the headers and methods"
+                .to_owned(),
+        );
+    }
+}
+
+/// A request stage cannot look at a response.
+fn check_conditions(config: &Config, report: &mut Report<'_>) {
+    let Some(coprocessor) = &config.coprocessor else {
+        return;
+    };
+    let stages: [(&[&str], Option<&Stage>); 4] = [
+        (&["router"], coprocessor.router.request.as_ref()),
+        (&["supergraph"], coprocessor.supergraph.request.as_ref()),
+        (&["execution"], coprocessor.execution.request.as_ref()),
+        (&["subgraph", "all"], coprocessor.subgraph.request.as_ref()),
+    ];
+    for (block, stage) in stages {
+        let condition = stage.and_then(|stage| stage.condition.as_ref());
+        let selectors = condition.map(Condition::selectors).unwrap_or_default();
+        if selectors.iter().any(|it| it.source.needs_response()) {
+            let mut path = vec!["coprocessor"];
+            path.extend(block);
+            path.extend(["request", "condition"]);
+            report(
+                &path,
+                "the condition of a request stage cannot look at the response".to_owned(),
+            );
+        }
+    }
+}
+
+fn check_keys(config: &Config, report: &mut Report<'_>) {
+    if config.traffic_shaping.router.timeout.is_zero() {
+        report(
+            &["traffic_shaping", "router", "timeout"],
+            "expected a time above zero".to_owned(),
+        );
+    }
+    if config.health_check.enabled
+        && config.health_check.listen.0 == config.supergraph.listen.0
+        && config.health_check.path.0.0 == config.supergraph.path.0.0
+    {
+        report(
+            &["health_check", "path"],
+            "the health check and GraphQL cannot have the same address and path".to_owned(),
+        );
+    }
+}
+
+/// Keys that are read and change nothing in this gateway, with what it does instead.
+const WITHOUT_EFFECT: &[(&[&str], &str)] = &[
+    (
+        &["supergraph", "defer_support"],
+        "`@defer` is not served; a query with it is answered in one piece",
+    ),
+    (
+        &["supergraph", "generate_query_fragments"],
+        "the planner decides about fragments",
+    ),
+    (
+        &["supergraph", "enable_result_coercion_errors"],
+        "values of a wrong type become null without an error",
+    ),
+    (
+        &["supergraph", "strict_variable_validation"],
+        "variables that the schema does not allow always refuse the request",
+    ),
+    (&["homepage", "graph_ref"], "the homepage links nowhere"),
+    (
+        &["server", "http", "tls_handshake_timeout"],
+        "this gateway does not serve TLS",
+    ),
+    (
+        &["coprocessor", "client", "dns_resolution_strategy"],
+        "the system's resolver decides",
+    ),
+    (
+        &["traffic_shaping", "all", "dns_resolution_strategy"],
+        "the system's resolver decides",
+    ),
+];
+
+/// A sentence for each key of the file that changes nothing.
+pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
+    WITHOUT_EFFECT
+        .iter()
+        .filter_map(|(path, instead)| {
+            let entry = tree.at(path)?;
+            // What the gateway does anyway is no news.
+            if entry.node.json() == "enforce" {
+                return None;
+            }
+            let (line, _) = line_and_column(text, entry.place.start);
+            let key = path.join(".");
+            Some(format!(
+                "line {line}: `{key}` has no effect here: {instead}"
+            ))
+        })
+        .collect()
+}

@@ -1,0 +1,198 @@
+//! `authentication`: tokens of clients, and the names that clients give themselves.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::written::{KeySource, Written};
+
+/// Who may send requests.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Authentication {
+    /// For requests of clients.
+    pub router: RouterAuthentication,
+}
+
+/// Who may send requests.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RouterAuthentication {
+    /// JSON Web Tokens; without this key no token is looked at.
+    pub jwt: Option<Jwt>,
+}
+
+/// How tokens are found and checked. Their claims become the context entry
+/// `apollo::authentication::jwt_claims`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Jwt {
+    /// The keys that tokens may be signed with.
+    #[schemars(length(min = 1))]
+    pub jwks: Vec<Jwks>,
+    /// The header with the token.
+    #[serde(default = "authorization")]
+    pub header_name: Written<HeaderName>,
+    /// The word before the token; nothing when it is empty.
+    #[serde(default = "bearer")]
+    pub header_value_prefix: String,
+    /// Whether a header with another word before the token counts as no token, instead of a
+    /// wrong one.
+    #[serde(default)]
+    pub ignore_other_prefixes: bool,
+    /// Whether a request without a token is refused with 401. The original lets it pass.
+    #[serde(default)]
+    pub require_token: bool,
+    /// What happens to a request with a wrong token.
+    #[serde(default)]
+    pub on_error: OnTokenError,
+}
+
+fn authorization() -> Written<HeaderName> {
+    Written(http::header::AUTHORIZATION)
+}
+
+fn bearer() -> String {
+    "Bearer".to_owned()
+}
+
+/// What happens to a request with a wrong token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum OnTokenError {
+    /// It is refused with 401.
+    #[default]
+    Error,
+    /// It goes on without claims.
+    Continue,
+}
+
+/// A set of keys (RFC 7517).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Jwks {
+    /// Where the keys are: `https://…`, `http://…` or `file://…`.
+    pub url: Written<KeySource>,
+    /// The only issuer (`iss`) that tokens may have; an old name of `issuers` with one entry.
+    pub issuer: Option<String>,
+    /// The issuers (`iss`) that tokens may have; any without this key.
+    pub issuers: Option<Vec<String>>,
+    /// The audiences (`aud`) of which tokens must have one; any without this key.
+    pub audiences: Option<Vec<String>>,
+    /// The algorithms that tokens may be signed with; those that fit the key without this key.
+    pub algorithms: Option<Vec<Algorithm>>,
+    /// Time between two readings of the keys.
+    #[serde(default = "minute")]
+    pub poll_interval: Written<Duration>,
+    /// Headers of the request for the keys.
+    #[serde(default)]
+    pub headers: Vec<JwksHeader>,
+}
+
+fn minute() -> Written<Duration> {
+    Written(Duration::from_secs(60))
+}
+
+/// A header of the request for a set of keys.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JwksHeader {
+    /// Its name.
+    pub name: Written<HeaderName>,
+    /// Its value.
+    pub value: Written<HeaderValue>,
+}
+
+/// How a token is signed (RFC 7518).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names are those of RFC 7518, 3.1")]
+pub enum Algorithm {
+    HS256,
+    HS384,
+    HS512,
+    ES256,
+    ES384,
+    RS256,
+    RS384,
+    RS512,
+    PS256,
+    PS384,
+    PS512,
+    EdDSA,
+}
+
+/// What is counted and under which names.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Telemetry {
+    /// Who the client is.
+    pub apollo: ClientNames,
+    /// Where counts are shown.
+    pub exporters: Exporters,
+}
+
+/// Where the name and version of a client come from.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClientNames {
+    /// The header with the client's name.
+    pub client_name_header: Written<HeaderName>,
+    /// The header with the client's version.
+    pub client_version_header: Written<HeaderName>,
+    /// The claim of the token with the client's name; it wins over the header. Not known to the
+    /// original.
+    pub client_name_claim: Option<String>,
+    /// The claim of the token with the client's version; it wins over the header. Not known to
+    /// the original.
+    pub client_version_claim: Option<String>,
+}
+
+impl Default for ClientNames {
+    fn default() -> Self {
+        Self {
+            client_name_header: Written(HeaderName::from_static("apollographql-client-name")),
+            client_version_header: Written(HeaderName::from_static("apollographql-client-version")),
+            client_name_claim: None,
+            client_version_claim: None,
+        }
+    }
+}
+
+/// Where counts are shown.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Exporters {
+    /// Counts and durations.
+    pub metrics: MetricsExporters,
+}
+
+/// Where counts are shown.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricsExporters {
+    /// In the text format of Prometheus.
+    pub prometheus: Prometheus,
+}
+
+/// Counts in the text format of Prometheus.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Prometheus {
+    /// Whether they are shown.
+    pub enabled: bool,
+    /// Where; the address of `health_check` when left out.
+    pub listen: Option<Written<crate::written::Listen>>,
+    /// On which path.
+    pub path: Written<crate::written::PlainPath>,
+}
+
+impl Default for Prometheus {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            listen: None,
+            path: Written(crate::written::PlainPath("/metrics".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `cors`: which pages of other origins may read answers.
+
+use std::time::Duration;
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::written::{Method, Origin, Written};
+
+/// Which pages of other origins may read answers.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cors {
+    /// Whether every origin may.
+    pub allow_any_origin: bool,
+    /// Whether pages may send cookies and the like.
+    pub allow_credentials: bool,
+    /// The request headers that pages may set; all they ask for when empty.
+    pub allow_headers: Vec<String>,
+    /// The response headers that pages may read.
+    pub expose_headers: Option<Vec<String>>,
+    /// The methods that pages may use.
+    pub methods: Vec<Written<Method>>,
+    /// How long a browser may remember the answer to its question.
+    pub max_age: Option<Written<Duration>>,
+    /// Rules by origin; the first that fits is used. An empty list turns CORS off.
+    pub policies: Option<Vec<CorsPolicy>>,
+    /// The origins of a file of version 1, which become one policy.
+    pub origins: Option<Vec<Written<Origin>>>,
+    /// The regular expressions for origins of a file of version 1, which become one policy.
+    pub match_origins: Option<Vec<Written<Regex>>>,
+}
+
+impl Default for Cors {
+    fn default() -> Self {
+        let method = |method| Written(Method(method));
+        Self {
+            allow_any_origin: false,
+            allow_credentials: false,
+            allow_headers: Vec::new(),
+            expose_headers: None,
+            methods: vec![
+                method(http::Method::GET),
+                method(http::Method::POST),
+                method(http::Method::OPTIONS),
+            ],
+            max_age: None,
+            policies: None,
+            origins: None,
+            match_origins: None,
+        }
+    }
+}
+
+impl Cors {
+    /// The policies that apply: those of the file, else one of version 1's keys, else one for
+    /// the origin that the original trusts.
+    #[must_use]
+    pub fn effective_policies(&self) -> Vec<CorsPolicy> {
+        if let Some(policies) = &self.policies {
+            return policies.clone();
+        }
+        let is_version_1 = self.origins.is_some() || self.match_origins.is_some();
+        let origins = if is_version_1 {
+            self.origins.clone().unwrap_or_default()
+        } else {
+            vec![Written(Origin(
+                "https://studio.apollographql.com".to_owned(),
+            ))]
+        };
+        vec![CorsPolicy {
+            origins,
+            match_origins: self.match_origins.clone().unwrap_or_default(),
+            ..CorsPolicy::default()
+        }]
+    }
+}
+
+/// What pages of some origins may do; what is left out is taken from `cors`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CorsPolicy {
+    /// The origins.
+    pub origins: Vec<Written<Origin>>,
+    /// Regular expressions for more origins.
+    pub match_origins: Vec<Written<Regex>>,
+    /// Whether pages may send cookies and the like.
+    pub allow_credentials: Option<bool>,
+    /// The request headers that pages may set.
+    pub allow_headers: Vec<String>,
+    /// The response headers that pages may read.
+    pub expose_headers: Vec<String>,
+    /// How long a browser may remember the answer to its question.
+    pub max_age: Option<Written<Duration>>,
+    /// The methods that pages may use; an empty list allows none.
+    pub methods: Option<Vec<Written<Method>>>,
+    /// Whether pages of public networks may ask a gateway in a private one.
+    pub private_network_access: Option<PrivateNetworkAccess>,
+}
+
+/// Access from public to private networks, with what the browser shows about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrivateNetworkAccess {
+    /// The value of `private-network-access-id`.
+    pub access_id: Option<String>,
+    /// The value of `private-network-access-name`.
+    pub access_name: Option<String>,
+}

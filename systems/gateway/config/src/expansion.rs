@@ -1,0 +1,113 @@
+//! `${env.NAME:-default}` and `${file.path}` in values; `$$` is a literal `$`.
+//!
+//! A value that expansion changed is typed again: `true`, a number or `null` becomes one,
+//! whatever quotes stood around it.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::mistake::{Finding, Findings};
+use crate::yaml::{Node, Value, scalar};
+
+/// What expansion may ask for.
+pub trait Surroundings {
+    /// A variable of the environment.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// The content of a file; `None` when it cannot be read as text.
+    fn file(&self, path: &Path) -> Option<String>;
+}
+
+/// Fills in every value of the tree; what cannot be filled in is reported.
+pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut Findings) -> Node {
+    let value = match node.value {
+        Value::Scalar { text, plain } => match fill_in(&text, surroundings) {
+            Ok(None) => Value::Scalar { text, plain },
+            Ok(Some(text)) => {
+                let plain = !matches!(scalar(&text, true), Json::String(_)) && !text.is_empty();
+                Value::Scalar { text, plain }
+            }
+            Err(reason) => {
+                findings.add(
+                    Finding::new(node.place, format!("could not expand variable: {reason}"))
+                        .help("write `${env.NAME}`, `${env.NAME:-default}` or `${file.path}`; `$$` is a literal `$`"),
+                );
+                Value::Reported
+            }
+        },
+        Value::Reported => Value::Reported,
+        Value::List(items) => Value::List(
+            items
+                .into_iter()
+                .map(|item| expand(item, surroundings, findings))
+                .collect(),
+        ),
+        Value::Map(entries) => {
+            let mut entries = entries;
+            for entry in &mut entries {
+                let inner = std::mem::replace(&mut entry.node, Node::nothing());
+                entry.node = expand(inner, surroundings, findings);
+            }
+            Value::Map(entries)
+        }
+    };
+    Node {
+        place: node.place,
+        value,
+    }
+}
+
+/// The text with everything filled in; `None` when there is nothing to fill in.
+fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>, String> {
+    if !text.contains('$') {
+        return Ok(None);
+    }
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        filled.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            filled.push('$');
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('{') {
+            let end = after
+                .find('}')
+                .ok_or_else(|| format!("`${{{after}` has no `}}`"))?;
+            filled.push_str(&look_up(&after[..end], surroundings)?);
+            rest = &after[end + 1..];
+        } else {
+            filled.push('$');
+        }
+    }
+    filled.push_str(rest);
+    Ok((filled != text).then_some(filled))
+}
+
+fn look_up(expression: &str, surroundings: &dyn Surroundings) -> Result<String, String> {
+    let (name, default) = match expression.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (expression, None),
+    };
+    let (value, missing) = match name.split_once('.') {
+        Some(("env", name)) => (
+            surroundings.variable(name),
+            format!("the environment has no `{name}`"),
+        ),
+        Some(("file", path)) => (
+            surroundings.file(Path::new(path)),
+            format!("there is no readable file `{path}`"),
+        ),
+        _ => {
+            return Err(format!(
+                "`{name}` must begin with one of the allowed modes `env|file`"
+            ));
+        }
+    };
+    match (value, default) {
+        (Some(value), _) => Ok(value),
+        (None, Some(default)) => Ok(default.to_owned()),
+        (None, None) => Err(missing),
+    }
+}

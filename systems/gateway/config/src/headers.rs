@@ -1,0 +1,191 @@
+//! `headers`: rules that make the headers of subgraph requests.
+
+use std::collections::BTreeMap;
+
+use http::{HeaderName, HeaderValue};
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::schema::written_as;
+use crate::written::{BodyPath, Written};
+
+written_as! {
+    HeaderRule => RuleFile,
+}
+
+/// Rules for the headers of subgraph requests. Without rules no header of a client reaches a
+/// subgraph.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Headers {
+    /// Rules for all subgraphs; they run before the subgraph's own.
+    pub all: HeaderRules,
+    /// Rules for one subgraph, by its name.
+    pub subgraphs: BTreeMap<String, HeaderRules>,
+}
+
+/// Rules of one subgraph or of all.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HeaderRules {
+    /// Rules for requests, carried out in order.
+    pub request: Vec<HeaderRule>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "RuleFile")]
+pub enum HeaderRule {
+    /// Sets a header; all values it had are replaced.
+    Insert {
+        /// Its name.
+        name: HeaderName,
+        /// Where its value comes from.
+        value: InsertedValue,
+    },
+    /// Deletes headers.
+    Remove(HeaderSelection),
+    /// Copies one header of the client under its own or another name, by appending.
+    PropagateNamed {
+        /// Its name in the client's request.
+        named: HeaderName,
+        /// Its name in the subgraph request; `named` again when not renamed.
+        target: HeaderName,
+        /// The value when the client did not send it.
+        default: Option<HeaderValue>,
+    },
+    /// Copies the client's headers whose lower-case names match, by appending. Reserved headers
+    /// are left out.
+    PropagateMatching(Regex),
+}
+
+/// Which headers a removal means.
+#[derive(Clone, Debug)]
+pub enum HeaderSelection {
+    /// One header.
+    Named(HeaderName),
+    /// All whose lower-case names match, except reserved ones.
+    Matching(Regex),
+}
+
+/// Where the value of an inserted header comes from.
+#[derive(Clone, Debug)]
+pub enum InsertedValue {
+    /// The file.
+    Static(HeaderValue),
+    /// The entry of the request's context under this key, when it is a string.
+    FromContext(String),
+    /// The client's GraphQL request.
+    FromBody {
+        /// Where in the request.
+        path: BodyPath,
+        /// The value when there is nothing at the path, or null.
+        default: Option<HeaderValue>,
+    },
+}
+
+/// One rule for headers, as written: exactly one of `insert`, `remove`, `propagate`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["insert"]}, {"required": ["remove"]}, {"required": ["propagate"]}]))]
+struct RuleFile {
+    /// Sets a header of the subgraph request; all values it had are replaced.
+    insert: Option<InsertFile>,
+    /// Deletes headers of the subgraph request.
+    remove: Option<RemoveFile>,
+    /// Copies headers of the client's request to the subgraph request.
+    propagate: Option<PropagateFile>,
+}
+
+/// A header to set, and exactly one of `value`, `from_context` and `path`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["value"]}, {"required": ["from_context"]}, {"required": ["path"]}]))]
+struct InsertFile {
+    /// The header's name.
+    name: Written<HeaderName>,
+    /// Its value.
+    value: Option<Written<HeaderValue>>,
+    /// The key of the context entry that is its value; only strings are used.
+    from_context: Option<String>,
+    /// Where its value stands in the client's GraphQL request, such as `.extensions.x[0].y`.
+    path: Option<Written<BodyPath>>,
+    /// With `path`: the value when there is nothing, or null.
+    default: Option<Written<HeaderValue>>,
+}
+
+/// Headers to delete: exactly one of `named` and `matching`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["named"]}, {"required": ["matching"]}]))]
+struct RemoveFile {
+    /// The header of this name.
+    named: Option<Written<HeaderName>>,
+    /// All headers whose lower-case names match this regular expression, except reserved ones.
+    matching: Option<Written<Regex>>,
+}
+
+/// Headers to copy: exactly one of `named` and `matching`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["named"]}, {"required": ["matching"]}]))]
+struct PropagateFile {
+    /// The header of this name.
+    named: Option<Written<HeaderName>>,
+    /// With `named`: another name in the subgraph request.
+    rename: Option<Written<HeaderName>>,
+    /// With `named`: the value when the client did not send it.
+    default: Option<Written<HeaderValue>>,
+    /// All headers whose lower-case names match this regular expression, except reserved ones.
+    matching: Option<Written<Regex>>,
+}
+
+impl TryFrom<RuleFile> for HeaderRule {
+    type Error = &'static str;
+
+    fn try_from(rule: RuleFile) -> Result<Self, Self::Error> {
+        match (rule.insert, rule.remove, rule.propagate) {
+            (Some(insert), None, None) => insert.rule(),
+            (None, Some(remove), None) => match (remove.named, remove.matching) {
+                (Some(named), None) => Ok(Self::Remove(HeaderSelection::Named(named.0))),
+                (None, Some(matching)) => Ok(Self::Remove(HeaderSelection::Matching(matching.0))),
+                _ => Err("expected exactly one of `named` and `matching`"),
+            },
+            (None, None, Some(propagate)) => propagate.rule(),
+            _ => Err("expected exactly one of `insert`, `remove` and `propagate`"),
+        }
+    }
+}
+
+impl InsertFile {
+    fn rule(self) -> Result<HeaderRule, &'static str> {
+        let value = match (self.value, self.from_context, self.path) {
+            (Some(value), None, None) => InsertedValue::Static(value.0),
+            (None, Some(key), None) => InsertedValue::FromContext(key),
+            (None, None, Some(path)) => InsertedValue::FromBody {
+                path: path.0,
+                default: self.default.map(|value| value.0),
+            },
+            _ => return Err("expected exactly one of `value`, `from_context` and `path`"),
+        };
+        Ok(HeaderRule::Insert {
+            name: self.name.0,
+            value,
+        })
+    }
+}
+
+impl PropagateFile {
+    fn rule(self) -> Result<HeaderRule, &'static str> {
+        match (self.named, self.matching) {
+            (Some(Written(named)), None) => Ok(HeaderRule::PropagateNamed {
+                target: self.rename.map_or_else(|| named.clone(), |name| name.0),
+                named,
+                default: self.default.map(|value| value.0),
+            }),
+            (None, Some(matching)) => Ok(HeaderRule::PropagateMatching(matching.0)),
+            _ => Err("expected exactly one of `named` and `matching`"),
+        }
+    }
+}

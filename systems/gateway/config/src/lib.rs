@@ -1,0 +1,173 @@
+//! The gateway's configuration: Apollo Router's YAML keys, read with all mistakes at once.
+//!
+//! A file goes through five steps, one module each:
+//!
+//! 1. `yaml` turns the text into a tree whose every node knows its place;
+//! 2. `expansion` fills in `${env.X:-d}` and `${file.path}`, and gives what it changed its type;
+//! 3. `structure` holds the tree against the JSON Schema made from the structs below (unknown
+//!    keys, wrong types, values of a wrong form) and collects every mistake with its line;
+//! 4. serde reads the structs;
+//! 5. `agreement` checks what two keys must agree on.
+//!
+//! The modules named after keys hold the structs; what they receive is what a component of the
+//! gateway needs, and nothing more.
+//!
+//! Absent on purpose: the file system and the environment, which are asked through
+//! [`Surroundings`].
+
+mod agreement;
+mod authentication;
+mod condition;
+mod coprocessor;
+mod cors;
+mod expansion;
+mod headers;
+mod mistake;
+mod schema;
+mod shaping;
+mod structure;
+mod subgraph_errors;
+mod surface;
+mod written;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub use authentication::{
+    Algorithm, Authentication, ClientNames, Jwks, JwksHeader, Jwt, OnTokenError, Prometheus,
+    RouterAuthentication, Telemetry,
+};
+pub use condition::{Condition, Operand, Selector, Source};
+pub use coprocessor::{
+    BodyParts, ContextParts, Coprocessor, CoprocessorClient, DnsStrategy, ExecutionStages,
+    HttpVersions, RouterStages, Stage, SubgraphStages, SupergraphStages,
+};
+pub use cors::{Cors, CorsPolicy, PrivateNetworkAccess};
+pub use expansion::Surroundings;
+pub use headers::{HeaderRule, HeaderRules, HeaderSelection, Headers, InsertedValue};
+pub use mistake::{Mistake, Mistakes};
+pub use schema::schema;
+pub use shaping::{
+    Compression, EffectiveShaping, RateLimit, RouterShaping, SubgraphShaping, TrafficShaping,
+};
+pub use subgraph_errors::{ErrorPolicy, ExtensionKeys, IncludeSubgraphErrors};
+pub use surface::{
+    Csrf, HealthCheck, Homepage, HttpServer, Limits, Readiness, ReadinessInterval, Rhai, Sandbox,
+    Server, Supergraph, VariableValidation,
+};
+pub use written::{
+    BodyPath, ByteSize, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin, PathStep,
+    PlainPath, Written,
+};
+
+/// The gateway's configuration: the keys of Apollo Router that this gateway knows.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The GraphQL endpoint.
+    pub supergraph: Supergraph,
+    /// What clients learn about errors of subgraphs: nothing, unless told otherwise.
+    pub include_subgraph_errors: IncludeSubgraphErrors,
+    /// Rules for the headers of subgraph requests.
+    pub headers: Headers,
+    /// Which pages of other origins may read answers.
+    pub cors: Cors,
+    /// Protection against requests that a foreign page makes a browser send.
+    pub csrf: Csrf,
+    /// Scripts that run at stages of each request.
+    pub rhai: Option<Rhai>,
+    /// An external process that is asked at stages of each request.
+    pub coprocessor: Option<Coprocessor>,
+    /// URLs of subgraphs, by name, in place of those in the supergraph.
+    pub override_subgraph_url: BTreeMap<String, Written<Endpoint>>,
+    /// Timeouts and limits.
+    pub traffic_shaping: TrafficShaping,
+    /// Sizes beyond which requests are refused.
+    pub limits: Limits,
+    /// The health check for whoever runs the gateway.
+    pub health_check: HealthCheck,
+    /// The page for browsers that ask the endpoint with GET.
+    pub homepage: Homepage,
+    /// The page on which a person can send queries.
+    pub sandbox: Sandbox,
+    /// How HTTP is served.
+    pub server: Server,
+    /// Who may send requests.
+    pub authentication: Authentication,
+    /// What is counted and under which names.
+    pub telemetry: Telemetry,
+}
+
+impl Config {
+    /// What `--dev` changes: introspection, the sandbox in place of the homepage, and errors of
+    /// subgraphs as they are.
+    pub fn for_development(&mut self) {
+        self.supergraph.introspection = true;
+        self.sandbox.enabled = true;
+        self.homepage.enabled = false;
+        self.include_subgraph_errors = IncludeSubgraphErrors::everything();
+    }
+}
+
+/// A configuration with what its author should know about it.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The configuration.
+    pub config: Config,
+    /// Keys that are accepted and do nothing here, as sentences with their lines.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a file's text; `path` is only shown. With `is_development` the keys that `--dev` sets
+/// are set before the check of what must agree.
+///
+/// # Errors
+/// Every mistake found.
+pub fn read(
+    path: &Path,
+    text: &str,
+    surroundings: &dyn Surroundings,
+    is_development: bool,
+) -> Result<Reading, Mistakes> {
+    let mut findings = mistake::Findings::default();
+    let config = yaml::read(text, &mut findings).and_then(|tree| {
+        let tree = expansion::expand(tree, surroundings, &mut findings);
+        structure::check(&tree, &mut findings);
+        let config = findings
+            .is_empty()
+            .then(|| decode(&tree, &mut findings))??;
+        Some((tree, config))
+    });
+    let (tree, mut config) = match config {
+        Some(read) => read,
+        None if findings.is_empty() => (yaml::Node::nothing(), Config::default()),
+        None => return Err(findings.settle(path, text)),
+    };
+    if is_development {
+        config.for_development();
+    }
+    agreement::check(&config, &tree, &mut findings);
+    if !findings.is_empty() {
+        return Err(findings.settle(path, text));
+    }
+    let warnings = agreement::warnings(&tree, text);
+    Ok(Reading { config, warnings })
+}
+
+fn decode(tree: &yaml::Node, findings: &mut mistake::Findings) -> Option<Config> {
+    match Config::deserialize(tree.json()) {
+        Ok(config) => Some(config),
+        Err(error) => {
+            // The check before this one sees all; what it missed is at least said.
+            findings.add(mistake::Finding::new(tree.place, error.to_string()));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

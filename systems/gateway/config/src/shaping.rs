@@ -1,0 +1,134 @@
+//! `traffic_shaping`: timeouts and limits, towards clients and towards subgraphs.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::coprocessor::{DnsStrategy, HttpVersions};
+use crate::written::Written;
+
+/// Timeouts and limits.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrafficShaping {
+    /// For requests of clients.
+    pub router: RouterShaping,
+    /// For requests to all subgraphs.
+    pub all: Option<SubgraphShaping>,
+    /// For requests to one subgraph, by its name; what it leaves out is taken from `all`.
+    pub subgraphs: BTreeMap<String, SubgraphShaping>,
+}
+
+/// Timeout and limits of requests of clients.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RouterShaping {
+    /// The longest time of a request; beyond it the answer is 504.
+    pub timeout: Written<Duration>,
+    /// Most requests at a time; more are answered with 503.
+    pub concurrency_limit: Option<NonZeroUsize>,
+    /// Most requests in a time; more are answered with 503.
+    pub global_rate_limit: Option<RateLimit>,
+}
+
+impl Default for RouterShaping {
+    fn default() -> Self {
+        Self {
+            timeout: Written(Duration::from_secs(30)),
+            concurrency_limit: None,
+            global_rate_limit: None,
+        }
+    }
+}
+
+/// So many in such a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    /// How many.
+    pub capacity: NonZeroU64,
+    /// In which time.
+    pub interval: Written<Duration>,
+}
+
+/// How bodies are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 1950.
+    Deflate,
+    /// RFC 7932.
+    Br,
+}
+
+/// Timeout and limits of requests to subgraphs.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SubgraphShaping {
+    /// The longest time of a request, 30s when left out.
+    pub timeout: Option<Written<Duration>>,
+    /// Whether equal queries that are under way at the same time are sent once.
+    pub deduplicate_query: Option<bool>,
+    /// How request bodies are compressed.
+    pub compression: Option<Compression>,
+    /// Most requests in a time.
+    pub global_rate_limit: Option<RateLimit>,
+    /// Which HTTP is spoken.
+    pub experimental_http2: Option<HttpVersions>,
+    /// Accepted; the system's resolver decides.
+    pub dns_resolution_strategy: Option<DnsStrategy>,
+    /// How long a connection may be idle before it is closed, 15s when left out.
+    pub pool_idle_timeout: Option<Written<Duration>>,
+}
+
+/// What applies to one subgraph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffectiveShaping {
+    /// The longest time of a request; none when no section asks for it.
+    pub timeout: Option<Duration>,
+    /// Whether equal queries that are under way at the same time are sent once.
+    pub deduplicate_query: bool,
+    /// How request bodies are compressed.
+    pub compression: Option<Compression>,
+    /// Most requests in a time.
+    pub global_rate_limit: Option<RateLimit>,
+    /// Which HTTP is spoken.
+    pub http_versions: HttpVersions,
+    /// How long a connection may be idle.
+    pub pool_idle_timeout: Duration,
+}
+
+impl TrafficShaping {
+    /// What applies to a subgraph: its own keys, else those of `all`, else the defaults.
+    #[must_use]
+    pub fn of_subgraph(&self, name: &str) -> EffectiveShaping {
+        let own = self.subgraphs.get(name);
+        let sections = || own.into_iter().chain(self.all.as_ref());
+        fn first<'a, T>(
+            sections: impl Iterator<Item = &'a SubgraphShaping>,
+            pick: impl Fn(&'a SubgraphShaping) -> Option<T>,
+        ) -> Option<T> {
+            sections.into_iter().find_map(pick)
+        }
+        let has_section = sections().next().is_some();
+        EffectiveShaping {
+            timeout: has_section.then(|| {
+                first(sections(), |section| section.timeout)
+                    .map_or(Duration::from_secs(30), |timeout| timeout.0)
+            }),
+            deduplicate_query: first(sections(), |section| section.deduplicate_query)
+                .unwrap_or(false),
+            compression: first(sections(), |section| section.compression),
+            global_rate_limit: first(sections(), |section| section.global_rate_limit),
+            http_versions: first(sections(), |section| section.experimental_http2)
+                .unwrap_or_default(),
+            pool_idle_timeout: first(sections(), |section| section.pool_idle_timeout)
+                .map_or(Duration::from_secs(15), |timeout| timeout.0),
+        }
+    }
+}

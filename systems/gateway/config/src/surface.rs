@@ -1,0 +1,280 @@
+//! What clients see: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
+//! `csrf`, and `rhai`, which is only two paths.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::HeaderName;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::written::{ByteSize, GraphqlPath, Listen, PlainPath, Written};
+
+/// The GraphQL endpoint.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Supergraph {
+    /// Where to listen: `127.0.0.1:4000`, or the path of a Unix socket.
+    pub listen: Written<Listen>,
+    /// The path of the endpoint: `/`, `/graphql`, `/graphql/*`, `/:name/graphql`.
+    pub path: Written<GraphqlPath>,
+    /// Whether the schema can be asked for. `__typename` always can.
+    pub introspection: bool,
+    /// How long requests in flight may take when stopping.
+    pub connection_shutdown_timeout: Written<Duration>,
+    /// Accepted; `@defer` is not served, a request that needs it gets its answer in one piece.
+    pub defer_support: bool,
+    /// Accepted; subgraph requests are always minified by this gateway's own planner.
+    pub generate_query_fragments: bool,
+    /// Whether work for a request ends when its client goes away.
+    pub early_cancel: bool,
+    /// Whether what is wrong with an invalid query is kept from the client.
+    pub redact_query_validation_errors: bool,
+    /// Accepted; values of a wrong type from subgraphs become null without an error.
+    pub enable_result_coercion_errors: bool,
+    /// Whether a client that goes away is worth a line in the log.
+    pub experimental_log_on_broken_pipe: bool,
+    /// Accepted; variables that the schema does not allow always refuse the request.
+    pub strict_variable_validation: VariableValidation,
+    /// The cache of query plans. Not known to the original under this name.
+    pub plan_cache_size: std::num::NonZeroUsize,
+}
+
+impl Default for Supergraph {
+    fn default() -> Self {
+        Self {
+            listen: Written(Listen::Tcp("127.0.0.1:4000".to_owned())),
+            path: Written(GraphqlPath("/".to_owned())),
+            introspection: false,
+            connection_shutdown_timeout: Written(Duration::from_secs(60)),
+            defer_support: true,
+            generate_query_fragments: true,
+            early_cancel: false,
+            redact_query_validation_errors: false,
+            enable_result_coercion_errors: false,
+            experimental_log_on_broken_pipe: false,
+            strict_variable_validation: VariableValidation::Enforce,
+            plan_cache_size: std::num::NonZeroUsize::new(512).expect("512 is not zero"),
+        }
+    }
+}
+
+/// What happens to variables that the schema does not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VariableValidation {
+    /// The request is refused.
+    Enforce,
+    /// The original lets the request pass and counts it; here it is refused as well.
+    Measure,
+}
+
+/// Sizes beyond which requests are refused.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Largest body of a request, in bytes; more is answered with 413.
+    pub http_max_request_bytes: usize,
+    /// Most tokens of a query.
+    pub parser_max_tokens: usize,
+    /// Deepest nesting of a query's text.
+    pub parser_max_recursion: usize,
+    /// Most levels of fields, fragments resolved.
+    pub max_depth: Option<usize>,
+    /// Most fields in all, fragments resolved.
+    pub max_height: Option<usize>,
+    /// Most fields of the operation itself, fragments resolved.
+    pub max_root_fields: Option<usize>,
+    /// Most aliases, fragments resolved.
+    pub max_aliases: Option<usize>,
+    /// Whether `max_*` only writes a line to the log.
+    pub warn_only: bool,
+    /// Most headers of an HTTP/1.1 request; more are answered with 431.
+    pub http1_max_request_headers: Option<usize>,
+    /// Largest head of an HTTP/1.1 request; more is answered with 431.
+    pub http1_max_request_buf_size: Option<Written<ByteSize>>,
+    /// Largest head of an HTTP/2 request; more is answered with 431.
+    pub http2_max_headers_list_bytes: Option<Written<ByteSize>>,
+    /// Whether nested lists of introspection are bounded.
+    pub introspection_max_depth: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            http_max_request_bytes: 2_000_000,
+            parser_max_tokens: 15_000,
+            parser_max_recursion: 500,
+            max_depth: None,
+            max_height: None,
+            max_root_fields: None,
+            max_aliases: None,
+            warn_only: false,
+            http1_max_request_headers: None,
+            http1_max_request_buf_size: None,
+            http2_max_headers_list_bytes: None,
+            introspection_max_depth: true,
+        }
+    }
+}
+
+/// How HTTP is served.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Server {
+    /// Timeouts.
+    pub http: HttpServer,
+}
+
+/// Timeouts of the HTTP server.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpServer {
+    /// How long a client may take to send the head of a request.
+    pub header_read_timeout: Written<Duration>,
+    /// Accepted; this gateway does not serve TLS.
+    pub tls_handshake_timeout: Written<Duration>,
+}
+
+impl Default for HttpServer {
+    fn default() -> Self {
+        let ten = Written(Duration::from_secs(10));
+        Self {
+            header_read_timeout: ten,
+            tls_handshake_timeout: ten,
+        }
+    }
+}
+
+/// The health check for whoever runs the gateway.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HealthCheck {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Where.
+    pub listen: Written<Listen>,
+    /// On which path.
+    pub path: Written<PlainPath>,
+    /// When the gateway counts as overloaded.
+    pub readiness: Readiness,
+}
+
+impl Default for HealthCheck {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            listen: Written(Listen::Tcp("127.0.0.1:8088".to_owned())),
+            path: Written(PlainPath("/health".to_owned())),
+            readiness: Readiness::default(),
+        }
+    }
+}
+
+/// When the gateway counts as overloaded.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Readiness {
+    /// How many answers of 503 and 504 in a sampling interval are fine.
+    pub allowed: u64,
+    /// The intervals.
+    pub interval: ReadinessInterval,
+}
+
+impl Default for Readiness {
+    fn default() -> Self {
+        Self {
+            allowed: 100,
+            interval: ReadinessInterval::default(),
+        }
+    }
+}
+
+/// Intervals of the readiness check.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReadinessInterval {
+    /// How long answers are counted together.
+    pub sampling: Written<Duration>,
+    /// How long the gateway is not ready after too many; twice `sampling` when left out.
+    pub unready: Option<Written<Duration>>,
+}
+
+impl Default for ReadinessInterval {
+    fn default() -> Self {
+        Self {
+            sampling: Written(Duration::from_secs(5)),
+            unready: None,
+        }
+    }
+}
+
+/// The page for browsers that ask the endpoint with GET.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Homepage {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Accepted; the page links nowhere.
+    pub graph_ref: Option<String>,
+}
+
+impl Default for Homepage {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            graph_ref: None,
+        }
+    }
+}
+
+/// The page on which a person can send queries.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sandbox {
+    /// Whether there is one.
+    pub enabled: bool,
+}
+
+/// Protection against requests that a foreign page makes a browser send.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Csrf {
+    /// Turns the protection off.
+    pub unsafe_disabled: bool,
+    /// Headers of which one that is not empty shows that no foreign page sent the request.
+    pub required_headers: Vec<Written<HeaderName>>,
+}
+
+impl Default for Csrf {
+    fn default() -> Self {
+        let header = |name| Written(HeaderName::from_static(name));
+        Self {
+            unsafe_disabled: false,
+            required_headers: vec![
+                header("x-apollo-operation-name"),
+                header("apollo-require-preflight"),
+            ],
+        }
+    }
+}
+
+/// Scripts that run at stages of each request; one of the two keys must be there.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
+pub struct Rhai {
+    /// The folder of the scripts and of the modules they import.
+    pub scripts: PathBuf,
+    /// The script that is run, relative to the folder.
+    pub main: PathBuf,
+}
+
+impl Default for Rhai {
+    fn default() -> Self {
+        Self {
+            scripts: "rhai".into(),
+            main: "main.rhai".into(),
+        }
+    }
+}

@@ -1,0 +1,444 @@
+use std::collections::HashMap;
+
+use insta::assert_snapshot;
+
+use super::*;
+
+/// An environment and files that are a table.
+struct Table(HashMap<&'static str, &'static str>);
+
+impl Surroundings for Table {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|value| (*value).to_owned())
+    }
+
+    fn file(&self, path: &Path) -> Option<String> {
+        self.variable(path.to_str()?)
+    }
+}
+
+fn table() -> Table {
+    Table(HashMap::from([
+        ("COPROCESSOR", "http://127.0.0.1:3000"),
+        ("FLAG", "true"),
+        ("NUMBER", "7"),
+        ("/run/key", "secret"),
+    ]))
+}
+
+fn config(text: &str) -> Config {
+    match read(Path::new("router.yaml"), text, &table(), false) {
+        Ok(reading) => reading.config,
+        Err(mistakes) => panic!("{mistakes}"),
+    }
+}
+
+fn mistakes(text: &str) -> String {
+    match read(Path::new("router.yaml"), text, &table(), false) {
+        Ok(_) => "none".to_owned(),
+        Err(mistakes) => mistakes.render(false),
+    }
+}
+
+#[test]
+fn a_file_without_keys_gives_the_defaults() {
+    for text in ["", "# nothing\n", "supergraph:\n"] {
+        let config = config(text);
+        assert_eq!(
+            config.supergraph.listen.0,
+            Listen::Tcp("127.0.0.1:4000".to_owned())
+        );
+        assert_eq!(config.limits.http_max_request_bytes, 2_000_000);
+        assert_eq!(config.traffic_shaping.router.timeout.as_secs(), 30);
+        assert!(config.coprocessor.is_none() && config.rhai.is_none());
+        let shaping = config.traffic_shaping.of_subgraph("any");
+        assert_eq!(shaping.timeout, None);
+    }
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_with_its_line() {
+    assert_snapshot!(mistakes("supergraph:\n  introspecton: true\n  path: graphql\nlimits:\n  parser_max_tokens: many\nheaders:\n  all:\n    request:\n      - insert: {name: source}\n      - propagate: {matching: '('}\ncors:\n  origins: ['*', 'https://a.example/']\n"), @r"
+    error: unknown key `introspecton`
+     --> router.yaml:2:3
+      |
+    2 |   introspecton: true
+      |   ^^^^^^^^^^^^
+      |
+      = help: did you mean `introspection`?
+
+    error: expected a path that starts with `/`, found `graphql`
+     --> router.yaml:3:9
+      |
+    3 |   path: graphql
+      |         ^^^^^^^
+
+    error: expected a whole number, found the text `many`
+     --> router.yaml:5:22
+      |
+    5 |   parser_max_tokens: many
+      |                      ^^^^
+
+    error: expected exactly one of `value` or `from_context` or `path`, found none
+     --> router.yaml:9:9
+      |
+    9 |       - insert: {name: source}
+      |         ^^^^^^
+
+    error: `(` is not a regular expression: unclosed group
+      --> router.yaml:10:31
+       |
+    10 |       - propagate: {matching: '('}
+       |                               ^^^
+
+    error: `*` is not an origin; set `allow_any_origin: true` instead
+      --> router.yaml:12:13
+       |
+    12 |   origins: ['*', 'https://a.example/']
+       |             ^^^
+
+    error: an origin has no `/` at its end: write `https://a.example`
+      --> router.yaml:12:18
+       |
+    12 |   origins: ['*', 'https://a.example/']
+       |                  ^^^^^^^^^^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn variables_are_filled_in_and_typed_again() {
+    let config = config(
+        "coprocessor:\n  url: ${env.COPROCESSOR}/guid-response\n  timeout: ${env.X:-5s}\n  response_validation: \"${env.FLAG:-false}\"\nlimits: {max_depth: \"${env.NUMBER}\"}\nheaders: {all: {request: [{insert: {name: a, value: \"$$1 ${file./run/key}\"}}]}}\n",
+    );
+    let coprocessor = config.coprocessor.unwrap();
+    assert_eq!(coprocessor.timeout.as_secs(), 5);
+    assert!(coprocessor.response_validation);
+    assert_eq!(config.limits.max_depth, Some(7));
+    let Endpoint::Http(url) = coprocessor.url.0 else {
+        panic!("not http")
+    };
+    assert_eq!(url, "http://127.0.0.1:3000/guid-response");
+    let HeaderRule::Insert {
+        value: InsertedValue::Static(value),
+        ..
+    } = &config.headers.all.request[0]
+    else {
+        panic!("not a static insertion")
+    };
+    assert_eq!(value, "$1 secret");
+}
+
+#[test]
+fn a_variable_that_is_missing_is_named() {
+    assert_snapshot!(mistakes("coprocessor: {url: '${env.NOWHERE}'}\nsupergraph: {path: '${secret.X}'}\n"), @"
+    error: could not expand variable: the environment has no `NOWHERE`
+     --> router.yaml:1:20
+      |
+    1 | coprocessor: {url: '${env.NOWHERE}'}
+      |                    ^^^^^^^^^^^^^^^^
+      |
+      = help: write `${env.NAME}`, `${env.NAME:-default}` or `${file.path}`; `$$` is a literal `$`
+
+    error: could not expand variable: `secret.X` must begin with one of the allowed modes `env|file`
+     --> router.yaml:2:20
+      |
+    2 | supergraph: {path: '${secret.X}'}
+      |                    ^^^^^^^^^^^^^
+      |
+      = help: write `${env.NAME}`, `${env.NAME:-default}` or `${file.path}`; `$$` is a literal `$`
+    ");
+}
+
+#[test]
+fn a_stage_is_on_as_soon_as_a_key_differs_from_its_default() {
+    let config = config(
+        "coprocessor:\n  url: http://localhost:1\n  router: {request: {headers: true}, response: {headers: false}}\n  supergraph: {request: {}, response: {body: {errors: true}}}\n  execution: {response: {condition: {exists: {response_header: x-a}}}}\n  subgraph: {all: {request: {url: 'unix:///s?path=/p', context: {selective: [a]}}}}\n",
+    );
+    let coprocessor = config.coprocessor.unwrap();
+    assert!(coprocessor.router.request.unwrap().headers);
+    assert!(coprocessor.router.response.is_none());
+    assert!(coprocessor.supergraph.request.is_none());
+    let body = coprocessor.supergraph.response.unwrap().body;
+    let only_errors = BodyParts::Selected {
+        data: false,
+        errors: true,
+        extensions: false,
+    };
+    assert_eq!(body, only_errors);
+    assert!(coprocessor.execution.response.unwrap().condition.is_some());
+    let stage = coprocessor.subgraph.request.unwrap();
+    assert_eq!(stage.context, ContextParts::Selective(vec!["a".to_owned()]));
+    let unix = Endpoint::Unix {
+        socket: "/s".into(),
+        path: "/p".to_owned(),
+    };
+    assert_eq!(stage.url, Some(unix));
+}
+
+#[test]
+fn a_switch_of_another_stage_is_an_unknown_key() {
+    assert_snapshot!(mistakes("coprocessor:\n  url: http://localhost:1\n  router: {request: {service_name: true}}\n  subgraph: {planets: {request: {headers: true}}}\n"), @r"
+    error: unknown key `service_name`
+     --> router.yaml:3:22
+      |
+    3 |   router: {request: {service_name: true}}
+      |                      ^^^^^^^^^^^^
+      |
+      = help: the keys here are body, condition, context, headers, method, path, sdl, url
+
+    error: unknown key `planets`
+     --> router.yaml:4:14
+      |
+    4 |   subgraph: {planets: {request: {headers: true}}}
+      |              ^^^^^^^
+      |
+      = help: the keys here are all
+    ");
+}
+
+#[test]
+fn conditions_nest_and_name_their_selectors() {
+    let text = "coprocessor: {url: 'http://h', router: {request: {condition: {all: [{eq: [{request_header: x-a, default: none}, b]}, {not: {gt: [{env: N}, 3]}}, true]}}}}";
+    let condition = config(text)
+        .coprocessor
+        .unwrap()
+        .router
+        .request
+        .unwrap()
+        .condition;
+    let header = Selector {
+        source: Source::RequestHeader(http::HeaderName::from_static("x-a")),
+        default: Some("none".into()),
+    };
+    let environment = Selector {
+        source: Source::Environment("N".to_owned()),
+        default: None,
+    };
+    let expected = Condition::All(vec![
+        Condition::Equal(Operand::Selector(header), Operand::Literal("b".into())),
+        Condition::Not(Box::new(Condition::Greater(
+            Operand::Selector(environment),
+            Operand::Literal(3.into()),
+        ))),
+        Condition::Always(true),
+    ]);
+    assert_eq!(condition, Some(expected));
+}
+
+#[test]
+fn wrong_conditions_say_what_is_expected() {
+    assert_snapshot!(mistakes("coprocessor:\n  url: http://h\n  router:\n    request:\n      condition: {eq: [{requst_header: x-a}, b]}\n    response:\n      condition: {eq: [1], exists: {env: X}}\n"), @r"
+    error: unknown key `requst_header`
+     --> router.yaml:5:25
+      |
+    5 |       condition: {eq: [{requst_header: x-a}, b]}
+      |                         ^^^^^^^^^^^^^
+      |
+      = help: did you mean `request_header`?
+
+    error: expected exactly one of `all` or `any` or `eq` or `exists` or `gt` or `lt` or `not`, found `eq` and `exists`
+     --> router.yaml:7:7
+      |
+    7 |       condition: {eq: [1], exists: {env: X}}
+      |       ^^^^^^^^^
+
+    error: expected a list of 2 values, found 1
+     --> router.yaml:7:23
+      |
+    7 |       condition: {eq: [1], exists: {env: X}}
+      |                       ^
+    ");
+    assert_snapshot!(mistakes("coprocessor:\n  url: http://h\n  router:\n    request:\n      condition: {exists: {response_header: x-a}}\n"), @r"
+    error: the condition of a request stage cannot look at the response
+     --> router.yaml:5:7
+      |
+    5 |       condition: {exists: {response_header: x-a}}
+      |       ^^^^^^^^^
+    ");
+}
+
+#[test]
+fn keys_that_contradict_each_other_are_reported() {
+    assert_snapshot!(mistakes("sandbox: {enabled: true}\ninclude_subgraph_errors: {all: true, subgraphs: {a: {redact_message: true}}}\ncors: {allow_any_origin: true, allow_credentials: true}\n"), @"
+    error: the sandbox and the homepage cannot both be on: set `homepage.enabled: false`
+     --> router.yaml:1:11
+      |
+    1 | sandbox: {enabled: true}
+      |           ^^^^^^^
+
+    error: the sandbox asks for the schema: set `supergraph.introspection: true`
+     --> router.yaml:1:11
+      |
+    1 | sandbox: {enabled: true}
+      |           ^^^^^^^
+
+    error: a subgraph can have keys of its own only where `all` has keys, too: give `all` `redact_message`, or write `true` or `false` here
+     --> router.yaml:2:50
+      |
+    2 | include_subgraph_errors: {all: true, subgraphs: {a: {redact_message: true}}}
+      |                                                  ^
+
+    error: `allow_credentials` and `allow_any_origin` cannot be used together: name the origins
+     --> router.yaml:3:8
+      |
+    3 | cors: {allow_any_origin: true, allow_credentials: true}
+      |        ^^^^^^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn development_settles_what_would_contradict_itself() {
+    let reading = read(
+        Path::new("r.yaml"),
+        "homepage: {enabled: true}",
+        &table(),
+        true,
+    )
+    .unwrap();
+    assert!(reading.config.sandbox.enabled && !reading.config.homepage.enabled);
+    assert!(reading.config.supergraph.introspection);
+    assert!(matches!(
+        reading.config.include_subgraph_errors.of_subgraph("any"),
+        ErrorPolicy::Include { .. }
+    ));
+}
+
+#[test]
+fn a_subgraph_adds_to_the_keys_of_all() {
+    let config = config(
+        "include_subgraph_errors:\n  all: {redact_message: true, allow_extensions_keys: [code, trace]}\n  subgraphs:\n    a: {exclude_global_keys: [trace], allow_extensions_keys: [service]}\n    b: false\n    c: {redact_message: false, deny_extensions_keys: [x]}\n",
+    );
+    let of = |name| config.include_subgraph_errors.of_subgraph(name);
+    let only =
+        |keys: &[&str]| ExtensionKeys::Only(keys.iter().map(|key| (*key).to_owned()).collect());
+    assert_eq!(
+        of("other"),
+        ErrorPolicy::Include {
+            redact_message: true,
+            extensions: only(&["code", "trace"]),
+        }
+    );
+    assert_eq!(
+        of("a"),
+        ErrorPolicy::Include {
+            redact_message: true,
+            extensions: only(&["code", "service"]),
+        }
+    );
+    assert_eq!(of("b"), ErrorPolicy::Redact);
+    assert_eq!(
+        of("c"),
+        ErrorPolicy::Include {
+            redact_message: false,
+            extensions: ExtensionKeys::Except(vec!["x".to_owned()]),
+        }
+    );
+}
+
+#[test]
+fn shaping_of_a_subgraph_wins_key_by_key() {
+    let config = config(
+        "traffic_shaping:\n  all: {timeout: 50s, deduplicate_query: true, compression: br}\n  subgraphs: {a: {timeout: 250ms, compression: gzip}}\n",
+    );
+    let a = config.traffic_shaping.of_subgraph("a");
+    assert_eq!(a.timeout, Some(std::time::Duration::from_millis(250)));
+    assert_eq!(a.compression, Some(Compression::Gzip));
+    assert!(a.deduplicate_query);
+    let b = config.traffic_shaping.of_subgraph("b");
+    assert_eq!(b.timeout, Some(std::time::Duration::from_secs(50)));
+}
+
+#[test]
+fn origins_of_version_1_become_one_policy() {
+    let config = config("cors: {origins: ['https://a.example'], match_origins: ['^https://b']}");
+    let policies = config.cors.effective_policies();
+    assert_eq!(policies.len(), 1);
+    assert_eq!(policies[0].origins[0].0.0, "https://a.example");
+    assert!(policies[0].match_origins[0].is_match("https://b.example"));
+}
+
+#[test]
+fn keys_without_effect_are_said_with_their_lines() {
+    let text = "homepage:\n  graph_ref: a@b\nsupergraph: {defer_support: false}\n";
+    let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
+    assert_snapshot!(reading.warnings.join("\n"), @r"
+    line 3: `supergraph.defer_support` has no effect here: `@defer` is not served; a query with it is answered in one piece
+    line 2: `homepage.graph_ref` has no effect here: the homepage links nowhere
+    ");
+}
+
+#[test]
+fn broken_yaml_has_a_line() {
+    assert_snapshot!(mistakes("a: 1\nb: [1, 2\nc: 3\n"), @r"
+    error: this is not YAML: illegal placement of ':' indicator
+     --> router.yaml:3:2
+      |
+    3 | c: 3
+      |  ^
+    ");
+    assert_snapshot!(mistakes("cors: {}\ncors: {}\n"), @r"
+    error: the key `cors` is here twice
+     --> router.yaml:2:1
+      |
+    2 | cors: {}
+      | ^^^^
+      |
+      = help: keep one of the two
+    ");
+}
+
+#[test]
+fn the_seed_s_files_are_understood() {
+    for text in [
+        "supergraph:\n  listen: 0.0.0.0:4040\n  path: /\n  introspection: true\ninclude_subgraph_errors:\n  all: true\nheaders:\n  all:\n    request:\n      - insert:\n          name: \"source\"\n          value: \"config\"\n",
+        "supergraph: {listen: 0.0.0.0:4040}\ncors:\n  allow_headers: []\nrhai:\n  scripts: ./rhai\n",
+        "coprocessor:\n  timeout: 30s\n  url: ${env.COPROCESSOR}/static-subgraph\n  subgraph:\n    all:\n      request:\n        headers: true\n",
+        "authentication: {router: {jwt: {header_name: authentication, jwks: [{url: 'file:///k.json', algorithms: [HS256]}]}}}\n",
+    ] {
+        config(text);
+    }
+}
+
+#[test]
+fn every_key_of_the_schema_is_described() {
+    fn look(schema: &serde_json::Value) {
+        if let Some(properties) = schema["properties"].as_object() {
+            for (key, property) in properties {
+                let is_described = property.get("description").is_some()
+                    || property.get("$ref").is_some()
+                    || property.get("allOf").is_some();
+                assert!(is_described, "{key} in {schema}");
+            }
+        }
+        match schema {
+            serde_json::Value::Object(members) => members.values().for_each(look),
+            serde_json::Value::Array(items) => items.iter().for_each(look),
+            _ => {}
+        }
+    }
+    look(&schema());
+}
+
+#[test]
+fn the_committed_schema_is_the_schema() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../schemas/gateway.schema.json");
+    let now = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    #[expect(clippy::disallowed_methods, reason = "set by `cargo xtask schema`")]
+    let update = std::env::var("UPDATE_SCHEMAS").is_ok();
+    if update {
+        std::fs::write(&path, now).unwrap();
+        return;
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == now,
+        "schemas/gateway.schema.json is old; run `cargo xtask schema`"
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[a-z:{}\\[\\] \\n$.\\-\"'&*|>0-9]{0,80}") {
+        let _ = read(Path::new("r.yaml"), &text, &table(), false);
+    }
+}

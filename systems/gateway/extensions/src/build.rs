@@ -1,0 +1,294 @@
+//! From a configuration to what requests pass through.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gateway_config::Config;
+use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
+
+use crate::address::{endpoint, http2};
+use crate::coprocessor::CoprocessorStage;
+use crate::exchange::Exchange;
+use crate::header_rules::Rules;
+use crate::observer::{Observer, StageKind};
+use crate::script::{Compiled, ScriptError, Source};
+use crate::service::{Environment, Service, Shared};
+use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
+use crate::token::{TokenError, Tokens};
+
+/// Why extensions cannot be built from a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// An address cannot be called.
+    #[error("{key}: {source}")]
+    Endpoint {
+        /// The configuration key, or the subgraph.
+        key: String,
+        /// What is wrong with the address.
+        source: EndpointError,
+    },
+    /// A script cannot be read or compiled.
+    #[error("rhai: {0}")]
+    Script(#[from] ScriptError),
+    /// The keys of tokens cannot be read.
+    #[error("authentication.router.jwt: {0}")]
+    Token(#[from] TokenError),
+}
+
+/// All extensions of one configuration, checked. Shared by all workers.
+pub struct Extensions {
+    config: Arc<Config>,
+    sdl: Arc<str>,
+    subgraphs: Vec<(String, Endpoint)>,
+    source: Option<Source>,
+    environment: Environment,
+    files: Vec<PathBuf>,
+}
+
+impl Extensions {
+    /// Checks everything there is to check: addresses, scripts, key sets.
+    /// `subgraphs` are names and routing URLs, in the order of their indexes;
+    /// `environment` looks variables up for scripts and conditions.
+    pub fn build(
+        config: Arc<Config>,
+        sdl: &str,
+        subgraphs: &[(&str, &str)],
+        environment: Environment,
+    ) -> Result<Self, Vec<BuildError>> {
+        let mut errors = Vec::new();
+        let mut endpoints = Vec::new();
+        for (name, url) in subgraphs {
+            match subgraph_endpoint(&config, name, url) {
+                Ok(endpoint) => endpoints.push(((*name).to_owned(), endpoint)),
+                Err(source) => errors.push(BuildError::Endpoint {
+                    key: format!("subgraph `{name}`"),
+                    source,
+                }),
+            }
+        }
+        if let Some(coprocessor) = &config.coprocessor {
+            for kind in StageKind::ALL {
+                if let Err(source) = CoprocessorStage::new(kind, coprocessor, &Arc::from("")) {
+                    errors.push(BuildError::Endpoint {
+                        key: format!("coprocessor at {}", kind.as_str()),
+                        source,
+                    });
+                }
+            }
+        }
+        let mut files = Vec::new();
+        let source = config.rhai.as_ref().and_then(|rhai| {
+            files.push(rhai.scripts.clone());
+            Source::read(&rhai.scripts, &rhai.main)
+                .map_err(|error| errors.push(error.into()))
+                .ok()
+        });
+        if let Some(jwt) = &config.authentication.router.jwt {
+            files.extend(Tokens::files(jwt));
+            if let Err(error) = Tokens::new(jwt, &config.telemetry.apollo) {
+                errors.push(error.into());
+            }
+        }
+        let this = Self {
+            config,
+            sdl: sdl.into(),
+            subgraphs: endpoints,
+            source,
+            environment,
+            files,
+        };
+        if let Some(source) = &this.source
+            && let Err(error) = Compiled::new(source, &this.sdl, &this.environment)
+        {
+            errors.push(error.into());
+        }
+        if errors.is_empty() {
+            Ok(this)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Files and folders whose change means that extensions should be built anew.
+    pub fn watched(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// What one worker thread runs. Scripts are compiled here once more, so that
+    /// workers share nothing that would have to be locked or counted.
+    pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> Worker {
+        let shared = Rc::new(Shared {
+            client,
+            observer,
+            environment: Arc::clone(&self.environment),
+        });
+        let compiled = self.source.as_ref().map(|source| {
+            Compiled::new(source, &self.sdl, &self.environment)
+                .expect("the same sources compiled when the extensions were built")
+        });
+        let builder = Builder {
+            extensions: self,
+            shared,
+            compiled,
+            sdl_json: Arc::from(serde_json::Value::from(&*self.sdl).to_string()),
+        };
+        builder.worker()
+    }
+}
+
+fn subgraph_endpoint(config: &Config, name: &str, url: &str) -> Result<Endpoint, EndpointError> {
+    let shaping = config.traffic_shaping.of_subgraph(name);
+    let policy = Policy {
+        http2: http2(shaping.http_versions),
+        pool_idle_timeout: Some(shaping.pool_idle_timeout),
+        ..Policy::default()
+    };
+    match config.override_subgraph_url.get(name) {
+        Some(over) => endpoint(over, policy),
+        None => Endpoint::parse(url, policy),
+    }
+}
+
+struct Builder<'a> {
+    extensions: &'a Extensions,
+    shared: Rc<Shared>,
+    compiled: Option<Compiled>,
+    sdl_json: Arc<str>,
+}
+
+impl Builder<'_> {
+    fn worker(self) -> Worker {
+        let config = &self.extensions.config;
+        let tokens = config.authentication.router.jwt.as_ref().map(|jwt| {
+            Tokens::new(jwt, &config.telemetry.apollo)
+                .expect("the same keys were read when the extensions were built")
+        });
+        let subgraphs = self.extensions.subgraphs.iter().enumerate();
+        let subgraphs = subgraphs
+            .map(|(index, (name, endpoint))| self.subgraph(index, name, endpoint))
+            .collect();
+        let stages = config.coprocessor.as_ref();
+        let query_plan = stages.is_some_and(|all| {
+            all.execution
+                .request
+                .as_ref()
+                .is_some_and(|stage| stage.query_plan)
+        });
+        let execution = self.service(
+            "execution_service",
+            None,
+            None,
+            (StageKind::ExecutionRequest, StageKind::ExecutionResponse),
+        );
+        let wants_query_plan = query_plan
+            || execution
+                .as_ref()
+                .is_some_and(|service| service.layers.is_some());
+        Worker {
+            router: self.service(
+                "router_service",
+                tokens,
+                None,
+                (StageKind::RouterRequest, StageKind::RouterResponse),
+            ),
+            supergraph: self.service(
+                "supergraph_service",
+                None,
+                None,
+                (StageKind::SupergraphRequest, StageKind::SupergraphResponse),
+            ),
+            execution,
+            subgraphs,
+            wants_query_plan,
+        }
+    }
+
+    fn subgraph(&self, index: usize, name: &str, endpoint: &Endpoint) -> Subgraph {
+        let config = &self.extensions.config;
+        let shaping = config.traffic_shaping.of_subgraph(name);
+        Subgraph {
+            index,
+            name: name.into(),
+            endpoint: endpoint.clone(),
+            rules: Rules::of_subgraph(&config.headers, name),
+            timeout: shaping.timeout,
+            compression: shaping.compression,
+            service: self.service(
+                "subgraph_service",
+                None,
+                Some(name),
+                (StageKind::SubgraphRequest, StageKind::SubgraphResponse),
+            ),
+            shared: Rc::clone(&self.shared),
+        }
+    }
+
+    fn service(
+        &self,
+        entry: &'static str,
+        tokens: Option<Tokens>,
+        subgraph: Option<&str>,
+        kinds: (StageKind, StageKind),
+    ) -> Option<Service> {
+        let layers = self
+            .compiled
+            .as_ref()
+            .and_then(|compiled| compiled.layers(entry, subgraph));
+        let service = Service {
+            shared: Rc::clone(&self.shared),
+            subgraph: subgraph.map(Rc::from),
+            is_shaped: subgraph.is_some_and(|name| {
+                let shaping = &self.extensions.config.traffic_shaping;
+                shaping.of_subgraph(name).timeout.is_some()
+            }),
+            tokens,
+            layers,
+            request: self.stage(kinds.0),
+            response: self.stage(kinds.1),
+        };
+        let is_empty = service.tokens.is_none()
+            && service.layers.is_none()
+            && service.request.is_none()
+            && service.response.is_none();
+        (!is_empty).then_some(service)
+    }
+
+    fn stage(&self, kind: StageKind) -> Option<CoprocessorStage> {
+        let config = self.extensions.config.coprocessor.as_ref()?;
+        CoprocessorStage::new(kind, config, &self.sdl_json)
+            .expect("the addresses were read when the extensions were built")
+    }
+}
+
+/// The extensions of one worker thread.
+pub struct Worker {
+    /// Around everything; `None` when nothing is configured for it.
+    pub router: Option<Service>,
+    /// Around a GraphQL request.
+    pub supergraph: Option<Service>,
+    /// Around the execution of its plan.
+    pub execution: Option<Service>,
+    subgraphs: Vec<Subgraph>,
+    wants_query_plan: bool,
+}
+
+impl Worker {
+    /// Whether [`Exchange::query_plan`] is looked at.
+    pub fn wants_query_plan(&self) -> bool {
+        self.wants_query_plan
+    }
+
+    /// Fetches from the subgraph with this index.
+    ///
+    /// # Panics
+    /// When there is no subgraph with this index.
+    pub async fn fetch(
+        &self,
+        subgraph: usize,
+        exchange: &Exchange,
+        call: SubgraphCall,
+    ) -> SubgraphOutcome {
+        self.subgraphs[subgraph].call(exchange, call).await
+    }
+}

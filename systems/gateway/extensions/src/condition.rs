@@ -1,0 +1,176 @@
+//! Whether a stage runs, judged on what is known at that point.
+
+use gateway_config::{Condition, Operand, Selector, Source};
+use http::HeaderMap;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::exchange::{Exchange, Request, Response};
+use crate::json;
+
+/// What a condition can look at.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    pub(crate) exchange: &'a Exchange,
+    pub(crate) request: Option<&'a Request>,
+    pub(crate) response: Option<&'a Response>,
+    pub(crate) subgraph: Option<&'a str>,
+    pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// Whether `condition` holds.
+pub(crate) fn holds(condition: &Condition, scene: &Scene<'_>) -> bool {
+    match condition {
+        Condition::Always(answer) => *answer,
+        Condition::Equal(one, other) => match (operand(one, scene), operand(other, scene)) {
+            (Some(one), Some(other)) => one == other,
+            _ => false,
+        },
+        Condition::Greater(one, other) => {
+            compare(one, other, scene) == Some(std::cmp::Ordering::Greater)
+        }
+        Condition::Less(one, other) => compare(one, other, scene) == Some(std::cmp::Ordering::Less),
+        Condition::Exists(selector) => select(selector, scene).is_some(),
+        Condition::All(list) => list.iter().all(|condition| holds(condition, scene)),
+        Condition::Any(list) => list.iter().any(|condition| holds(condition, scene)),
+        Condition::Not(inner) => !holds(inner, scene),
+    }
+}
+
+fn compare(one: &Operand, other: &Operand, scene: &Scene<'_>) -> Option<std::cmp::Ordering> {
+    match (operand(one, scene)?, operand(other, scene)?) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64()?.partial_cmp(&other.as_f64()?),
+        (Value::String(one), Value::String(other)) => Some(one.cmp(&other)),
+        _ => None,
+    }
+}
+
+fn operand(operand: &Operand, scene: &Scene<'_>) -> Option<Value> {
+    match operand {
+        Operand::Literal(value) => Some(value.clone()),
+        Operand::Selector(selector) => select(selector, scene),
+    }
+}
+
+fn select(selector: &Selector, scene: &Scene<'_>) -> Option<Value> {
+    find(&selector.source, scene).or_else(|| selector.default.clone())
+}
+
+fn find(source: &Source, scene: &Scene<'_>) -> Option<Value> {
+    let text = |text: &str| Some(Value::from(text));
+    let header = |headers: &HeaderMap, name| {
+        let value: &http::HeaderValue = headers.get(name)?;
+        text(value.to_str().ok()?)
+    };
+    let client = &scene.exchange.client;
+    match source {
+        Source::RequestHeader(name) => header(
+            scene
+                .request
+                .map_or(&client.headers, |request| &request.headers),
+            name,
+        ),
+        Source::SupergraphRequestHeader(name) => header(&client.headers, name),
+        Source::RequestMethod => text(
+            scene
+                .request
+                .map_or(&client.method, |request| &request.method)
+                .as_str(),
+        ),
+        Source::ResponseHeader(name) => header(&scene.response?.headers, name),
+        Source::ResponseStatusCode => Some(scene.response?.status.as_u16().into()),
+        Source::ResponseStatusReason => text(scene.response?.status.canonical_reason()?),
+        Source::OnGraphqlError => Some(json::has_errors(&scene.response?.body).into()),
+        Source::Context(key) => scene.exchange.context.get(key),
+        Source::OperationName => text(scene.exchange.operation_name.as_deref()?),
+        Source::OperationNameHash => {
+            let name = scene.exchange.operation_name.as_deref()?;
+            text(&hex(&Sha256::digest(name)))
+        }
+        Source::OperationKind => text(scene.exchange.operation_kind?),
+        Source::Environment(name) => text(&(scene.environment)(name)?),
+        // Responses come in one part: there is no `@defer` here.
+        Source::IsPrimaryResponse => Some(true.into()),
+        Source::SubgraphName => text(scene.subgraph?),
+        Source::Static(value) => Some(value.clone()),
+    }
+}
+
+/// Lower-case hexadecimal digits of `bytes`.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| {
+            [
+                DIGITS[usize::from(byte >> 4)],
+                DIGITS[usize::from(byte & 15)],
+            ]
+        })
+        .map(char::from)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use http::StatusCode;
+
+    use super::*;
+    use crate::exchange::ClientHead;
+
+    fn judged(yaml_as_json: &str, scene: &Scene<'_>) -> bool {
+        holds(&serde_json::from_str(yaml_as_json).unwrap(), scene)
+    }
+
+    #[test]
+    fn every_test_and_selector_looks_where_it_says() {
+        let mut client = ClientHead::default();
+        client.headers.insert("x-a", "b".parse().unwrap());
+        let mut exchange = Exchange::new(Rc::new(client));
+        exchange.operation_name = Some("Q".into());
+        exchange.context.insert("k", Value::from(3));
+        let response = Response {
+            status: StatusCode::NOT_FOUND,
+            body: r#"{"errors":[{"message":"m"}]}"#.into(),
+            headers: [(http::header::VARY, "origin".parse().unwrap())]
+                .into_iter()
+                .collect(),
+        };
+        let scene = Scene {
+            exchange: &exchange,
+            request: None,
+            response: Some(&response),
+            subgraph: Some("reviews"),
+            environment: &|name| (name == "STAGE").then(|| "test".to_owned()),
+        };
+        for (condition, expected) in [
+            ("true", true),
+            ("false", false),
+            (r#"{"eq":[{"request_header":"x-a"},"b"]}"#, true),
+            (r#"{"eq":[{"request_header":"x-b"},"b"]}"#, false),
+            (
+                r#"{"eq":[{"request_header":"x-b","default":"b"},"b"]}"#,
+                true,
+            ),
+            (r#"{"exists":{"request_header":"x-b"}}"#, false),
+            (r#"{"not":{"exists":{"request_header":"x-b"}}}"#, true),
+            (r#"{"eq":[{"request_method":true},"GET"]}"#, true),
+            (r#"{"eq":[{"response_header":"vary"},"origin"]}"#, true),
+            (r#"{"eq":[{"response_status":"code"},404]}"#, true),
+            (r#"{"gt":[{"response_status":"code"},399]}"#, true),
+            (r#"{"lt":[{"response_status":"code"},399]}"#, false),
+            (r#"{"eq":[{"response_status":"reason"},"Not Found"]}"#, true),
+            (r#"{"eq":[{"on_graphql_error":true},true]}"#, true),
+            (r#"{"eq":[{"operation_name":"string"},"Q"]}"#, true),
+            (r#"{"eq":[{"env":"STAGE"},"test"]}"#, true),
+            (r#"{"eq":[{"request_context":"k"},3]}"#, true),
+            (r#"{"eq":[{"subgraph_name":true},"reviews"]}"#, true),
+            (r#"{"all":[true,{"any":[false,true]}]}"#, true),
+            (r#"{"all":[true,false]}"#, false),
+        ] {
+            assert_eq!(judged(condition, &scene), expected, "{condition}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Calls to a coprocessor: the only code that knows its protocol.
+//!
+//! Bodies travel as text. What is sent is spliced out of the bytes that passed
+//! through the gateway anyway, and what comes back is cut out of the answer;
+//! neither becomes a tree in between.
+
+mod answer;
+mod message;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway_config::{BodyParts, ContextParts, Coprocessor, CoprocessorClient, Stage};
+use gateway_upstream::{Call, Client, Endpoint, EndpointError, Policy, SendError};
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::address::{endpoint, http2};
+use crate::condition::{Scene, holds};
+use crate::exchange::{Exchange, Request, Response, Step};
+use crate::failure;
+use crate::json::ResponseParts;
+use crate::observer::{Observer, StageKind};
+use answer::{Answer, Control};
+
+const FIXED_HEADERS: &[u8] = b"content-type: application/json\r\naccept: application/json\r\n";
+
+/// Why a coprocessor's part in a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CoprocessorError {
+    /// No answer.
+    #[error("coprocessor did not answer: {0}")]
+    Send(#[from] SendError),
+    /// An answer that is not 2xx.
+    #[error("coprocessor answered with status {0}")]
+    Status(StatusCode),
+    /// An answer that the protocol does not know.
+    #[error("coprocessor's answer cannot be used: {0}")]
+    Answer(String),
+}
+
+impl CoprocessorError {
+    pub(crate) fn is_timeout(&self) -> bool {
+        matches!(self, Self::Send(error) if error.is_timeout())
+    }
+}
+
+/// One configured stage. Making its message and applying an answer are pure;
+/// what is between them is the network.
+pub struct CoprocessorStage {
+    pub(crate) kind: StageKind,
+    pub(crate) stage: Stage,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) timeout: Duration,
+    pub(crate) validates: bool,
+    /// The supergraph as a JSON string, rendered once.
+    pub(crate) sdl: Option<Arc<str>>,
+}
+
+impl CoprocessorStage {
+    /// The stage of this kind, when it is configured. `sdl` is the supergraph as
+    /// a JSON string.
+    pub fn new(
+        kind: StageKind,
+        config: &Coprocessor,
+        sdl: &Arc<str>,
+    ) -> Result<Option<Self>, EndpointError> {
+        let Some(stage) = stage_of(kind, config) else {
+            return Ok(None);
+        };
+        let written = stage.url.as_ref().unwrap_or(&config.url);
+        Ok(Some(Self {
+            kind,
+            endpoint: endpoint(written, policy(&config.client))?,
+            timeout: *config.timeout,
+            validates: config.response_validation,
+            sdl: stage.sdl.then(|| Arc::clone(sdl)),
+            stage: stage.clone(),
+        }))
+    }
+
+    /// Whether the stage's condition lets it run.
+    pub(crate) fn applies(&self, scene: &Scene<'_>) -> bool {
+        self.stage
+            .condition
+            .as_ref()
+            .is_none_or(|condition| holds(condition, scene))
+    }
+
+    /// Sends a request and applies the answer to it.
+    pub(crate) async fn request(
+        &self,
+        line: &Line<'_>,
+        request: &mut Request,
+    ) -> Result<Step, CoprocessorError> {
+        let sent = self.request_message(line.exchange, line.subgraph, request);
+        let answer = self.send(line, sent).await?;
+        self.apply_to_request(line.exchange, &answer, request)
+    }
+
+    /// What is sent about a request; `subgraph` is its name and the id of the
+    /// request, at subgraph stages.
+    pub fn request_message(
+        &self,
+        exchange: &Exchange,
+        subgraph: Option<(&str, &str)>,
+        request: &Request,
+    ) -> Vec<u8> {
+        message::of_request(self, exchange, subgraph, request)
+    }
+
+    /// Changes a request as an answer says.
+    pub fn apply_to_request(
+        &self,
+        exchange: &Exchange,
+        answer: &[u8],
+        request: &mut Request,
+    ) -> Result<Step, CoprocessorError> {
+        let answer = Answer::read(answer, self.kind)?;
+        if let Some(entries) = &answer.context {
+            self.upsert(exchange, entries);
+        }
+        if let Control::Break(status) = answer.required_control()? {
+            return Ok(Step::Break(answer.into_break(self.kind, status)));
+        }
+        if let Some(text) = answer.body {
+            request.body = answer::request_body(self.kind, text)?;
+        }
+        if let Some(uri) = answer.uri.filter(|_| !self.kind.is_router()) {
+            request.uri = uri
+                .parse()
+                .map_err(|error| CoprocessorError::Answer(format!("uri `{uri}`: {error}")))?;
+        }
+        if let Some(headers) = answer.headers {
+            request.headers = headers;
+        }
+        Ok(Step::Continue)
+    }
+
+    /// Sends a response and applies the answer to it.
+    pub(crate) async fn response(
+        &self,
+        line: &Line<'_>,
+        response: &mut Response,
+    ) -> Result<(), CoprocessorError> {
+        let sent = self.response_message(line.exchange, line.subgraph, response);
+        let answer = self.send(line, sent).await?;
+        self.apply_to_response(line.exchange, &answer, response)
+    }
+
+    /// What is sent about a response.
+    pub fn response_message(
+        &self,
+        exchange: &Exchange,
+        subgraph: Option<(&str, &str)>,
+        response: &Response,
+    ) -> Vec<u8> {
+        message::of_response(self, exchange, subgraph, response)
+    }
+
+    /// Changes a response as an answer says.
+    pub fn apply_to_response(
+        &self,
+        exchange: &Exchange,
+        answer: &[u8],
+        response: &mut Response,
+    ) -> Result<(), CoprocessorError> {
+        let answer = Answer::read(answer, self.kind)?;
+        if let Some(text) = answer.body {
+            let body = self.response_body(text, &response.body)?;
+            response.body = body;
+        }
+        match answer.control {
+            None => {}
+            Some(Control::Continue) => response.status = StatusCode::OK,
+            Some(Control::Break(status)) => response.status = status,
+        }
+        if let Some(entries) = &answer.context {
+            self.upsert(exchange, entries);
+            self.delete_missing(exchange, entries);
+        }
+        if let Some(headers) = answer.headers {
+            response.headers = headers;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, line: &Line<'_>, message: Vec<u8>) -> Result<Bytes, CoprocessorError> {
+        let started = tokio::time::Instant::now();
+        let headers = HeaderMap::new();
+        let call = Call {
+            method: Method::POST,
+            headers: &headers,
+            rendered_headers: FIXED_HEADERS,
+            body: message.into(),
+            timeout: Some(self.timeout),
+            // A coprocessor decides; deciding twice does no harm.
+            is_idempotent: true,
+        };
+        let reply = line.client.send(&self.endpoint, call).await;
+        let succeeded = matches!(&reply, Ok(reply) if reply.status.is_success());
+        line.observer
+            .coprocessor(self.kind, succeeded, started.elapsed());
+        let reply = reply?;
+        if !succeeded {
+            return Err(CoprocessorError::Status(reply.status));
+        }
+        Ok(reply.body)
+    }
+
+    fn upsert(&self, exchange: &Exchange, entries: &serde_json::Map<String, serde_json::Value>) {
+        for (key, value) in entries {
+            let key = match self.stage.context {
+                ContextParts::Deprecated => crate::context::new_name(key),
+                _ => key,
+            };
+            exchange.context.insert(key, value.clone());
+        }
+    }
+
+    /// On the way out, what the coprocessor could see and did not return is gone.
+    fn delete_missing(
+        &self,
+        exchange: &Exchange,
+        entries: &serde_json::Map<String, serde_json::Value>,
+    ) {
+        let gone: Vec<String> = exchange.context.entries(|all| {
+            let visible = all.keys().filter(|key| match &self.stage.context {
+                ContextParts::Nothing => false,
+                ContextParts::All | ContextParts::Deprecated => true,
+                ContextParts::Selective(keys) => keys.contains(key),
+            });
+            visible
+                .filter(|key| match self.stage.context {
+                    ContextParts::Deprecated => {
+                        !entries.contains_key(crate::context::old_name(key))
+                            && !entries.contains_key(*key)
+                    }
+                    _ => !entries.contains_key(*key),
+                })
+                .cloned()
+                .collect()
+        });
+        for key in gone {
+            exchange.context.remove(&key);
+        }
+    }
+
+    fn response_body(
+        &self,
+        text: &serde_json::value::RawValue,
+        original: &Bytes,
+    ) -> Result<Bytes, CoprocessorError> {
+        if self.kind.is_router() {
+            return answer::text_body(text);
+        }
+        let parts = match ResponseParts::read(text.get().as_bytes()) {
+            Ok(parts) => parts,
+            Err(_) if !self.validates => return Ok(original.clone()),
+            Err(error) => return Err(CoprocessorError::Answer(format!("body: {error}"))),
+        };
+        let before = || ResponseParts::read(original).unwrap_or_default();
+        let merged = match self.stage.body {
+            BodyParts::Selected {
+                data,
+                errors,
+                extensions,
+            } => {
+                let old = before();
+                let is_empty =
+                    |text: &serde_json::value::RawValue| matches!(text.get(), "[]" | "{}");
+                ResponseParts {
+                    data: if data { parts.data } else { old.data },
+                    errors: if errors { parts.errors } else { old.errors }
+                        .filter(|text| !is_empty(text)),
+                    extensions: if extensions {
+                        parts.extensions
+                    } else {
+                        old.extensions
+                    }
+                    .filter(|text| !is_empty(text)),
+                    ..old
+                }
+            }
+            _ => parts,
+        };
+        if self.validates
+            && let Err(reason) = merged.check()
+            // What was not a response before need not become one.
+            && before().check().is_ok()
+        {
+            return Err(CoprocessorError::Answer(format!("body: {reason}")));
+        }
+        Ok(merged.write())
+    }
+}
+
+fn stage_of(kind: StageKind, config: &Coprocessor) -> Option<&Stage> {
+    match kind {
+        StageKind::RouterRequest => config.router.request.as_ref(),
+        StageKind::RouterResponse => config.router.response.as_ref(),
+        StageKind::SupergraphRequest => config.supergraph.request.as_ref(),
+        StageKind::SupergraphResponse => config.supergraph.response.as_ref(),
+        StageKind::ExecutionRequest => config.execution.request.as_ref(),
+        StageKind::ExecutionResponse => config.execution.response.as_ref(),
+        StageKind::SubgraphRequest => config.subgraph.request.as_ref(),
+        StageKind::SubgraphResponse => config.subgraph.response.as_ref(),
+    }
+}
+
+fn policy(client: &CoprocessorClient) -> Policy {
+    let usual = Policy::default();
+    Policy {
+        http2: http2(client.experimental_http2),
+        pool_idle_timeout: client.pool_idle_timeout.as_ref().map(|time| **time),
+        keep_alive_interval: client
+            .experimental_http2_keep_alive_interval
+            .as_ref()
+            .map(|time| **time),
+        keep_alive_timeout: client
+            .experimental_http2_keep_alive_timeout
+            .as_ref()
+            .map_or(usual.keep_alive_timeout, |time| **time),
+    }
+}
+
+/// What a call needs besides its message.
+pub(crate) struct Line<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) exchange: &'a Exchange,
+    /// The name of the subgraph and the id of its request, at subgraph stages.
+    pub(crate) subgraph: Option<(&'a str, &'a str)>,
+}
+
+/// What the client is told of a failed coprocessor, at the stages that have a
+/// client: the reason is for the log only.
+pub(crate) fn failed_response(error: &CoprocessorError) -> Response {
+    if error.is_timeout() {
+        failure::timeout()
+    } else {
+        failure::internal()
+    }
+}

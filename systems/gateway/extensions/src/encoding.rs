@@ -1,0 +1,111 @@
+//! Compressed bodies: of requests when `traffic_shaping` says so, of answers when
+//! a rule lets the client's `accept-encoding` through.
+
+use std::io::{Read, Write};
+
+use bytes::Bytes;
+use flate2::read::{GzDecoder, ZlibDecoder};
+use flate2::write::{GzEncoder, ZlibEncoder};
+use gateway_config::Compression;
+use http::HeaderValue;
+
+/// A body that expands beyond this is refused.
+const EXPANDED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Brotli's quality and window: fast, as a request waits for it.
+const BROTLI: (u32, u32) = (4, 20);
+
+/// The name in `content-encoding`.
+pub(crate) fn name(compression: Compression) -> HeaderValue {
+    HeaderValue::from_static(match compression {
+        Compression::Gzip => "gzip",
+        Compression::Deflate => "deflate",
+        Compression::Br => "br",
+    })
+}
+
+/// The body, compressed. What HTTP calls deflate is zlib (RFC 9110, 8.4.1.2).
+pub(crate) fn compress(compression: Compression, body: &[u8]) -> Bytes {
+    const IN_MEMORY: &str = "writing to memory cannot fail";
+    let level = flate2::Compression::fast();
+    let mut out = Vec::with_capacity(body.len() / 2);
+    match compression {
+        Compression::Gzip => {
+            let mut encoder = GzEncoder::new(out, level);
+            encoder.write_all(body).expect(IN_MEMORY);
+            out = encoder.finish().expect(IN_MEMORY);
+        }
+        Compression::Deflate => {
+            let mut encoder = ZlibEncoder::new(out, level);
+            encoder.write_all(body).expect(IN_MEMORY);
+            out = encoder.finish().expect(IN_MEMORY);
+        }
+        Compression::Br => {
+            let mut encoder = brotli::CompressorWriter::new(&mut out, 4096, BROTLI.0, BROTLI.1);
+            encoder.write_all(body).expect(IN_MEMORY);
+        }
+    }
+    out.into()
+}
+
+/// The body without its coding, or what is wrong with it.
+pub(crate) fn expand(coding: &[u8], body: &Bytes) -> Result<Bytes, String> {
+    let coding = coding.trim_ascii().to_ascii_lowercase();
+    match coding.as_slice() {
+        b"identity" | b"" => Ok(body.clone()),
+        b"gzip" | b"x-gzip" => read(GzDecoder::new(&**body)),
+        b"deflate" => read(ZlibDecoder::new(&**body)),
+        b"br" => read(brotli::Decompressor::new(&**body, 4096)),
+        other => Err(format!(
+            "subgraph response has the unsupported content-encoding `{}`",
+            String::from_utf8_lossy(other)
+        )),
+    }
+}
+
+fn read(decoder: impl Read) -> Result<Bytes, String> {
+    let mut out = Vec::new();
+    decoder
+        .take(EXPANDED_BYTES_MAX + 1)
+        .read_to_end(&mut out)
+        .map_err(|error| format!("subgraph response cannot be decompressed: {error}"))?;
+    if out.len() as u64 > EXPANDED_BYTES_MAX {
+        return Err(format!(
+            "subgraph response expands to more than {EXPANDED_BYTES_MAX} bytes"
+        ));
+    }
+    Ok(out.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Compression; 3] = [Compression::Gzip, Compression::Deflate, Compression::Br];
+
+    #[test]
+    fn what_is_compressed_expands_to_itself() {
+        for compression in ALL {
+            for text in ["", "{}", &"data ".repeat(10_000)] {
+                let small = compress(compression, text.as_bytes());
+                let coding = name(compression);
+                assert_eq!(expand(coding.as_bytes(), &small).unwrap(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn bodies_that_expand_without_end_or_not_at_all_are_refused() {
+        let zeros = vec![0; usize::try_from(EXPANDED_BYTES_MAX).unwrap() + 1];
+        for compression in ALL {
+            let coding = name(compression);
+            let error = expand(coding.as_bytes(), &Bytes::from_static(b"nonsense")).unwrap_err();
+            assert!(error.contains("cannot be decompressed"), "{error}");
+        }
+        let bomb = compress(Compression::Gzip, &zeros);
+        assert!(bomb.len() < 1_000_000);
+        let error = expand(b"gzip", &bomb).unwrap_err();
+        assert!(error.contains("expands to more than"), "{error}");
+        let error = expand(b"zstd", &Bytes::new()).unwrap_err();
+        assert!(error.contains("`zstd`"), "{error}");
+    }
+}

@@ -1,0 +1,97 @@
+//! What passes through the stages.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, Uri};
+
+use crate::context::Context;
+use crate::header_rules::ClientBody;
+use crate::identifier;
+
+/// The head of the client's request, as the stages behind the router see it.
+#[derive(Clone, Debug, Default)]
+pub struct ClientHead {
+    /// The method.
+    pub method: Method,
+    /// The target of the request; usually only path and query.
+    pub uri: Uri,
+    /// The headers.
+    pub headers: HeaderMap,
+}
+
+/// What belongs to one client request from its first stage to its last.
+#[derive(Debug, Default)]
+pub struct Exchange {
+    /// Notes of the stages.
+    pub context: Context,
+    /// The client's request. Set it anew when the router stage changed headers.
+    pub client: Rc<ClientHead>,
+    /// The name of the operation, once it is known.
+    pub operation_name: Option<String>,
+    /// `query` or `mutation`, once it is known.
+    pub operation_kind: Option<&'static str>,
+    /// The query plan as text; only asked for when [`crate::Worker::wants_query_plan`].
+    pub query_plan: Option<Rc<str>>,
+    /// The client's GraphQL request as JSON, once it is known.
+    pub client_body: Rc<ClientBody>,
+    id: Rc<OnceCell<String>>,
+}
+
+impl Exchange {
+    /// An exchange that starts with this request.
+    pub fn new(client: Rc<ClientHead>) -> Self {
+        Self {
+            client,
+            ..Self::default()
+        }
+    }
+
+    /// The id of the request, a UUID; made when it is first asked for.
+    pub fn id(&self) -> &str {
+        self.id.get_or_init(identifier::uuid_v4)
+    }
+
+    pub(crate) fn shared_id(&self) -> Rc<OnceCell<String>> {
+        Rc::clone(&self.id)
+    }
+}
+
+/// A request at one of the four services.
+///
+/// At the router, `body` is what the client sent. At supergraph and execution it
+/// is the GraphQL request as JSON, at the subgraph service the outgoing one.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// The target.
+    pub uri: Uri,
+    /// The headers; at the subgraph service those of the outgoing request.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// A response at one of the four services; apart from the router's, `body` is a
+/// GraphQL response as JSON.
+#[derive(Clone, Debug, Default)]
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Whether a request goes on.
+#[derive(Debug)]
+#[must_use]
+pub enum Step {
+    /// With the next stage.
+    Continue,
+    /// Not: this is the response.
+    Break(Response),
+}

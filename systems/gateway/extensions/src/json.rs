@@ -1,0 +1,97 @@
+//! GraphQL messages as JSON text whose members are left as text.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The members of a GraphQL response that stages look at. Others are dropped.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct ResponseParts<'a> {
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) label: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) data: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) path: Option<&'a RawValue>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) errors: Option<&'a RawValue>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) extensions: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        rename = "hasNext",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) has_next: Option<&'a RawValue>,
+}
+
+/// Keeps `null` apart from absence: `{"data":null}` is a GraphQL response.
+fn present<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl<'a> ResponseParts<'a> {
+    pub(crate) fn read(text: &'a [u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
+
+    pub(crate) fn write(&self) -> Bytes {
+        serde_json::to_vec(self)
+            .expect("JSON text written to memory cannot fail")
+            .into()
+    }
+
+    /// Whether it is what the GraphQL specification calls a response: `data`, or
+    /// a list of errors that is not empty, each with a message.
+    pub(crate) fn check(&self) -> Result<(), Cow<'static, str>> {
+        #[derive(Deserialize)]
+        struct Error<'a> {
+            #[serde(borrow, rename = "message")]
+            _message: Cow<'a, str>,
+        }
+        let count = match self.errors {
+            None => 0,
+            Some(errors) => serde_json::from_str::<Vec<Error<'_>>>(errors.get())
+                .map_err(|error| Cow::from(format!("errors are not a list of errors: {error}")))?
+                .len(),
+        };
+        if self.data.is_none() && count == 0 {
+            return Err("it has neither `data` nor a non-empty list of `errors`".into());
+        }
+        Ok(())
+    }
+}
+
+/// Whether a GraphQL response has a list of errors that is not empty.
+pub(crate) fn has_errors(body: &[u8]) -> bool {
+    ResponseParts::read(body).is_ok_and(|parts| {
+        parts
+            .errors
+            .is_some_and(|errors| errors.get().bytes().any(|byte| byte == b'{'))
+    })
+}
+
+/// Appends `text` as a JSON string.
+pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, text).expect("a string written to memory as JSON cannot fail");
+}

@@ -1,0 +1,75 @@
+//! What a stage tells about its calls, for metrics.
+
+use std::time::Duration;
+
+/// One of the eight stages a coprocessor can be called at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the protocol")]
+pub enum StageKind {
+    RouterRequest,
+    RouterResponse,
+    SupergraphRequest,
+    SupergraphResponse,
+    ExecutionRequest,
+    ExecutionResponse,
+    SubgraphRequest,
+    SubgraphResponse,
+}
+
+impl StageKind {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::RouterRequest,
+        Self::RouterResponse,
+        Self::SupergraphRequest,
+        Self::SupergraphResponse,
+        Self::ExecutionRequest,
+        Self::ExecutionResponse,
+        Self::SubgraphRequest,
+        Self::SubgraphResponse,
+    ];
+
+    /// The name in the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RouterRequest => "RouterRequest",
+            Self::RouterResponse => "RouterResponse",
+            Self::SupergraphRequest => "SupergraphRequest",
+            Self::SupergraphResponse => "SupergraphResponse",
+            Self::ExecutionRequest => "ExecutionRequest",
+            Self::ExecutionResponse => "ExecutionResponse",
+            Self::SubgraphRequest => "SubgraphRequest",
+            Self::SubgraphResponse => "SubgraphResponse",
+        }
+    }
+
+    pub(crate) fn is_request(self) -> bool {
+        matches!(
+            self,
+            Self::RouterRequest
+                | Self::SupergraphRequest
+                | Self::ExecutionRequest
+                | Self::SubgraphRequest
+        )
+    }
+
+    pub(crate) fn is_router(self) -> bool {
+        matches!(self, Self::RouterRequest | Self::RouterResponse)
+    }
+}
+
+/// Learns how each call went.
+pub trait Observer {
+    /// A coprocessor answered, or did not.
+    fn coprocessor(&self, stage: StageKind, succeeded: bool, took: Duration);
+    /// A subgraph answered with this status, or with none.
+    fn subgraph(&self, index: usize, status: Option<u16>, took: Duration);
+}
+
+/// Learns nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn coprocessor(&self, _: StageKind, _: bool, _: Duration) {}
+    fn subgraph(&self, _: usize, _: Option<u16>, _: Duration) {}
+}

@@ -1,0 +1,207 @@
+//! Rhai scripts: compiled once for each worker, asked once for their callbacks.
+//!
+//! Only the callbacks run per request, each with a scope of its own. A worker's
+//! engine is used by no other thread, so that a call takes no lock and counts no
+//! shared reference. Scripts are trusted like configuration: nothing bounds how
+//! long a callback runs.
+
+mod engine;
+mod functions;
+mod handles;
+mod source;
+mod thrown;
+mod uri;
+mod values;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rhai::{AST, CallFnOptions, Dynamic, Engine, FnPtr, Scope};
+
+use crate::exchange::{Exchange, Request, Response, Step};
+use crate::service::Environment;
+use handles::{Kind, RequestCell, RequestHandle, ResponseCell, ResponseHandle};
+use source::Imported;
+pub(crate) use source::{ScriptError, Source};
+
+/// Where a callback runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) exchange: &'a Exchange,
+    pub(crate) subgraph_request_id: &'a str,
+}
+
+/// The compiled scripts of one worker.
+pub(crate) struct Compiled {
+    engine: Rc<Engine>,
+    ast: Rc<AST>,
+    imported: Imported,
+    has_imports: bool,
+}
+
+/// Which messages a callback sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Request,
+    Response,
+}
+
+/// A callback, and the script it is from: the functions it can call.
+struct Layer {
+    side: Side,
+    callback: FnPtr,
+    ast: Rc<AST>,
+}
+
+/// What a script sees as `service`.
+#[derive(Clone, Default)]
+pub(crate) struct ServiceHandle(Rc<RefCell<Vec<(Side, FnPtr)>>>);
+
+impl ServiceHandle {
+    fn map_request(&mut self, callback: FnPtr) {
+        self.0.borrow_mut().push((Side::Request, callback));
+    }
+
+    fn map_response(&mut self, callback: FnPtr) {
+        self.0.borrow_mut().push((Side::Response, callback));
+    }
+}
+
+impl Compiled {
+    pub(crate) fn new(
+        source: &Source,
+        sdl: &str,
+        environment: &Environment,
+    ) -> Result<Self, ScriptError> {
+        let imported = Imported::default();
+        let engine = engine::new(source, Rc::clone(&imported), sdl, environment);
+        let ast = source.compile(&engine)?;
+        Ok(Self {
+            engine: Rc::new(engine),
+            ast: Rc::new(ast),
+            imported,
+            has_imports: source.imports(),
+        })
+    }
+
+    /// The callbacks that the script registers for a service; `None` when it
+    /// has none. A script that fails while registering leaves the service as it is.
+    pub(crate) fn layers(&self, entry: &str, subgraph: Option<&str>) -> Option<Layers> {
+        let arity = 1 + usize::from(subgraph.is_some());
+        self.ast
+            .iter_functions()
+            .find(|function| function.name == entry && function.params.len() == arity)?;
+        let service = ServiceHandle::default();
+        let mut arguments = vec![Dynamic::from(service.clone())];
+        arguments.extend(subgraph.map(|name| Dynamic::from(name.to_owned())));
+        let mut scope = Scope::new();
+        let called = self
+            .engine
+            .call_fn::<Dynamic>(&mut scope, &self.ast, entry, arguments);
+        if let Err(error) = called {
+            log::error!("rhai: `{entry}` failed, its service is used without scripts: {error}");
+            return None;
+        }
+        let callbacks = service.0.take().into_iter();
+        let layers: Vec<Layer> = callbacks
+            .map(|(side, callback)| Layer {
+                side,
+                ast: self.home(&callback),
+                callback,
+            })
+            .collect();
+        (!layers.is_empty()).then(|| Layers {
+            engine: Rc::clone(&self.engine),
+            has_imports: self.has_imports,
+            kind: match entry {
+                "router_service" => Kind::Router,
+                "supergraph_service" => Kind::Supergraph,
+                "execution_service" => Kind::Execution,
+                _ => Kind::Subgraph,
+            },
+            layers,
+        })
+    }
+
+    /// The script that a callback is from.
+    fn home(&self, callback: &FnPtr) -> Rc<AST> {
+        let has_it = |ast: &Rc<AST>| {
+            ast.iter_functions()
+                .any(|function| function.name == callback.fn_name())
+        };
+        if has_it(&self.ast) {
+            return Rc::clone(&self.ast);
+        }
+        let imported = self.imported.borrow();
+        let home = imported.values().find(|(_, ast)| has_it(ast));
+        Rc::clone(home.map_or(&self.ast, |(_, ast)| ast))
+    }
+}
+
+/// The callbacks of one service. Each wraps those registered before it.
+pub(crate) struct Layers {
+    engine: Rc<Engine>,
+    has_imports: bool,
+    kind: Kind,
+    layers: Vec<Layer>,
+}
+
+impl Layers {
+    /// Runs the request callbacks, the last registered first.
+    pub(crate) fn request(&self, place: &Place<'_>, request: &mut Request) -> Step {
+        if !self.layers.iter().any(|layer| layer.side == Side::Request) {
+            return Step::Continue;
+        }
+        let cell = Rc::new(RequestCell::new(self.kind, place, request));
+        for (index, layer) in self.layers.iter().enumerate().rev() {
+            if layer.side != Side::Request {
+                continue;
+            }
+            let handle = RequestHandle(Rc::clone(&cell));
+            if let Err(error) = self.call(layer, Dynamic::from(handle)) {
+                let mut response = thrown::response(&error, self.kind);
+                self.responses(&self.layers[index + 1..], place, &mut response);
+                return Step::Break(response);
+            }
+        }
+        cell.give_back(request);
+        Step::Continue
+    }
+
+    /// Runs the response callbacks, the first registered first.
+    pub(crate) fn response(&self, place: &Place<'_>, response: &mut Response) {
+        self.responses(&self.layers, place, response);
+    }
+
+    fn responses(&self, layers: &[Layer], place: &Place<'_>, response: &mut Response) {
+        for layer in layers {
+            if layer.side != Side::Response {
+                continue;
+            }
+            let cell = Rc::new(ResponseCell::new(self.kind, place, response));
+            let handle = ResponseHandle(Rc::clone(&cell));
+            match self.call(layer, Dynamic::from(handle)) {
+                Ok(()) => cell.give_back(response),
+                Err(error) => *response = thrown::response(&error, self.kind),
+            }
+        }
+    }
+
+    fn call(&self, layer: &Layer, argument: Dynamic) -> Result<(), Box<rhai::EvalAltResult>> {
+        let Layer { callback, ast, .. } = layer;
+        if !self.has_imports {
+            let called = callback.call::<Dynamic>(&self.engine, ast, (argument,));
+            return called.map(drop);
+        }
+        // A bare call of a function pointer knows no imports: the statements
+        // outside of functions, which bring them, run before it.
+        let mut arguments = callback.curry().to_vec();
+        arguments.push(argument);
+        let options = CallFnOptions::new().eval_ast(true);
+        let mut scope = Scope::new();
+        let name = callback.fn_name();
+        self.engine
+            .call_fn_with_options::<Dynamic>(options, &mut scope, ast, name, arguments)
+            .map(drop)
+    }
+}

@@ -1,0 +1,153 @@
+//! The files of a script folder, read once.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rhai::{AST, Engine, EvalAltResult, Module, ModuleResolver, Position, Scope, Shared};
+
+/// Why scripts cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// A file or folder cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The main script does not compile.
+    #[error("`{}` does not compile: {reason}", path.display())]
+    Compile {
+        /// The main script.
+        path: PathBuf,
+        /// What the compiler said, with the place.
+        reason: String,
+    },
+}
+
+/// All scripts as text: what is compiled cannot change between two workers.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(super) main: PathBuf,
+    text: Arc<str>,
+    modules: Arc<HashMap<String, String>>,
+}
+
+impl Source {
+    /// Reads `main` and every other script in the folder, for `import`.
+    pub(crate) fn read(folder: &Path, main: &Path) -> Result<Self, ScriptError> {
+        let main = folder.join(main);
+        let text = read(&main)?;
+        let mut modules = HashMap::new();
+        collect(folder, folder, &mut modules)?;
+        Ok(Self {
+            main,
+            text: text.into(),
+            modules: Arc::new(modules),
+        })
+    }
+
+    pub(super) fn compile(&self, engine: &Engine) -> Result<AST, ScriptError> {
+        engine
+            .compile(&self.text)
+            .map_err(|error| ScriptError::Compile {
+                path: self.main.clone(),
+                reason: error.to_string(),
+            })
+    }
+
+    pub(super) fn resolver(&self, imported: Imported) -> Resolver {
+        Resolver {
+            modules: Arc::clone(&self.modules),
+            imported,
+        }
+    }
+
+    /// Whether any script imports another. Words in a comment count as well.
+    pub(super) fn imports(&self) -> bool {
+        let has_import = |text: &str| text.contains("import");
+        has_import(&self.text) || self.modules.values().any(|text| has_import(text))
+    }
+}
+
+fn read(path: &Path) -> Result<String, ScriptError> {
+    std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn collect(
+    root: &Path,
+    folder: &Path,
+    modules: &mut HashMap<String, String>,
+) -> Result<(), ScriptError> {
+    let unreadable = |source| ScriptError::Read {
+        path: folder.to_owned(),
+        source,
+    };
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            collect(root, &path, modules)?;
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "rhai")
+        {
+            let name = path
+                .strip_prefix(root)
+                .unwrap_or(&path)
+                .with_extension("")
+                .to_string_lossy()
+                .into_owned();
+            modules.insert(name, read(&path)?);
+        }
+    }
+    Ok(())
+}
+
+/// The scripts that were imported so far, by name.
+pub(super) type Imported = Rc<RefCell<HashMap<String, (Shared<Module>, Rc<AST>)>>>;
+
+/// Finds imported scripts among those that were read.
+pub(super) struct Resolver {
+    modules: Arc<HashMap<String, String>>,
+    imported: Imported,
+}
+
+impl ModuleResolver for Resolver {
+    fn resolve(
+        &self,
+        engine: &Engine,
+        _source: Option<&str>,
+        path: &str,
+        position: Position,
+    ) -> Result<Shared<Module>, Box<EvalAltResult>> {
+        let name = path.trim_start_matches("./");
+        let name = name.strip_suffix(".rhai").unwrap_or(name);
+        if let Some((module, _)) = self.imported.borrow().get(name) {
+            return Ok(module.clone());
+        }
+        let text = self
+            .modules
+            .get(name)
+            .ok_or_else(|| EvalAltResult::ErrorModuleNotFound(path.into(), position))?;
+        let in_module = |error: Box<EvalAltResult>| {
+            Box::new(EvalAltResult::ErrorInModule(path.into(), error, position))
+        };
+        let ast = engine
+            .compile(text)
+            .map_err(|error| in_module(Box::new(error.into())))?;
+        let module: Shared<Module> = Module::eval_ast_as_new(Scope::new(), &ast, engine)
+            .map_err(in_module)?
+            .into();
+        self.imported
+            .borrow_mut()
+            .insert(name.to_owned(), (module.clone(), Rc::new(ast)));
+        Ok(module)
+    }
+}

@@ -1,0 +1,58 @@
+//! What a script that throws makes of a response.
+
+use http::StatusCode;
+use rhai::{Dynamic, EvalAltResult, Map};
+
+use super::handles::Kind;
+use super::values::to_json;
+use crate::exchange::Response;
+use crate::failure::json_response;
+
+/// The response that an error of a callback stands for.
+pub(super) fn response(error: &EvalAltResult, kind: Kind) -> Response {
+    let text = || format!("rhai execution error: '{error}'");
+    let Some(map) = thrown_map(error) else {
+        log::error!("rhai at {}: {error}", kind.as_str());
+        return with_message(StatusCode::INTERNAL_SERVER_ERROR, &text());
+    };
+    let status = map
+        .get("status")
+        .and_then(|status| status.as_int().ok())
+        .and_then(|status| u16::try_from(status).ok())
+        .and_then(|status| StatusCode::from_u16(status).ok());
+    let Some(status) = status else {
+        log::error!("rhai at {}: {error}", kind.as_str());
+        return with_message(StatusCode::INTERNAL_SERVER_ERROR, &text());
+    };
+    if let Some(body) = map.get("body").filter(|body| body.is_map()) {
+        return json_response(status, to_json(body));
+    }
+    log::error!("rhai at {}: {error}", kind.as_str());
+    match map.get("message") {
+        Some(message) => with_message(status, &message.to_string()),
+        None => with_message(status, &text()),
+    }
+}
+
+fn with_message(status: StatusCode, message: &str) -> Response {
+    let body = serde_json::json!({"errors": [{ "message": message }]});
+    json_response(status, body.to_string())
+}
+
+/// The map in `throw #{…}`, however deep in calls it was thrown.
+fn thrown_map(error: &EvalAltResult) -> Option<Map> {
+    match error {
+        EvalAltResult::ErrorInFunctionCall(_, _, inner, _)
+        | EvalAltResult::ErrorInModule(_, inner, _) => thrown_map(inner),
+        EvalAltResult::ErrorRuntime(value, _) => value.clone().try_cast::<Map>(),
+        _ => None,
+    }
+}
+
+/// An error without words, as reading an absent header throws.
+pub(super) fn wordless() -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorRuntime(
+        Dynamic::from(String::new()),
+        rhai::Position::NONE,
+    ))
+}

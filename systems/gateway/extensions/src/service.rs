@@ -1,0 +1,165 @@
+//! One of the four services: what is configured for it, in the order it runs.
+//!
+//! In: token, script, coprocessor. Out: coprocessor, script.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gateway_upstream::Client;
+
+use crate::condition::Scene;
+use crate::coprocessor::{CoprocessorError, CoprocessorStage, Line, failed_response};
+use crate::exchange::{Exchange, Request, Response, Step};
+use crate::failure::{FetchProblem, json_response};
+use crate::observer::Observer;
+use crate::script::{Layers, Place};
+use crate::token::Tokens;
+
+/// Looks a variable of the environment up.
+pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What all services of a worker use.
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) observer: Rc<dyn Observer>,
+    pub(crate) environment: Environment,
+}
+
+/// What is configured for one service of one worker.
+pub struct Service {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) subgraph: Option<Rc<str>>,
+    /// Whether `traffic_shaping` says something about this subgraph.
+    pub(crate) is_shaped: bool,
+    pub(crate) tokens: Option<Tokens>,
+    pub(crate) layers: Option<Layers>,
+    pub(crate) request: Option<CoprocessorStage>,
+    pub(crate) response: Option<CoprocessorStage>,
+}
+
+impl Service {
+    /// Takes a request through the service. A break is the response to send on
+    /// from here: what wraps the stage that broke has seen it already.
+    pub async fn request(&self, exchange: &Exchange, request: &mut Request) -> Step {
+        self.request_of(exchange, request, "").await
+    }
+
+    /// Takes a response through the service.
+    pub async fn response(&self, exchange: &Exchange, response: &mut Response) {
+        self.response_of(exchange, response, "").await;
+    }
+
+    pub(crate) async fn request_of(
+        &self,
+        exchange: &Exchange,
+        request: &mut Request,
+        subgraph_request_id: &str,
+    ) -> Step {
+        if let Some(tokens) = &self.tokens
+            && let Step::Break(response) = tokens
+                .check(&self.shared.client, &exchange.context, &request.headers)
+                .await
+        {
+            return Step::Break(response);
+        }
+        if let Some(layers) = &self.layers
+            && let Step::Break(response) =
+                layers.request(&self.place(exchange, subgraph_request_id), request)
+        {
+            return Step::Break(response);
+        }
+        let Some(stage) = &self.request else {
+            return Step::Continue;
+        };
+        if !stage.applies(&self.scene(exchange, Some(request), None)) {
+            return Step::Continue;
+        }
+        let line = self.line(exchange, subgraph_request_id);
+        let mut response = match stage.request(&line, request).await {
+            Ok(Step::Continue) => return Step::Continue,
+            Ok(Step::Break(response)) => response,
+            Err(error) => self.failed(stage, &error),
+        };
+        if let Some(layers) = &self.layers {
+            layers.response(&self.place(exchange, subgraph_request_id), &mut response);
+        }
+        Step::Break(response)
+    }
+
+    pub(crate) async fn response_of(
+        &self,
+        exchange: &Exchange,
+        response: &mut Response,
+        subgraph_request_id: &str,
+    ) {
+        if let Some(stage) = &self.response
+            && stage.applies(&self.scene(exchange, None, Some(response)))
+        {
+            let line = self.line(exchange, subgraph_request_id);
+            if let Err(error) = stage.response(&line, response).await {
+                *response = self.failed(stage, &error);
+            }
+        }
+        if let Some(layers) = &self.layers {
+            layers.response(&self.place(exchange, subgraph_request_id), response);
+        }
+    }
+
+    /// Whether responses pass a stage, and thus have to be brought into form.
+    pub(crate) fn has_response_stages(&self) -> bool {
+        self.layers.is_some() || self.response.is_some()
+    }
+
+    fn failed(&self, stage: &CoprocessorStage, error: &CoprocessorError) -> Response {
+        log::error!(
+            "{} of {}: {error}",
+            stage.kind.as_str(),
+            stage.endpoint.as_str()
+        );
+        let Some(subgraph) = &self.subgraph else {
+            return failed_response(error);
+        };
+        let problem = if error.is_timeout() && self.is_shaped {
+            FetchProblem::timed_out()
+        } else {
+            // The reason names addresses inside the house; it stays in the log.
+            FetchProblem::http(subgraph, "a coprocessor failed", None)
+        };
+        let body = serde_json::json!({ "errors": [problem.to_value()] });
+        json_response(http::StatusCode::OK, body.to_string())
+    }
+
+    fn line<'a>(&'a self, exchange: &'a Exchange, subgraph_request_id: &'a str) -> Line<'a> {
+        Line {
+            client: &self.shared.client,
+            observer: &*self.shared.observer,
+            exchange,
+            subgraph: self
+                .subgraph
+                .as_deref()
+                .map(|name| (name, subgraph_request_id)),
+        }
+    }
+
+    fn scene<'a>(
+        &'a self,
+        exchange: &'a Exchange,
+        request: Option<&'a Request>,
+        response: Option<&'a Response>,
+    ) -> Scene<'a> {
+        Scene {
+            exchange,
+            request,
+            response,
+            subgraph: self.subgraph.as_deref(),
+            environment: &*self.shared.environment,
+        }
+    }
+
+    fn place<'a>(&self, exchange: &'a Exchange, subgraph_request_id: &'a str) -> Place<'a> {
+        Place {
+            exchange,
+            subgraph_request_id,
+        }
+    }
+}

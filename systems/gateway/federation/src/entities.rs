@@ -1,0 +1,385 @@
+//! Finds the entities of a fetch in the data, writes their representations and puts the
+//! answers back where they belong.
+//!
+//! An entity that occurs many times is asked about once: representations are compared by
+//! their JSON. Paths of errors are worked out only when there is an error, by walking the
+//! same way again.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::error::PathSegment;
+use crate::plan::{Change, Input, Need, PathStep, Place, Rewrite, RewriteStep};
+use crate::store::{ObjectId, Store, Value};
+
+/// An object that waits for the answer about a representation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) object: ObjectId,
+    /// Position in the list of representations.
+    pub(crate) representation: usize,
+    /// How many objects the walk had met before.
+    pub(crate) ordinal: usize,
+}
+
+/// Appends the list of representations and says which object waits for which.
+pub(crate) fn write_representations(
+    store: &Store,
+    root: ObjectId,
+    input: &Input,
+    out: &mut Vec<u8>,
+) -> Vec<Target> {
+    let mut list = Representations {
+        store,
+        input,
+        out,
+        ranges: Vec::new(),
+        known: HashTable::new(),
+        hasher: DefaultHashBuilder::default(),
+    };
+    let mut targets = Vec::new();
+    let mut ordinal = 0;
+    list.out.push(b'[');
+    for place in &input.places {
+        walk(store, Value::Object(root), &place.path, &mut |object| {
+            if let Some(representation) = list.add(object, &place.needs) {
+                targets.push(Target {
+                    object,
+                    representation,
+                    ordinal,
+                });
+            }
+            ordinal += 1;
+        });
+    }
+    list.out.push(b']');
+    targets
+}
+
+/// Visits the objects at the end of a path.
+fn walk(store: &Store, value: Value, path: &[PathStep], visit: &mut impl FnMut(ObjectId)) {
+    match (value, path) {
+        (Value::List(list), [PathStep::List, rest @ ..]) => {
+            for item in store.items(list) {
+                walk(store, *item, rest, visit);
+            }
+        }
+        // A path that does not mention a list means each of its elements.
+        (Value::List(list), path) => {
+            for item in store.items(list) {
+                walk(store, *item, path, visit);
+            }
+        }
+        (Value::Object(object), []) => visit(object),
+        (Value::Object(object), [PathStep::Key(key), rest @ ..]) => {
+            if let Some(value) = store.get(object, key) {
+                walk(store, value, rest, visit);
+            }
+        }
+        (Value::Object(object), [PathStep::Types(types), rest @ ..])
+            if typename(store, object).is_none_or(|name| types.contains(name)) =>
+        {
+            walk(store, value, rest, visit);
+        }
+        _ => {}
+    }
+}
+
+/// The paths of all objects that [`walk`] meets, in its order.
+pub(crate) fn paths(store: &Store, root: ObjectId, input: &Input) -> Vec<Vec<PathSegment>> {
+    let mut found = Vec::new();
+    for place in &input.places {
+        let mut at = Vec::new();
+        trace(store, Value::Object(root), &place.path, &mut at, &mut found);
+    }
+    found
+}
+
+fn trace(
+    store: &Store,
+    value: Value,
+    path: &[PathStep],
+    at: &mut Vec<PathSegment>,
+    found: &mut Vec<Vec<PathSegment>>,
+) {
+    match (value, path) {
+        (Value::List(list), path) => {
+            let rest = match path {
+                [PathStep::List, rest @ ..] => rest,
+                path => path,
+            };
+            for (index, item) in store.items(list).iter().enumerate() {
+                at.push(PathSegment::Index(index));
+                trace(store, *item, rest, at, found);
+                at.pop();
+            }
+        }
+        (Value::Object(_), []) => found.push(at.clone()),
+        (Value::Object(object), [PathStep::Key(key), rest @ ..]) => {
+            if let Some(value) = store.get(object, key) {
+                at.push(PathSegment::Key(String::from_utf8_lossy(key).into_owned()));
+                trace(store, value, rest, at, found);
+                at.pop();
+            }
+        }
+        (Value::Object(object), [PathStep::Types(types), rest @ ..])
+            if typename(store, object).is_none_or(|name| types.contains(name)) =>
+        {
+            trace(store, value, rest, at, found);
+        }
+        _ => {}
+    }
+}
+
+/// The path of a fetch as a whole: `@` for each list.
+pub(crate) fn fetch_path(input: &Input) -> Vec<PathSegment> {
+    input.places.first().map(place_path).unwrap_or_default()
+}
+
+/// The path of a place: `@` for each list.
+pub(crate) fn place_path(place: &Place) -> Vec<PathSegment> {
+    let steps = place.path.iter();
+    steps
+        .filter_map(|step| match step {
+            PathStep::Key(key) => Some(PathSegment::Key(String::from_utf8_lossy(key).into_owned())),
+            PathStep::List => Some(PathSegment::Key("@".to_owned())),
+            PathStep::Types(_) => None,
+        })
+        .collect()
+}
+
+fn typename(store: &Store, object: ObjectId) -> Option<&[u8]> {
+    match store.get(object, b"__typename") {
+        Some(Value::String(name)) => Some(store.text(name)),
+        _ => None,
+    }
+}
+
+struct Representations<'a> {
+    store: &'a Store,
+    input: &'a Input,
+    out: &'a mut Vec<u8>,
+    /// Where each representation stands in the output.
+    ranges: Vec<(usize, usize)>,
+    /// Positions in `ranges`, by the text there.
+    known: HashTable<usize>,
+    hasher: DefaultHashBuilder,
+}
+
+/// How one part of a representation came out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Value,
+    Null,
+    /// Something without which there is no representation is missing.
+    Missing,
+}
+
+impl Representations<'_> {
+    /// The position of the object's representation; `None` when it has none.
+    fn add(&mut self, object: ObjectId, needs: &[Need]) -> Option<usize> {
+        let comma = self.out.len();
+        if !self.ranges.is_empty() {
+            self.out.push(b',');
+        }
+        let start = self.out.len();
+        if self.object(object, needs, true) != Written::Value {
+            self.out.truncate(comma);
+            return None;
+        }
+        let end = self.out.len();
+        let text = self.out.get(start..end).unwrap_or_default();
+        let hash = self.hasher.hash_one(text);
+        let same = |index: &usize| {
+            let (start, end) = self.ranges[*index];
+            self.out.get(start..end) == Some(text)
+        };
+        if let Some(index) = self.known.find(hash, same).copied() {
+            self.out.truncate(comma);
+            return Some(index);
+        }
+        let index = self.ranges.len();
+        self.ranges.push((start, end));
+        let (ranges, out, hasher) = (&self.ranges, &*self.out, &self.hasher);
+        self.known.insert_unique(hash, index, |index| {
+            let (start, end) = ranges[*index];
+            hasher.hash_one(out.get(start..end).unwrap_or_default())
+        });
+        Some(index)
+    }
+
+    /// Writes an object; at the top level one that is nothing but nulls counts as missing.
+    fn object(&mut self, object: ObjectId, needs: &[Need], top: bool) -> Written {
+        self.out.push(b'{');
+        let mut members = Members {
+            top,
+            any: false,
+            values: 0,
+        };
+        let name = typename(self.store, object);
+        if self.needs(object, name, needs, &mut members) == Written::Missing {
+            return Written::Missing;
+        }
+        if top && members.values == 0 {
+            return Written::Missing;
+        }
+        self.out.push(b'}');
+        Written::Value
+    }
+
+    fn needs(
+        &mut self,
+        object: ObjectId,
+        name: Option<&[u8]>,
+        needs: &[Need],
+        members: &mut Members,
+    ) -> Written {
+        for need in needs {
+            match need {
+                Need::Typename => {
+                    let Some(name) = name else {
+                        continue;
+                    };
+                    members.separate(self.out);
+                    self.out.extend_from_slice(b"\"__typename\":\"");
+                    let name = if members.top {
+                        rewritten(name, &self.input.rewrites)
+                    } else {
+                        name
+                    };
+                    self.out.extend_from_slice(name);
+                    self.out.push(b'"');
+                }
+                Need::Field {
+                    key,
+                    opener,
+                    non_null,
+                    needs,
+                } => {
+                    let Some(value) = self.store.get(object, key) else {
+                        if self.input.is_lenient {
+                            continue;
+                        }
+                        return Written::Missing;
+                    };
+                    if value == Value::Null && *non_null {
+                        return Written::Missing;
+                    }
+                    members.separate(self.out);
+                    self.out.extend_from_slice(opener);
+                    match self.value(value, needs) {
+                        Written::Missing => return Written::Missing,
+                        Written::Null => {}
+                        Written::Value => members.values += 1,
+                    }
+                }
+                Need::Fragment {
+                    name: condition,
+                    types,
+                    needs,
+                } => {
+                    let name = name.unwrap_or(condition.as_bytes());
+                    if types.contains(name)
+                        && self.needs(object, Some(name), needs, members) == Written::Missing
+                    {
+                        return Written::Missing;
+                    }
+                }
+            }
+        }
+        Written::Value
+    }
+
+    fn value(&mut self, value: Value, needs: &[Need]) -> Written {
+        match value {
+            Value::Null => {
+                self.out.extend_from_slice(b"null");
+                Written::Null
+            }
+            Value::Object(object) if !needs.is_empty() => self.object(object, needs, false),
+            Value::List(list) if !needs.is_empty() => {
+                self.out.push(b'[');
+                for (index, item) in self.store.items(list).iter().enumerate() {
+                    if index > 0 {
+                        self.out.push(b',');
+                    }
+                    if self.value(*item, needs) == Written::Missing {
+                        return Written::Missing;
+                    }
+                }
+                self.out.push(b']');
+                Written::Value
+            }
+            leaf => {
+                self.store.write(leaf, self.out);
+                Written::Value
+            }
+        }
+    }
+}
+
+/// The name that the subgraph knows the type by: an interface object's, where the plan says
+/// so.
+fn rewritten<'a>(name: &'a [u8], rewrites: &'a [Rewrite]) -> &'a [u8] {
+    for rewrite in rewrites {
+        if let ([RewriteStep::Types(types), RewriteStep::Key(key)], Change::Set(text)) =
+            (rewrite.path.as_slice(), &rewrite.change)
+            && key == b"__typename"
+            && types.contains(name)
+        {
+            return text;
+        }
+    }
+    name
+}
+
+struct Members {
+    /// Whether they are the representation's own, not those of an object within.
+    top: bool,
+    any: bool,
+    /// Members other than `__typename` that are not null.
+    values: usize,
+}
+
+impl Members {
+    fn separate(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.any, true) {
+            out.push(b',');
+        }
+    }
+}
+
+/// Applies the plan's changes to received data.
+pub(crate) fn rewrite(store: &mut Store, value: Value, rewrites: &[Rewrite]) {
+    for rewrite in rewrites {
+        rewrite_at(store, value, &rewrite.path, &rewrite.change);
+    }
+}
+
+fn rewrite_at(store: &mut Store, value: Value, path: &[RewriteStep], change: &Change) {
+    match (value, path) {
+        (Value::List(list), path) => {
+            for index in 0..list.len as usize {
+                if let Some(item) = store.items(list).get(index).copied() {
+                    rewrite_at(store, item, path, change);
+                }
+            }
+        }
+        (Value::Object(object), [RewriteStep::Types(types), rest @ ..])
+            if typename(store, object).is_none_or(|name| types.contains(name)) =>
+        {
+            rewrite_at(store, value, rest, change);
+        }
+        (Value::Object(object), [RewriteStep::Key(key)]) => match change {
+            Change::Rename(to) => store.rename(object, key, to),
+            Change::Set(text) => store.set_string(object, key, text),
+        },
+        (Value::Object(object), [RewriteStep::Key(key), rest @ ..]) => {
+            if let Some(value) = store.get(object, key) {
+                rewrite_at(store, value, rest, change);
+            }
+        }
+        _ => {}
+    }
+}

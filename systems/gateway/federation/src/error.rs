@@ -1,0 +1,152 @@
+//! Errors in GraphQL form, and how they are written.
+
+use serde_json::{Map, Value};
+
+/// A place in the client's document, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+/// One step of a response path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathSegment {
+    /// A response key; `@` stands for every element of a list.
+    Key(String),
+    /// The position in a list.
+    Index(usize),
+}
+
+/// An entry of `errors`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GraphqlError {
+    /// The sentence for people.
+    pub message: String,
+    /// Where in the client's document.
+    pub locations: Vec<Location>,
+    /// Where in the response; empty means that the error has no path.
+    pub path: Vec<PathSegment>,
+    /// Everything else, `code` among it.
+    pub extensions: Map<String, Value>,
+}
+
+impl GraphqlError {
+    /// An error with `extensions.code`.
+    pub fn new(message: impl Into<String>, code: &str) -> Self {
+        let mut extensions = Map::new();
+        extensions.insert("code".to_owned(), Value::from(code));
+        GraphqlError {
+            message: message.into(),
+            extensions,
+            ..GraphqlError::default()
+        }
+    }
+
+    /// Adds one entry to `extensions`.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.extensions.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a place in the client's document.
+    #[must_use]
+    pub fn at(mut self, line: usize, column: usize) -> Self {
+        self.locations.push(Location { line, column });
+        self
+    }
+
+    /// `extensions.code`, when it is a string.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.extensions.get("code").and_then(Value::as_str)
+    }
+
+    /// How many bytes it takes, roughly.
+    pub(crate) fn weight(&self) -> usize {
+        let extensions = self.extensions.iter();
+        let extensions = extensions.map(|(key, value)| key.len() + weight(value));
+        self.message.len() + 16 * self.path.len() + extensions.sum::<usize>()
+    }
+
+    /// Appends the error as JSON: `message`, `locations`, `path`, `extensions`, without
+    /// those that are empty.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"message\":");
+        write_json_string(&self.message, out);
+        if !self.locations.is_empty() {
+            out.extend_from_slice(b",\"locations\":[");
+            for (index, place) in self.locations.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                let text = format!("{{\"line\":{},\"column\":{}}}", place.line, place.column);
+                out.extend_from_slice(text.as_bytes());
+            }
+            out.push(b']');
+        }
+        if !self.path.is_empty() {
+            out.extend_from_slice(b",\"path\":[");
+            for (index, segment) in self.path.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                match segment {
+                    PathSegment::Key(key) => write_json_string(key, out),
+                    PathSegment::Index(index) => {
+                        out.extend_from_slice(index.to_string().as_bytes());
+                    }
+                }
+            }
+            out.push(b']');
+        }
+        if !self.extensions.is_empty() {
+            out.extend_from_slice(b",\"extensions\":");
+            serde_json::to_writer(&mut *out, &self.extensions)
+                .expect("a map of JSON values written to memory cannot fail");
+        }
+        out.push(b'}');
+    }
+}
+
+fn weight(value: &Value) -> usize {
+    16 + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| key.len() + weight(value))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// A complete response that is nothing but errors: `{"errors":[…]}`.
+#[must_use]
+pub fn errors_body(errors: &[GraphqlError]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    out.extend_from_slice(b"{\"errors\":");
+    write_errors(errors, &mut out);
+    out.push(b'}');
+    out
+}
+
+/// Appends a JSON list of errors.
+pub(crate) fn write_errors(errors: &[GraphqlError], out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, error) in errors.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        error.write_json(out);
+    }
+    out.push(b']');
+}
+
+/// Appends `text` as a JSON string.
+pub(crate) fn write_json_string(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(&mut *out, text).expect("a string written to memory as JSON cannot fail");
+}

@@ -1,0 +1,328 @@
+//! Carries a plan out.
+//!
+//! Between two fetches everything is synchronous: a step borrows the merged data to write
+//! its request, lets go of it while the subgraph works, and borrows it again to merge the
+//! answer. So fetches run side by side on one thread without a lock.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+
+use crate::answer;
+use crate::entities::{Target, write_representations};
+use crate::error::{GraphqlError, write_errors};
+use crate::fetch::{Fetch, SubgraphRequest};
+use crate::plan::{FetchPlan, Step};
+use crate::policy::ErrorPolicies;
+use crate::prepared::Prepared;
+use crate::response::{Writer, presences};
+use crate::store::{ObjectId, Store};
+use crate::variables::Variables;
+
+/// A complete GraphQL response.
+#[derive(Debug, Clone)]
+pub struct Executed {
+    body: Bytes,
+    /// Where `data` ends; it begins after `{"data":`.
+    data_end: usize,
+    error_count: usize,
+}
+
+const DATA_OPENER: &[u8] = b"{\"data\":";
+const ERRORS_OPENER: &[u8] = b",\"errors\":";
+
+impl Executed {
+    /// `{"data":…}`, with `errors` behind when there are any.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// The body, to be sent.
+    #[must_use]
+    pub fn into_body(self) -> Bytes {
+        self.body
+    }
+
+    /// The JSON of `data`: an object or null.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        self.body
+            .get(DATA_OPENER.len()..self.data_end)
+            .unwrap_or_default()
+    }
+
+    /// The JSON list of `errors`, when there are any.
+    #[must_use]
+    pub fn errors(&self) -> Option<&[u8]> {
+        if self.error_count == 0 {
+            return None;
+        }
+        let start = self.data_end + ERRORS_OPENER.len();
+        self.body.get(start..self.body.len() - 1)
+    }
+
+    /// How many errors there are.
+    #[must_use]
+    pub fn error_count(&self) -> usize {
+        self.error_count
+    }
+}
+
+/// What is known so far.
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) root: ObjectId,
+    /// With the index of the fetch they come from.
+    errors: Vec<(usize, GraphqlError)>,
+    /// What they take, roughly.
+    error_bytes: usize,
+    /// How many there were beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
+    left_out: usize,
+    /// A subgraph answered `"data": null` to a fetch of root fields.
+    pub(crate) root_is_null: bool,
+    /// Some fetch of root fields brought data.
+    pub(crate) root_has_data: bool,
+}
+
+/// Errors of one response. An error of an entity is told at every place of the entity, so
+/// that a small answer could mean very many.
+pub(crate) const ERRORS_MAX: usize = 5_000;
+
+/// Bytes that the errors of one response may take, unless it is a single one.
+const ERROR_BYTES_MAX: usize = 16 << 20;
+
+impl State {
+    /// Notes an error of a fetch.
+    pub(crate) fn fail(&mut self, fetch: usize, error: GraphqlError) {
+        let bytes = self.error_bytes + error.weight();
+        let is_full = self.errors.len() >= ERRORS_MAX || bytes > ERROR_BYTES_MAX;
+        if is_full && !self.errors.is_empty() {
+            self.left_out += 1;
+        } else {
+            self.error_bytes = bytes;
+            self.errors.push((fetch, error));
+        }
+    }
+}
+
+impl Prepared {
+    /// Executes the operation. The future stays on this thread.
+    pub async fn execute<F: Fetch>(
+        &self,
+        variables: &Variables,
+        fetch: &F,
+        policies: &ErrorPolicies,
+    ) -> Executed {
+        let mut store = Store::default();
+        let root = store.empty_object();
+        let run = Run {
+            prepared: self,
+            variables,
+            fetch,
+            state: RefCell::new(State {
+                store,
+                root,
+                errors: Vec::new(),
+                error_bytes: 0,
+                left_out: 0,
+                root_is_null: false,
+                root_has_data: false,
+            }),
+        };
+        match &self.plan.root {
+            Some(Step::Fetch(index)) => run.fetch(*index).await,
+            Some(step) => run.step(step).await,
+            None => {}
+        }
+        self.respond(variables, policies, run.state.into_inner())
+    }
+
+    fn respond(
+        &self,
+        variables: &Variables,
+        policies: &ErrorPolicies,
+        mut state: State,
+    ) -> Executed {
+        let presences = presences(self, variables);
+        let mut out = Vec::with_capacity(DATA_OPENER.len() + state.store.raw().len() + 64);
+        out.extend_from_slice(DATA_OPENER);
+        let mut complaints = Vec::new();
+        if state.root_is_null && !state.root_has_data {
+            out.extend_from_slice(b"null");
+        } else {
+            let mut writer = Writer::new(self, variables, &state.store, &presences, out);
+            writer.root(state.root);
+            state.left_out += writer.left_out;
+            complaints = writer.errors;
+            out = writer.out;
+        }
+        let data_end = out.len();
+        // A null that an error explains is not complained of a second time.
+        complaints.retain(|complaint| {
+            !state
+                .errors
+                .iter()
+                .any(|(_, error)| explains(error, complaint))
+        });
+        state.errors.sort_by_key(|(fetch, _)| *fetch);
+        let subgraphs = self.supergraph.subgraphs();
+        let mut errors = Vec::with_capacity(state.errors.len() + complaints.len());
+        for (fetch, mut error) in state.errors {
+            let subgraph = self.plan.fetches[fetch].subgraph;
+            policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
+            errors.push(error);
+        }
+        errors.append(&mut complaints);
+        if state.left_out > 0 {
+            let message = format!("{} more errors are left out", state.left_out);
+            errors.push(GraphqlError::new(message, "TOO_MANY_ERRORS"));
+        }
+        if !errors.is_empty() {
+            out.extend_from_slice(ERRORS_OPENER);
+            write_errors(&errors, &mut out);
+        }
+        out.push(b'}');
+        Executed {
+            body: Bytes::from(out),
+            data_end,
+            error_count: errors.len(),
+        }
+    }
+}
+
+/// Whether an error of a subgraph lies on the way to a place, or below it.
+fn explains(error: &GraphqlError, complaint: &GraphqlError) -> bool {
+    error
+        .path
+        .iter()
+        .zip(&complaint.path)
+        .all(|(theirs, ours)| {
+            theirs == ours || matches!(theirs, crate::error::PathSegment::Key(key) if key == "@")
+        })
+}
+
+struct Run<'a, F> {
+    prepared: &'a Prepared,
+    variables: &'a Variables,
+    fetch: &'a F,
+    state: RefCell<State>,
+}
+
+impl<F: Fetch> Run<'_, F> {
+    async fn step(&self, step: &Step) {
+        match step {
+            Step::Fetch(index) => self.fetch(*index).await,
+            Step::Sequence(steps) => {
+                for step in steps {
+                    match step {
+                        Step::Fetch(index) => self.fetch(*index).await,
+                        step => Box::pin(self.step(step)).await,
+                    }
+                }
+            }
+            Step::Parallel(steps) => {
+                join_all(steps.iter().map(|step| Box::pin(self.step(step)))).await;
+            }
+            Step::Condition {
+                variable,
+                if_true,
+                if_false,
+            } => {
+                let clause = if self.prepared.truth(*variable, self.variables) {
+                    if_true
+                } else {
+                    if_false
+                };
+                if let Some(step) = clause {
+                    Box::pin(self.step(step)).await;
+                }
+            }
+        }
+    }
+
+    async fn fetch(&self, index: usize) {
+        let Some(plan) = self.prepared.plan.fetches.get(index) else {
+            return;
+        };
+        let Some(request) = write_request(plan, self.variables, &self.state.borrow()) else {
+            return;
+        };
+        let subgraph = &self.prepared.supergraph.subgraphs()[plan.subgraph];
+        let answer = self
+            .fetch
+            .fetch(SubgraphRequest {
+                subgraph: plan.subgraph,
+                name: &subgraph.name,
+                url: &subgraph.url,
+                operation: &plan.operation,
+                operation_name: plan.operation_name.as_deref(),
+                kind: plan.kind,
+                fetch_index: index,
+                body: request.body,
+                variables: request.variables,
+            })
+            .await;
+        let mut state = self.state.borrow_mut();
+        answer::absorb(self.prepared, index, &mut state, &request.targets, answer);
+    }
+}
+
+struct Request {
+    body: Bytes,
+    variables: Option<std::ops::Range<usize>>,
+    /// Who waits, for each input of the plan.
+    targets: Vec<Vec<Target>>,
+}
+
+/// The request of a fetch; `None` when there is no entity to ask about.
+fn write_request(plan: &FetchPlan, variables: &Variables, state: &State) -> Option<Request> {
+    let mut out = Vec::with_capacity(plan.prefix.len() + 256);
+    out.extend_from_slice(&plan.prefix);
+    let before = out.len();
+    out.extend_from_slice(b",\"variables\":");
+    let start = out.len();
+    out.push(b'{');
+    let given = |index: usize| variables.json(index);
+    for (index, opener) in &plan.variables {
+        if let Some(json) = given(*index) {
+            separate(&mut out, start);
+            out.extend_from_slice(opener);
+            out.extend_from_slice(json);
+        }
+    }
+    let mut targets = Vec::with_capacity(plan.inputs.len());
+    for input in &plan.inputs {
+        separate(&mut out, start);
+        out.extend_from_slice(&input.opener);
+        targets.push(write_representations(
+            &state.store,
+            state.root,
+            input,
+            &mut out,
+        ));
+    }
+    if !targets.is_empty() && targets.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let mut range = None;
+    if out.len() == start + 1 {
+        out.truncate(before);
+    } else {
+        out.push(b'}');
+        range = Some(start..out.len());
+    }
+    out.push(b'}');
+    Some(Request {
+        body: Bytes::from(out),
+        variables: range,
+        targets,
+    })
+}
+
+fn separate(out: &mut Vec<u8>, start: usize) {
+    if out.len() > start + 1 {
+        out.push(b',');
+    }
+}

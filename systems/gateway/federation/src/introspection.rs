@@ -1,0 +1,422 @@
+//! Answers `__schema` and `__type` from the client's schema.
+//!
+//! No subgraph is asked: a node is a reference into the schema's document, and what the
+//! client selected of it is walked like any other selection.
+
+use std::borrow::Cow;
+
+use graphql_tools::parser::query::Value as Literal;
+use graphql_tools::parser::schema::{
+    Definition, Directive, DirectiveDefinition, EnumValue, Field, InputValue, Type, Value,
+};
+
+use crate::error::write_json_string;
+use crate::projection::{Asked, Projection, Shape, What};
+use crate::response::Writer;
+use crate::schema::{Named, Schema, TypeText, type_name};
+
+/// Lists of fields within lists of fields that are still answered when
+/// `limits.introspection_max_depth` is on.
+const NESTED_LISTS_MAX: usize = 2;
+
+type Directives = [Directive<'static, String>];
+
+/// Something that can be asked about.
+#[derive(Clone, Copy)]
+enum Node<'a> {
+    Schema,
+    Named(&'a str),
+    Wrapped(&'a TypeText),
+    Field(&'a Field<'static, String>),
+    Input(&'a InputValue<'static, String>),
+    EnumValue(&'a EnumValue<'static, String>),
+    Directive(&'a DirectiveDefinition<'static, String>),
+}
+
+enum Answer<'a> {
+    Null,
+    Bool(bool),
+    Text(Cow<'a, str>),
+    Texts(Vec<&'a str>),
+    One(Node<'a>),
+    Many(Vec<Node<'a>>),
+}
+
+impl<'a> Answer<'a> {
+    fn text(text: Option<impl Into<Cow<'a, str>>>) -> Self {
+        text.map_or(Answer::Null, |text| Answer::Text(text.into()))
+    }
+}
+
+/// Answers a root field.
+pub(crate) fn write_root<'a>(writer: &mut Writer<'a>, asked: &'a Asked, shape: &'a Shape) {
+    let schema = &writer.prepared.supergraph.schema;
+    let answer = match asked.name.as_str() {
+        "__schema" => Answer::One(Node::Schema),
+        "__type" => match text_argument(writer, asked, "name") {
+            Some(name) => match schema.named(&name) {
+                Some(named) => Answer::One(Node::Named(name_of(named))),
+                None => Answer::Null,
+            },
+            None => Answer::Null,
+        },
+        _ => Answer::Null,
+    };
+    write(writer, &answer, shape);
+}
+
+/// How deep lists of types and fields are nested below a member of the root.
+pub(crate) fn nests_too_deep(projection: &Projection) -> bool {
+    let Some(root) = projection.members.get(projection.root) else {
+        return false;
+    };
+    root.iter()
+        .filter(|member| member.introspection.is_some())
+        .any(|member| match &member.what {
+            What::Value(shape) => list_depth(projection, shape) > NESTED_LISTS_MAX,
+            What::Text(_) => false,
+        })
+}
+
+fn list_depth(projection: &Projection, shape: &Shape) -> usize {
+    let selection = match shape {
+        Shape::Leaf(_) => return 0,
+        Shape::List { item, .. } => return list_depth(projection, item),
+        Shape::Object(selection) => *selection,
+    };
+    let Some(per_type) = projection.selections.get(selection) else {
+        return 0;
+    };
+    let members = projection.members.get(per_type.otherwise);
+    let depths = members.into_iter().flatten().map(|member| {
+        let What::Value(shape) = &member.what else {
+            return 0;
+        };
+        let name = member
+            .introspection
+            .as_ref()
+            .map_or("", |asked| &asked.name);
+        let listed = matches!(
+            name,
+            "fields" | "interfaces" | "possibleTypes" | "inputFields"
+        );
+        usize::from(listed) + list_depth(projection, shape)
+    });
+    depths.max().unwrap_or(0)
+}
+
+fn write<'a>(writer: &mut Writer<'a>, answer: &Answer<'a>, shape: &'a Shape) {
+    let item = match shape {
+        Shape::List { item, .. } => item,
+        other => other,
+    };
+    match answer {
+        Answer::Null => writer.out.extend_from_slice(b"null"),
+        Answer::Bool(true) => writer.out.extend_from_slice(b"true"),
+        Answer::Bool(false) => writer.out.extend_from_slice(b"false"),
+        Answer::Text(text) => write_json_string(text, &mut writer.out),
+        Answer::Texts(texts) => {
+            writer.out.push(b'[');
+            for (index, text) in texts.iter().enumerate() {
+                if index > 0 {
+                    writer.out.push(b',');
+                }
+                write_json_string(text, &mut writer.out);
+            }
+            writer.out.push(b']');
+        }
+        Answer::One(node) => write_node(writer, *node, item),
+        Answer::Many(nodes) => {
+            writer.out.push(b'[');
+            for (index, node) in nodes.iter().enumerate() {
+                if index > 0 {
+                    writer.out.push(b',');
+                }
+                write_node(writer, *node, item);
+            }
+            writer.out.push(b']');
+        }
+    }
+}
+
+fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
+    let prepared = writer.prepared;
+    let Shape::Object(selection) = shape else {
+        return;
+    };
+    let members = prepared
+        .projection
+        .selections
+        .get(*selection)
+        .and_then(|per_type| prepared.projection.members.get(per_type.otherwise));
+    writer.out.push(b'{');
+    let mut separate = false;
+    for member in members.into_iter().flatten() {
+        let present = member
+            .presence
+            .is_none_or(|index| writer.presences.get(index).is_some_and(|it| *it));
+        if !present {
+            continue;
+        }
+        if separate {
+            writer.out.push(b',');
+        }
+        separate = true;
+        writer.out.extend_from_slice(&member.opener);
+        match (&member.what, &member.introspection) {
+            (What::Text(text), _) => writer.out.extend_from_slice(text),
+            (What::Value(shape), Some(asked)) => {
+                let all = flag_argument(writer, asked, "includeDeprecated");
+                let answer = ask(&prepared.supergraph.schema, node, &asked.name, all);
+                write(writer, &answer, shape);
+            }
+            (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
+        }
+    }
+    writer.out.push(b'}');
+}
+
+fn literal<'a>(writer: &Writer<'a>, asked: &'a Asked, name: &str) -> Option<serde_json::Value> {
+    let (_, literal) = asked.arguments.iter().find(|(key, _)| key == name)?;
+    let of = |literal: &Literal<'static, String>| match literal {
+        Literal::String(text) => Some(serde_json::Value::from(text.as_str())),
+        Literal::Boolean(flag) => Some(serde_json::Value::from(*flag)),
+        _ => None,
+    };
+    let Literal::Variable(variable) = literal else {
+        return of(literal);
+    };
+    let declared = &writer.prepared.declared;
+    let index = declared.iter().position(|it| it.name == *variable)?;
+    match writer.variables.json(index) {
+        Some(json) => serde_json::from_slice(json).ok(),
+        None => declared[index].default.as_ref().and_then(of),
+    }
+}
+
+fn text_argument(writer: &Writer<'_>, asked: &Asked, name: &str) -> Option<String> {
+    match literal(writer, asked, name) {
+        Some(serde_json::Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn flag_argument(writer: &Writer<'_>, asked: &Asked, name: &str) -> bool {
+    literal(writer, asked, name) == Some(serde_json::Value::Bool(true))
+}
+
+fn ask<'a>(schema: &'a Schema, node: Node<'a>, field: &str, deprecated: bool) -> Answer<'a> {
+    match node {
+        Node::Schema => ask_schema(schema, field),
+        Node::Named(name) => match schema.named(name) {
+            Some(named) => ask_type(schema, named, field, deprecated),
+            None => Answer::Null,
+        },
+        Node::Wrapped(kind) => ask_wrapped(kind, field),
+        Node::Field(it) => match field {
+            "name" => Answer::Text(it.name.as_str().into()),
+            "description" => Answer::text(it.description.as_deref()),
+            "args" => inputs(&it.arguments, deprecated),
+            "type" => Answer::One(type_node(&it.field_type)),
+            _ => ask_deprecated(&it.directives, field),
+        },
+        Node::Input(it) => match field {
+            "name" => Answer::Text(it.name.as_str().into()),
+            "description" => Answer::text(it.description.as_deref()),
+            "type" => Answer::One(type_node(&it.value_type)),
+            "defaultValue" => Answer::text(it.default_value.as_ref().map(ToString::to_string)),
+            _ => ask_deprecated(&it.directives, field),
+        },
+        Node::EnumValue(it) => match field {
+            "name" => Answer::Text(it.name.as_str().into()),
+            "description" => Answer::text(it.description.as_deref()),
+            _ => ask_deprecated(&it.directives, field),
+        },
+        Node::Directive(it) => match field {
+            "name" => Answer::Text(it.name.as_str().into()),
+            "description" => Answer::text(it.description.as_deref()),
+            "args" => inputs(&it.arguments, deprecated),
+            "isRepeatable" => Answer::Bool(it.repeatable),
+            "locations" => Answer::Texts(it.locations.iter().map(|place| place.as_str()).collect()),
+            _ => Answer::Null,
+        },
+    }
+}
+
+fn ask_schema<'a>(schema: &'a Schema, field: &str) -> Answer<'a> {
+    let definitions = &schema.document.definitions;
+    match field {
+        "queryType" => Answer::One(Node::Named(schema.query_root())),
+        "mutationType" => schema
+            .mutation_root()
+            .map_or(Answer::Null, |name| Answer::One(Node::Named(name))),
+        "subscriptionType" => schema
+            .subscription_root()
+            .map_or(Answer::Null, |name| Answer::One(Node::Named(name))),
+        "types" => Answer::Many(
+            definitions
+                .iter()
+                .filter_map(|it| match it {
+                    Definition::TypeDefinition(it) => {
+                        let named = schema.named(type_name(it))?;
+                        Some(Node::Named(name_of(named)))
+                    }
+                    _ => None,
+                })
+                .collect(),
+        ),
+        "directives" => Answer::Many(
+            definitions
+                .iter()
+                .filter_map(|it| match it {
+                    Definition::DirectiveDefinition(it) => Some(Node::Directive(it)),
+                    _ => None,
+                })
+                .collect(),
+        ),
+        _ => Answer::Null,
+    }
+}
+
+fn ask_type<'a>(schema: &'a Schema, named: Named<'a>, field: &str, deprecated: bool) -> Answer<'a> {
+    match field {
+        "kind" => Answer::Text(kind(named).into()),
+        "name" => Answer::Text(name_of(named).into()),
+        "description" => Answer::text(description(named)),
+        "specifiedByURL" => match named {
+            Named::Scalar(it) => Answer::text(argument(&it.directives, "specifiedBy", "url")),
+            _ => Answer::Null,
+        },
+        "isOneOf" => match named {
+            Named::Input(it) => Answer::Bool(it.directives.iter().any(|it| it.name == "oneOf")),
+            _ => Answer::Null,
+        },
+        "fields" => match named {
+            Named::Object(_) | Named::Interface(_) => {
+                let shown = named.fields().iter().filter(|field| {
+                    !field.name.starts_with("__")
+                        && (deprecated || !is_deprecated(&field.directives))
+                });
+                Answer::Many(shown.map(Node::Field).collect())
+            }
+            _ => Answer::Null,
+        },
+        "interfaces" => {
+            let names = match named {
+                Named::Object(it) => &it.implements_interfaces,
+                Named::Interface(it) => &it.implements_interfaces,
+                _ => return Answer::Null,
+            };
+            let known = names.iter().filter(|name| schema.named(name).is_some());
+            Answer::Many(known.map(|name| Node::Named(name)).collect())
+        }
+        "possibleTypes" => match named {
+            Named::Interface(_) | Named::Union(_) => {
+                let objects = schema.possible(name_of(named)).into_iter();
+                let known = objects.filter(|name| schema.named(name).is_some());
+                Answer::Many(known.map(Node::Named).collect())
+            }
+            _ => Answer::Null,
+        },
+        "enumValues" => match named {
+            Named::Enum(it) => {
+                let shown = it.values.iter();
+                let shown = shown.filter(|it| deprecated || !is_deprecated(&it.directives));
+                Answer::Many(shown.map(Node::EnumValue).collect())
+            }
+            _ => Answer::Null,
+        },
+        "inputFields" => match named {
+            Named::Input(it) => inputs(&it.fields, deprecated),
+            _ => Answer::Null,
+        },
+        _ => Answer::Null,
+    }
+}
+
+fn ask_wrapped<'a>(of: &'a TypeText, field: &str) -> Answer<'a> {
+    let (kind, inner) = match of {
+        Type::ListType(inner) => ("LIST", inner),
+        Type::NonNullType(inner) => ("NON_NULL", inner),
+        Type::NamedType(_) => return Answer::Null,
+    };
+    match field {
+        "kind" => Answer::Text(kind.into()),
+        "ofType" => Answer::One(type_node(inner)),
+        _ => Answer::Null,
+    }
+}
+
+fn ask_deprecated<'a>(directives: &'a Directives, field: &str) -> Answer<'a> {
+    match field {
+        "isDeprecated" => Answer::Bool(is_deprecated(directives)),
+        "deprecationReason" if is_deprecated(directives) => Answer::Text(
+            argument(directives, "deprecated", "reason")
+                .unwrap_or("No longer supported")
+                .into(),
+        ),
+        _ => Answer::Null,
+    }
+}
+
+fn type_node(of: &TypeText) -> Node<'_> {
+    match of {
+        Type::NamedType(name) => Node::Named(name),
+        wrapped => Node::Wrapped(wrapped),
+    }
+}
+
+fn inputs<'a>(values: &'a [InputValue<'static, String>], deprecated: bool) -> Answer<'a> {
+    let shown = values
+        .iter()
+        .filter(|it| deprecated || !is_deprecated(&it.directives));
+    Answer::Many(shown.map(Node::Input).collect())
+}
+
+fn is_deprecated(directives: &Directives) -> bool {
+    directives.iter().any(|it| it.name == "deprecated")
+}
+
+fn argument<'a>(directives: &'a Directives, directive: &str, name: &str) -> Option<&'a str> {
+    let directive = directives.iter().find(|it| it.name == directive)?;
+    directive
+        .arguments
+        .iter()
+        .find_map(|(key, value)| match value {
+            Value::String(text) if key == name => Some(text.as_str()),
+            _ => None,
+        })
+}
+
+fn kind(named: Named<'_>) -> &'static str {
+    match named {
+        Named::Scalar(_) => "SCALAR",
+        Named::Enum(_) => "ENUM",
+        Named::Object(_) => "OBJECT",
+        Named::Interface(_) => "INTERFACE",
+        Named::Union(_) => "UNION",
+        Named::Input(_) => "INPUT_OBJECT",
+    }
+}
+
+fn name_of(named: Named<'_>) -> &str {
+    match named {
+        Named::Scalar(it) => &it.name,
+        Named::Enum(it) => &it.name,
+        Named::Object(it) => &it.name,
+        Named::Interface(it) => &it.name,
+        Named::Union(it) => &it.name,
+        Named::Input(it) => &it.name,
+    }
+}
+
+fn description(named: Named<'_>) -> Option<&str> {
+    match named {
+        Named::Scalar(it) => it.description.as_deref(),
+        Named::Enum(it) => it.description.as_deref(),
+        Named::Object(it) => it.description.as_deref(),
+        Named::Interface(it) => it.description.as_deref(),
+        Named::Union(it) => it.description.as_deref(),
+        Named::Input(it) => it.description.as_deref(),
+    }
+}

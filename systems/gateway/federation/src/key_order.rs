@@ -1,0 +1,100 @@
+//! Puts `__typename` and the keys of entities first in the selections they are read from.
+//!
+//! The order of fields means nothing to a GraphQL server. It means something to fixtures
+//! that compare request bodies with what Apollo's planner writes, which begins the parent's
+//! selection with the key.
+
+use hive_router_query_planner::ast::document::Document;
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::SelectionSet;
+
+use crate::plan::{FetchPlan, Need, PathStep};
+
+/// Reorders the documents; one for each fetch.
+pub(crate) fn keys_first(fetches: &[FetchPlan], documents: &mut [Document]) {
+    for input in fetches.iter().flat_map(|fetch| &fetch.inputs) {
+        for place in &input.places {
+            let mut keys = Vec::new();
+            key_names(&place.needs, &mut keys);
+            for (fetch, document) in fetches.iter().zip(documents.iter_mut()) {
+                reorder_in(fetch, document, &place.path, &keys);
+            }
+        }
+    }
+}
+
+fn key_names<'a>(needs: &'a [Need], keys: &mut Vec<&'a [u8]>) {
+    for need in needs {
+        match need {
+            Need::Typename => keys.push(b"__typename"),
+            Need::Field { key, .. } => keys.push(key),
+            Need::Fragment { needs, .. } => key_names(needs, keys),
+        }
+    }
+}
+
+fn reorder_in(fetch: &FetchPlan, document: &mut Document, path: &[PathStep], keys: &[&[u8]]) {
+    let set = &mut document.operation.selection_set;
+    if fetch.inputs.is_empty() {
+        descend(set, &key_steps(path), keys);
+        return;
+    }
+    for output in &fetch.outputs {
+        let Some(input) = fetch.inputs.get(output.input) else {
+            continue;
+        };
+        let entities = set.items.iter_mut().find_map(|item| match item {
+            SelectionItem::Field(field)
+                if field.selection_identifier().as_bytes() == output.key =>
+            {
+                Some(&mut field.selections)
+            }
+            _ => None,
+        });
+        let Some(entities) = entities else {
+            continue;
+        };
+        for own in &input.places {
+            if let Some(rest) = key_steps(path).strip_prefix(key_steps(&own.path).as_slice())
+                && !rest.is_empty()
+            {
+                descend(entities, rest, keys);
+            }
+        }
+    }
+}
+
+fn key_steps(path: &[PathStep]) -> Vec<&[u8]> {
+    path.iter()
+        .filter_map(|step| match step {
+            PathStep::Key(key) => Some(key.as_slice()),
+            PathStep::List | PathStep::Types(_) => None,
+        })
+        .collect()
+}
+
+fn descend(set: &mut SelectionSet, path: &[&[u8]], keys: &[&[u8]]) {
+    let Some((first, rest)) = path.split_first() else {
+        reorder(set, keys);
+        return;
+    };
+    for item in &mut set.items {
+        match item {
+            SelectionItem::Field(field) if field.selection_identifier().as_bytes() == *first => {
+                descend(&mut field.selections, rest, keys);
+            }
+            SelectionItem::InlineFragment(inline) => descend(&mut inline.selections, path, keys),
+            _ => {}
+        }
+    }
+}
+
+fn reorder(set: &mut SelectionSet, keys: &[&[u8]]) {
+    set.items.sort_by_key(|item| match item {
+        SelectionItem::Field(field) => keys
+            .iter()
+            .position(|key| field.selection_identifier().as_bytes() == *key)
+            .unwrap_or(keys.len()),
+        _ => keys.len(),
+    });
+}

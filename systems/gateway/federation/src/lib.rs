@@ -1,0 +1,49 @@
+//! Federation 2: from a client's query and a supergraph to one response.
+//!
+//! The way of a request, each step a file: [`Operations`] finds the operation ready or has
+//! it prepared (`prepare`: parse, measure in `limits`, validate, plan with the planner's
+//! crate, compile the `plan` and the `projection`); [`Prepared::coerce`] checks the
+//! variables; [`Prepared::execute`] carries the plan out (`execute`, `entities`, `answer`),
+//! merging answers in a `store` that never unescapes or copies a value, and writes the
+//! client's data (`response`, `introspection`).
+//!
+//! The one idea: everything that can be decided before the variables are known is decided
+//! when the operation is prepared, and every value stays the text that the subgraph wrote.
+//!
+//! Absent on purpose: sockets, HTTP, headers, configuration and clocks. Requests leave
+//! through [`Fetch`].
+
+mod answer;
+mod entities;
+mod error;
+mod execute;
+mod fetch;
+mod introspection;
+mod json;
+mod key_order;
+mod limits;
+mod operation_text;
+mod operations;
+mod plan;
+mod policy;
+mod prepare;
+mod prepared;
+mod projection;
+mod provides;
+mod required;
+mod response;
+mod roomy;
+mod schema;
+mod store;
+mod supergraph;
+mod variables;
+
+pub use error::{GraphqlError, Location, PathSegment, errors_body};
+pub use execute::Executed;
+pub use fetch::{Fetch, OperationKind, SubgraphAnswer, SubgraphRequest};
+pub use limits::Limits;
+pub use operations::{CacheStats, OperationOptions, Operations, Refusal};
+pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
+pub use prepared::Prepared;
+pub use supergraph::{Subgraph, Supergraph, SupergraphError};
+pub use variables::Variables;

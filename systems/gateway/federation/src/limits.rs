@@ -1,0 +1,369 @@
+//! Measures a parsed document before any heavy work is done on it.
+//!
+//! Fragments make a short text large: a chain of a few dozen, each spreading the next one
+//! twice, means millions of fields. Everything here is computed once per fragment and
+//! combined, so measuring stays linear in the text however large its meaning is.
+
+use std::collections::{HashMap, HashSet};
+
+use graphql_tools::parser::query::{
+    Definition, Document, FragmentDefinition, OperationDefinition, Selection, SelectionSet,
+};
+
+use crate::error::GraphqlError;
+
+/// Bounds on operations, named as in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Deepest nesting of fields; none by default.
+    pub max_depth: Option<u32>,
+    /// Number of distinct fields, fragments included; none by default.
+    pub max_height: Option<u32>,
+    /// Number of root fields, aliases counted each; none by default.
+    pub max_root_fields: Option<u32>,
+    /// Number of aliased fields, fragments included; none by default.
+    pub max_aliases: Option<u32>,
+    /// Lexical tokens of a document; 15,000 by default.
+    pub parser_max_tokens: usize,
+    /// Nesting of selection sets with fragments spread; 500 by default. The parser itself
+    /// goes no deeper than 50 brackets in one definition.
+    pub parser_max_recursion: usize,
+    /// Whether the four `max_` limits let operations pass; see
+    /// [`Prepared::exceeded`](crate::Prepared::exceeded) for the log.
+    pub warn_only: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_depth: None,
+            max_height: None,
+            max_root_fields: None,
+            max_aliases: None,
+            parser_max_tokens: 15_000,
+            parser_max_recursion: 500,
+            warn_only: false,
+        }
+    }
+}
+
+/// Selections of an operation with its fragments spread, above which it is refused.
+const EXPANDED_MAX: u64 = 20_000;
+
+pub(crate) type QueryDocument = Document<'static, String>;
+pub(crate) type Set = SelectionSet<'static, String>;
+
+/// Pairs of fields under one response key, and of fragments in one selection, that a document
+/// may have. Validation compares each pair with each other (GraphQL specification, 5.3.2), so
+/// that a few thousand repetitions of one field would keep it busy for minutes.
+const MEETINGS_MAX: u64 = 400_000;
+
+/// What one operation or fragment amounts to, fragments spread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) selections: u64,
+    pub(crate) depth: u64,
+    pub(crate) height: u64,
+    pub(crate) aliases: u64,
+    pub(crate) root_fields: u64,
+    /// Nesting of selection sets, inline fragments and spreads included.
+    nesting: u64,
+}
+
+/// Why a document is not even looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TooMuch {
+    /// A fragment contains itself.
+    Cycle,
+    /// Deeper than `parser_max_recursion`.
+    Deep,
+    /// More selections than [`EXPANDED_MAX`].
+    Large,
+    /// More pairs of fields to compare than [`MEETINGS_MAX`].
+    Crowded,
+}
+
+impl TooMuch {
+    pub(crate) fn error(self) -> GraphqlError {
+        match self {
+            TooMuch::Cycle => {
+                GraphqlError::new("a fragment contains itself", "GRAPHQL_VALIDATION_FAILED")
+            }
+            TooMuch::Deep => GraphqlError::new(
+                "parsing error: parser recursion limit reached; nest selections and fragments less deeply",
+                "PARSING_ERROR",
+            ),
+            TooMuch::Large => GraphqlError::new(
+                format!(
+                    "the operation amounts to more than {EXPANDED_MAX} selections with its fragments spread; ask for less at once"
+                ),
+                "GRAPHQL_VALIDATION_FAILED",
+            ),
+            TooMuch::Crowded => GraphqlError::new(
+                "too many fields of the operation share their response keys; ask for each once",
+                "GRAPHQL_VALIDATION_FAILED",
+            ),
+        }
+    }
+}
+
+/// Measures every operation of a document, in order.
+pub(crate) fn measure(
+    document: &QueryDocument,
+    recursion_max: usize,
+) -> Result<Vec<Extent>, TooMuch> {
+    let fragments = document
+        .definitions
+        .iter()
+        .filter_map(|definition| match definition {
+            Definition::Fragment(fragment) => Some((fragment.name.as_str(), fragment)),
+            Definition::Operation(_) => None,
+        })
+        .collect();
+    let mut measuring = Measuring {
+        fragments,
+        known: HashMap::new(),
+        open: HashSet::new(),
+        nesting_max: recursion_max.saturating_mul(2).saturating_add(2),
+    };
+    // Fragments that nothing spreads are validated, too.
+    let names: Vec<&str> = measuring.fragments.keys().copied().collect();
+    for name in names {
+        within(measuring.fragment(name, 0)?, recursion_max)?;
+    }
+    let mut extents = Vec::new();
+    for definition in &document.definitions {
+        if let Definition::Operation(operation) = definition {
+            let extent = measuring.set(selection_set(operation), 0)?;
+            within(extent, recursion_max)?;
+            extents.push(extent);
+        }
+    }
+    let mut left = MEETINGS_MAX;
+    for definition in &document.definitions {
+        let set = match definition {
+            Definition::Operation(operation) => selection_set(operation),
+            Definition::Fragment(fragment) => &fragment.selection_set,
+        };
+        meet(&[set], &measuring.fragments, &mut left)?;
+    }
+    Ok(extents)
+}
+
+type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
+
+/// Counts the pairs that meet in the selections of one object, and below it.
+fn meet(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Result<(), TooMuch> {
+    let mut by_key: HashMap<&str, (u64, Vec<&Set>)> = HashMap::new();
+    let mut spreads = 0_u64;
+    let mut open = sets.to_vec();
+    while let Some(set) = open.pop() {
+        for selection in &set.items {
+            match selection {
+                Selection::Field(field) => {
+                    let key = field.alias.as_deref().unwrap_or(&field.name);
+                    let (count, below) = by_key.entry(key).or_default();
+                    *count += 1;
+                    if !field.selection_set.items.is_empty() {
+                        below.push(&field.selection_set);
+                    }
+                }
+                Selection::InlineFragment(inline) => open.push(&inline.selection_set),
+                Selection::FragmentSpread(spread) => {
+                    spreads += 1;
+                    let fragment = fragments.get(spread.fragment_name.as_str());
+                    open.extend(fragment.map(|fragment| &fragment.selection_set));
+                }
+            }
+        }
+    }
+    let pairs: u64 = by_key.values().map(|(count, _)| count * count).sum();
+    *left = left
+        .checked_sub(pairs + spreads * spreads)
+        .ok_or(TooMuch::Crowded)?;
+    by_key
+        .values()
+        .filter(|(_, below)| !below.is_empty())
+        .try_for_each(|(_, below)| meet(below, fragments, left))
+}
+
+fn within(extent: Extent, recursion_max: usize) -> Result<(), TooMuch> {
+    if extent.nesting > recursion_max as u64 {
+        return Err(TooMuch::Deep);
+    }
+    if extent.selections > EXPANDED_MAX {
+        return Err(TooMuch::Large);
+    }
+    Ok(())
+}
+
+/// Which of the configured limits an operation breaks.
+pub(crate) fn exceeded(extent: &Extent, limits: &Limits) -> Vec<GraphqlError> {
+    let checks = [
+        (limits.max_depth, extent.depth, "depth", "MAX_DEPTH_LIMIT"),
+        (
+            limits.max_height,
+            extent.height,
+            "height (field count)",
+            "MAX_HEIGHT_LIMIT",
+        ),
+        (
+            limits.max_root_fields,
+            extent.root_fields,
+            "root fields",
+            "MAX_ROOT_FIELDS_LIMIT",
+        ),
+        (
+            limits.max_aliases,
+            extent.aliases,
+            "aliases",
+            "MAX_ALIASES_LIMIT",
+        ),
+    ];
+    checks
+        .into_iter()
+        .filter(|(limit, found, ..)| limit.is_some_and(|limit| *found > u64::from(limit)))
+        .map(|(_, _, what, code)| {
+            GraphqlError::new(
+                format!("Maximum {what} limit exceeded in this operation"),
+                code,
+            )
+        })
+        .collect()
+}
+
+pub(crate) fn selection_set<'a>(operation: &'a OperationDefinition<'static, String>) -> &'a Set {
+    match operation {
+        OperationDefinition::SelectionSet(set) => set,
+        OperationDefinition::Query(it) => &it.selection_set,
+        OperationDefinition::Mutation(it) => &it.selection_set,
+        OperationDefinition::Subscription(it) => &it.selection_set,
+    }
+}
+
+struct Measuring<'a> {
+    fragments: Fragments<'a>,
+    known: HashMap<&'a str, Extent>,
+    open: HashSet<&'a str>,
+    /// Nesting that measuring itself follows; a spread counts twice.
+    nesting_max: usize,
+}
+
+impl<'a> Measuring<'a> {
+    fn fragment(&mut self, name: &'a str, nesting: usize) -> Result<Extent, TooMuch> {
+        if let Some(extent) = self.known.get(name) {
+            return Ok(*extent);
+        }
+        // An unknown fragment is validation's to complain about.
+        let Some(fragment) = self.fragments.get(name).copied() else {
+            return Ok(Extent::default());
+        };
+        if !self.open.insert(name) {
+            return Err(TooMuch::Cycle);
+        }
+        let extent = self.set(&fragment.selection_set, nesting + 1)?;
+        self.open.remove(name);
+        self.known.insert(name, extent);
+        Ok(extent)
+    }
+
+    fn set(&mut self, set: &'a Set, nesting: usize) -> Result<Extent, TooMuch> {
+        if nesting > self.nesting_max {
+            return Err(TooMuch::Deep);
+        }
+        let mut total = Extent::default();
+        let mut names = HashSet::new();
+        for selection in &set.items {
+            total.selections = total.selections.saturating_add(1);
+            let inner = match selection {
+                Selection::Field(field) => {
+                    total.root_fields = total.root_fields.saturating_add(1);
+                    total.aliases += u64::from(field.alias.is_some());
+                    total.height += u64::from(names.insert(field.name.as_str()));
+                    let mut inner = self.set(&field.selection_set, nesting + 1)?;
+                    inner.depth += 1;
+                    inner.root_fields = 0;
+                    inner
+                }
+                Selection::InlineFragment(inline) => {
+                    self.set(&inline.selection_set, nesting + 1)?
+                }
+                Selection::FragmentSpread(spread) => {
+                    self.fragment(&spread.fragment_name, nesting + 1)?
+                }
+            };
+            total.selections = total.selections.saturating_add(inner.selections);
+            total.height = total.height.saturating_add(inner.height);
+            total.aliases = total.aliases.saturating_add(inner.aliases);
+            total.root_fields = total.root_fields.saturating_add(inner.root_fields);
+            total.depth = total.depth.max(inner.depth);
+            total.nesting = total.nesting.max(inner.nesting.saturating_add(1));
+        }
+        Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(query: &str) -> Result<Extent, TooMuch> {
+        let document = graphql_tools::parser::parse_query::<String>(query)
+            .unwrap()
+            .into_static();
+        measure(&document, 500).map(|extents| extents[0])
+    }
+
+    #[test]
+    fn fragments_count_where_they_are_spread() {
+        let extent = extent("{a{...F x:b} y:a{...F}} fragment F on T{p{q} z:r}").unwrap();
+        assert_eq!(extent.depth, 3);
+        assert_eq!(extent.root_fields, 2);
+        assert_eq!(extent.aliases, 4);
+        assert_eq!(extent.height, 8);
+    }
+
+    #[test]
+    fn doubling_fragments_are_refused_in_no_time() {
+        use std::fmt::Write as _;
+        let mut query = "{...F0}".to_owned();
+        for index in 0..60 {
+            let next = index + 1;
+            write!(query, " fragment F{index} on Q{{...F{next} ...F{next}}}").unwrap();
+        }
+        query.push_str(" fragment F60 on Q{a}");
+        assert_eq!(extent(&query), Err(TooMuch::Large));
+    }
+
+    #[test]
+    fn repetitions_are_counted_where_they_meet() {
+        let repeated = |count: usize| format!("{{a{{{}}}}}", "b ".repeat(count));
+        assert!(extent(&repeated(600)).is_ok());
+        assert_eq!(extent(&repeated(700)), Err(TooMuch::Crowded));
+        // 40 times 40 fields meet each other below 40 that do.
+        let nested = format!("{{{}}}", format!("a{{{}}}", "b ".repeat(40)).repeat(40));
+        assert_eq!(extent(&nested), Err(TooMuch::Crowded));
+        let apart: String = (0..40)
+            .map(|index| format!("a{index}:a{{{}}}", "b ".repeat(40)))
+            .collect();
+        assert!(extent(&format!("{{{apart}}}")).is_ok());
+    }
+
+    #[test]
+    fn a_fragment_within_itself_is_a_cycle() {
+        let query = "{...A} fragment A on Q{a{...B}} fragment B on Q{...A}";
+        assert_eq!(extent(query), Err(TooMuch::Cycle));
+    }
+
+    #[test]
+    fn a_chain_of_fragments_is_as_deep_as_its_expansion() {
+        use std::fmt::Write as _;
+        let mut query = "{...F0}".to_owned();
+        for index in 0..2000 {
+            let next = index + 1;
+            write!(query, " fragment F{index} on Q{{a{{...F{next}}}}}").unwrap();
+        }
+        query.push_str(" fragment F2000 on Q{a}");
+        assert_eq!(extent(&query), Err(TooMuch::Deep));
+    }
+}

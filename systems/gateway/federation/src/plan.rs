@@ -1,0 +1,494 @@
+//! The planner's plan, compiled for execution: request texts rendered up to the variables,
+//! names turned into bytes and indices, type conditions resolved to sets of objects.
+//!
+//! Subgraph operations are written as Apollo's gateways write them (see
+//! [`operation_text`](crate::operation_text)), and in the selections that entities are
+//! identified by, `__typename` and the keys come first.
+
+use std::collections::HashSet;
+
+use hive_router_query_planner::ast::document::Document;
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::SelectionSet;
+use hive_router_query_planner::planner::plan_nodes::{
+    BatchFetchNode, FetchNode, FetchNodePathSegment, FetchRewrite, FlattenNodePath,
+    FlattenNodePathSegment, PlanNode,
+};
+use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
+
+use crate::error::write_json_string;
+use crate::fetch::OperationKind;
+use crate::key_order;
+use crate::operation_text::{fetch_name, render};
+use crate::required::{Sources, needs};
+use crate::schema::Schema;
+use crate::supergraph::Subgraph;
+use crate::variables::Declared;
+
+/// What to do, in which order.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Index into [`Plan::fetches`].
+    Fetch(usize),
+    Sequence(Vec<Step>),
+    Parallel(Vec<Step>),
+    Condition {
+        variable: usize,
+        if_true: Option<Box<Step>>,
+        if_false: Option<Box<Step>>,
+    },
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) root: Option<Step>,
+    pub(crate) fetches: Vec<FetchPlan>,
+}
+
+/// One request to one subgraph.
+#[derive(Debug)]
+pub(crate) struct FetchPlan {
+    pub(crate) subgraph: usize,
+    pub(crate) kind: OperationKind,
+    pub(crate) operation: String,
+    pub(crate) operation_name: Option<String>,
+    /// The request body up to and without `variables`: `{"query":…,"operationName":…`.
+    pub(crate) prefix: Vec<u8>,
+    /// The client's variables it uses: index and `"name":`.
+    pub(crate) variables: Vec<(usize, Vec<u8>)>,
+    /// The lists of entities it is about; none for a fetch of root fields.
+    pub(crate) inputs: Vec<Input>,
+    /// The members of its answer that hold entities.
+    pub(crate) outputs: Vec<Output>,
+    /// For a fetch of root fields.
+    pub(crate) rewrites: Vec<Rewrite>,
+}
+
+/// One variable of representations.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// `"representations":`
+    pub(crate) opener: Vec<u8>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) rewrites: Vec<Rewrite>,
+    /// Whether the operation leaves fields out by a variable: then what they require may be
+    /// missing, and the rest is asked all the same.
+    pub(crate) is_lenient: bool,
+}
+
+/// Where entities are, and what says which ones they are.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) path: Vec<PathStep>,
+    pub(crate) needs: Vec<Need>,
+}
+
+/// One `_entities` field.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) key: Vec<u8>,
+    /// Index of the input whose representations it was asked about.
+    pub(crate) input: usize,
+    pub(crate) rewrites: Vec<Rewrite>,
+}
+
+/// A step from the root of the data to the entities of a fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PathStep {
+    Key(Vec<u8>),
+    List,
+    Types(TypeSet),
+}
+
+/// Names of types that satisfy a condition, subtypes included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TypeSet(HashSet<Vec<u8>>);
+
+impl TypeSet {
+    pub(crate) fn of<'a>(names: impl IntoIterator<Item = &'a String>, schema: &Schema) -> TypeSet {
+        let mut set = HashSet::new();
+        for name in names {
+            set.extend(
+                schema
+                    .possible(name)
+                    .into_iter()
+                    .map(|object| object.as_bytes().to_vec()),
+            );
+            set.insert(name.as_bytes().to_vec());
+        }
+        TypeSet(set)
+    }
+
+    pub(crate) fn contains(&self, name: &[u8]) -> bool {
+        self.0.contains(name)
+    }
+}
+
+/// A part of a representation.
+#[derive(Debug)]
+pub(crate) enum Need {
+    Typename,
+    Field {
+        /// The key in the merged data.
+        key: Vec<u8>,
+        /// The key in the representation, as JSON with colon.
+        opener: Vec<u8>,
+        /// Whether the schema promises a value; without it there is no representation.
+        non_null: bool,
+        needs: Vec<Need>,
+    },
+    Fragment {
+        /// The name of the condition, used where the data has no `__typename`.
+        name: String,
+        types: TypeSet,
+        needs: Vec<Need>,
+    },
+}
+
+/// A change to make in data that was received, or in a representation before it is sent.
+#[derive(Debug)]
+pub(crate) struct Rewrite {
+    pub(crate) path: Vec<RewriteStep>,
+    pub(crate) change: Change,
+}
+
+#[derive(Debug)]
+pub(crate) enum RewriteStep {
+    Key(Vec<u8>),
+    Types(TypeSet),
+}
+
+#[derive(Debug)]
+pub(crate) enum Change {
+    Rename(Vec<u8>),
+    Set(Vec<u8>),
+}
+
+/// Something in the planner's plan that cannot be carried out here.
+#[derive(Debug, thiserror::Error)]
+#[error("the query plan {0}")]
+pub(crate) struct Unsupported(pub(crate) &'static str);
+
+/// What compiling needs to know of the operation and the supergraph.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) subgraphs: &'a [Subgraph],
+    /// See [`Supergraph::interface_objects`](crate::supergraph::Supergraph).
+    pub(crate) interface_objects: &'a [(usize, String)],
+    pub(crate) declared: &'a [Declared],
+    pub(crate) operation_name: Option<&'a str>,
+}
+
+pub(crate) fn compile(
+    node: &PlanNode,
+    surroundings: &Surroundings<'_>,
+) -> Result<Plan, Unsupported> {
+    let mut compiler = Compiler {
+        surroundings,
+        documents: Vec::new(),
+        required: Vec::new(),
+        plan: Plan::default(),
+    };
+    let root = compiler.step(node)?;
+    compiler.plan.root = Some(root);
+    compiler.find_needs()?;
+    compiler.finish();
+    Ok(compiler.plan)
+}
+
+struct Compiler<'a> {
+    surroundings: &'a Surroundings<'a>,
+    /// The planner's document of each fetch.
+    documents: Vec<Document>,
+    /// What each input requires, in the planner's words: fetch, input and selection.
+    required: Vec<(usize, usize, SelectionSet)>,
+    plan: Plan,
+}
+
+impl Compiler<'_> {
+    fn step(&mut self, node: &PlanNode) -> Result<Step, Unsupported> {
+        Ok(match node {
+            PlanNode::Fetch(fetch) => Step::Fetch(self.fetch(fetch, None)?),
+            PlanNode::Flatten(flatten) => match flatten.node.as_ref() {
+                PlanNode::Fetch(fetch) => Step::Fetch(self.fetch(fetch, Some(&flatten.path))?),
+                _ => return Err(Unsupported("flattens something else than a fetch")),
+            },
+            PlanNode::BatchFetch(batch) => Step::Fetch(self.batch(batch)?),
+            PlanNode::Sequence(it) => Step::Sequence(self.steps(&it.nodes)?),
+            PlanNode::Parallel(it) => Step::Parallel(self.steps(&it.nodes)?),
+            PlanNode::Condition(it) => Step::Condition {
+                variable: self.variable(&it.condition)?,
+                if_true: self.clause(it.if_clause.as_deref())?,
+                if_false: self.clause(it.else_clause.as_deref())?,
+            },
+            PlanNode::Subscription(_) => return Err(Unsupported("subscribes")),
+            PlanNode::Defer(_) => return Err(Unsupported("defers")),
+        })
+    }
+
+    fn steps(&mut self, nodes: &[PlanNode]) -> Result<Vec<Step>, Unsupported> {
+        nodes.iter().map(|node| self.step(node)).collect()
+    }
+
+    fn clause(&mut self, node: Option<&PlanNode>) -> Result<Option<Box<Step>>, Unsupported> {
+        node.map(|node| self.step(node).map(Box::new)).transpose()
+    }
+
+    fn variable(&self, name: &str) -> Result<usize, Unsupported> {
+        let declared = self.surroundings.declared;
+        declared
+            .iter()
+            .position(|it| it.name == name)
+            .ok_or(Unsupported("depends on a variable that is not declared"))
+    }
+
+    fn fetch(
+        &mut self,
+        fetch: &FetchNode,
+        path: Option<&FlattenNodePath>,
+    ) -> Result<usize, Unsupported> {
+        let schema = self.surroundings.schema;
+        let output_rewrites = rewrites(fetch.output_rewrites.as_deref(), schema);
+        let (inputs, outputs, rewrites) = match (path, &fetch.requires) {
+            (Some(path), Some(requires)) => {
+                let input = Input {
+                    opener: opener("representations"),
+                    places: vec![place(path, schema)],
+                    rewrites: rewrites(fetch.input_rewrites.as_deref(), schema),
+                    is_lenient: has_conditions(&fetch.operation.document),
+                };
+                let index = self.plan.fetches.len();
+                self.required.push((index, 0, requires.clone()));
+                let output = Output {
+                    key: b"_entities".to_vec(),
+                    input: 0,
+                    rewrites: output_rewrites,
+                };
+                (vec![input], vec![output], Vec::new())
+            }
+            (None, None) => (Vec::new(), Vec::new(), output_rewrites),
+            _ => {
+                return Err(Unsupported(
+                    "has an entity fetch without a path or without keys",
+                ));
+            }
+        };
+        let kind = match fetch.operation_kind {
+            None | Some(PlannedKind::Query) => OperationKind::Query,
+            Some(PlannedKind::Mutation) => OperationKind::Mutation,
+            Some(PlannedKind::Subscription) => return Err(Unsupported("subscribes")),
+        };
+        let index = self.push(&fetch.service_name, kind, &fetch.operation.document)?;
+        let plan = &mut self.plan.fetches[index];
+        plan.inputs = inputs;
+        plan.outputs = outputs;
+        plan.rewrites = rewrites;
+        self.name_interface_objects(index);
+        Ok(index)
+    }
+
+    fn batch(&mut self, batch: &BatchFetchNode) -> Result<usize, Unsupported> {
+        let schema = self.surroundings.schema;
+        let mut inputs: Vec<Input> = Vec::new();
+        let mut outputs = Vec::new();
+        for alias in &batch.entity_batch.aliases {
+            // Aliases that share a variable agree on everything that goes into it.
+            let opener = opener(&alias.representations_variable_name);
+            let known = inputs.iter().position(|input| input.opener == opener);
+            let input = known.unwrap_or_else(|| {
+                let paths = alias.merge_paths.iter();
+                inputs.push(Input {
+                    opener,
+                    places: paths.map(|path| place(path, schema)).collect(),
+                    rewrites: rewrites(alias.input_rewrites.as_deref(), schema),
+                    is_lenient: has_conditions(&batch.operation.document),
+                });
+                let (fetch, input) = (self.plan.fetches.len(), inputs.len() - 1);
+                self.required.push((fetch, input, alias.requires.clone()));
+                input
+            });
+            outputs.push(Output {
+                key: alias.alias.as_bytes().to_vec(),
+                input,
+                rewrites: rewrites(alias.output_rewrites.as_deref(), schema),
+            });
+        }
+        let document = &batch.operation.document;
+        let index = self.push(&batch.service_name, OperationKind::Query, document)?;
+        let plan = &mut self.plan.fetches[index];
+        plan.inputs = inputs;
+        plan.outputs = outputs;
+        self.name_interface_objects(index);
+        Ok(index)
+    }
+
+    /// Has objects named by their interface where the subgraph knows nothing else; the
+    /// planner does not say so in every fetch that needs it.
+    fn name_interface_objects(&mut self, index: usize) {
+        let fetch = &mut self.plan.fetches[index];
+        for (subgraph, interface) in self.surroundings.interface_objects {
+            if *subgraph != fetch.subgraph {
+                continue;
+            }
+            for input in &mut fetch.inputs {
+                let types = TypeSet::of([interface], self.surroundings.schema);
+                input.rewrites.push(Rewrite {
+                    path: vec![
+                        RewriteStep::Types(types),
+                        RewriteStep::Key(b"__typename".to_vec()),
+                    ],
+                    change: Change::Set(interface.as_bytes().to_vec()),
+                });
+            }
+        }
+    }
+
+    fn push(
+        &mut self,
+        service: &str,
+        kind: OperationKind,
+        document: &Document,
+    ) -> Result<usize, Unsupported> {
+        let subgraphs = self.surroundings.subgraphs;
+        let subgraph = subgraphs
+            .iter()
+            .position(|it| it.name == service)
+            .ok_or(Unsupported("asks a subgraph that the supergraph lacks"))?;
+        let index = self.plan.fetches.len();
+        let variables = document.operation.variable_definitions.iter().flatten();
+        let declared = self.surroundings.declared;
+        self.plan.fetches.push(FetchPlan {
+            subgraph,
+            kind,
+            operation: String::new(),
+            operation_name: self
+                .surroundings
+                .operation_name
+                .map(|name| fetch_name(name, service, index)),
+            prefix: Vec::new(),
+            // Whatever is not among the client's is one of representations.
+            variables: variables
+                .filter_map(|variable| {
+                    let index = declared.iter().position(|it| it.name == variable.name)?;
+                    Some((index, opener(&variable.name)))
+                })
+                .collect(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            rewrites: Vec::new(),
+        });
+        self.documents.push(document.clone());
+        Ok(index)
+    }
+
+    /// Finds what each entity is named by, when all fetches are known.
+    fn find_needs(&mut self) -> Result<(), Unsupported> {
+        let schema = self.surroundings.schema;
+        let mut found = Vec::new();
+        for (fetch, input, required) in &self.required {
+            let places = &self.plan.fetches[*fetch].inputs[*input].places;
+            for (index, place) in places.iter().enumerate() {
+                let sources = Sources::at(&self.plan.fetches, &self.documents, &place.path);
+                let needs = needs(required, None, schema, &sources)?;
+                found.push((*fetch, *input, index, needs));
+            }
+        }
+        for (fetch, input, place, needs) in found {
+            self.plan.fetches[fetch].inputs[input].places[place].needs = needs;
+        }
+        Ok(())
+    }
+
+    /// Orders keys and renders texts, when all fetches are known.
+    fn finish(&mut self) {
+        key_order::keys_first(&self.plan.fetches, &mut self.documents);
+        for (fetch, document) in self.plan.fetches.iter_mut().zip(&self.documents) {
+            let name = fetch.operation_name.as_deref();
+            fetch.operation = render(document, fetch.kind, name);
+            fetch.prefix.extend_from_slice(b"{\"query\":");
+            write_json_string(&fetch.operation, &mut fetch.prefix);
+            if let Some(name) = name {
+                fetch.prefix.extend_from_slice(b",\"operationName\":");
+                write_json_string(name, &mut fetch.prefix);
+            }
+        }
+    }
+}
+
+pub(crate) fn opener(name: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_json_string(name, &mut out);
+    out.push(b':');
+    out
+}
+
+/// A place whose needs are found later.
+fn place(path: &FlattenNodePath, schema: &Schema) -> Place {
+    Place {
+        path: path_steps(path, schema),
+        needs: Vec::new(),
+    }
+}
+
+/// Whether fields of an operation, or of its fragments, depend on variables.
+fn has_conditions(document: &Document) -> bool {
+    let fragments = document.fragments.iter().map(|it| &it.selection_set);
+    fragments
+        .chain([&document.operation.selection_set])
+        .any(depends_on_variables)
+}
+
+fn depends_on_variables(set: &SelectionSet) -> bool {
+    set.items.iter().any(|item| match item {
+        SelectionItem::Field(field) => {
+            field.skip_if.is_some()
+                || field.include_if.is_some()
+                || depends_on_variables(&field.selections)
+        }
+        SelectionItem::InlineFragment(inline) => {
+            inline.skip_if.is_some()
+                || inline.include_if.is_some()
+                || depends_on_variables(&inline.selections)
+        }
+        SelectionItem::FragmentSpread(_) => false,
+    })
+}
+
+fn path_steps(path: &FlattenNodePath, schema: &Schema) -> Vec<PathStep> {
+    path.as_slice()
+        .iter()
+        .map(|segment| match segment {
+            FlattenNodePathSegment::Field(name) => PathStep::Key(name.as_bytes().to_vec()),
+            FlattenNodePathSegment::List => PathStep::List,
+            FlattenNodePathSegment::TypeCondition(names) => {
+                PathStep::Types(TypeSet::of(names, schema))
+            }
+        })
+        .collect()
+}
+
+fn rewrites(planned: Option<&[FetchRewrite]>, schema: &Schema) -> Vec<Rewrite> {
+    let steps = |path: &[FetchNodePathSegment]| {
+        path.iter()
+            .map(|segment| match segment {
+                FetchNodePathSegment::Key(name) => RewriteStep::Key(name.as_bytes().to_vec()),
+                FetchNodePathSegment::TypenameEquals(names) => {
+                    RewriteStep::Types(TypeSet::of(names, schema))
+                }
+            })
+            .collect()
+    };
+    let planned = planned.unwrap_or(&[]).iter();
+    planned
+        .map(|rewrite| match rewrite {
+            FetchRewrite::ValueSetter(setter) => Rewrite {
+                path: steps(&setter.path),
+                change: Change::Set(setter.set_value_to.as_bytes().to_vec()),
+            },
+            FetchRewrite::KeyRenamer(renamer) => Rewrite {
+                path: steps(&renamer.path),
+                change: Change::Rename(renamer.rename_key_to.as_bytes().to_vec()),
+            },
+        })
+        .collect()
+}

@@ -1,0 +1,117 @@
+//! What clients learn of subgraphs' errors (`include_subgraph_errors`).
+
+use crate::error::GraphqlError;
+use crate::supergraph::Supergraph;
+
+/// Which entries of `extensions` stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExtensionFilter {
+    /// Only these.
+    Allow(Vec<String>),
+    /// All but these.
+    Deny(Vec<String>),
+}
+
+/// What is told of one subgraph's errors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ErrorPolicy {
+    /// That there was an error, and where.
+    #[default]
+    Redact,
+    /// Everything.
+    Include,
+    /// A choice of the extensions, with or without the message.
+    Filter {
+        /// The choice.
+        extensions: ExtensionFilter,
+        /// Whether the message is replaced.
+        redact_message: bool,
+    },
+}
+
+/// One policy for each subgraph.
+#[derive(Debug, Clone, Default)]
+pub struct ErrorPolicies(Vec<ErrorPolicy>);
+
+const REDACTED: &str = "Subgraph errors redacted";
+
+impl ErrorPolicies {
+    /// Asks for the policy of each subgraph by name.
+    pub fn new(
+        supergraph: &Supergraph,
+        mut policy_of: impl FnMut(&str) -> ErrorPolicy,
+    ) -> ErrorPolicies {
+        let subgraphs = supergraph.subgraphs().iter();
+        ErrorPolicies(subgraphs.map(|it| policy_of(&it.name)).collect())
+    }
+
+    /// Applies a subgraph's policy to one of its errors.
+    pub(crate) fn apply(&self, subgraph: usize, name: &str, error: &mut GraphqlError) {
+        match self.0.get(subgraph).unwrap_or(&ErrorPolicy::Redact) {
+            ErrorPolicy::Redact => {
+                REDACTED.clone_into(&mut error.message);
+                error.extensions.clear();
+            }
+            ErrorPolicy::Include => add_service(name, error),
+            ErrorPolicy::Filter {
+                extensions,
+                redact_message,
+            } => {
+                add_service(name, error);
+                error.extensions.retain(|key, _| match extensions {
+                    ExtensionFilter::Allow(keys) => keys.iter().any(|allowed| allowed == key),
+                    ExtensionFilter::Deny(keys) => !keys.iter().any(|denied| denied == key),
+                });
+                if *redact_message {
+                    REDACTED.clone_into(&mut error.message);
+                }
+            }
+        }
+    }
+}
+
+fn add_service(name: &str, error: &mut GraphqlError) {
+    error
+        .extensions
+        .entry("service")
+        .or_insert_with(|| name.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(policy: ErrorPolicy) -> String {
+        let mut error = GraphqlError::new("boom", "X").with("detail", 1);
+        ErrorPolicies(vec![policy]).apply(0, "a", &mut error);
+        let mut out = Vec::new();
+        error.write_json(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn redaction_keeps_nothing_but_the_count() {
+        insta::assert_snapshot!(applied(ErrorPolicy::Redact), @r#"{"message":"Subgraph errors redacted"}"#);
+    }
+
+    #[test]
+    fn inclusion_names_the_service() {
+        insta::assert_snapshot!(applied(ErrorPolicy::Include), @r#"{"message":"boom","extensions":{"code":"X","detail":1,"service":"a"}}"#);
+    }
+
+    #[test]
+    fn filters_see_the_service_too() {
+        let allow = ExtensionFilter::Allow(vec!["service".to_owned()]);
+        let policy = ErrorPolicy::Filter {
+            extensions: allow,
+            redact_message: true,
+        };
+        insta::assert_snapshot!(applied(policy), @r#"{"message":"Subgraph errors redacted","extensions":{"service":"a"}}"#);
+        let deny = ExtensionFilter::Deny(vec!["service".to_owned(), "code".to_owned()]);
+        let policy = ErrorPolicy::Filter {
+            extensions: deny,
+            redact_message: false,
+        };
+        insta::assert_snapshot!(applied(policy), @r#"{"message":"boom","extensions":{"detail":1}}"#);
+    }
+}

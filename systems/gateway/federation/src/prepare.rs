@@ -1,0 +1,356 @@
+//! From a text to a [`Prepared`] operation: parse, measure, validate, choose, plan, compile.
+//!
+//! Cheap refusals come first. What is heavy runs only on documents whose size with all
+//! fragments spread is known to be bounded, and planning itself has a deadline.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphql_tools::parser::parse_query_with_token_limit;
+use graphql_tools::parser::query::{Definition, OperationDefinition, Value as Literal};
+use graphql_tools::validation::rules::{NoFragmentsCycle, default_rules_validation_plan};
+use graphql_tools::validation::utils::ValidationError;
+use graphql_tools::validation::validate::{ValidationPlan, validate};
+use hive_router_query_planner::ast::normalization::normalize_operation;
+use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::SelectionSet;
+use hive_router_query_planner::planner::PlannerError;
+use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
+use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
+use hive_router_query_planner::utils::cancellation::CancellationToken;
+
+use crate::error::GraphqlError;
+use crate::fetch::OperationKind;
+use crate::introspection;
+use crate::limits::{Extent, Limits, QueryDocument, TooMuch, exceeded, measure, selection_set};
+use crate::operations::{OperationOptions, Refusal};
+use crate::plan::{self, Plan, Surroundings};
+use crate::prepared::Prepared;
+use crate::projection::{self, Fragments, Projection};
+use crate::roomy;
+use crate::supergraph::{Supergraph, one_line};
+use crate::variables::Declared;
+
+/// Longest that one operation is planned.
+const PLANNING_MAX: Duration = Duration::from_secs(5);
+
+/// Validation errors that are told at most.
+const ERRORS_MAX: usize = 50;
+
+/// Does the whole work for one text.
+pub(crate) fn prepare(
+    supergraph: &Arc<Supergraph>,
+    query: &str,
+    operation_name: Option<&str>,
+    options: &OperationOptions,
+) -> Result<Prepared, Refusal> {
+    roomy::run(|| {
+        let request = Preparing {
+            supergraph,
+            options,
+        };
+        request.run(query, operation_name)
+    })
+    .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be planned")))
+}
+
+struct Preparing<'a> {
+    supergraph: &'a Arc<Supergraph>,
+    options: &'a OperationOptions,
+}
+
+/// The operation to execute, taken out of its document.
+struct Chosen<'a> {
+    operation: &'a OperationDefinition<'static, String>,
+    kind: OperationKind,
+    name: Option<&'a str>,
+    extent: Extent,
+}
+
+impl Preparing<'_> {
+    fn run(&self, query: &str, operation_name: Option<&str>) -> Result<Prepared, Refusal> {
+        let document = parse(query, &self.options.limits)?;
+        let extents = self.measure(&document)?;
+        self.validate(&document)?;
+        let chosen = choose(&document, &extents, operation_name)?;
+        self.check_root_type(chosen.kind)?;
+        let over = exceeded(&chosen.extent, &self.options.limits);
+        if !over.is_empty() && !self.options.limits.warn_only {
+            return Err(Refusal::from_errors(over));
+        }
+        let declared = declared(chosen.operation);
+        let projection = self.project(&document, &chosen, &declared)?;
+        self.check_introspection(&projection)?;
+        let plan = self.plan(&document, &chosen, &declared)?;
+        Ok(Prepared {
+            supergraph: Arc::clone(self.supergraph),
+            kind: chosen.kind,
+            operation_name: chosen.name.map(str::to_owned),
+            declared,
+            plan,
+            projection,
+            exceeded: over,
+        })
+    }
+
+    fn measure(&self, document: &QueryDocument) -> Result<Vec<Extent>, Refusal> {
+        measure(document, self.options.limits.parser_max_recursion).map_err(|excess| {
+            if excess == TooMuch::Cycle {
+                let rule = ValidationPlan::from(vec![Box::new(NoFragmentsCycle::new())]);
+                let errors = validate(&self.supergraph.schema.document, document, &rule);
+                if !errors.is_empty() {
+                    return invalid(errors);
+                }
+            }
+            Refusal::from_error(excess.error())
+        })
+    }
+
+    fn validate(&self, document: &QueryDocument) -> Result<(), Refusal> {
+        let rules = default_rules_validation_plan();
+        let errors = validate(&self.supergraph.schema.document, document, &rules);
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(invalid(errors))
+        }
+    }
+
+    fn check_root_type(&self, kind: OperationKind) -> Result<(), Refusal> {
+        if kind == OperationKind::Mutation && self.supergraph.schema.mutation_root().is_none() {
+            return Err(Refusal::invalid(
+                "The schema has no mutation type; only queries can be executed.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn project(
+        &self,
+        document: &QueryDocument,
+        chosen: &Chosen<'_>,
+        declared: &[Declared],
+    ) -> Result<Projection, Refusal> {
+        let fragments: Fragments<'_> = document
+            .definitions
+            .iter()
+            .filter_map(|definition| match definition {
+                Definition::Fragment(it) => Some((it.name.as_str(), it)),
+                Definition::Operation(_) => None,
+            })
+            .collect::<HashMap<_, _>>();
+        let schema = &self.supergraph.schema;
+        let root_type = schema.root(chosen.kind);
+        let set = selection_set(chosen.operation);
+        projection::compile(schema, &fragments, declared, root_type, set)
+            .map_err(|excess| Refusal::from_error(excess.error()))
+    }
+
+    fn check_introspection(&self, projection: &Projection) -> Result<(), Refusal> {
+        let root = projection.members.get(projection.root);
+        let asks = root
+            .into_iter()
+            .flatten()
+            .any(|member| member.introspection.is_some());
+        if !asks {
+            return Ok(());
+        }
+        if !self.options.introspection {
+            let error =
+                GraphqlError::new("introspection has been disabled", "INTROSPECTION_DISABLED");
+            return Err(Refusal::from_error(error));
+        }
+        if self.options.introspection_max_depth && introspection::nests_too_deep(projection) {
+            return Err(Refusal::invalid("Maximum introspection depth exceeded"));
+        }
+        Ok(())
+    }
+
+    fn plan(
+        &self,
+        document: &QueryDocument,
+        chosen: &Chosen<'_>,
+        declared: &[Declared],
+    ) -> Result<Plan, Refusal> {
+        let planner = &self.supergraph.planner;
+        let failed = |reason: String| {
+            Refusal::internal(&format!("the operation could not be planned: {reason}"))
+        };
+        let mut normalized = normalize_operation(&planner.supergraph, document, chosen.name)
+            .map_err(|error| failed(error.to_string()))?;
+        drop_own_fields(&mut normalized.operation.selection_set);
+        if normalized.operation.selection_set.is_empty() {
+            return Ok(Plan::default());
+        }
+        let Some(node) = self
+            .node(&normalized.operation)
+            .map_err(|error| failed(error.to_string()))?
+        else {
+            return Ok(Plan::default());
+        };
+        let surroundings = Surroundings {
+            schema: &self.supergraph.schema,
+            subgraphs: self.supergraph.subgraphs(),
+            interface_objects: &self.supergraph.interface_objects,
+            declared,
+            operation_name: chosen.name,
+        };
+        plan::compile(&node, &surroundings).map_err(|error| failed(error.to_string()))
+    }
+
+    /// The planner's plan; nothing when no subgraph need be asked.
+    ///
+    /// There are operations that the planner cannot plan as a whole and can plan in parts:
+    /// its optimizations merge fetches of different root fields. Root fields depend on
+    /// nothing but their order, so they are planned one by one then.
+    fn node(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
+        let token = CancellationToken::with_timeout(PLANNING_MAX);
+        let plan = |operation: &PlannedOperation| {
+            let planner = &self.supergraph.planner;
+            planner.plan_from_normalized_operation(operation, Default::default(), &token)
+        };
+        let error = match plan(operation) {
+            Ok(planned) => return Ok(planned.node),
+            Err(error) => error,
+        };
+        let items = &operation.selection_set.items;
+        if items.len() < 2 || matches!(error, PlannerError::CancellationError(_)) {
+            return Err(error);
+        }
+        let mut nodes = Vec::new();
+        for item in items {
+            let part = PlannedOperation {
+                selection_set: SelectionSet {
+                    items: vec![item.clone()],
+                },
+                ..operation.clone()
+            };
+            // What is wrong with the whole is told, not what is wrong with a part.
+            nodes.extend(plan(&part).map_err(|_| error.clone())?.node);
+        }
+        Ok(Some(match operation.operation_kind {
+            Some(PlannedKind::Mutation) => PlanNode::Sequence(SequenceNode { nodes }),
+            _ => PlanNode::Parallel(ParallelNode { nodes }),
+        }))
+    }
+}
+
+/// Takes out of the root what no subgraph is asked for.
+fn drop_own_fields(set: &mut SelectionSet) {
+    for item in &mut set.items {
+        if let SelectionItem::InlineFragment(inline) = item {
+            drop_own_fields(&mut inline.selections);
+        }
+    }
+    set.items.retain(|item| match item {
+        SelectionItem::Field(field) => !field.name.starts_with("__"),
+        SelectionItem::InlineFragment(inline) => !inline.selections.is_empty(),
+        SelectionItem::FragmentSpread(_) => true,
+    });
+}
+
+fn parse(query: &str, limits: &Limits) -> Result<QueryDocument, Refusal> {
+    let parsed = parse_query_with_token_limit::<String>(query, limits.parser_max_tokens);
+    parsed
+        .map(|document| document.into_static())
+        .map_err(|error| {
+            let place = error.0.position;
+            let text = one_line(&error.to_string());
+            let reason = text
+                .split_once(&format!("{}:{} ", place.line, place.column))
+                .map_or(text.as_str(), |(_, reason)| reason);
+            let message = format!("parsing error: {reason}");
+            Refusal::from_error(
+                GraphqlError::new(message, "PARSING_ERROR").at(place.line, place.column),
+            )
+        })
+}
+
+fn invalid(errors: Vec<ValidationError>) -> Refusal {
+    let errors = errors.into_iter().take(ERRORS_MAX).map(|error| {
+        let converted = GraphqlError::new(error.message, "GRAPHQL_VALIDATION_FAILED");
+        let places = error.locations.iter();
+        places.fold(converted, |it, place| it.at(place.line, place.column))
+    });
+    Refusal::from_errors(errors.collect())
+}
+
+fn choose<'a>(
+    document: &'a QueryDocument,
+    extents: &[Extent],
+    wanted: Option<&str>,
+) -> Result<Chosen<'a>, Refusal> {
+    let operations = document.definitions.iter().filter_map(|it| match it {
+        Definition::Operation(operation) => Some(operation),
+        Definition::Fragment(_) => None,
+    });
+    let mut candidates = operations.zip(extents).map(|(operation, extent)| {
+        let (kind, name) = kind_and_name(operation);
+        (operation, kind, name, *extent)
+    });
+    let found = match wanted.filter(|wanted| !wanted.is_empty()) {
+        Some(wanted) => candidates
+            .find(|(.., name, _)| *name == Some(wanted))
+            .ok_or_else(|| {
+                Refusal::from_error(GraphqlError::new(
+                    format!("Unknown operation named \"{wanted}\""),
+                    "GRAPHQL_UNKNOWN_OPERATION_NAME",
+                ))
+            })?,
+        None => {
+            let first = candidates
+                .next()
+                .ok_or_else(|| Refusal::invalid("Must provide an operation."))?;
+            if candidates.next().is_some() {
+                return Err(Refusal::invalid(
+                    "Must provide operation name if query contains multiple operations.",
+                ));
+            }
+            first
+        }
+    };
+    let (operation, kind, name, extent) = found;
+    let kind = kind.ok_or_else(|| {
+        Refusal::invalid("Subscriptions are not supported; use queries and mutations.")
+    })?;
+    Ok(Chosen {
+        operation,
+        kind,
+        name,
+        extent,
+    })
+}
+
+type KindAndName<'a> = (Option<OperationKind>, Option<&'a str>);
+
+fn kind_and_name<'a>(operation: &'a OperationDefinition<'static, String>) -> KindAndName<'a> {
+    match operation {
+        OperationDefinition::SelectionSet(_) => (Some(OperationKind::Query), None),
+        OperationDefinition::Query(it) => (Some(OperationKind::Query), it.name.as_deref()),
+        OperationDefinition::Mutation(it) => (Some(OperationKind::Mutation), it.name.as_deref()),
+        OperationDefinition::Subscription(it) => (None, it.name.as_deref()),
+    }
+}
+
+fn declared(operation: &OperationDefinition<'static, String>) -> Vec<Declared> {
+    let definitions = match operation {
+        OperationDefinition::SelectionSet(_) => &[][..],
+        OperationDefinition::Query(it) => &it.variable_definitions,
+        OperationDefinition::Mutation(it) => &it.variable_definitions,
+        OperationDefinition::Subscription(it) => &it.variable_definitions,
+    };
+    definitions
+        .iter()
+        .map(|definition| Declared {
+            name: definition.name.clone(),
+            kind: definition.var_type.clone(),
+            boolean_default: match &definition.default_value {
+                Some(Literal::Boolean(flag)) => Some(*flag),
+                _ => None,
+            },
+            default: definition.default_value.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! An operation made ready: everything that does not depend on the request's variables.
+
+mod plan_json;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::error::GraphqlError;
+use crate::fetch::OperationKind;
+use crate::plan::{Plan, Step};
+use crate::projection::Projection;
+use crate::supergraph::Supergraph;
+use crate::variables::{self, Declared, Variables};
+
+/// An operation, parsed, validated and planned. Shared by all requests that send it.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(crate) supergraph: Arc<Supergraph>,
+    pub(crate) kind: OperationKind,
+    pub(crate) operation_name: Option<String>,
+    pub(crate) declared: Vec<Declared>,
+    pub(crate) plan: Plan,
+    pub(crate) projection: Projection,
+    pub(crate) exceeded: Vec<GraphqlError>,
+}
+
+impl Prepared {
+    /// Query or mutation.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        self.kind
+    }
+
+    /// The name of the chosen operation, when it has one.
+    #[must_use]
+    pub fn operation_name(&self) -> Option<&str> {
+        self.operation_name.as_deref()
+    }
+
+    /// The limits that the operation breaks and is let through with
+    /// ([`Limits::warn_only`](crate::Limits::warn_only)).
+    #[must_use]
+    pub fn exceeded(&self) -> &[GraphqlError] {
+        &self.exceeded
+    }
+
+    /// How many requests to subgraphs the plan has at most.
+    #[must_use]
+    pub fn fetch_count(&self) -> usize {
+        self.plan.fetches.len()
+    }
+
+    /// Checks the variables of a request.
+    ///
+    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean none.
+    ///
+    /// # Errors
+    /// `VALIDATION_INVALID_TYPE_VARIABLE` for each variable that does not fit its type,
+    /// `INVALID_GRAPHQL_REQUEST` when `raw` is not an object.
+    pub fn coerce(&self, raw: Option<&[u8]>) -> Result<Variables, Vec<GraphqlError>> {
+        variables::coerce(&self.declared, raw, &self.supergraph.schema)
+    }
+
+    /// The plan as indented text, for logs and scripts.
+    #[must_use]
+    pub fn plan_text(&self) -> String {
+        let mut out = "QueryPlan {\n".to_owned();
+        if let Some(root) = &self.plan.root {
+            self.describe(root, 1, &mut out);
+        }
+        out.push('}');
+        out
+    }
+
+    fn describe(&self, step: &Step, depth: usize, out: &mut String) {
+        let indent = "  ".repeat(depth);
+        let block = |name: &str, steps: &[&Step], out: &mut String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "{indent}{name} {{");
+            for step in steps {
+                self.describe(step, depth + 1, out);
+            }
+            let _ = writeln!(out, "{indent}}},");
+        };
+        match step {
+            Step::Fetch(index) => {
+                if let Some(fetch) = self.plan.fetches.get(*index) {
+                    let name = &self.supergraph.subgraphs()[fetch.subgraph].name;
+                    let _ = writeln!(
+                        out,
+                        "{indent}Fetch(service: \"{name}\") {{ {} }},",
+                        fetch.operation
+                    );
+                }
+            }
+            Step::Sequence(steps) => block("Sequence", &steps.iter().collect::<Vec<_>>(), out),
+            Step::Parallel(steps) => block("Parallel", &steps.iter().collect::<Vec<_>>(), out),
+            Step::Condition {
+                variable,
+                if_true,
+                if_false,
+            } => {
+                let name = self.declared.get(*variable).map_or("", |it| &it.name);
+                for (word, clause) in [("Include", if_true), ("Skip", if_false)] {
+                    if let Some(step) = clause {
+                        block(&format!("{word}(if: ${name})"), &[step], out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The truth of a Boolean variable; one that is neither given nor has a default counts
+    /// as false, which validation leaves possible for nullable variables alone.
+    pub(crate) fn truth(&self, index: usize, variables: &Variables) -> bool {
+        match variables.json(index) {
+            Some(json) => json == b"true",
+            None => self
+                .declared
+                .get(index)
+                .and_then(|it| it.boolean_default)
+                .unwrap_or(false),
+        }
+    }
+}

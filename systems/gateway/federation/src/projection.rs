@@ -1,0 +1,425 @@
+//! What the client asked for, compiled: which members to write, in which order, of which
+//! object, and what must be true of each value.
+//!
+//! Fields of equal response key are merged, fragments are resolved for every object type
+//! they can meet, so that answering is a walk over lists without a question left open but
+//! `@skip` and `@include` with variables and the type of each object of an abstract field.
+//!
+//! Equal selections for equal types are compiled once and shared; without that, nesting
+//! within an interface of many objects would grow exponentially.
+
+use std::collections::HashMap;
+
+use graphql_tools::parser::query::{
+    Directive, Field, FragmentDefinition, Selection, TypeCondition, Value as Literal,
+};
+use graphql_tools::parser::schema::Type;
+
+use crate::error::write_json_string;
+use crate::limits::{Set, TooMuch};
+use crate::schema::{Named, Schema, TypeText};
+use crate::variables::Declared;
+
+/// Members compiled for one operation, above which it is refused.
+const COMPILED_MAX: usize = 200_000;
+
+/// A conjunction: each variable must have the given truth.
+pub(crate) type Clause = Vec<(usize, bool)>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Projection {
+    /// Members to write, for each kind of object.
+    pub(crate) members: Vec<Box<[Member]>>,
+    /// Which members, by type of the object.
+    pub(crate) selections: Vec<PerType>,
+    /// Conditions of members: present when any clause holds.
+    pub(crate) presences: Vec<Vec<Clause>>,
+    /// The values of enums, unquoted.
+    pub(crate) enums: Vec<EnumValues>,
+    /// Index of the root's members.
+    pub(crate) root: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct EnumValues {
+    pub(crate) name: String,
+    pub(crate) values: Vec<Box<[u8]>>,
+}
+
+/// The members of an object that has one of several types.
+#[derive(Debug)]
+pub(crate) struct PerType {
+    pub(crate) by_type: Vec<(Box<[u8]>, usize)>,
+    /// For objects whose type is not named, or only by the name of an interface.
+    pub(crate) otherwise: usize,
+}
+
+/// One member to write.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// The response key, as in the merged data.
+    pub(crate) key: Box<[u8]>,
+    /// The key as JSON, with colon.
+    pub(crate) opener: Box<[u8]>,
+    /// Index of its condition, when it has one.
+    pub(crate) presence: Option<usize>,
+    pub(crate) non_null: bool,
+    pub(crate) what: What,
+    /// `Type.field`, for messages.
+    pub(crate) coordinate: Box<str>,
+    /// Name and arguments, for introspection alone.
+    pub(crate) introspection: Option<Box<Asked>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<(String, Literal<'static, String>)>,
+}
+
+#[derive(Debug)]
+pub(crate) enum What {
+    /// `__typename` where the type is known.
+    Text(Box<[u8]>),
+    /// Anything else.
+    Value(Shape),
+}
+
+/// What a value looks like.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    Leaf(Leaf),
+    /// Index into [`Projection::selections`].
+    Object(usize),
+    List {
+        item: Box<Shape>,
+        item_non_null: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaf {
+    /// A custom scalar: whatever JSON.
+    Any,
+    Int,
+    Float,
+    String,
+    Boolean,
+    Id,
+    /// Index into [`Projection::enums`].
+    Enum(usize),
+}
+
+pub(crate) type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
+type AskedField<'a> = &'a Field<'static, String>;
+
+/// Compiles the selection set of an operation.
+pub(crate) fn compile(
+    schema: &Schema,
+    fragments: &Fragments<'_>,
+    declared: &[Declared],
+    root_type: &str,
+    set: &Set,
+) -> Result<Projection, TooMuch> {
+    let mut compiler = Compiler {
+        schema,
+        fragments,
+        declared,
+        compiled: 0,
+        members: HashMap::new(),
+        selections: HashMap::new(),
+        enums: HashMap::new(),
+        out: Projection::default(),
+    };
+    let part = Part {
+        set,
+        clause: Vec::new(),
+    };
+    compiler.out.root = compiler.members(root_type, &[part])?;
+    Ok(compiler.out)
+}
+
+/// A selection set, and the condition under which it counts.
+#[derive(Clone)]
+struct Part<'a> {
+    set: &'a Set,
+    clause: Clause,
+}
+
+/// Which sets, by address, under which conditions, for which type.
+type Key = (String, Vec<(usize, Clause)>);
+
+fn key_of(type_name: &str, parts: &[Part<'_>]) -> Key {
+    let parts = parts
+        .iter()
+        .map(|part| (std::ptr::from_ref(part.set).addr(), part.clause.clone()));
+    (type_name.to_owned(), parts.collect())
+}
+
+/// All fields of one response key.
+struct Collected<'a> {
+    field: AskedField<'a>,
+    presence: Vec<Clause>,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Default)]
+struct Collection<'a> {
+    order: Vec<Collected<'a>>,
+    by_key: HashMap<&'a str, usize>,
+}
+
+struct Compiler<'a> {
+    schema: &'a Schema,
+    fragments: &'a Fragments<'a>,
+    declared: &'a [Declared],
+    compiled: usize,
+    members: HashMap<Key, usize>,
+    selections: HashMap<Key, usize>,
+    enums: HashMap<String, usize>,
+    out: Projection,
+}
+
+impl<'a> Compiler<'a> {
+    fn members(&mut self, parent: &str, parts: &[Part<'a>]) -> Result<usize, TooMuch> {
+        let key = key_of(parent, parts);
+        if let Some(index) = self.members.get(&key) {
+            return Ok(*index);
+        }
+        let mut collection = Collection::default();
+        for part in parts {
+            self.collect(parent, part.set, &part.clause, &mut collection);
+        }
+        self.compiled += collection.order.len();
+        if self.compiled > COMPILED_MAX {
+            return Err(TooMuch::Large);
+        }
+        let mut members = Vec::with_capacity(collection.order.len());
+        for collected in collection.order {
+            if let Some(member) = self.member(parent, collected)? {
+                members.push(member);
+            }
+        }
+        let index = self.out.members.len();
+        self.out.members.push(members.into_boxed_slice());
+        self.members.insert(key, index);
+        Ok(index)
+    }
+
+    fn collect(&self, parent: &str, set: &'a Set, outer: &Clause, collection: &mut Collection<'a>) {
+        for selection in &set.items {
+            let directives = match selection {
+                Selection::Field(field) => &field.directives,
+                Selection::InlineFragment(inline) => &inline.directives,
+                Selection::FragmentSpread(spread) => &spread.directives,
+            };
+            let Some(clause) = self.conditions(outer, directives) else {
+                continue;
+            };
+            let (condition, inner) = match selection {
+                Selection::Field(field) => {
+                    collect_field(field, clause, collection);
+                    continue;
+                }
+                Selection::InlineFragment(inline) => {
+                    (inline.type_condition.as_ref(), &inline.selection_set)
+                }
+                Selection::FragmentSpread(spread) => {
+                    match self.fragments.get(spread.fragment_name.as_str()) {
+                        Some(fragment) => (Some(&fragment.type_condition), &fragment.selection_set),
+                        None => continue,
+                    }
+                }
+            };
+            let applies = condition
+                .is_none_or(|TypeCondition::On(name)| self.schema.is_subtype(parent, name));
+            if applies {
+                self.collect(parent, inner, &clause, collection);
+            }
+        }
+    }
+
+    /// The clause with those of the directives added; `None` when it can never hold.
+    fn conditions(
+        &self,
+        outer: &Clause,
+        directives: &[Directive<'static, String>],
+    ) -> Option<Clause> {
+        let mut clause = outer.clone();
+        for directive in directives {
+            let wanted = match directive.name.as_str() {
+                "skip" => false,
+                "include" => true,
+                _ => continue,
+            };
+            let argument = directive.arguments.iter().find(|(name, _)| name == "if");
+            match argument.map(|(_, value)| value) {
+                Some(Literal::Boolean(given)) if *given == wanted => {}
+                Some(Literal::Variable(name)) => {
+                    let index = self.declared.iter().position(|it| it.name == *name)?;
+                    let atom = (index, wanted);
+                    if !clause.contains(&atom) {
+                        clause.push(atom);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        clause.sort_unstable();
+        Some(clause)
+    }
+
+    fn member(
+        &mut self,
+        parent: &str,
+        collected: Collected<'a>,
+    ) -> Result<Option<Member>, TooMuch> {
+        let Collected {
+            field,
+            presence,
+            parts,
+        } = collected;
+        let response_key = field.alias.as_deref().unwrap_or(&field.name);
+        let presence = self.presence(presence);
+        let coordinate = format!("{parent}.{}", field.name).into_boxed_str();
+        let mut opener = Vec::new();
+        write_json_string(response_key, &mut opener);
+        opener.push(b':');
+        let mut member = Member {
+            key: response_key.as_bytes().into(),
+            opener: opener.into_boxed_slice(),
+            presence,
+            non_null: true,
+            what: What::Text(Box::default()),
+            coordinate,
+            introspection: None,
+        };
+        if field.name == "__typename" {
+            member.what = match self.schema.named(parent) {
+                // The name of an interface is no object's type; the data has it, or nobody.
+                Some(Named::Interface(_) | Named::Union(_)) => {
+                    member.key = b"__typename".as_slice().into();
+                    What::Value(Shape::Leaf(Leaf::String))
+                }
+                _ => What::Text(format!("\"{parent}\"").into_bytes().into_boxed_slice()),
+            };
+            return Ok(Some(member));
+        }
+        let named = self.schema.named(parent);
+        let Some(definition) = named.and_then(|named| named.field(&field.name)) else {
+            return Ok(None);
+        };
+        if parent.starts_with("__") || field.name.starts_with("__") {
+            member.introspection = Some(Box::new(Asked {
+                name: field.name.clone(),
+                arguments: field.arguments.clone(),
+            }));
+        }
+        let (non_null, shape) = self.shape(&definition.field_type, &parts)?;
+        member.non_null = non_null;
+        member.what = What::Value(shape);
+        Ok(Some(member))
+    }
+
+    fn presence(&mut self, clauses: Vec<Clause>) -> Option<usize> {
+        if clauses.iter().any(Vec::is_empty) {
+            return None;
+        }
+        let known = self.out.presences.iter().position(|it| *it == clauses);
+        Some(known.unwrap_or_else(|| {
+            self.out.presences.push(clauses);
+            self.out.presences.len() - 1
+        }))
+    }
+
+    fn shape(&mut self, kind: &TypeText, parts: &[Part<'a>]) -> Result<(bool, Shape), TooMuch> {
+        Ok(match kind {
+            Type::NonNullType(inner) => (true, self.shape(inner, parts)?.1),
+            Type::ListType(inner) => {
+                let (item_non_null, item) = self.shape(inner, parts)?;
+                let item = Box::new(item);
+                (
+                    false,
+                    Shape::List {
+                        item,
+                        item_non_null,
+                    },
+                )
+            }
+            Type::NamedType(name) => (false, self.named_shape(name, parts)?),
+        })
+    }
+
+    fn named_shape(&mut self, name: &str, parts: &[Part<'a>]) -> Result<Shape, TooMuch> {
+        Ok(match self.schema.named(name) {
+            Some(Named::Object(_) | Named::Interface(_) | Named::Union(_)) => {
+                Shape::Object(self.selection(name, parts)?)
+            }
+            Some(Named::Enum(kind)) => {
+                let known = self.enums.get(name).copied();
+                let index = known.unwrap_or_else(|| {
+                    let values = kind.values.iter().map(|value| value.name.as_bytes().into());
+                    self.out.enums.push(EnumValues {
+                        name: name.to_owned(),
+                        values: values.collect(),
+                    });
+                    self.out.enums.len() - 1
+                });
+                self.enums.insert(name.to_owned(), index);
+                Shape::Leaf(Leaf::Enum(index))
+            }
+            _ => Shape::Leaf(match name {
+                "Int" => Leaf::Int,
+                "Float" => Leaf::Float,
+                "String" => Leaf::String,
+                "Boolean" => Leaf::Boolean,
+                "ID" => Leaf::Id,
+                _ => Leaf::Any,
+            }),
+        })
+    }
+
+    fn selection(&mut self, name: &str, parts: &[Part<'a>]) -> Result<usize, TooMuch> {
+        let key = key_of(name, parts);
+        if let Some(index) = self.selections.get(&key) {
+            return Ok(*index);
+        }
+        let mut by_type = Vec::new();
+        if !matches!(self.schema.named(name), Some(Named::Object(_))) {
+            let schema = self.schema;
+            for object in schema.possible(name) {
+                // Objects that clients may not see are not among those that can be written.
+                if schema.named(object).is_some() {
+                    by_type.push((object.as_bytes().into(), self.members(object, parts)?));
+                }
+            }
+        }
+        let otherwise = self.members(name, parts)?;
+        let index = self.out.selections.len();
+        self.out.selections.push(PerType { by_type, otherwise });
+        self.selections.insert(key, index);
+        Ok(index)
+    }
+}
+
+fn collect_field<'a>(field: AskedField<'a>, clause: Clause, collection: &mut Collection<'a>) {
+    let response_key = field.alias.as_deref().unwrap_or(&field.name);
+    let index = *collection.by_key.entry(response_key).or_insert_with(|| {
+        collection.order.push(Collected {
+            field,
+            presence: Vec::new(),
+            parts: Vec::new(),
+        });
+        collection.order.len() - 1
+    });
+    let collected = &mut collection.order[index];
+    if !field.selection_set.items.is_empty() {
+        collected.parts.push(Part {
+            set: &field.selection_set,
+            clause: clause.clone(),
+        });
+    }
+    if !collected.presence.contains(&clause) {
+        collected.presence.push(clause);
+    }
+}

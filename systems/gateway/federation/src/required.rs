@@ -1,0 +1,224 @@
+//! What names an entity, and under which key of the merged data each part of it lies.
+//!
+//! A required field usually lies under its own name. It lies elsewhere when the client asks
+//! for the same field with other arguments: the planner then gives one of the two an alias,
+//! and tells some but not all of those who read it. So fields with arguments are looked up
+//! in the operations that brought them.
+
+use hive_router_query_planner::ast::document::Document;
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
+
+use crate::plan::{FetchPlan, Need, PathStep, Place, TypeSet, Unsupported, opener};
+use crate::schema::{Schema, inner_name};
+
+/// The selections that fetches make of the objects at one place.
+pub(crate) struct Sources<'a> {
+    fetches: &'a [FetchPlan],
+    documents: &'a [Document],
+    path: Vec<Vec<u8>>,
+    sources: Vec<Source<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    document: &'a Document,
+    set: &'a SelectionSet,
+}
+
+impl<'a> Sources<'a> {
+    /// Those of the objects at the end of a path.
+    pub(crate) fn at(
+        fetches: &'a [FetchPlan],
+        documents: &'a [Document],
+        path: &[PathStep],
+    ) -> Self {
+        let path = keys(path).into_iter().map(<[u8]>::to_vec).collect();
+        Self::at_keys(fetches, documents, path)
+    }
+
+    fn at_keys(fetches: &'a [FetchPlan], documents: &'a [Document], path: Vec<Vec<u8>>) -> Self {
+        let steps: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
+        let mut sources = Vec::new();
+        for (fetch, document) in fetches.iter().zip(documents) {
+            let root = Source {
+                document,
+                set: &document.operation.selection_set,
+            };
+            if fetch.inputs.is_empty() {
+                root.descend(&steps, &mut sources);
+            }
+            for output in &fetch.outputs {
+                let own = fetch.inputs.get(output.input);
+                for Place { path: own, .. } in own.into_iter().flat_map(|input| &input.places) {
+                    if let Some(rest) = steps.strip_prefix(keys(own).as_slice()) {
+                        let mut steps = vec![output.key.as_slice()];
+                        steps.extend_from_slice(rest);
+                        root.descend(&steps, &mut sources);
+                    }
+                }
+            }
+        }
+        Sources {
+            fetches,
+            documents,
+            path,
+            sources,
+        }
+    }
+
+    /// Those of the objects below a key.
+    fn below(&self, key: &[u8]) -> Self {
+        let mut path = self.path.clone();
+        path.push(key.to_vec());
+        Self::at_keys(self.fetches, self.documents, path)
+    }
+
+    /// The key under which a field with these arguments was asked for.
+    fn key_of(&self, name: &str, asked: &FieldSelection) -> Option<&'a str> {
+        let mut found = None;
+        for source in &self.sources {
+            source.each_field(&mut |_, field| {
+                if field.name == name && field.arguments() == asked.arguments() {
+                    found.get_or_insert(field.selection_identifier());
+                }
+            });
+        }
+        found
+    }
+}
+
+impl<'a> Source<'a> {
+    fn each_field(self, visit: &mut impl FnMut(Source<'a>, &'a FieldSelection)) {
+        for item in &self.set.items {
+            let set = match item {
+                SelectionItem::Field(field) => {
+                    visit(self, field);
+                    continue;
+                }
+                SelectionItem::InlineFragment(inline) => Some(&inline.selections),
+                SelectionItem::FragmentSpread(name) => self
+                    .document
+                    .fragments
+                    .iter()
+                    .find(|fragment| fragment.name == *name)
+                    .map(|fragment| &fragment.selection_set),
+            };
+            if let Some(set) = set {
+                Source { set, ..self }.each_field(visit);
+            }
+        }
+    }
+
+    fn descend(self, path: &[&[u8]], into: &mut Vec<Source<'a>>) {
+        let Some((first, rest)) = path.split_first() else {
+            into.push(self);
+            return;
+        };
+        let mut below = Vec::new();
+        self.each_field(&mut |source, field| {
+            if field.selection_identifier().as_bytes() == *first {
+                let set = &field.selections;
+                below.push(Source { set, ..source });
+            }
+        });
+        for source in below {
+            source.descend(rest, into);
+        }
+    }
+}
+
+fn keys(path: &[PathStep]) -> Vec<&[u8]> {
+    path.iter()
+        .filter_map(|step| match step {
+            PathStep::Key(key) => Some(key.as_slice()),
+            PathStep::List | PathStep::Types(_) => None,
+        })
+        .collect()
+}
+
+/// Compiles the selection that names an entity.
+pub(crate) fn needs(
+    set: &SelectionSet,
+    parent: Option<&str>,
+    schema: &Schema,
+    sources: &Sources<'_>,
+) -> Result<Vec<Need>, Unsupported> {
+    let mut needs: Vec<Need> = Vec::new();
+    for item in &set.items {
+        match item {
+            SelectionItem::Field(field) if field.name == "__typename" => {
+                // Ahead of everything else, whatever the planner's order.
+                needs.insert(0, Need::Typename);
+            }
+            SelectionItem::Field(field) => {
+                let need = self::field(field, parent, schema, sources)?;
+                if needs.iter().any(|known| is_rival(known, &need)) {
+                    return Err(Unsupported(
+                        "requires one field of an entity with two sets of arguments at once",
+                    ));
+                }
+                needs.push(need);
+            }
+            SelectionItem::InlineFragment(inline) => needs.push(Need::Fragment {
+                name: inline.type_condition.clone(),
+                types: TypeSet::of([&inline.type_condition], schema),
+                needs: self::needs(
+                    &inline.selections,
+                    Some(&inline.type_condition),
+                    schema,
+                    sources,
+                )?,
+            }),
+            // Inputs are not minified, hence have no named fragments.
+            SelectionItem::FragmentSpread(_) => {}
+        }
+    }
+    Ok(needs)
+}
+
+fn field(
+    field: &FieldSelection,
+    parent: Option<&str>,
+    schema: &Schema,
+    sources: &Sources<'_>,
+) -> Result<Need, Unsupported> {
+    // An alias here is the name that the subgraph knows; the name is where the planner had
+    // the value put.
+    let known_as = field.alias.as_deref().unwrap_or(&field.name);
+    let definition = parent
+        .and_then(|parent| schema.named(parent))
+        .and_then(|parent| parent.field(known_as));
+    let inner = definition.map(|it| inner_name(&it.field_type));
+    let key = match field.arguments() {
+        Some(_) => sources.key_of(known_as, field).unwrap_or(&field.name),
+        None => &field.name,
+    };
+    let needs = if field.selections.items.is_empty() {
+        Vec::new()
+    } else {
+        let below = sources.below(key.as_bytes());
+        needs(&field.selections, inner, schema, &below)?
+    };
+    Ok(Need::Field {
+        key: key.as_bytes().to_vec(),
+        opener: opener(known_as),
+        non_null: definition.is_some_and(|it| it.field_type.to_string().ends_with('!')),
+        needs,
+    })
+}
+
+/// Whether two fields would be one member of a representation with two values.
+fn is_rival(one: &Need, other: &Need) -> bool {
+    match (one, other) {
+        (
+            Need::Field { key, opener, .. },
+            Need::Field {
+                key: other_key,
+                opener: other_opener,
+                ..
+            },
+        ) => opener == other_opener && key != other_key,
+        _ => false,
+    }
+}

@@ -1,0 +1,270 @@
+//! Writes the client's `data` from the merged answers.
+//!
+//! Straight into the output: what turns out to be null where null is not allowed is taken
+//! back to the nearest member that may be null, by cutting the output there (GraphQL
+//! specification, section 6.4.4). Values that the schema does not allow (an `Int` that is a
+//! text, an enum value that clients may not see) count as null, with an error.
+
+use crate::error::{GraphqlError, PathSegment};
+use crate::execute::ERRORS_MAX;
+use crate::introspection;
+use crate::prepared::Prepared;
+use crate::projection::{Leaf, Member, Shape, What};
+use crate::store::{ObjectId, Store, Value};
+use crate::variables::{IntText, Variables, int_of};
+
+/// The value had to be null, and its place does not allow that.
+struct Nulled;
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Key(&'a [u8]),
+    Index(usize),
+}
+
+/// Writes one response's data.
+pub(crate) struct Writer<'a> {
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) variables: &'a Variables,
+    pub(crate) store: &'a Store,
+    pub(crate) presences: &'a [bool],
+    pub(crate) out: Vec<u8>,
+    /// What the schema did not allow.
+    pub(crate) errors: Vec<GraphqlError>,
+    /// How many errors there were beyond [`ERRORS_MAX`].
+    pub(crate) left_out: usize,
+    path: Vec<Step<'a>>,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(
+        prepared: &'a Prepared,
+        variables: &'a Variables,
+        store: &'a Store,
+        presences: &'a [bool],
+        out: Vec<u8>,
+    ) -> Self {
+        Writer {
+            prepared,
+            variables,
+            store,
+            presences,
+            out,
+            errors: Vec::new(),
+            left_out: 0,
+            path: Vec::new(),
+        }
+    }
+
+    /// Writes the object at the root, or null.
+    pub(crate) fn root(&mut self, root: ObjectId) {
+        let start = self.out.len();
+        if self.members(self.prepared.projection.root, root).is_err() {
+            self.out.truncate(start);
+            self.out.extend_from_slice(b"null");
+        }
+    }
+
+    fn members(&mut self, index: usize, object: ObjectId) -> Result<(), Nulled> {
+        let projection = &self.prepared.projection;
+        let Some(members) = projection.members.get(index) else {
+            return Err(Nulled);
+        };
+        self.out.push(b'{');
+        let mut separate = false;
+        let mut near = 0;
+        for member in members {
+            if let Some(presence) = member.presence
+                && !self.presences.get(presence).is_some_and(|it| *it)
+            {
+                continue;
+            }
+            if separate {
+                self.out.push(b',');
+            }
+            separate = true;
+            self.out.extend_from_slice(&member.opener);
+            match &member.what {
+                What::Text(text) => self.out.extend_from_slice(text),
+                What::Value(shape) => match &member.introspection {
+                    Some(asked) => introspection::write_root(self, asked, shape),
+                    None => {
+                        let value = self.store.get_near(object, &member.key, &mut near);
+                        self.member(member, shape, value.unwrap_or(Value::Null))?;
+                    }
+                },
+            }
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn member(&mut self, member: &'a Member, shape: &'a Shape, value: Value) -> Result<(), Nulled> {
+        self.path.push(Step::Key(&member.key));
+        let outcome = self.value(shape, member.non_null, value, &member.coordinate);
+        self.path.pop();
+        outcome
+    }
+
+    fn value(
+        &mut self,
+        shape: &'a Shape,
+        non_null: bool,
+        value: Value,
+        coordinate: &str,
+    ) -> Result<(), Nulled> {
+        if value == Value::Null {
+            if non_null {
+                self.complain(format!(
+                    "Cannot return null for non-nullable field {coordinate}."
+                ));
+                return Err(Nulled);
+            }
+            self.out.extend_from_slice(b"null");
+            return Ok(());
+        }
+        let start = self.out.len();
+        let written = match (shape, value) {
+            (Shape::Leaf(leaf), _) => self.leaf(*leaf, value, coordinate),
+            (Shape::Object(selection), Value::Object(object)) => self.object(*selection, object),
+            (
+                Shape::List {
+                    item,
+                    item_non_null,
+                },
+                Value::List(list),
+            ) => self.list(item, *item_non_null, list, coordinate),
+            (Shape::Object(_), _) => self.unfit("an object", coordinate),
+            (Shape::List { .. }, _) => self.unfit("a list", coordinate),
+        };
+        match written {
+            Err(Nulled) if !non_null => {
+                self.out.truncate(start);
+                self.out.extend_from_slice(b"null");
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    fn list(
+        &mut self,
+        item: &'a Shape,
+        item_non_null: bool,
+        list: crate::store::Slice,
+        coordinate: &str,
+    ) -> Result<(), Nulled> {
+        let store = self.store;
+        self.out.push(b'[');
+        for (index, value) in store.items(list).iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            self.path.push(Step::Index(index));
+            let written = self.value(item, item_non_null, *value, coordinate);
+            self.path.pop();
+            written?;
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    fn object(&mut self, selection: usize, object: ObjectId) -> Result<(), Nulled> {
+        let prepared = self.prepared;
+        let Some(per_type) = prepared.projection.selections.get(selection) else {
+            return Err(Nulled);
+        };
+        if per_type.by_type.is_empty() {
+            return self.members(per_type.otherwise, object);
+        }
+        let Some(Value::String(name)) = self.store.get(object, b"__typename") else {
+            return self.members(per_type.otherwise, object);
+        };
+        let name = self.store.text(name);
+        for (known, members) in &per_type.by_type {
+            if **known == *name {
+                return self.members(*members, object);
+            }
+        }
+        if prepared.supergraph.schema.is_object(name) {
+            // An object that clients may not see, or one of another interface.
+            self.complain(
+                "a subgraph answered with an object of a type that is not allowed here".to_owned(),
+            );
+            return Err(Nulled);
+        }
+        self.members(per_type.otherwise, object)
+    }
+
+    fn leaf(&mut self, leaf: Leaf, value: Value, coordinate: &str) -> Result<(), Nulled> {
+        let fits = match (leaf, value) {
+            (Leaf::Any, _)
+            | (Leaf::String | Leaf::Id, Value::String(_))
+            | (Leaf::Boolean, Value::Bool(_))
+            | (Leaf::Float, Value::Number(_)) => true,
+            (Leaf::Int, Value::Number(text)) => int_of(self.store.text(text)) == IntText::Fits,
+            // Identifiers are texts; many subgraphs answer with their numbers.
+            (Leaf::Id, Value::Number(text)) => int_of(self.store.text(text)) != IntText::Fraction,
+            (Leaf::Enum(index), Value::String(text)) => {
+                let text = self.store.text(text);
+                let kind = self.prepared.projection.enums.get(index);
+                kind.is_some_and(|kind| kind.values.iter().any(|known| **known == *text))
+            }
+            _ => false,
+        };
+        if fits {
+            self.store.write(value, &mut self.out);
+            return Ok(());
+        }
+        let wanted = match leaf {
+            Leaf::Int => "Int".to_owned(),
+            Leaf::Float => "Float".to_owned(),
+            Leaf::String => "String".to_owned(),
+            Leaf::Boolean => "Boolean".to_owned(),
+            Leaf::Id => "ID".to_owned(),
+            Leaf::Any => "a scalar".to_owned(),
+            Leaf::Enum(index) => match self.prepared.projection.enums.get(index) {
+                Some(kind) => format!("a value of the enum {}", kind.name),
+                None => "an enum".to_owned(),
+            },
+        };
+        self.unfit(&wanted, coordinate)
+    }
+
+    fn unfit(&mut self, wanted: &str, coordinate: &str) -> Result<(), Nulled> {
+        self.complain(format!(
+            "a subgraph answered {coordinate} with a value that is not {wanted}"
+        ));
+        Err(Nulled)
+    }
+
+    fn complain(&mut self, message: String) {
+        if self.errors.len() >= ERRORS_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let path = self.path.iter().map(|step| match step {
+            Step::Key(key) => PathSegment::Key(String::from_utf8_lossy(key).into_owned()),
+            Step::Index(index) => PathSegment::Index(*index),
+        });
+        let mut error = GraphqlError::new(message, "RESPONSE_VALIDATION_FAILED");
+        error.path = path.collect();
+        self.errors.push(error);
+    }
+}
+
+/// Which conditions hold for these variables.
+pub(crate) fn presences(prepared: &Prepared, variables: &Variables) -> Vec<bool> {
+    prepared
+        .projection
+        .presences
+        .iter()
+        .map(|clauses| {
+            clauses.iter().any(|clause| {
+                clause
+                    .iter()
+                    .all(|(variable, wanted)| prepared.truth(*variable, variables) == *wanted)
+            })
+        })
+        .collect()
+}

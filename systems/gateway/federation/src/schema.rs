@@ -1,0 +1,227 @@
+//! The schema that clients see, indexed for questions asked while preparing and answering.
+//!
+//! The planner's crate derives the client's document from the supergraph (without
+//! `@inaccessible` elements and federation's own directives); here it gets an index. The
+//! one thing kept from the whole supergraph is which objects stand behind an interface or
+//! union, because subgraphs speak of inaccessible objects, too.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use graphql_tools::parser::schema::{
+    Definition, Document, EnumType, Field, InputObjectType, InterfaceType, ObjectType, ScalarType,
+    Type, TypeDefinition, UnionType,
+};
+
+use crate::fetch::OperationKind;
+
+pub(crate) type TypeText = Type<'static, String>;
+type Text = String;
+
+/// A named type of the client's schema.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Named<'a> {
+    Scalar(&'a ScalarType<'static, Text>),
+    Enum(&'a EnumType<'static, Text>),
+    Object(&'a ObjectType<'static, Text>),
+    Interface(&'a InterfaceType<'static, Text>),
+    Union(&'a UnionType<'static, Text>),
+    Input(&'a InputObjectType<'static, Text>),
+}
+
+impl<'a> Named<'a> {
+    /// The output fields; empty for types that have none.
+    pub(crate) fn fields(self) -> &'a [Field<'static, Text>] {
+        match self {
+            Named::Object(object) => &object.fields,
+            Named::Interface(interface) => &interface.fields,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn field(self, name: &str) -> Option<&'a Field<'static, Text>> {
+        self.fields().iter().find(|field| field.name == name)
+    }
+}
+
+/// The client's schema.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(crate) document: Arc<Document<'static, Text>>,
+    /// Index of each type's definition in the document.
+    types: HashMap<String, usize>,
+    /// The roots: query, mutation, subscription.
+    roots: [Option<String>; 3],
+    /// Abstract type to the objects behind it, over the whole supergraph.
+    possible: HashMap<String, Vec<String>>,
+    /// All objects of the supergraph.
+    objects: HashSet<String>,
+}
+
+impl Schema {
+    pub(crate) fn new(
+        client: Arc<Document<'static, Text>>,
+        supergraph: &Document<'static, Text>,
+    ) -> Schema {
+        let types = client
+            .definitions
+            .iter()
+            .enumerate()
+            .filter_map(|(index, definition)| match definition {
+                Definition::TypeDefinition(definition) if !is_composed(type_name(definition)) => {
+                    Some((type_name(definition).to_owned(), index))
+                }
+                _ => None,
+            })
+            .collect();
+        let roots = roots_of(&client);
+        let (possible, objects) = possible_types(supergraph);
+        Schema {
+            document: client,
+            types,
+            roots,
+            possible,
+            objects,
+        }
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<Named<'_>> {
+        let index = *self.types.get(name)?;
+        match self.document.definitions.get(index)? {
+            Definition::TypeDefinition(definition) => Some(match definition {
+                TypeDefinition::Scalar(scalar) => Named::Scalar(scalar),
+                TypeDefinition::Object(object) => Named::Object(object),
+                TypeDefinition::Interface(interface) => Named::Interface(interface),
+                TypeDefinition::Union(union) => Named::Union(union),
+                TypeDefinition::Enum(enumeration) => Named::Enum(enumeration),
+                TypeDefinition::InputObject(input) => Named::Input(input),
+            }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn query_root(&self) -> &str {
+        self.roots[0].as_deref().unwrap_or("Query")
+    }
+
+    pub(crate) fn mutation_root(&self) -> Option<&str> {
+        self.roots[1].as_deref()
+    }
+
+    pub(crate) fn subscription_root(&self) -> Option<&str> {
+        self.roots[2].as_deref()
+    }
+
+    pub(crate) fn root(&self, kind: OperationKind) -> &str {
+        match kind {
+            OperationKind::Query => self.query_root(),
+            OperationKind::Mutation => self.mutation_root().unwrap_or("Mutation"),
+        }
+    }
+
+    /// The objects that a value of this type can be: itself for an object.
+    pub(crate) fn possible(&self, name: &str) -> Vec<&str> {
+        match self.possible.get(name) {
+            Some(objects) => objects.iter().map(String::as_str).collect(),
+            None => self
+                .objects
+                .get(name)
+                .map(String::as_str)
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Whether every value of type `name` is also one of type `condition`.
+    pub(crate) fn is_subtype(&self, name: &str, condition: &str) -> bool {
+        if name == condition {
+            return true;
+        }
+        let Some(allowed) = self.possible.get(condition) else {
+            return false;
+        };
+        match self.possible.get(name) {
+            Some(objects) => objects.iter().all(|object| allowed.contains(object)),
+            None => allowed.iter().any(|object| object == name),
+        }
+    }
+
+    /// Whether the name is that of an object, not of an interface or union.
+    pub(crate) fn is_object(&self, name: &[u8]) -> bool {
+        std::str::from_utf8(name).is_ok_and(|name| self.objects.contains(name))
+    }
+}
+
+pub(crate) fn type_name<'a>(definition: &'a TypeDefinition<'static, Text>) -> &'a str {
+    match definition {
+        TypeDefinition::Scalar(it) => &it.name,
+        TypeDefinition::Object(it) => &it.name,
+        TypeDefinition::Interface(it) => &it.name,
+        TypeDefinition::Union(it) => &it.name,
+        TypeDefinition::Enum(it) => &it.name,
+        TypeDefinition::InputObject(it) => &it.name,
+    }
+}
+
+/// Whether a type is part of composition itself. The planner's crate knows those of the
+/// join specification it was written for; later ones add more.
+fn is_composed(name: &str) -> bool {
+    name.starts_with("join__") || name.starts_with("link__")
+}
+
+/// The name at the heart of a type, without lists and exclamation marks.
+pub(crate) fn inner_name(of: &TypeText) -> &str {
+    match of {
+        Type::NamedType(name) => name,
+        Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
+    }
+}
+
+fn roots_of(document: &Document<'static, Text>) -> [Option<String>; 3] {
+    let stated = document.definitions.iter().find_map(|it| match it {
+        Definition::SchemaDefinition(schema) => Some([
+            schema.query.clone(),
+            schema.mutation.clone(),
+            schema.subscription.clone(),
+        ]),
+        _ => None,
+    });
+    let exists = |name: &str| {
+        document.definitions.iter().any(
+            |it| matches!(it, Definition::TypeDefinition(TypeDefinition::Object(object)) if object.name == name),
+        )
+    };
+    let conventional = ["Query", "Mutation", "Subscription"];
+    stated.unwrap_or_else(|| conventional.map(|name| exists(name).then(|| name.to_owned())))
+}
+
+type Possible = (HashMap<String, Vec<String>>, HashSet<String>);
+
+fn possible_types(supergraph: &Document<'static, Text>) -> Possible {
+    let mut possible: HashMap<String, Vec<String>> = HashMap::new();
+    let mut objects = HashSet::new();
+    for definition in &supergraph.definitions {
+        let Definition::TypeDefinition(definition) = definition else {
+            continue;
+        };
+        match definition {
+            TypeDefinition::Object(object) => {
+                objects.insert(object.name.clone());
+                for interface in &object.implements_interfaces {
+                    let behind = possible.entry(interface.clone()).or_default();
+                    if !behind.contains(&object.name) {
+                        behind.push(object.name.clone());
+                    }
+                }
+            }
+            TypeDefinition::Interface(interface) => {
+                possible.entry(interface.name.clone()).or_default();
+            }
+            TypeDefinition::Union(union) => {
+                possible.insert(union.name.clone(), union.types.clone());
+            }
+            _ => {}
+        }
+    }
+    (possible, objects)
+}

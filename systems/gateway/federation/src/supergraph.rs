@@ -1,0 +1,201 @@
+//! A supergraph: its text, its subgraphs, the schema that clients see and the planner.
+
+use graphql_tools::parser::schema::{Definition, Document, EnumType, TypeDefinition, Value};
+use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
+use hive_router_query_planner::utils::parsing::safe_parse_schema;
+
+use crate::provides;
+use crate::roomy;
+use crate::schema::Schema;
+
+/// A service behind the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subgraph {
+    /// The name given at composition.
+    pub name: String,
+    /// The routing URL; may be empty when the configuration overrides it.
+    pub url: String,
+}
+
+/// Why a text is not a supergraph.
+#[derive(Debug, thiserror::Error)]
+pub enum SupergraphError {
+    /// It is not GraphQL.
+    #[error("the supergraph is not valid GraphQL SDL: {reason}")]
+    Syntax {
+        /// What the parser said, with line and column.
+        reason: String,
+    },
+    /// It is GraphQL, but not composed.
+    #[error(
+        "the text is a GraphQL schema, yet no supergraph: {missing}; compose the subgraphs first"
+    )]
+    NotComposed {
+        /// What a supergraph has and this text lacks.
+        missing: String,
+    },
+    /// The planner cannot work with it.
+    #[error("the supergraph cannot be planned with: {reason}")]
+    Unusable {
+        /// What the planner said.
+        reason: String,
+    },
+}
+
+/// A supergraph that operations can be prepared for.
+pub struct Supergraph {
+    sdl: String,
+    subgraphs: Vec<Subgraph>,
+    /// Interfaces that stand for all their objects, with the subgraph where they do.
+    pub(crate) interface_objects: Vec<(usize, String)>,
+    pub(crate) schema: Schema,
+    pub(crate) planner: Planner,
+}
+
+impl std::fmt::Debug for Supergraph {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Supergraph")
+            .field("subgraphs", &self.subgraphs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Supergraph {
+    /// Reads a composed supergraph.
+    ///
+    /// # Errors
+    /// When the text is not SDL, has no `join__Graph` or no query type, or when the planner
+    /// refuses it.
+    pub fn parse(sdl: &str) -> Result<Supergraph, SupergraphError> {
+        // Reading SDL and building the planner's graph recurse; the text may be anything.
+        let sdl = sdl.to_owned();
+        roomy::run(move || Self::build(sdl)).unwrap_or_else(|_| {
+            Err(SupergraphError::Unusable {
+                reason: "the planner gave up on it".to_owned(),
+            })
+        })
+    }
+
+    fn build(sdl: String) -> Result<Supergraph, SupergraphError> {
+        let document = safe_parse_schema(&sdl).map_err(|error| SupergraphError::Syntax {
+            reason: one_line(&error.to_string()),
+        })?;
+        let subgraphs = subgraphs_of(&document);
+        if subgraphs.is_empty() {
+            return Err(SupergraphError::NotComposed {
+                missing: "it has no enum `join__Graph`".to_owned(),
+            });
+        }
+        if !has_query_root(&document) {
+            return Err(SupergraphError::NotComposed {
+                missing: "it has no query type".to_owned(),
+            });
+        }
+        let mut untangled = document.clone();
+        provides::disentangle(&mut untangled);
+        let planner = Planner::new_from_supergraph(&untangled, QueryPlannerOptions::default())
+            .map_err(|error| SupergraphError::Unusable {
+                reason: error.to_string(),
+            })?;
+        let schema = Schema::new(planner.consumer_schema.document.clone(), &document);
+        let interface_objects = interface_objects_of(&document);
+        Ok(Supergraph {
+            sdl,
+            subgraphs,
+            interface_objects,
+            schema,
+            planner,
+        })
+    }
+
+    /// The text as it was read.
+    #[must_use]
+    pub fn sdl(&self) -> &str {
+        &self.sdl
+    }
+
+    /// The subgraphs, in the order of `join__Graph`.
+    #[must_use]
+    pub fn subgraphs(&self) -> &[Subgraph] {
+        &self.subgraphs
+    }
+}
+
+fn has_query_root(document: &Document<'static, String>) -> bool {
+    let stated = document.definitions.iter().find_map(|it| match it {
+        Definition::SchemaDefinition(schema) => schema.query.as_deref(),
+        _ => None,
+    });
+    let root = stated.unwrap_or("Query");
+    document.definitions.iter().any(
+        |it| matches!(it, Definition::TypeDefinition(TypeDefinition::Object(object)) if object.name == root),
+    )
+}
+
+/// The enum whose values are the subgraphs.
+fn graphs_of<'a>(document: &'a Document<'static, String>) -> Option<&'a EnumType<'static, String>> {
+    document.definitions.iter().find_map(|it| match it {
+        Definition::TypeDefinition(TypeDefinition::Enum(it)) if it.name == "join__Graph" => {
+            Some(it)
+        }
+        _ => None,
+    })
+}
+
+fn interface_objects_of(document: &Document<'static, String>) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for definition in &document.definitions {
+        let Definition::TypeDefinition(TypeDefinition::Interface(interface)) = definition else {
+            continue;
+        };
+        for directive in &interface.directives {
+            let argument = |name: &str| {
+                let mut arguments = directive.arguments.iter();
+                arguments.find(|(key, _)| key == name).map(|(_, it)| it)
+            };
+            if directive.name == "join__type"
+                && let Some(Value::Boolean(true)) = argument("isInterfaceObject")
+                && let Some(Value::Enum(graph)) = argument("graph")
+                && let Some(values) = graphs_of(document).map(|graphs| &graphs.values)
+                && let Some(index) = values.iter().position(|value| value.name == *graph)
+            {
+                found.push((index, interface.name.clone()));
+            }
+        }
+    }
+    found
+}
+
+fn subgraphs_of(document: &Document<'static, String>) -> Vec<Subgraph> {
+    let Some(graphs) = graphs_of(document) else {
+        return Vec::new();
+    };
+    graphs
+        .values
+        .iter()
+        .filter_map(|value| {
+            let directive = value
+                .directives
+                .iter()
+                .find(|it| it.name == "join__graph")?;
+            let argument = |name: &str| {
+                directive
+                    .arguments
+                    .iter()
+                    .find_map(|(key, value)| match value {
+                        Value::String(text) if key == name => Some(text.clone()),
+                        _ => None,
+                    })
+            };
+            Some(Subgraph {
+                name: argument("name")?,
+                url: argument("url").unwrap_or_default(),
+            })
+        })
+        .collect()
+}
+
+/// A parser's message without its line breaks.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

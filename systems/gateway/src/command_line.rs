@@ -1,0 +1,130 @@
+//! The command line: what is typed, and the environment for what is left out.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use gateway_config::Listen;
+
+/// A federated GraphQL gateway with header rules, Rhai scripts and coprocessors.
+///
+/// It reads the YAML keys of Apollo Router. `--help` of a flag names its environment variable.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+#[command(
+    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag, configuration or supergraph."
+)]
+pub(crate) struct Arguments {
+    /// Something else than serving.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// The configuration; without it all keys have their defaults.
+    #[arg(short, long, env = "APOLLO_ROUTER_CONFIG_PATH", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The supergraph in GraphQL's schema language, as composition writes it.
+    #[arg(
+        short,
+        long,
+        env = "APOLLO_ROUTER_SUPERGRAPH_PATH",
+        value_name = "FILE"
+    )]
+    pub(crate) supergraph: Option<PathBuf>,
+
+    /// Where to listen, instead of `supergraph.listen`; port 0 takes a free one and prints it.
+    #[arg(long, env = "APOLLO_ROUTER_LISTEN_ADDRESS", value_name = "ADDRESS", value_parser = Listen::parse)]
+    pub(crate) listen: Option<Listen>,
+
+    /// Where the health check and the metrics are, instead of `health_check.listen`.
+    #[arg(long, env = "GATEWAY_HEALTH_LISTEN", value_name = "ADDRESS", value_parser = Listen::parse)]
+    pub(crate) health_listen: Option<Listen>,
+
+    /// Threads that serve requests [default: one for each CPU that this process may use].
+    #[arg(long, env = "GATEWAY_WORKERS", value_name = "N", value_parser = workers)]
+    pub(crate) workers: Option<usize>,
+
+    /// For development: introspection, the sandbox, and errors of subgraphs as they are.
+    #[arg(long, env = "APOLLO_ROUTER_DEV")]
+    pub(crate) dev: bool,
+
+    /// Reads configuration, supergraph and scripts again when their files change. SIGHUP does it
+    /// at once, with or without this flag.
+    #[arg(long, visible_alias = "hr", env = "APOLLO_ROUTER_HOT_RELOAD")]
+    pub(crate) hot_reload: bool,
+
+    /// What to write to the log on standard error, as one JSON object a line.
+    #[arg(
+        long,
+        env = "APOLLO_ROUTER_LOG",
+        value_name = "LEVEL",
+        default_value = "info"
+    )]
+    pub(crate) log: LogLevel,
+}
+
+/// Something else than serving.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Reads a configuration and says what is wrong with it.
+    Check {
+        /// The configuration.
+        #[arg(value_name = "CONFIG")]
+        config: PathBuf,
+    },
+}
+
+/// How much is written to the log. Each level includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What went wrong.
+    Error,
+    /// What may go wrong.
+    Warn,
+    /// Start, stop and reload.
+    Info,
+    /// One line for each request; slows the gateway down.
+    Request,
+    /// Steps of requests.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=512) => Ok(number),
+        _ => Err("expected a whole number from 1 to 512".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent_and_each_has_a_variable() {
+        Arguments::command().debug_assert();
+        for argument in Arguments::command().get_arguments() {
+            let is_text = matches!(argument.get_id().as_str(), "help" | "version");
+            assert!(is_text || argument.get_env().is_some(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_told_with_what_was_expected() {
+        let wrong = ["--workers=0", "--listen=4000", "--log=loud"];
+        let told = wrong.map(|flag| {
+            let error = Arguments::try_parse_from(["gateway", flag]).unwrap_err();
+            error.to_string().lines().next().unwrap().to_owned()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        error: invalid value '0' for '--workers <N>': expected a whole number from 1 to 512
+        error: invalid value '4000' for '--listen <ADDRESS>': expected an address such as `127.0.0.1:4000` or the path of a Unix socket, found `4000`
+        error: invalid value 'loud' for '--log <LEVEL>'
+        ");
+    }
+}

@@ -1,0 +1,252 @@
+//! What happens to an HTTP request before and after GraphQL: CORS, methods, the page, CSRF,
+//! limits, the body, the time it may take, compression, and the bookkeeping.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use gateway_config::Config;
+use gateway_extensions::Request;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Method, StatusCode, request::Parts};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+
+use crate::accept::{self, Wish};
+use crate::clock;
+use crate::journal;
+use crate::pipeline::{self, Summary};
+use crate::reply::{self, Refusal, Reply};
+use crate::serving::Serving;
+use crate::worker::Worker;
+use crate::{compression, csrf, explorer};
+
+/// Answers a request to the GraphQL endpoint.
+pub(crate) async fn respond(
+    worker: &Rc<Worker>,
+    peer: Option<IpAddr>,
+    parts: Parts,
+    body: Incoming,
+) -> Reply {
+    let serving = worker.serving();
+    let cors = &serving.generation.cors;
+    if parts.method == Method::OPTIONS {
+        return cors.preflight(&parts.headers);
+    }
+    let origin = parts.headers.get(header::ORIGIN).cloned();
+    let accept_encoding = parts.headers.get(header::ACCEPT_ENCODING).cloned();
+    let mut account = Account::open(Rc::clone(worker), peer, &parts, &serving.generation.config);
+    let mut reply = match early(&serving, &parts.method, &parts.headers) {
+        Some(reply) => reply,
+        None => {
+            let work = Box::pin(within_time(Rc::clone(&serving), parts, body));
+            let is_cancelled = serving.generation.config.supergraph.early_cancel;
+            let (reply, summary) = Unstoppable::new(work, is_cancelled).await;
+            account.summary = summary;
+            reply
+        }
+    };
+    reply::strip_connection_headers(&mut reply.headers);
+    cors.mark(origin.as_ref(), &mut reply.headers);
+    compression::compress(accept_encoding.as_ref(), &mut reply);
+    account.close(reply.status);
+    reply
+}
+
+/// Answers that need neither a body nor a place.
+fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Reply> {
+    let generation = &serving.generation;
+    if method != Method::POST && method != Method::GET {
+        let mut reply = reply::error(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "GraphQL only supports GET and POST requests.",
+            "METHOD_NOT_ALLOWED",
+        );
+        let allow = HeaderValue::from_static("GET, POST, OPTIONS");
+        reply.headers.insert(header::ALLOW, allow);
+        return Some(reply);
+    }
+    if method == Method::GET && generation.page_is_offered {
+        let accept = headers.get(header::ACCEPT).map(HeaderValue::as_bytes);
+        if accept::wish(accept, true) == Some(Wish::Page) {
+            return Some(explorer::page());
+        }
+    }
+    csrf::refusal(&generation.config.csrf, headers)
+}
+
+/// The whole work for a request, within the time that a request may take.
+async fn within_time(serving: Rc<Serving>, parts: Parts, body: Incoming) -> (Reply, Summary) {
+    let mut summary = Summary::default();
+    let limit = serving.generation.config.traffic_shaping.router.timeout.0;
+    let work = work(&serving, parts, body, &mut summary);
+    let reply = match tokio::time::timeout(limit, work).await {
+        Ok(reply) => reply,
+        Err(_) => reply::timed_out(),
+    };
+    (reply, summary)
+}
+
+async fn work(serving: &Serving, parts: Parts, body: Incoming, summary: &mut Summary) -> Reply {
+    log::debug!("a request begins");
+    let _place = match serving.generation.admission.enter(clock::now) {
+        Ok(place) => place,
+        Err(refusal) => return *refusal,
+    };
+    let limit = serving.generation.config.limits.http_max_request_bytes;
+    let body = match read_body(&parts.headers, body, limit).await {
+        Ok(body) => body,
+        Err(refusal) => return *refusal,
+    };
+    let request = Request {
+        method: parts.method,
+        uri: parts.uri,
+        headers: parts.headers,
+        body,
+    };
+    pipeline::serve(serving, request, summary).await
+}
+
+async fn read_body(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refusal> {
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > limit) {
+        return Err(Box::new(too_large()));
+    }
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Box::new(too_large())),
+        Err(_) => Err(Box::new(reply::invalid_request(
+            StatusCode::BAD_REQUEST,
+            "the body ended early or is malformed",
+        ))),
+    }
+}
+
+fn too_large() -> Reply {
+    let status = StatusCode::PAYLOAD_TOO_LARGE;
+    let error = gateway_federation::GraphqlError::new(
+        "Request body payload too large",
+        "INVALID_GRAPHQL_REQUEST",
+    )
+    .with("details", "Request body payload too large");
+    let mut reply = reply::errors(status, reply::JSON, &[error]);
+    // The rest of the body is not read.
+    reply
+        .headers
+        .insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply
+}
+
+/// The work for a request that goes on when its client does not wait for it any more: a mutation
+/// half done helps nobody. With `early_cancel` it ends with the client.
+struct Unstoppable<F: Future + 'static> {
+    work: Option<Pin<Box<F>>>,
+    is_cancelled: bool,
+}
+
+impl<F: Future + 'static> Unstoppable<F> {
+    fn new(work: Pin<Box<F>>, is_cancelled: bool) -> Self {
+        Self {
+            work: Some(work),
+            is_cancelled,
+        }
+    }
+}
+
+impl<F: Future + 'static> Future for Unstoppable<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let work = self.work.as_mut().expect("polled after its end");
+        let output = std::task::ready!(work.as_mut().poll(context));
+        self.work = None;
+        Poll::Ready(output)
+    }
+}
+
+impl<F: Future + 'static> Drop for Unstoppable<F> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take()
+            && !self.is_cancelled
+        {
+            crate::worker::go_on(async {
+                work.await;
+            });
+        }
+    }
+}
+
+/// What is counted and logged about one request, also when its client goes away.
+struct Account {
+    worker: Rc<Worker>,
+    start: Instant,
+    peer: Option<IpAddr>,
+    /// Method and path, when there will be a line in the log.
+    head: Option<(String, String)>,
+    summary: Summary,
+    status: Option<StatusCode>,
+    /// Whether a client that goes away is worth a line in the log.
+    tells_of_leaving: bool,
+}
+
+impl Account {
+    fn open(worker: Rc<Worker>, peer: Option<IpAddr>, parts: &Parts, config: &Config) -> Self {
+        let is_logged = log::log_enabled!(target: journal::REQUEST, log::Level::Info);
+        Self {
+            worker,
+            start: clock::now(),
+            peer,
+            head: is_logged.then(|| (parts.method.to_string(), parts.uri.path().to_owned())),
+            summary: Summary::default(),
+            status: None,
+            tells_of_leaving: config.supergraph.experimental_log_on_broken_pipe,
+        }
+    }
+
+    fn close(mut self, status: StatusCode) {
+        self.status = Some(status);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        // 499: the client did not wait for its answer.
+        let status = self.status.map_or(499, |status| status.as_u16());
+        if self.status.is_none() && self.tells_of_leaving {
+            log::warn!("a client went away before its answer");
+        }
+        let end = clock::now();
+        let took = end.duration_since(self.start);
+        let shard = self.worker.shard();
+        shard.answered(status, took);
+        if self.summary.error_count > 0 {
+            shard.executed_with_errors();
+        }
+        if matches!(status, 503 | 504) {
+            self.worker.health().overloaded(end);
+        }
+        if let Some((method, path)) = &self.head {
+            let client = self.summary.client.as_ref();
+            let line = serde_json::json!({
+                "method": method,
+                "path": path,
+                "status": status,
+                "duration_us": u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+                "peer": self.peer.map(|peer| peer.to_string()),
+                "operation": self.summary.operation_name,
+                "errors": self.summary.error_count,
+                "client_name": client.and_then(|(name, _)| name.as_deref()),
+                "client_version": client.and_then(|(_, version)| version.as_deref()),
+            });
+            log::info!(target: journal::REQUEST, "{line}");
+        }
+        if let Some((name, version)) = self.summary.client.take() {
+            shard.client(name, version);
+        }
+    }
+}

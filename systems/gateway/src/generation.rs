@@ -1,0 +1,264 @@
+//! Everything that follows from one configuration and one supergraph, and never changes.
+//!
+//! A reload builds a new generation fully before any worker gets to see it; requests finish on the
+//! one they began with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gateway_config::{Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings};
+use gateway_extensions::{BuildError, Extensions};
+use gateway_federation::{
+    ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations, Supergraph,
+    SupergraphError,
+};
+
+use crate::admission::{Admission, Rate};
+use crate::cors;
+use crate::environment::{self, Environment};
+use crate::path::PathRule;
+
+/// Where a generation is read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    /// The configuration; none means all defaults.
+    pub(crate) config: Option<PathBuf>,
+    /// The supergraph.
+    pub(crate) supergraph: PathBuf,
+    /// Whether `--dev` is on.
+    pub(crate) is_development: bool,
+}
+
+/// Why there is no generation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GenerationError {
+    #[error("cannot read the configuration `{path}`: {source}")]
+    ConfigFile {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("{0}")]
+    Config(Mistakes),
+    #[error("cannot read the supergraph `{path}`: {source}")]
+    SupergraphFile {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("the supergraph `{path}` cannot be used: {source}")]
+    Supergraph {
+        path: String,
+        source: SupergraphError,
+    },
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Extensions(Vec<BuildError>),
+    #[error("`{key}` names the subgraph `{name}`, which the supergraph does not have")]
+    UnknownSubgraph { key: &'static str, name: String },
+}
+
+/// Everything that follows from one configuration and one supergraph.
+pub(crate) struct Generation {
+    pub(crate) config: Arc<Config>,
+    pub(crate) operations: Arc<Operations>,
+    pub(crate) policies: ErrorPolicies,
+    pub(crate) extensions: Extensions,
+    pub(crate) cors: cors::Rules,
+    pub(crate) admission: Admission,
+    pub(crate) path: PathRule,
+    /// Whether browsers get a page.
+    pub(crate) page_is_offered: bool,
+    pub(crate) subgraphs: Vec<SubgraphShaping>,
+}
+
+/// What is decided about requests to one subgraph before its extensions see them.
+#[derive(Debug)]
+pub(crate) struct SubgraphShaping {
+    pub(crate) name: String,
+    pub(crate) rate: Option<Rate>,
+    /// Whether equal queries that are under way are sent once.
+    pub(crate) deduplicates: bool,
+    /// Whether what is sent depends on the client's headers, too.
+    pub(crate) depends_on_client: bool,
+}
+
+/// Reads a configuration file, or takes the defaults.
+pub(crate) fn read_config(
+    path: Option<&Path>,
+    surroundings: &dyn Surroundings,
+    is_development: bool,
+) -> Result<Reading, GenerationError> {
+    let (path, text) = match path {
+        None => (Path::new("(no configuration)"), String::new()),
+        Some(path) => {
+            let text =
+                std::fs::read_to_string(path).map_err(|source| GenerationError::ConfigFile {
+                    path: path.display().to_string(),
+                    source,
+                })?;
+            (path, text)
+        }
+    };
+    gateway_config::read(path, &text, surroundings, is_development).map_err(GenerationError::Config)
+}
+
+impl Generation {
+    /// Reads and checks everything. Keys without effect become lines of the log.
+    pub(crate) fn build(
+        sources: &Sources,
+        environment: &Environment,
+    ) -> Result<Self, GenerationError> {
+        let Reading { config, warnings } = read_config(
+            sources.config.as_deref(),
+            environment,
+            sources.is_development,
+        )?;
+        for warning in warnings {
+            log::warn!("{warning}");
+        }
+        let path = || sources.supergraph.display().to_string();
+        let sdl = std::fs::read_to_string(&sources.supergraph).map_err(|source| {
+            GenerationError::SupergraphFile {
+                path: path(),
+                source,
+            }
+        })?;
+        let supergraph = Supergraph::parse(&sdl).map_err(|source| GenerationError::Supergraph {
+            path: path(),
+            source,
+        })?;
+        check_names(&config, &supergraph)?;
+        let config = Arc::new(config);
+        let subgraphs: Vec<(&str, &str)> = supergraph
+            .subgraphs()
+            .iter()
+            .map(|subgraph| (subgraph.name.as_str(), subgraph.url.as_str()))
+            .collect();
+        let extensions = Extensions::build(
+            Arc::clone(&config),
+            &sdl,
+            &subgraphs,
+            environment::lookup(environment),
+        )
+        .map_err(GenerationError::Extensions)?;
+        let shaping = subgraphs
+            .iter()
+            .map(|(name, _)| SubgraphShaping::new(&config, name))
+            .collect();
+        let policies = ErrorPolicies::new(&supergraph, |name| {
+            policy(config.include_subgraph_errors.of_subgraph(name))
+        });
+        Ok(Self {
+            operations: Arc::new(Operations::new(Arc::new(supergraph), options(&config))),
+            policies,
+            extensions,
+            cors: cors::Rules::new(&config.cors),
+            admission: Admission::new(&config.traffic_shaping.router),
+            path: PathRule::new(&config.supergraph.path.0.0),
+            page_is_offered: config.homepage.enabled || config.sandbox.enabled,
+            subgraphs: shaping,
+            config,
+        })
+    }
+
+    /// Files and folders whose change asks for a new generation.
+    pub(crate) fn watched(&self, sources: &Sources) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = sources.config.iter().cloned().collect();
+        files.push(sources.supergraph.clone());
+        files.extend(self.extensions.watched().iter().cloned());
+        files
+    }
+}
+
+/// A key that names a subgraph which does not exist does nothing, and nobody would notice.
+fn check_names(config: &Config, supergraph: &Supergraph) -> Result<(), GenerationError> {
+    let is_known = |name: &str| supergraph.subgraphs().iter().any(|it| it.name == name);
+    let named = [
+        (
+            "override_subgraph_url",
+            config.override_subgraph_url.keys().collect::<Vec<_>>(),
+        ),
+        (
+            "headers.subgraphs",
+            config.headers.subgraphs.keys().collect(),
+        ),
+        (
+            "traffic_shaping.subgraphs",
+            config.traffic_shaping.subgraphs.keys().collect(),
+        ),
+    ];
+    for (key, names) in named {
+        for name in names {
+            if !is_known(name) {
+                log::warn!(
+                    "{}",
+                    GenerationError::UnknownSubgraph {
+                        key,
+                        name: name.clone(),
+                    }
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn options(config: &Config) -> OperationOptions {
+    let limits = &config.limits;
+    let most = |limit: Option<usize>| limit.map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+    OperationOptions {
+        introspection: config.supergraph.introspection,
+        introspection_max_depth: limits.introspection_max_depth,
+        limits: Limits {
+            max_depth: most(limits.max_depth),
+            max_height: most(limits.max_height),
+            max_root_fields: most(limits.max_root_fields),
+            max_aliases: most(limits.max_aliases),
+            parser_max_tokens: limits.parser_max_tokens,
+            parser_max_recursion: limits.parser_max_recursion,
+            warn_only: limits.warn_only,
+        },
+        cached_plans: config.supergraph.plan_cache_size.get(),
+    }
+}
+
+fn policy(policy: ErrorPolicy) -> gateway_federation::ErrorPolicy {
+    match policy {
+        ErrorPolicy::Redact => gateway_federation::ErrorPolicy::Redact,
+        ErrorPolicy::Include {
+            redact_message: false,
+            extensions: ExtensionKeys::All,
+        } => gateway_federation::ErrorPolicy::Include,
+        ErrorPolicy::Include {
+            redact_message,
+            extensions,
+        } => gateway_federation::ErrorPolicy::Filter {
+            extensions: match extensions {
+                ExtensionKeys::Only(keys) => ExtensionFilter::Allow(keys),
+                ExtensionKeys::Except(keys) => ExtensionFilter::Deny(keys),
+                ExtensionKeys::All => ExtensionFilter::Deny(Vec::new()),
+            },
+            redact_message,
+        },
+    }
+}
+
+impl SubgraphShaping {
+    fn new(config: &Config, name: &str) -> Self {
+        let shaping = config.traffic_shaping.of_subgraph(name);
+        let has_rules = !config.headers.all.request.is_empty()
+            || config
+                .headers
+                .subgraphs
+                .get(name)
+                .is_some_and(|rules| !rules.request.is_empty());
+        let has_coprocessor = config
+            .coprocessor
+            .as_ref()
+            .is_some_and(|it| it.subgraph.request.is_some() || it.subgraph.response.is_some());
+        Self {
+            name: name.to_owned(),
+            rate: shaping.global_rate_limit.map(Rate::new),
+            deduplicates: shaping.deduplicate_query,
+            depends_on_client: has_rules || has_coprocessor || config.rhai.is_some(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The health check: whether the process lives, and whether it should get more requests.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gateway_config::Readiness;
+use http::StatusCode;
+
+use crate::reply::{self, Reply};
+
+/// Counts overload answers and tells whether they are too many. Shared by all workers; only
+/// answers of 503 and 504 take its lock.
+#[derive(Debug)]
+pub(crate) struct Health {
+    allowed: u64,
+    sampling: Duration,
+    unready: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_stopping: bool,
+    window: Option<(Instant, u64)>,
+    unready_until: Option<Instant>,
+}
+
+impl Health {
+    pub(crate) fn new(readiness: &Readiness) -> Self {
+        let sampling = readiness.interval.sampling.0;
+        Self {
+            allowed: readiness.allowed,
+            sampling,
+            unready: readiness.interval.unready.map_or(sampling * 2, |it| it.0),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Notes an answer of 503 or 504.
+    pub(crate) fn overloaded(&self, now: Instant) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = match &mut state.window {
+            Some((start, count)) if now.duration_since(*start) < self.sampling => {
+                *count += 1;
+                *count
+            }
+            window => {
+                *window = Some((now, 1));
+                1
+            }
+        };
+        if count > self.allowed {
+            state.unready_until = Some(now + self.unready);
+        }
+    }
+
+    /// From now on the gateway is not ready: it is about to stop.
+    pub(crate) fn stopping(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_stopping = true;
+    }
+
+    fn is_ready(&self, now: Instant) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        !state.is_stopping && state.unready_until.is_none_or(|until| now >= until)
+    }
+
+    /// The answer; `query` is what follows the question mark.
+    pub(crate) fn answer(&self, query: Option<&str>, now: Instant) -> Reply {
+        let asks_ready = query.is_some_and(|query| {
+            query
+                .get(..5)
+                .is_some_and(|start| start.eq_ignore_ascii_case("ready"))
+        });
+        let (status, body) = if asks_ready && !self.is_ready(now) {
+            (StatusCode::SERVICE_UNAVAILABLE, r#"{"status":"DOWN"}"#)
+        } else {
+            (StatusCode::OK, r#"{"status":"UP"}"#)
+        };
+        Reply {
+            body: body.into(),
+            ..reply::empty(status)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn too_many_overloads_make_it_unready_for_a_while() {
+        let health = Health::new(&Readiness {
+            allowed: 2,
+            ..Readiness::default()
+        });
+        let start = clock::now();
+        let status = |seconds| {
+            let now = start + Duration::from_secs(seconds);
+            health.answer(Some("READY"), now).status.as_u16()
+        };
+        for _ in 0..2 {
+            health.overloaded(start);
+        }
+        assert_eq!(status(0), 200);
+        health.overloaded(start);
+        assert_eq!(status(0), 503);
+        assert_eq!(health.answer(None, start).status, 200);
+        assert_eq!(health.answer(Some("live"), start).status, 200);
+        assert_eq!(status(9), 503);
+        assert_eq!(status(10), 200);
+    }
+
+    #[test]
+    fn who_is_about_to_stop_is_not_ready() {
+        let health = Health::new(&Readiness::default());
+        health.stopping();
+        let answer = health.answer(Some("ready="), clock::now());
+        assert_eq!(answer.status, 503);
+        assert_eq!(answer.body, r#"{"status":"DOWN"}"#);
+        assert!(answer.headers.is_empty());
+    }
+}

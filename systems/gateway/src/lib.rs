@@ -1,0 +1,40 @@
+//! A federated GraphQL gateway with header rules, Rhai scripts and coprocessors.
+//!
+//! Start reading at [`run`]. `startup` reads the command line and keeps the process; `worker` is a
+//! thread that serves connections; `front` is what HTTP asks for; `pipeline` is the list of stages
+//! of a GraphQL request; `generation` is everything that follows from one configuration.
+//!
+//! The one idea: a request never leaves the thread that accepted its connection, and everything
+//! that can be decided when a configuration is read is decided then.
+//!
+//! Absent on purpose: GraphQL itself (`gateway-federation`), the extension points
+//! (`gateway-extensions`), the HTTP client (`gateway-upstream`) and the configuration's keys
+//! (`gateway-config`).
+
+mod accept;
+mod admission;
+mod clock;
+mod command_line;
+mod compression;
+mod cors;
+mod csrf;
+mod decode;
+mod environment;
+mod explorer;
+mod front;
+mod generation;
+mod health;
+mod journal;
+mod listen;
+mod metrics;
+mod path;
+mod pipeline;
+mod reload;
+mod reply;
+mod serving;
+mod startup;
+mod subgraphs;
+mod worker;
+
+pub use decode::{DecodeError, GraphqlRequest, from_body, from_parameters};
+pub use startup::run;

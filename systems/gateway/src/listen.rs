@@ -1,0 +1,237 @@
+//! Sockets that clients connect to, and who serves a connection: the worker that has fewest.
+//!
+//! A connection stays with its worker, so dealing it out well matters more than doing it fast: two
+//! workers that race for connections end up with unequal loads.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gateway_config::{Config, Listen};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::worker::Order;
+
+/// What is found at one address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Site {
+    /// Whether the GraphQL endpoint is here; the generation knows its path.
+    pub(crate) graphql: bool,
+    /// The path of the health check.
+    pub(crate) health: Option<String>,
+    /// The path of the metrics.
+    pub(crate) metrics: Option<String>,
+}
+
+/// The sites of a configuration by address, GraphQL first.
+pub(crate) fn sites(
+    config: &Config,
+    listen: Option<&Listen>,
+    health_listen: Option<&Listen>,
+) -> Vec<(Listen, Site)> {
+    let mut sites: Vec<(Listen, Site)> = Vec::new();
+    let mut add = |address: &Listen, fill: &dyn Fn(&mut Site)| {
+        // Port 0 is another free port each time.
+        let is_free = matches!(address, Listen::Tcp(text) if text.ends_with(":0"));
+        let known = sites
+            .iter_mut()
+            .find(|(known, _)| known == address && !is_free);
+        match known {
+            Some((_, site)) => fill(site),
+            None => {
+                let mut site = Site::default();
+                fill(&mut site);
+                sites.push((address.clone(), site));
+            }
+        }
+    };
+    let graphql = listen.unwrap_or(&config.supergraph.listen.0);
+    add(graphql, &|site| site.graphql = true);
+    let health = health_listen.unwrap_or(&config.health_check.listen.0);
+    let prometheus = &config.telemetry.exporters.metrics.prometheus;
+    let shows_metrics = prometheus.enabled;
+    let metrics = prometheus.listen.as_ref().map(|it| &it.0);
+    let metrics_path = || prometheus.path.0.0.clone();
+    let is_together = metrics.is_none_or(|metrics| metrics == health);
+    if config.health_check.enabled {
+        add(health, &|site| {
+            site.health = Some(config.health_check.path.0.0.clone());
+            if shows_metrics && is_together {
+                site.metrics = Some(metrics_path());
+            }
+        });
+    }
+    if shows_metrics && !(config.health_check.enabled && is_together) {
+        add(metrics.unwrap_or(health), &|site| {
+            site.metrics = Some(metrics_path());
+        });
+    }
+    sites
+}
+
+/// A connection that nobody serves yet.
+pub(crate) enum Accepted {
+    Tcp {
+        stream: TcpStream,
+        peer: SocketAddr,
+        site: Arc<Site>,
+    },
+    Unix {
+        stream: UnixStream,
+        site: Arc<Site>,
+    },
+}
+
+/// A socket that clients can connect to.
+pub(crate) enum Door {
+    Tcp(TcpListener, SocketAddr),
+    Unix(UnixListener, PathBuf),
+}
+
+impl Door {
+    /// Listens.
+    pub(crate) fn open(address: &Listen) -> io::Result<Self> {
+        match address {
+            Listen::Tcp(address) => {
+                let listener = TcpListener::bind(address)?;
+                listener.set_nonblocking(true)?;
+                let address = listener.local_addr()?;
+                Ok(Self::Tcp(listener, address))
+            }
+            Listen::Unix(path) => {
+                // What an earlier process left behind; anything but a socket is somebody's file.
+                let is_socket = |path: &Path| {
+                    std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
+                };
+                if is_socket(path) {
+                    std::fs::remove_file(path)?;
+                }
+                let listener = UnixListener::bind(path)?;
+                listener.set_nonblocking(true)?;
+                Ok(Self::Unix(listener, path.clone()))
+            }
+        }
+    }
+
+    /// The address as a client writes it.
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::Tcp(_, address) => format!("http://{address}"),
+            Self::Unix(_, path) => format!("unix://{}", path.display()),
+        }
+    }
+}
+
+/// The way to one worker.
+#[derive(Clone)]
+pub(crate) struct Mailbox {
+    pub(crate) orders: UnboundedSender<Order>,
+    /// How many connections it has.
+    pub(crate) open: Arc<AtomicUsize>,
+}
+
+/// Accepts connections until the runtime ends, and deals them out.
+pub(crate) async fn accept(door: Door, site: Site, workers: Vec<Mailbox>) -> io::Result<()> {
+    let site = Arc::new(site);
+    match door {
+        Door::Tcp(listener, _) => {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            loop {
+                match listener.accept().await {
+                    Ok((stream, peer)) => {
+                        // Answers are one write each; waiting to fill a packet only delays them.
+                        let _ = stream.set_nodelay(true);
+                        if let Ok(stream) = stream.into_std() {
+                            let site = Arc::clone(&site);
+                            deal(&workers, Accepted::Tcp { stream, peer, site });
+                        }
+                    }
+                    Err(error) => pause(&error).await,
+                }
+            }
+        }
+        Door::Unix(listener, path) => {
+            let _removal = Removal(path);
+            let listener = tokio::net::UnixListener::from_std(listener)?;
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        if let Ok(stream) = stream.into_std() {
+                            let site = Arc::clone(&site);
+                            deal(&workers, Accepted::Unix { stream, site });
+                        }
+                    }
+                    Err(error) => pause(&error).await,
+                }
+            }
+        }
+    }
+}
+
+fn deal(workers: &[Mailbox], accepted: Accepted) {
+    let fewest = workers
+        .iter()
+        .min_by_key(|worker| worker.open.load(Ordering::Relaxed));
+    if let Some(worker) = fewest {
+        worker.open.fetch_add(1, Ordering::Relaxed);
+        // Fails only when the worker has stopped, and then the connection is closed.
+        let _ = worker.orders.send(Order::Connection(accepted));
+    }
+}
+
+/// A connection that could not be accepted is either gone, or there are no more file descriptors,
+/// which only time can help.
+async fn pause(error: &io::Error) {
+    let is_gone = matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    );
+    if !is_gone {
+        log::error!("a connection cannot be accepted: {error}");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
+/// Removes the file of a Unix socket at the end.
+struct Removal(PathBuf);
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(text: &str) -> Listen {
+        Listen::parse(text).unwrap()
+    }
+
+    #[test]
+    fn health_and_metrics_share_an_address_and_may_share_graphql_s() {
+        let config = Config::default();
+        let found = sites(&config, None, None);
+        assert_eq!(found.len(), 2);
+        assert!(found[0].1.graphql && found[0].1.health.is_none());
+        assert_eq!(found[1].0, tcp("127.0.0.1:8088"));
+        assert_eq!(found[1].1.metrics.as_deref(), Some("/metrics"));
+        let one = tcp("127.0.0.1:4000");
+        let found = sites(&config, Some(&one), Some(&one));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].1.graphql && found[0].1.health.is_some());
+    }
+
+    #[test]
+    fn free_ports_are_never_shared() {
+        let free = tcp("127.0.0.1:0");
+        assert_eq!(sites(&Config::default(), Some(&free), Some(&free)).len(), 2);
+    }
+}

@@ -1,0 +1,219 @@
+//! What `/metrics` shows, in the text format of Prometheus, under the names of Apollo Router.
+//!
+//! Every worker counts in a shard of its own and a scrape adds the shards up, so that workers do
+//! not fight over cache lines. A request costs two readings of the clock and three additions.
+//!
+//! Absent on purpose: a metrics library; it would cost a look-up by label per request.
+
+mod process;
+mod text;
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use gateway_extensions::{Observer, StageKind};
+
+/// Upper bounds of the histograms' buckets, in microseconds.
+const BUCKETS_US: [u64; 15] = [
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+    1_000_000, 2_500_000, 10_000_000,
+];
+/// Most clients that are counted apart by name and version; more are counted together. Any client
+/// can send any name.
+const CLIENTS_MAX: usize = 500;
+
+/// Durations by bucket.
+#[derive(Debug, Default)]
+struct Histogram {
+    /// One more than the bounds: what is beyond the last.
+    buckets: [AtomicU64; BUCKETS_US.len() + 1],
+    sum_ns: AtomicU64,
+}
+
+impl Histogram {
+    fn add(&self, took: Duration) {
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS_US.partition_point(|bound_us| bound_us * 1_000 < ns);
+        increment(&self.buckets[bucket], 1);
+        increment(&self.sum_ns, ns);
+    }
+}
+
+fn increment(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What one worker counts about one subgraph.
+#[derive(Debug, Default)]
+struct SubgraphCounts {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+    durations: Histogram,
+}
+
+/// What one worker counts about one coprocessor stage.
+#[derive(Debug, Default)]
+struct StageCounts {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+    durations: Histogram,
+}
+
+/// The stages in the order of [`StageKind`].
+const STAGES: [StageKind; 8] = [
+    StageKind::RouterRequest,
+    StageKind::RouterResponse,
+    StageKind::SupergraphRequest,
+    StageKind::SupergraphResponse,
+    StageKind::ExecutionRequest,
+    StageKind::ExecutionResponse,
+    StageKind::SubgraphRequest,
+    StageKind::SubgraphResponse,
+];
+
+/// A client's name and version.
+type Client = (String, String);
+
+/// The counts of one worker.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    /// By status, from 100.
+    statuses: Vec<AtomicU64>,
+    durations: Histogram,
+    with_errors: AtomicU64,
+    stages: [StageCounts; STAGES.len()],
+    subgraphs: Mutex<BTreeMap<String, Arc<SubgraphCounts>>>,
+    clients: Mutex<HashMap<Client, u64>>,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self {
+            statuses: (100..600).map(|_| AtomicU64::new(0)).collect(),
+            durations: Histogram::default(),
+            with_errors: AtomicU64::new(0),
+            stages: Default::default(),
+            subgraphs: Mutex::default(),
+            clients: Mutex::default(),
+        }
+    }
+}
+
+impl Shard {
+    /// Counts an answer to a GraphQL request; 499 when the client went away before it.
+    pub(crate) fn answered(&self, status: u16, took: Duration) {
+        if let Some(counter) = self.statuses.get(usize::from(status).wrapping_sub(100)) {
+            increment(counter, 1);
+        }
+        self.durations.add(took);
+    }
+
+    /// Counts an executed request with errors in its answer.
+    pub(crate) fn executed_with_errors(&self) {
+        increment(&self.with_errors, 1);
+    }
+
+    /// Counts a request of a client that said its name.
+    pub(crate) fn client(&self, name: Option<String>, version: Option<String>) {
+        let client = (name.unwrap_or_default(), version.unwrap_or_default());
+        let mut clients = lock(&self.clients);
+        if clients.len() >= CLIENTS_MAX && !clients.contains_key(&client) {
+            let others = ("(other)".to_owned(), String::new());
+            *clients.entry(others).or_default() += 1;
+        } else {
+            *clients.entry(client).or_default() += 1;
+        }
+    }
+
+    /// What the extensions of a worker tell about their calls. `subgraphs` are the names in the
+    /// order of their indexes.
+    pub(crate) fn observer<'a>(
+        self: &Arc<Self>,
+        subgraphs: impl Iterator<Item = &'a str>,
+    ) -> Rc<dyn Observer> {
+        let mut known = lock(&self.subgraphs);
+        let subgraphs = subgraphs
+            .map(|name| Arc::clone(known.entry(name.to_owned()).or_default()))
+            .collect();
+        drop(known);
+        Rc::new(Counting {
+            shard: Arc::clone(self),
+            subgraphs,
+        })
+    }
+}
+
+struct Counting {
+    shard: Arc<Shard>,
+    subgraphs: Vec<Arc<SubgraphCounts>>,
+}
+
+impl Observer for Counting {
+    fn coprocessor(&self, stage: StageKind, succeeded: bool, took: Duration) {
+        let Some(place) = STAGES.iter().position(|it| *it == stage) else {
+            return;
+        };
+        let counts = &self.shard.stages[place];
+        increment(
+            if succeeded {
+                &counts.succeeded
+            } else {
+                &counts.failed
+            },
+            1,
+        );
+        counts.durations.add(took);
+    }
+
+    fn subgraph(&self, index: usize, status: Option<u16>, took: Duration) {
+        let Some(counts) = self.subgraphs.get(index) else {
+            return;
+        };
+        let succeeded = status.is_some_and(|status| (200..300).contains(&status));
+        increment(
+            if succeeded {
+                &counts.succeeded
+            } else {
+                &counts.failed
+            },
+            1,
+        );
+        counts.durations.add(took);
+    }
+}
+
+/// The shards of all workers.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    shards: Mutex<Vec<Arc<Shard>>>,
+}
+
+impl Metrics {
+    /// A shard for one more worker.
+    pub(crate) fn shard(&self) -> Arc<Shard> {
+        let shard = Arc::new(Shard::default());
+        lock(&self.shards).push(Arc::clone(&shard));
+        shard
+    }
+}
+
+/// What a scrape shows beside what the workers counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PlanCache {
+    /// Requests whose plan was there.
+    pub(crate) hits: u64,
+    /// Requests whose plan had to be made.
+    pub(crate) misses: u64,
+    /// Plans that are kept.
+    pub(crate) entries: u64,
+}
+
+#[cfg(test)]
+mod tests;

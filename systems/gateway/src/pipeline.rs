@@ -1,0 +1,304 @@
+//! The way of a GraphQL request through the gateway.
+//!
+//! [`serve`] is the list of stages and holds nothing else. The services nest: what breaks inside
+//! one still passes the response stages of those around it. A service that nobody configured is
+//! `None`, and costs the test for it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gateway_extensions::{
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
+};
+use gateway_federation::{GraphqlError, OperationKind, Prepared, Refusal, Variables};
+use http::header::{self, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+
+use crate::accept::{self, Wish};
+use crate::decode::{self, DecodeError};
+use crate::reply::{self, JSON, Media, Refusal as Refused, Reply};
+use crate::serving::Serving;
+use crate::subgraphs::Subgraphs;
+
+/// What the bookkeeping wants to know about a request once it is over.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    /// The operation's name.
+    pub(crate) operation_name: Option<String>,
+    /// The client's name and version, where it said them.
+    pub(crate) client: Option<(Option<String>, Option<String>)>,
+    /// Errors of the execution.
+    pub(crate) error_count: usize,
+}
+
+/// Takes a request with its whole body through all stages.
+pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
+    let extensions = &serving.extensions;
+    let mut exchange = Exchange::default();
+
+    if let Some(service) = &extensions.router {
+        exchange.client = Rc::new(copy_of_head(&request));
+        if let Step::Break(reply) = service.request(&exchange, &mut request).await {
+            return reply;
+        }
+    }
+    let mut reply = 'router: {
+        let (media, mut text) = match understand(&request) {
+            Ok(understood) => understood,
+            Err(refusal) => break 'router *refusal,
+        };
+        exchange.client = Rc::new(into_head(request));
+        summary.client = client_of(serving, &exchange);
+
+        if let Some(service) = &extensions.supergraph
+            && let Err(reply) = enter(service, &mut exchange, &mut text).await
+        {
+            break 'router *reply;
+        }
+        let mut reply = 'supergraph: {
+            let mut plan = match plan(serving, &mut exchange, media, &text).await {
+                Ok(plan) => plan,
+                Err(refusal) => break 'supergraph *refusal,
+            };
+            summary.operation_name.clone_from(&exchange.operation_name);
+
+            if let Some(service) = &extensions.execution {
+                let before = text.clone();
+                if let Err(reply) = enter(service, &mut exchange, &mut text).await {
+                    break 'supergraph *reply;
+                }
+                if text != before {
+                    plan = match self::plan(serving, &mut exchange, media, &text).await {
+                        Ok(plan) => plan,
+                        Err(refusal) => break 'supergraph *refusal,
+                    };
+                }
+            }
+            let (mut reply, error_count) = execute(serving, &exchange, plan, media).await;
+            summary.error_count = error_count;
+
+            if let Some(service) = &extensions.execution {
+                service.response(&exchange, &mut reply).await;
+            }
+            reply
+        };
+        if let Some(service) = &extensions.supergraph {
+            service.response(&exchange, &mut reply).await;
+        }
+        reply
+    };
+    if let Some(service) = &extensions.router {
+        service.response(&exchange, &mut reply).await;
+    }
+    reply
+}
+
+fn copy_of_head(request: &Request) -> ClientHead {
+    ClientHead {
+        method: request.method.clone(),
+        uri: request.uri.clone(),
+        headers: request.headers.clone(),
+    }
+}
+
+fn into_head(request: Request) -> ClientHead {
+    ClientHead {
+        method: request.method,
+        uri: request.uri,
+        headers: request.headers,
+    }
+}
+
+/// The media type of the answer and the GraphQL request as JSON.
+fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
+    let accept = request.headers.get(header::ACCEPT);
+    let Some(Wish::Response(media)) = accept::wish(accept.map(HeaderValue::as_bytes), false) else {
+        return Err(Box::new(reply::error(
+            StatusCode::NOT_ACCEPTABLE,
+            "'accept' header must be one of: \"*/*\", \"application/json\", \"application/graphql-response+json\"",
+            "INVALID_ACCEPT_HEADER",
+        )));
+    };
+    if request.method == Method::GET {
+        let parameters = request.uri.query().unwrap_or_default();
+        return match decode::from_parameters(parameters) {
+            Ok(graphql) => Ok((media, graphql.to_json().into())),
+            Err(error) => Err(Box::new(not_a_request(&error))),
+        };
+    }
+    if !is_json_in_utf8(request.headers.get(header::CONTENT_TYPE)) {
+        return Err(Box::new(reply::error(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "'content-type' header must be one of: \"application/json\", \"application/graphql+json\"",
+            "INVALID_CONTENT_TYPE_HEADER",
+        )));
+    }
+    Ok((media, request.body.clone()))
+}
+
+/// Whether the body is said to be JSON in UTF-8, which JSON is when no charset is given.
+fn is_json_in_utf8(content_type: Option<&HeaderValue>) -> bool {
+    let content_type = match content_type.map(HeaderValue::as_bytes) {
+        None => return false,
+        Some(b"application/json") => return true,
+        Some(other) => String::from_utf8_lossy(other),
+    };
+    let mut parts = content_type.split(';').map(str::trim);
+    let media = parts.next().unwrap_or_default().to_ascii_lowercase();
+    matches!(
+        media.as_str(),
+        "application/json" | "application/graphql+json"
+    ) && parts.all(accept::is_not_another_charset)
+}
+
+fn not_a_request(error: &DecodeError) -> Reply {
+    let bad = StatusCode::BAD_REQUEST;
+    match error {
+        DecodeError::Batch => reply::error(
+            bad,
+            "Batching not enabled: send one request at a time",
+            "BATCHING_NOT_ENABLED",
+        ),
+        DecodeError::NoQuery => reply::error(bad, &error.to_string(), "MISSING_QUERY_STRING"),
+        DecodeError::Invalid(details) => reply::invalid_request(bad, details),
+    }
+}
+
+/// The name and version of the client: what a stage wrote into the context, else the headers.
+fn client_of(serving: &Serving, exchange: &Exchange) -> Option<(Option<String>, Option<String>)> {
+    let names = &serving.generation.config.telemetry.apollo;
+    let of = |key: &str, header: &HeaderName| {
+        exchange.context.text(key).or_else(|| {
+            let value = exchange.client.headers.get(header)?.to_str().ok()?;
+            exchange.context.insert(key, value.into());
+            Some(value.to_owned())
+        })
+    };
+    let name = of(CLIENT_NAME, &names.client_name_header.0);
+    let version = of(CLIENT_VERSION, &names.client_version_header.0);
+    (name.is_some() || version.is_some()).then_some((name, version))
+}
+
+/// Takes a GraphQL request through a service; it may change headers and body.
+async fn enter(
+    service: &Service,
+    exchange: &mut Exchange,
+    text: &mut Bytes,
+) -> Result<(), Refused> {
+    // What is no request must not reach a stage that expects one.
+    decode::from_body(text).map_err(|error| Box::new(not_a_request(&error)))?;
+    let head = &*exchange.client;
+    let mut request = Request {
+        method: head.method.clone(),
+        uri: head.uri.clone(),
+        headers: head.headers.clone(),
+        body: text.clone(),
+    };
+    match service.request(exchange, &mut request).await {
+        Step::Break(reply) => Err(Box::new(reply)),
+        Step::Continue => {
+            *text = std::mem::take(&mut request.body);
+            exchange.client = Rc::new(into_head(request));
+            Ok(())
+        }
+    }
+}
+
+/// An operation with its variables.
+type Plan = (Arc<Prepared>, Variables);
+
+/// Finds the operation of a request ready, or has it prepared, and checks its variables.
+async fn plan(
+    serving: &Serving,
+    exchange: &mut Exchange,
+    media: Media,
+    text: &Bytes,
+) -> Result<Plan, Refused> {
+    let graphql = decode::from_body(text).map_err(|error| Box::new(not_a_request(&error)))?;
+    let operations = &serving.generation.operations;
+    let (query, name) = (&*graphql.query, graphql.operation_name.as_deref());
+    let prepared = match operations.cached(query, name) {
+        Some(outcome) => outcome,
+        // Planning can take milliseconds, which the other requests of this worker would wait.
+        None => {
+            let operations = Arc::clone(operations);
+            let (query, name) = (query.to_owned(), name.map(str::to_owned));
+            let planning = move || operations.prepare(&query, name.as_deref());
+            match tokio::task::spawn_blocking(planning).await {
+                Ok(outcome) => outcome,
+                Err(_) => return Err(Box::new(internal())),
+            }
+        }
+    };
+    let prepared = prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))?;
+    if prepared.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {
+        let mut refusal = reply::error(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "Mutations can only be sent over HTTP POST",
+            "MUTATION_FORBIDDEN",
+        );
+        let allow = HeaderValue::from_static("POST");
+        refusal.headers.insert(header::ALLOW, allow);
+        return Err(Box::new(refusal));
+    }
+    let variables = graphql.variables.as_deref().map(str::as_bytes);
+    let variables = prepared.coerce(variables).map_err(|errors| {
+        Box::new(reply::errors(
+            media.status_of_refusal(),
+            media.content_type(),
+            &errors,
+        ))
+    })?;
+    for exceeded in prepared.exceeded() {
+        log::warn!("a request beyond the limits: {}", exceeded.message);
+    }
+    exchange.client_body = Rc::new(ClientBody::new(text.clone()));
+    exchange.operation_name = prepared.operation_name().map(str::to_owned);
+    exchange.operation_kind = Some(prepared.kind().as_str());
+    if serving.extensions.wants_query_plan() {
+        exchange.query_plan = Some(prepared.plan_text().into());
+    }
+    Ok((prepared, variables))
+}
+
+fn internal() -> Reply {
+    reply::error(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal server error",
+        "INTERNAL_SERVER_ERROR",
+    )
+}
+
+fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
+    if refusal.internal {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        return reply::errors(status, JSON, &refusal.errors);
+    }
+    let status = media.status_of_refusal();
+    let is_redacted = serving
+        .generation
+        .config
+        .supergraph
+        .redact_query_validation_errors;
+    if is_redacted {
+        let error = GraphqlError::new("invalid query", "UNKNOWN_ERROR");
+        return reply::errors(status, media.content_type(), &[error]);
+    }
+    reply::errors(status, media.content_type(), &refusal.errors)
+}
+
+/// Carries the plan out; the stages of the subgraphs are in here.
+async fn execute(
+    serving: &Serving,
+    exchange: &Exchange,
+    (prepared, variables): Plan,
+    media: Media,
+) -> (Reply, usize) {
+    let subgraphs = Subgraphs::new(serving, exchange);
+    let policies = &serving.generation.policies;
+    let executed = prepared.execute(&variables, &subgraphs, policies).await;
+    let error_count = executed.error_count();
+    let reply = reply::with_body(StatusCode::OK, media.content_type(), executed.into_body());
+    (reply, error_count)
+}

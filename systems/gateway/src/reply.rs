@@ -1,0 +1,117 @@
+//! What goes back to the client, before HTTP gets it.
+
+use bytes::Bytes;
+use gateway_federation::{GraphqlError, errors_body};
+use http::StatusCode;
+use http::header::{self, HeaderMap, HeaderValue};
+
+/// A whole response, in the form in which it passes the extensions.
+pub(crate) type Reply = gateway_extensions::Response;
+
+/// A response in place of what was asked for.
+pub(crate) type Refusal = Box<Reply>;
+
+/// Media types that carry a GraphQL response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// `application/json`.
+    Json,
+    /// `application/json` to a client that named nothing newer: the GraphQL-over-HTTP
+    /// specification wants 200 for every request that was well formed.
+    JsonOnly,
+    /// `application/graphql-response+json`.
+    GraphqlResponse,
+}
+
+impl Media {
+    /// The `content-type`.
+    pub(crate) const fn content_type(self) -> HeaderValue {
+        match self {
+            Self::Json | Self::JsonOnly => JSON,
+            Self::GraphqlResponse => HeaderValue::from_static("application/graphql-response+json"),
+        }
+    }
+
+    /// The status of a request whose document or variables are wrong.
+    pub(crate) const fn status_of_refusal(self) -> StatusCode {
+        match self {
+            Self::JsonOnly => StatusCode::OK,
+            Self::Json | Self::GraphqlResponse => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A response with a body of this media type.
+pub(crate) fn with_body(
+    status: StatusCode,
+    content_type: HeaderValue,
+    body: impl Into<Bytes>,
+) -> Reply {
+    let mut headers = HeaderMap::with_capacity(4);
+    headers.insert(header::CONTENT_TYPE, content_type);
+    Reply {
+        status,
+        headers,
+        body: body.into(),
+    }
+}
+
+/// A response without a body.
+pub(crate) fn empty(status: StatusCode) -> Reply {
+    Reply {
+        status,
+        ..Reply::default()
+    }
+}
+
+/// A response that is one GraphQL error.
+pub(crate) fn error(status: StatusCode, message: &str, code: &str) -> Reply {
+    errors(status, JSON, &[GraphqlError::new(message, code)])
+}
+
+/// A response that is GraphQL errors.
+pub(crate) fn errors(
+    status: StatusCode,
+    content_type: HeaderValue,
+    errors: &[GraphqlError],
+) -> Reply {
+    with_body(status, content_type, errors_body(errors))
+}
+
+/// The answer to something that is not a GraphQL request.
+pub(crate) fn invalid_request(status: StatusCode, details: &str) -> Reply {
+    let error = GraphqlError::new("Invalid GraphQL request", "INVALID_GRAPHQL_REQUEST")
+        .with("details", details);
+    errors(status, JSON, &[error])
+}
+
+/// 504, from the gateway's own limit or a coprocessor's.
+pub(crate) fn timed_out() -> Reply {
+    error(
+        StatusCode::GATEWAY_TIMEOUT,
+        "Your request has been timed out",
+        "GATEWAY_TIMEOUT",
+    )
+}
+
+/// Takes out headers that belong to a connection or to a body that was replaced; extensions can
+/// copy them from a request.
+pub(crate) fn strip_connection_headers(headers: &mut HeaderMap) {
+    for name in [
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "content-length",
+        "host",
+    ] {
+        headers.remove(name);
+    }
+}

@@ -1,0 +1,278 @@
+//! One worker: a thread with a runtime of its own, its connections, and its view of the current
+//! generation.
+//!
+//! Nothing here is shared with other workers but what never changes, so that no request waits for
+//! another thread. Connections are dealt out by the acceptor, see `listen`.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway_upstream::{Client, ClientSettings};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::LocalSet;
+
+use crate::front;
+use crate::generation::Generation;
+use crate::health::Health;
+use crate::listen::{Accepted, Site};
+use crate::metrics::{Metrics, PlanCache, Shard};
+use crate::reply::{self, Reply};
+use crate::serving::Serving;
+
+/// What a worker is told to do.
+pub(crate) enum Order {
+    /// Serve this connection.
+    Connection(Accepted),
+    /// Serve new requests with this generation.
+    Generation(Arc<Generation>),
+    /// Finish what is under way, within this time.
+    Stop(Duration),
+}
+
+/// What all workers share.
+pub(crate) struct Common {
+    pub(crate) metrics: Metrics,
+    pub(crate) health: Health,
+}
+
+/// One worker.
+pub(crate) struct Worker {
+    serving: RefCell<Rc<Serving>>,
+    client: Client,
+    shard: Arc<Shard>,
+    common: Arc<Common>,
+}
+
+/// Runs a worker on this thread until it is told to stop. `open` counts its connections.
+pub(crate) fn run(
+    generation: Arc<Generation>,
+    common: Arc<Common>,
+    orders: UnboundedReceiver<Order>,
+    open: Arc<AtomicUsize>,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        // Planning is the only blocking work; more of it at a time than CPUs helps nobody.
+        .max_blocking_threads(2)
+        .build()?;
+    let shard = common.metrics.shard();
+    let client = Client::new(ClientSettings::default());
+    let worker = Rc::new(Worker {
+        serving: RefCell::new(Serving::new(generation, client.clone(), &shard)),
+        client,
+        shard,
+        common,
+    });
+    let tasks = LocalSet::new();
+    tasks.block_on(&runtime, worker.obey(orders, open));
+    IS_STOPPED.set(true);
+    runtime.shutdown_background();
+    Ok(())
+}
+
+thread_local! {
+    static IS_STOPPED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets work go on for which nobody waits.
+pub(crate) fn go_on(work: impl Future<Output = ()> + 'static) {
+    if !IS_STOPPED.get() {
+        tokio::task::spawn_local(work);
+    }
+}
+
+impl Worker {
+    /// The view of the current generation.
+    pub(crate) fn serving(&self) -> Rc<Serving> {
+        Rc::clone(&self.serving.borrow())
+    }
+
+    /// Where this worker counts.
+    pub(crate) fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
+    /// The health that all workers share.
+    pub(crate) fn health(&self) -> &Health {
+        &self.common.health
+    }
+
+    async fn obey(self: Rc<Self>, mut orders: UnboundedReceiver<Order>, open: Arc<AtomicUsize>) {
+        let sweeper = Rc::clone(&self);
+        tokio::task::spawn_local(async move {
+            loop {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                sweeper.client.sweep();
+            }
+        });
+        let graceful = GracefulShutdown::new();
+        while let Some(order) = orders.recv().await {
+            match order {
+                Order::Connection(accepted) => self.welcome(accepted, &graceful, &open),
+                Order::Generation(generation) => {
+                    let client = self.client.clone();
+                    let serving = Serving::new(generation, client, &self.shard);
+                    self.serving.replace(serving);
+                }
+                Order::Stop(limit) => {
+                    let _ = tokio::time::timeout(limit, graceful.shutdown()).await;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn welcome(
+        self: &Rc<Self>,
+        accepted: Accepted,
+        graceful: &GracefulShutdown,
+        open: &Arc<AtomicUsize>,
+    ) {
+        let place = Open(Arc::clone(open));
+        match accepted {
+            Accepted::Tcp { stream, peer, site } => match tokio::net::TcpStream::from_std(stream) {
+                Ok(stream) => self.serve(stream, Some(peer.ip()), site, (graceful, place)),
+                Err(error) => log::warn!("a connection was lost: {error}"),
+            },
+            Accepted::Unix { stream, site } => match tokio::net::UnixStream::from_std(stream) {
+                Ok(stream) => self.serve(stream, None, site, (graceful, place)),
+                Err(error) => log::warn!("a connection was lost: {error}"),
+            },
+        }
+    }
+
+    fn serve(
+        self: &Rc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+        peer: Option<IpAddr>,
+        site: Arc<Site>,
+        (graceful, place): (&GracefulShutdown, Open),
+    ) {
+        let worker = Rc::clone(self);
+        let service = service_fn(move |request| {
+            let (worker, site) = (Rc::clone(&worker), Arc::clone(&site));
+            async move { Ok::<_, Infallible>(worker.answer(&site, peer, request).await) }
+        });
+        let builder = self.builder();
+        let connection = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
+        let connection = graceful.watch(connection);
+        tokio::task::spawn_local(async move {
+            let _place = place;
+            if let Err(error) = connection.await {
+                log::debug!("a connection ended: {error}");
+            }
+        });
+    }
+
+    /// How connections are spoken to, by the current configuration.
+    fn builder(&self) -> auto::Builder<Local> {
+        let serving = self.serving();
+        let config = &serving.generation.config;
+        let limits = &config.limits;
+        let mut builder = auto::Builder::new(Local);
+        let mut http1 = builder.http1();
+        http1
+            .timer(TokioTimer::new())
+            .header_read_timeout(config.server.http.header_read_timeout.0);
+        if let Some(most) = limits.http1_max_request_headers {
+            http1.max_headers(most);
+        }
+        if let Some(most) = limits.http1_max_request_buf_size {
+            // hyper refuses to work with less.
+            http1.max_buf_size(most.0.0.max(8192));
+        }
+        let most = limits.http2_max_headers_list_bytes.map(|it| it.0.0);
+        let most = u32::try_from(most.unwrap_or(16 * 1024)).unwrap_or(u32::MAX);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_header_list_size(most);
+        builder
+    }
+
+    async fn answer(
+        self: &Rc<Self>,
+        site: &Site,
+        peer: Option<IpAddr>,
+        request: Request<Incoming>,
+    ) -> Response<Full<Bytes>> {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path();
+        let reply = if site.graphql && self.serving().generation.path.fits(path) {
+            front::respond(self, peer, parts, body).await
+        } else if site.health.as_deref() == Some(path) {
+            let now = crate::clock::now();
+            shown(&parts.method, || {
+                self.common.health.answer(parts.uri.query(), now)
+            })
+        } else if site.metrics.as_deref() == Some(path) {
+            shown(&parts.method, || self.metrics())
+        } else {
+            reply::empty(StatusCode::NOT_FOUND)
+        };
+        let mut response = Response::new(Full::new(reply.body));
+        *response.status_mut() = reply.status;
+        *response.headers_mut() = reply.headers;
+        response
+    }
+
+    fn metrics(&self) -> Reply {
+        let stats = self.serving().generation.operations.cache_stats();
+        let text = self.common.metrics.text(PlanCache {
+            hits: stats.hits,
+            misses: stats.misses,
+            entries: stats.entries as u64,
+        });
+        let media = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        reply::with_body(StatusCode::OK, media, text)
+    }
+}
+
+/// The answer of a path that only shows something.
+fn shown(method: &Method, show: impl FnOnce() -> Reply) -> Reply {
+    if method == Method::GET || method == Method::HEAD {
+        return show();
+    }
+    let mut reply = reply::empty(StatusCode::METHOD_NOT_ALLOWED);
+    let allow = http::HeaderValue::from_static("GET, HEAD");
+    reply.headers.insert(http::header::ALLOW, allow);
+    reply
+}
+
+/// A connection that counts as open until it is dropped.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Lets hyper's tasks run on this thread.
+#[derive(Clone, Copy, Debug)]
+struct Local;
+
+impl<F: Future + 'static> hyper::rt::Executor<F> for Local {
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(async {
+            task.await;
+        });
+    }
+}

@@ -1,0 +1,283 @@
+//! The GraphQL endpoint: methods, negotiation, statuses and codes, CSRF, CORS, compression.
+
+use crate::client::{Request, get, post};
+use crate::gateway::{Gateway, Setup};
+use crate::stub::Stub;
+
+const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
+const NAMES_ANSWER: &str =
+    r#"{"data":{"locations":[{"id":"1","name":"A"},{"id":"2","name":"B"}]}}"#;
+
+fn with_headers<'a>(request: Request<'a>, headers: &'a [(&'a str, &'a str)]) -> Request<'a> {
+    Request { headers, ..request }
+}
+
+#[test]
+fn a_query_over_two_subgraphs_is_one_answer() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let query = r#"{"query":"query Q { locations { name overallRating } }","operationName":"Q"}"#;
+    let response = gateway.send(&post(query));
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    assert_eq!(
+        response.text(),
+        r#"{"data":{"locations":[{"name":"A","overallRating":4},{"name":"B","overallRating":5}]}}"#
+    );
+    let seen = planets.seen();
+    assert_eq!(
+        seen[0].body,
+        r#"{"query":"query Q__locations__0{locations{__typename id name}}","operationName":"Q__locations__0"}"#
+    );
+    assert_eq!(
+        seen[1].body,
+        concat!(
+            r#"{"query":"query Q__reviews__1($representations:[_Any!]!){_entities(representations:$representations)"#,
+            r#"{...on Location{overallRating}}}","operationName":"Q__reviews__1","#,
+            r#""variables":{"representations":[{"__typename":"Location","id":"1"},{"__typename":"Location","id":"2"}]}}"#
+        )
+    );
+    let accept = "application/json, application/graphql-response+json";
+    assert_eq!(seen[0].header("content-type"), Some("application/json"));
+    assert_eq!(seen[0].header("accept"), Some(accept));
+}
+
+#[test]
+fn get_and_post_give_the_same_answer() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    assert_eq!(gateway.send(&post(NAMES)).text(), NAMES_ANSWER);
+    let target =
+        "/?query=query($i:ID!)%7Blocation(id:$i)%7Bid%20name%7D%7D&variables=%7B%22i%22:%221%22%7D";
+    let preflighted = [("apollo-require-preflight", "1")];
+    let response = gateway.send(&with_headers(get(target), &preflighted));
+    assert_eq!(
+        response.text(),
+        r#"{"data":{"location":{"id":"1","name":"A"}}}"#
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_request_has_its_status_and_code() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config("limits: {max_depth: 3, max_aliases: 1}"));
+    let query = |query: &str| format!(r#"{{"query":"{query}"}}"#);
+    let cases = [
+        ("{", 400, "INVALID_GRAPHQL_REQUEST"),
+        ("", 400, "INVALID_GRAPHQL_REQUEST"),
+        (r#"[{"query":"{a}"}]"#, 400, "BATCHING_NOT_ENABLED"),
+        ("{}", 400, "MISSING_QUERY_STRING"),
+        (&query(""), 400, "MISSING_QUERY_STRING"),
+        (&query("{"), 400, "PARSING_ERROR"),
+        (&query("{ nothing }"), 400, "GRAPHQL_VALIDATION_FAILED"),
+        (
+            &query("query A { locations { id } } query B { locations { id } }"),
+            400,
+            "GRAPHQL_VALIDATION_FAILED",
+        ),
+        (
+            r#"{"query":"query A { locations { id } }","operationName":"B"}"#,
+            400,
+            "GRAPHQL_UNKNOWN_OPERATION_NAME",
+        ),
+        (
+            r#"{"query":"query($i:ID!){location(id:$i){id}}","variables":{"i":{}}}"#,
+            400,
+            "VALIDATION_INVALID_TYPE_VARIABLE",
+        ),
+        (
+            &query("{ __schema { queryType { name } } }"),
+            400,
+            "INTROSPECTION_DISABLED",
+        ),
+        (
+            &query("{ locations { reviewsForLocation { location { id } } } }"),
+            400,
+            "MAX_DEPTH_LIMIT",
+        ),
+        (
+            &query("{ locations { a: id b: id c: id } }"),
+            400,
+            "MAX_ALIASES_LIMIT",
+        ),
+    ];
+    for (body, status, code) in cases {
+        let response = gateway.send(&post(body));
+        assert_eq!(
+            (response.status, response.code().as_str()),
+            (status, code),
+            "{body}: {}",
+            response.text()
+        );
+        assert_eq!(response.header("content-type"), Some("application/json"));
+    }
+    assert!(planets.seen().is_empty());
+}
+
+#[test]
+fn negotiation_decides_status_and_media_type() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let modern = "application/graphql-response+json";
+    let legacy = "application/json";
+    // Accept, status of a query that does not parse, media type.
+    let cases = [
+        ("*/*", 400, legacy),
+        (modern, 400, modern),
+        (legacy, 200, legacy),
+        ("text/html", 406, legacy),
+    ];
+    let body = r#"{"query":"{"}"#;
+    for (accept, status, media) in cases {
+        let headers = [("content-type", legacy), ("accept", accept)];
+        let response = gateway.send(&with_headers(post(body), &headers));
+        assert_eq!(response.status, status, "{accept}");
+        assert_eq!(response.header("content-type"), Some(media), "{accept}");
+    }
+    let headers = [("content-type", "application/xml")];
+    let response = gateway.send(&with_headers(post(NAMES), &headers));
+    assert_eq!(response.status, 415);
+    assert_eq!(response.code(), "INVALID_CONTENT_TYPE_HEADER");
+    let put = Request {
+        method: "PUT",
+        ..post(NAMES)
+    };
+    let response = gateway.send(&put);
+    assert_eq!(response.status, 405);
+    assert!(response.header("allow").unwrap().contains("POST"));
+    let elsewhere = Request {
+        target: "/elsewhere",
+        ..post(NAMES)
+    };
+    assert_eq!(gateway.send(&elsewhere).status, 404);
+}
+
+#[test]
+fn a_mutation_needs_a_post() {
+    let planets = Stub::start(|_| crate::stub::json(r#"{"data":{"touch":1}}"#));
+    let supergraph = include_str!("../../../planets/supergraph.graphql").replace(
+        "type Query @join__type",
+        "type Mutation @join__type(graph: LOCATIONS) { touch: Int @join__field(graph: LOCATIONS) }\n\ntype Query @join__type",
+    );
+    let supergraph =
+        supergraph.replace("  query: Query\n", "  query: Query\n  mutation: Mutation\n");
+    let gateway = Setup::new(&planets.config(""))
+        .file("supergraph.graphql", &supergraph)
+        .start();
+    let preflighted = [("apollo-require-preflight", "1")];
+    let request = get("/?query=mutation%7Btouch%7D");
+    let response = gateway.send(&with_headers(request, &preflighted));
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (405, "MUTATION_FORBIDDEN")
+    );
+    assert_eq!(response.header("allow"), Some("POST"));
+    let response = gateway.send(&post(r#"{"query":"mutation{touch}"}"#));
+    assert_eq!(response.text(), r#"{"data":{"touch":1}}"#);
+}
+
+#[test]
+fn what_a_foreign_page_could_send_is_refused() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let response = gateway.send(&get("/?query=%7B__typename%7D"));
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (400, "CSRF_ERROR")
+    );
+    let headers = [("content-type", "text/plain")];
+    let response = gateway.send(&with_headers(post(NAMES), &headers));
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (400, "CSRF_ERROR")
+    );
+}
+
+#[test]
+fn browsers_get_a_page_that_needs_no_network() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let headers = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    let response = gateway.send(&with_headers(get("/"), &headers));
+    assert_eq!(response.status, 200);
+    assert!(
+        response
+            .header("content-type")
+            .unwrap()
+            .starts_with("text/html")
+    );
+    let page = response.text();
+    assert!(!page.contains("https://") && !page.contains("http://"));
+    let gateway = Gateway::start(&planets.config("homepage: {enabled: false}"));
+    assert_eq!(gateway.send(&with_headers(get("/"), &headers)).status, 400);
+}
+
+#[test]
+fn options_is_answered_without_reaching_anything() {
+    let planets = Stub::planets();
+    let config = planets.config("cors: {policies: [{origins: ['https://a.example']}]}");
+    let gateway = Gateway::start(&config);
+    let headers = [
+        ("origin", "https://a.example"),
+        ("access-control-request-headers", "x-one"),
+    ];
+    let preflight = Request {
+        method: "OPTIONS",
+        target: "/",
+        headers: &headers,
+        body: b"",
+    };
+    let response = gateway.send(&preflight);
+    assert_eq!((response.status, response.text()), (200, ""));
+    let origin = "access-control-allow-origin";
+    assert_eq!(response.header(origin), Some("https://a.example"));
+    assert_eq!(
+        response.header("access-control-allow-headers"),
+        Some("x-one")
+    );
+    let headers = [
+        ("content-type", "application/json"),
+        ("origin", "https://a.example"),
+    ];
+    let response = gateway.send(&with_headers(post(NAMES), &headers));
+    assert_eq!(response.header(origin), Some("https://a.example"));
+    let response = gateway.send(&post(NAMES));
+    assert_eq!(response.header(origin), None);
+    assert_eq!(response.header("vary"), Some("origin"));
+}
+
+#[test]
+fn large_answers_are_compressed_for_who_takes_it() {
+    use std::io::Read as _;
+
+    let long = "x".repeat(5000);
+    let body = format!(r#"{{"data":{{"locations":[{{"id":"1","name":"{long}"}}]}}}}"#);
+    let expected = body.clone();
+    let planets = Stub::start(move |_| crate::stub::json(&body));
+    let gateway = Gateway::start(&planets.config(""));
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept-encoding", "gzip"),
+    ];
+    let response = gateway.send(&with_headers(post(NAMES), &headers));
+    assert_eq!(response.header("content-encoding"), Some("gzip"));
+    assert!(response.body.len() < 500);
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&response.body[..])
+        .read_to_string(&mut text)
+        .unwrap();
+    assert_eq!(text, expected);
+    assert_eq!(gateway.send(&post(NAMES)).text(), expected);
+}
+
+#[test]
+fn the_path_can_have_parameters() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config("supergraph: {path: '/:tenant/graphql'}"));
+    let request = Request {
+        target: "/acme/graphql?x=1",
+        ..post(NAMES)
+    };
+    assert_eq!(gateway.send(&request).text(), NAMES_ANSWER);
+    assert_eq!(gateway.send(&post(NAMES)).status, 404);
+}

@@ -1,0 +1,18 @@
+//! Claims about the gateway as a process: HTTP, limits, extension points, reload and stopping.
+//!
+//! Subgraphs and coprocessors are stubs in the test, so that each claim says what they answer and
+//! sees what they were asked.
+
+#![cfg(test)]
+
+mod audit;
+mod client;
+mod endpoint;
+mod extensions;
+mod gateway;
+mod keys;
+mod lifecycle;
+mod limits;
+mod quick_start;
+mod stub;
+mod traffic;

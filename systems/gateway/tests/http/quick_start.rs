@@ -1,0 +1,164 @@
+//! The quick start of the README, on free ports.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::client::{Connection, Request, get};
+use crate::gateway::Setup;
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The program `planets` beside ours; built when nobody has built it yet.
+fn planets_program() -> PathBuf {
+    let ours = Path::new(env!("CARGO_BIN_EXE_gateway"));
+    let program = ours.with_file_name("planets");
+    if !program.exists() {
+        let target = ours.ancestors().nth(2).unwrap();
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "planets", "--target-dir"])
+            .arg(target)
+            .current_dir(root())
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+    program
+}
+
+/// The origin on a free port; dropping it ends the process.
+struct Planets {
+    process: Child,
+    address: String,
+}
+
+impl Planets {
+    fn start(flags: &[&str]) -> Self {
+        let mut process = Command::new(planets_program())
+            .args(flags)
+            .args(["--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let address = line.trim().strip_prefix("listening on http://");
+        let address = address.unwrap_or_else(|| panic!("it printed {line:?}"));
+        Self {
+            address: address.to_owned(),
+            process,
+        }
+    }
+}
+
+impl Drop for Planets {
+    fn drop(&mut self) {
+        // Both fail only when the process has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The lines of the first shell block of the README.
+fn commands() -> Vec<String> {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = readme.unwrap();
+    let (_, block) = readme.split_once("```sh\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    block.lines().map(str::to_owned).collect()
+}
+
+/// The body after `-d`, read from its file or as written in quotes.
+fn body_of(command: &str) -> Option<String> {
+    let (_, body) = command.split_once(" -d ")?;
+    Some(match body.strip_prefix('@') {
+        Some(path) => fs::read_to_string(root().join(path)).unwrap(),
+        None => body.trim_matches('\'').to_owned(),
+    })
+}
+
+#[test]
+fn the_quick_start_of_the_readme_does_what_it_shows() {
+    let lines = commands();
+    let answers = lines.iter().filter(|line| line.starts_with('#')).count();
+    assert_eq!((lines.len() - answers, answers), (9, 3));
+    let run = |package: &str| {
+        let line = lines.iter().find(|line| line.contains(package)).unwrap();
+        let (_, flags) = line.split_once(" -- ").unwrap();
+        flags.trim_end_matches(" &")
+    };
+    let planets = Planets::start(&run("-p planets").split(' ').collect::<Vec<_>>());
+    assert_eq!(
+        run("-p gateway"),
+        "--supergraph systems/planets/supergraph.graphql --config router.yaml"
+    );
+    let start = lines.iter().position(|line| line.contains("<<'END'"));
+    let end = lines.iter().position(|line| line == "END").unwrap();
+    let config = lines[start.unwrap() + 1..end].join("\n");
+    let supergraph = root().join("systems/planets/supergraph.graphql");
+    let supergraph = fs::read_to_string(supergraph).unwrap();
+    let supergraph = supergraph.replace("127.0.0.1:4001", &planets.address);
+    let gateway = Setup::new(&config)
+        .file("supergraph.graphql", &supergraph)
+        .start();
+    for pair in lines.windows(2) {
+        let [command, answer] = pair else { continue };
+        let Some(expected) = answer.strip_prefix("# ") else {
+            continue;
+        };
+        let response = match body_of(command) {
+            Some(body) => gateway.send(&Request {
+                method: "POST",
+                target: "/",
+                headers: &[("content-type", "application/json")],
+                body: body.as_bytes(),
+            }),
+            None => Connection::open(&planets.address).send(&get("/seen")),
+        };
+        let text = response.text();
+        let start = expected.split('…').next().unwrap();
+        assert!(text.starts_with(start), "{command}\n{text}");
+        assert!(!text.contains("\"errors\""), "{text}");
+    }
+}
+
+#[test]
+fn both_operations_of_the_lab_are_answered_whole() {
+    let planets = Planets::start(&["--workers", "1"]);
+    let supergraph = root().join("systems/planets/supergraph.graphql");
+    let supergraph = fs::read_to_string(supergraph).unwrap();
+    let supergraph = supergraph.replace("127.0.0.1:4001", &planets.address);
+    let gateway = Setup::new("")
+        .file("supergraph.graphql", &supergraph)
+        .start();
+    for (name, member, fields) in [
+        (
+            "getAllLocations",
+            "/data/locations/0",
+            vec!["description", "id", "overallRating", "reviewsForLocation"],
+        ),
+        (
+            "getLocationById",
+            "/data/location",
+            vec!["description", "id", "name", "overallRating", "photo"],
+        ),
+    ] {
+        let body = root().join(format!("systems/planets/queries/{name}.json"));
+        let body = fs::read_to_string(body).unwrap();
+        let response = gateway.send(&crate::client::post(&body));
+        assert_eq!(response.status, 200);
+        let json = response.json();
+        assert!(json.get("errors").is_none(), "{json}");
+        let place = json.pointer(member).unwrap();
+        let found: Vec<&String> = place.as_object().unwrap().keys().collect();
+        assert_eq!(found, fields, "{name}");
+        assert!(place.as_object().unwrap().values().all(|it| !it.is_null()));
+    }
+}

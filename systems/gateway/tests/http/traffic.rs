@@ -1,0 +1,197 @@
+//! Concurrency, rates, timeouts, equal queries, and what is counted about them.
+
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use crate::client::post;
+use crate::gateway::{Gateway, Setup};
+use crate::stub::{Answer, Stub, json};
+
+const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
+const ANSWER: &str = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
+
+/// A subgraph whose answers wait until the test lets them go, one by one.
+fn held() -> (Stub, mpsc::Sender<()>, mpsc::Receiver<()>) {
+    let (release, gate) = mpsc::channel::<()>();
+    let (arrive, arrivals) = mpsc::channel::<()>();
+    let (gate, arrive) = (Mutex::new(gate), Mutex::new(arrive));
+    let stub = Stub::start(move |_| {
+        arrive.lock().unwrap().send(()).unwrap();
+        let _ = gate.lock().unwrap().recv();
+        json(ANSWER)
+    });
+    (stub, release, arrivals)
+}
+
+#[test]
+fn requests_beyond_the_concurrency_limit_get_503() {
+    let (subgraph, release, arrivals) = held();
+    let config = subgraph.config("traffic_shaping: {router: {concurrency_limit: 1}}");
+    let gateway = Gateway::start(&config);
+    let mut first = gateway.connect();
+    first.begin(&post(NAMES));
+    arrivals.recv().unwrap();
+    let response = gateway.send(&post(NAMES));
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (503, "REQUEST_CONCURRENCY_LIMITED")
+    );
+    release.send(()).unwrap();
+    assert_eq!(first.read().text(), ANSWER);
+}
+
+#[test]
+fn requests_beyond_the_rate_get_503() {
+    let planets = Stub::planets();
+    let more = "traffic_shaping: {router: {global_rate_limit: {capacity: 2, interval: 1h}}}";
+    let gateway = Gateway::start(&planets.config(more));
+    let answers: Vec<u16> = (0..3).map(|_| gateway.send(&post(NAMES)).status).collect();
+    assert_eq!(answers, [200, 200, 503]);
+}
+
+#[test]
+fn fetches_beyond_the_rate_of_a_subgraph_are_errors() {
+    let planets = Stub::planets();
+    let more = "include_subgraph_errors: {all: true}\ntraffic_shaping: {subgraphs: {locations: {global_rate_limit: {capacity: 1, interval: 1h}}}}";
+    let gateway = Gateway::start(&planets.config(more));
+    assert_eq!(
+        gateway.send(&post(NAMES)).json()["errors"],
+        serde_json::Value::Null
+    );
+    let response = gateway.send(&post(NAMES));
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (200, "REQUEST_RATE_LIMITED")
+    );
+    assert_eq!(planets.seen().len(), 1);
+}
+
+#[test]
+fn equal_queries_under_way_are_sent_once() {
+    let (subgraph, release, arrivals) = held();
+    let config = subgraph.config("traffic_shaping: {all: {deduplicate_query: true}}");
+    let mut gateway = Setup::new(&config).flag("--log=debug").start();
+    let mut connections = [gateway.connect(), gateway.connect(), gateway.connect()];
+    for connection in &mut connections {
+        connection.begin(&post(NAMES));
+    }
+    arrivals.recv().unwrap();
+    for _ in 1..connections.len() {
+        gateway.wait_for("a fetch joins an equal one");
+    }
+    release.send(()).unwrap();
+    for connection in &mut connections {
+        assert_eq!(connection.read().text(), ANSWER);
+    }
+    assert_eq!(subgraph.seen().len(), 1);
+}
+
+#[test]
+fn a_request_that_takes_too_long_gets_504_and_is_counted() {
+    let subgraph = Stub::start(|_| Answer::Hang);
+    let more = "traffic_shaping: {router: {timeout: 200ms}}\nhealth_check: {readiness: {allowed: 0, interval: {sampling: 1h}}}";
+    let gateway = Gateway::start(&subgraph.config(more));
+    assert_eq!(gateway.ask_health("/health?ready").status, 200);
+    let response = gateway.send(&post(NAMES));
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (504, "GATEWAY_TIMEOUT")
+    );
+    let health = gateway.ask_health("/health?ready");
+    assert_eq!(
+        (health.status, health.text()),
+        (503, r#"{"status":"DOWN"}"#)
+    );
+    assert_eq!(gateway.ask_health("/health").text(), r#"{"status":"UP"}"#);
+    let metrics = gateway.ask_health("/metrics");
+    let sample = "http_server_requests_total{http_response_status_code=\"504\"} 1\n";
+    assert!(metrics.text().contains(sample), "{}", metrics.text());
+}
+
+#[test]
+fn a_client_that_goes_away_is_counted_as_499_and_its_work_goes_on() {
+    let (subgraph, release, arrivals) = held();
+    let mut gateway = Setup::new(&subgraph.config(""))
+        .flag("--log=request")
+        .start();
+    let mut connection = gateway.connect();
+    connection.begin(&post(NAMES));
+    arrivals.recv().unwrap();
+    drop(connection);
+    let line = gateway.wait_for("\"status\":499");
+    assert_eq!(line["path"], "/");
+    release.send(()).unwrap();
+    let metrics = gateway.ask_health("/metrics");
+    let sample = "http_server_requests_total{http_response_status_code=\"499\"} 1\n";
+    assert!(metrics.text().contains(sample), "{}", metrics.text());
+}
+
+#[test]
+fn clients_are_counted_by_the_name_they_say() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let headers = [
+        ("content-type", "application/json"),
+        ("apollographql-client-name", "web"),
+        ("apollographql-client-version", "7"),
+    ];
+    let request = crate::client::Request {
+        headers: &headers,
+        ..post(NAMES)
+    };
+    gateway.send(&request);
+    gateway.send(&request);
+    let metrics = gateway.ask_health("/metrics");
+    for sample in [
+        "graphql_client_requests_total{client_name=\"web\",client_version=\"7\"} 2\n",
+        "http_client_requests_total{subgraph_name=\"locations\",succeeded=\"true\"} 2\n",
+        "apollo_router_cache_hit_count_total{kind=\"query planner\"} 1\n",
+    ] {
+        assert!(
+            metrics.text().contains(sample),
+            "{sample}{}",
+            metrics.text()
+        );
+    }
+    // Names reach subgraphs only when a rule says so.
+    assert_eq!(planets.seen()[0].header("apollographql-client-name"), None);
+}
+
+#[test]
+fn one_connection_carries_many_requests_side_by_side_over_http2() {
+    let planets = Arc::new(Stub::planets());
+    let gateway = Gateway::start(&planets.config(""));
+    let address = gateway.address.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let bodies = runtime.block_on(async move {
+        let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        let (sender, connection) = hyper::client::conn::http2::handshake(
+            hyper_util::rt::TokioExecutor::new(),
+            hyper_util::rt::TokioIo::new(stream),
+        )
+        .await
+        .unwrap();
+        tokio::spawn(connection);
+        let mut answers = Vec::new();
+        for _ in 0..5 {
+            let request = http::Request::post(format!("http://{address}/"))
+                .header("content-type", "application/json")
+                .body(http_body_util::Full::new(bytes::Bytes::from(NAMES)))
+                .unwrap();
+            answers.push(tokio::spawn(sender.clone().send_request(request)));
+        }
+        let mut bodies = Vec::new();
+        for answer in answers {
+            use http_body_util::BodyExt as _;
+            let body = answer.await.unwrap().unwrap().into_body();
+            bodies.push(body.collect().await.unwrap().to_bytes());
+        }
+        bodies
+    });
+    for body in bodies {
+        assert!(body.starts_with(b"{\"data\":{\"locations\":"), "{body:?}");
+    }
+}

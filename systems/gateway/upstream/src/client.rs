@@ -1,0 +1,261 @@
+//! The client of one worker.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use http_body_util::Full;
+use hyper::client::conn::http2::SendRequest;
+use rustls::RootCertStore;
+use tokio_rustls::TlsConnector;
+
+use crate::connection::Stream;
+use crate::counters::{Counters, Tally};
+use crate::endpoint::{Endpoint, Http2};
+use crate::error::SendError;
+use crate::http1::{self, Broken};
+use crate::http2;
+use crate::pool::Pool;
+use crate::reply::Reply;
+use crate::tls;
+
+/// What holds for every call of a client.
+#[derive(Clone, Debug)]
+pub struct ClientSettings {
+    /// Longer bodies of answers are refused.
+    pub reply_bytes_max: usize,
+    /// So many idle connections are kept for an origin.
+    pub idle_per_origin_max: usize,
+    /// Authorities to trust instead of those of the operating system.
+    pub roots: Option<RootCertStore>,
+}
+
+impl Default for ClientSettings {
+    fn default() -> Self {
+        Self {
+            reply_bytes_max: 64 * 1024 * 1024,
+            idle_per_origin_max: 512,
+            roots: None,
+        }
+    }
+}
+
+/// One request.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The method; `POST` for everything but key sets.
+    pub method: Method,
+    /// Headers. Those about the connection, the host and the length are ignored.
+    pub headers: &'a HeaderMap,
+    /// Further headers, as `name: value\r\n` lines, rendered once by the caller.
+    pub rendered_headers: &'static [u8],
+    /// The body.
+    pub body: Bytes,
+    /// How long connecting and the whole answer may take; `None` is for ever.
+    pub timeout: Option<Duration>,
+    /// Whether sending it twice does no harm. Then it is sent again when a
+    /// connection kept alive turns out to be closed only after the write.
+    pub is_idempotent: bool,
+}
+
+/// The HTTP client of one worker thread. Clones share connections.
+///
+/// Needs a tokio runtime with I/O and time. Dropping the future of a call
+/// closes its connection.
+#[derive(Clone)]
+pub struct Client(Rc<Inner>);
+
+struct Inner {
+    settings: ClientSettings,
+    pool: RefCell<Pool>,
+    tally: Tally,
+    roots: OnceCell<RootCertStore>,
+    tls: [OnceCell<TlsConnector>; 3],
+}
+
+enum Lane {
+    Http1 {
+        stream: Stream,
+        is_reused: bool,
+    },
+    Http2 {
+        sender: SendRequest<Full<Bytes>>,
+        is_reused: bool,
+    },
+}
+
+impl Client {
+    /// A client without connections.
+    pub fn new(settings: ClientSettings) -> Self {
+        Self(Rc::new(Inner {
+            settings,
+            pool: RefCell::default(),
+            tally: Tally::default(),
+            roots: OnceCell::new(),
+            tls: Default::default(),
+        }))
+    }
+
+    /// Sends `call` to `endpoint` and waits for the whole answer.
+    pub async fn send(&self, endpoint: &Endpoint, call: Call<'_>) -> Result<Reply, SendError> {
+        let _counted = self.0.tally.enter();
+        match call.timeout {
+            None => self.attempts(endpoint, &call).await,
+            Some(limit) => tokio::time::timeout(limit, self.attempts(endpoint, &call))
+                .await
+                .unwrap_or(Err(SendError::TimedOut { limit })),
+        }
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Counters {
+        let tally = &self.0.tally;
+        Counters {
+            connects: tally.connects.get(),
+            reused: tally.reused.get(),
+            retried: tally.retried.get(),
+            in_flight: tally.in_flight(),
+            idle: self.0.pool.borrow().idle() as u64,
+        }
+    }
+
+    /// Closes idle connections whose time is over. Every call looks after its
+    /// own origin; this is for a worker that has nothing else to do, about once
+    /// a second.
+    pub fn sweep(&self) {
+        self.0.pool.borrow_mut().sweep();
+    }
+
+    /// At most two: a second one on a new connection when the first met a
+    /// connection that the other side had closed meanwhile.
+    async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
+        let lane = match self.idle_lane(endpoint) {
+            Some(lane) => lane,
+            None => self.new_lane(endpoint).await?,
+        };
+        match self.attempt(endpoint, call, lane).await {
+            Ok(reply) => Ok(reply),
+            Err((error, false)) => Err(error),
+            Err((_, true)) => {
+                Tally::add(&self.0.tally.retried);
+                let lane = self.new_lane(endpoint).await?;
+                self.attempt(endpoint, call, lane)
+                    .await
+                    .map_err(|(error, _)| error)
+            }
+        }
+    }
+
+    /// The answer, or the error and whether trying again is safe and sensible.
+    async fn attempt(
+        &self,
+        endpoint: &Endpoint,
+        call: &Call<'_>,
+        lane: Lane,
+    ) -> Result<Reply, (SendError, bool)> {
+        let limit = self.0.settings.reply_bytes_max;
+        match lane {
+            Lane::Http1 {
+                mut stream,
+                is_reused,
+            } => match http1::exchange(&mut stream, endpoint, call, limit).await {
+                Ok(exchanged) => {
+                    if exchanged.keep {
+                        let idle_max = self.0.settings.idle_per_origin_max;
+                        self.0.pool.borrow_mut().put(endpoint, stream, idle_max);
+                    }
+                    Ok(exchanged.reply)
+                }
+                Err(Broken {
+                    error,
+                    before_answer,
+                    before_request,
+                }) => {
+                    let is_safe = before_request || call.is_idempotent;
+                    Err((error, is_reused && before_answer && is_safe))
+                }
+            },
+            Lane::Http2 {
+                mut sender,
+                is_reused,
+            } => http2::exchange(&mut sender, endpoint, call, limit)
+                .await
+                .map_err(|error| {
+                    let is_stale =
+                        matches!(&error, SendError::Http2 { source } if is_never_sent(source));
+                    (error, is_reused && is_stale)
+                }),
+        }
+    }
+
+    fn idle_lane(&self, endpoint: &Endpoint) -> Option<Lane> {
+        let mut pool = self.0.pool.borrow_mut();
+        let lane = if let Some(sender) = may_be_http2(endpoint)
+            .then(|| pool.http2(endpoint))
+            .flatten()
+        {
+            Lane::Http2 {
+                sender,
+                is_reused: true,
+            }
+        } else {
+            Lane::Http1 {
+                stream: pool.take(endpoint)?,
+                is_reused: true,
+            }
+        };
+        Tally::add(&self.0.tally.reused);
+        Some(lane)
+    }
+
+    async fn new_lane(&self, endpoint: &Endpoint) -> Result<Lane, SendError> {
+        Tally::add(&self.0.tally.connects);
+        let stream = Stream::connect(endpoint, || self.tls(endpoint.policy().http2)).await?;
+        let is_http2 = endpoint.policy().http2 == Http2::Only || stream.agreed_to_http2();
+        if !is_http2 {
+            return Ok(Lane::Http1 {
+                stream,
+                is_reused: false,
+            });
+        }
+        let sender = http2::open(stream, endpoint.policy()).await?;
+        self.0
+            .pool
+            .borrow_mut()
+            .share_http2(endpoint, sender.clone());
+        Ok(Lane::Http2 {
+            sender,
+            is_reused: false,
+        })
+    }
+
+    fn tls(&self, http2: Http2) -> TlsConnector {
+        self.0.tls[http2 as usize]
+            .get_or_init(|| {
+                let roots = self.0.roots.get_or_init(|| {
+                    let given = self.0.settings.roots.clone();
+                    given.unwrap_or_else(tls::native_roots)
+                });
+                tls::connector(http2, roots)
+            })
+            .clone()
+    }
+}
+
+fn may_be_http2(endpoint: &Endpoint) -> bool {
+    match endpoint.policy().http2 {
+        Http2::Disable => false,
+        Http2::Only => true,
+        Http2::Enable => endpoint.uri().scheme_str() == Some("https"),
+    }
+}
+
+/// The connection was gone before the request was handed to it.
+fn is_never_sent(error: &hyper::Error) -> bool {
+    error.is_canceled() || (error.is_closed() && !error.is_incomplete_message())
+}
+
+#[cfg(test)]
+mod tests;

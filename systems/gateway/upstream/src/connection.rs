@@ -1,0 +1,134 @@
+//! One connection: a TCP or unix socket, with or without TLS.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::endpoint::{Endpoint, Transport};
+use crate::error::SendError;
+
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Connects; `tls` is asked for only when the endpoint needs it.
+    pub(crate) async fn connect(
+        endpoint: &Endpoint,
+        tls: impl FnOnce() -> TlsConnector,
+    ) -> Result<Self, SendError> {
+        match endpoint.transport() {
+            Transport::Tcp { host, port } => tcp(host, *port).await.map(Self::Tcp),
+            Transport::Unix { socket } => UnixStream::connect(socket)
+                .await
+                .map(Self::Unix)
+                .map_err(|source| SendError::Unreachable {
+                    origin: socket.display().to_string(),
+                    source,
+                }),
+            Transport::Tls { host, port } => {
+                let origin = || format!("{host}:{port}");
+                let name =
+                    ServerName::try_from(host.to_string()).map_err(|error| SendError::Tls {
+                        origin: origin(),
+                        source: io::Error::new(io::ErrorKind::InvalidInput, error),
+                    })?;
+                let socket = tcp(host, *port).await?;
+                let stream = tls().connect(name, socket).await;
+                stream
+                    .map(|stream| Self::Tls(Box::new(stream)))
+                    .map_err(|source| SendError::Tls {
+                        origin: origin(),
+                        source,
+                    })
+            }
+        }
+    }
+
+    /// Whether the other side agreed to HTTP/2 while TLS was set up.
+    pub(crate) fn agreed_to_http2(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Self::Tcp(_) | Self::Unix(_) => false,
+        }
+    }
+
+    /// Whether an idle connection is still open and silent. Costs no system
+    /// call in the usual case: tokio knows that nothing has arrived.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        let mut space = [0_u8; 1];
+        let mut buffer = ReadBuf::new(&mut space);
+        let mut nobody = Context::from_waker(Waker::noop());
+        Pin::new(self)
+            .poll_read(&mut nobody, &mut buffer)
+            .is_pending()
+    }
+}
+
+async fn tcp(host: &str, port: u16) -> Result<TcpStream, SendError> {
+    let unreachable = |source| SendError::Unreachable {
+        origin: format!("{host}:{port}"),
+        source,
+    };
+    let stream = TcpStream::connect((host, port))
+        .await
+        .map_err(unreachable)?;
+    // A request is one write; waiting for more of it would only delay it.
+    stream.set_nodelay(true).map_err(unreachable)?;
+    Ok(stream)
+}
+
+macro_rules! each {
+    ($self:ident, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Stream::Tcp(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+            Stream::Unix(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+            Stream::Tls(stream) => {
+                let $stream = Pin::new(stream.as_mut());
+                $call
+            }
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        each!(self, stream => stream.poll_read(context, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        each!(self, stream => stream.poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => stream.poll_shutdown(context))
+    }
+}

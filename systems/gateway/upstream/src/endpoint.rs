@@ -1,0 +1,305 @@
+//! Where a call goes: an address, checked once, with what every request to it
+//! repeats already rendered.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+
+/// Whether HTTP/2 is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Http2 {
+    /// HTTP/1.1 only.
+    Disable,
+    /// Over TLS whatever the other side prefers; without TLS HTTP/1.1.
+    #[default]
+    Enable,
+    /// HTTP/2 always; without TLS by prior knowledge (h2c).
+    Only,
+}
+
+/// How connections to an endpoint are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether HTTP/2 is spoken.
+    pub http2: Http2,
+    /// An idle connection older than this is closed; `None` keeps it for as
+    /// long as the other side does.
+    pub pool_idle_timeout: Option<Duration>,
+    /// How often an HTTP/2 connection is pinged; `None` is never.
+    pub keep_alive_interval: Option<Duration>,
+    /// How long the answer to such a ping may take.
+    pub keep_alive_timeout: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            http2: Http2::default(),
+            pool_idle_timeout: Some(Duration::from_secs(15)),
+            keep_alive_interval: None,
+            keep_alive_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Why a text is not the address of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// Not a URL at all.
+    #[error("`{text}` is not a URL: {reason}")]
+    NotAUrl {
+        /// What was given.
+        text: String,
+        /// What the parser said.
+        reason: String,
+    },
+    /// A URL of another kind.
+    #[error("`{text}` has no scheme that can be called; expected http://, https:// or unix://")]
+    Scheme {
+        /// What was given.
+        text: String,
+    },
+    /// `http:///path`.
+    #[error("`{text}` names no host")]
+    NoHost {
+        /// What was given.
+        text: String,
+    },
+    /// A socket path that is empty or relative.
+    #[error("`{text}` needs an absolute socket path, as in unix:///run/service.sock?path=/graphql")]
+    SocketPath {
+        /// What was given.
+        text: String,
+    },
+}
+
+/// How the bytes travel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tcp { host: Box<str>, port: u16 },
+    Tls { host: Box<str>, port: u16 },
+    Unix { socket: PathBuf },
+}
+
+/// A checked address of a service. Cheap to clone, safe to share among workers.
+#[derive(Clone, Debug)]
+pub struct Endpoint(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    text: String,
+    uri: Uri,
+    transport: Transport,
+    policy: Policy,
+    pool_key: Arc<str>,
+    /// ` /path HTTP/1.1\r\nhost: authority\r\n`: what follows the method.
+    request_line: Box<str>,
+}
+
+impl Endpoint {
+    /// Reads `http://host[:port]/path`, `https://…` or `unix:///socket[?path=/p]`.
+    pub fn parse(text: &str, policy: Policy) -> Result<Self, EndpointError> {
+        if let Some(rest) = text.strip_prefix("unix://") {
+            return Self::parse_unix(text, rest, policy);
+        }
+        let uri: Uri =
+            text.parse()
+                .map_err(|error: http::uri::InvalidUri| EndpointError::NotAUrl {
+                    text: text.to_owned(),
+                    reason: error.to_string(),
+                })?;
+        Self::from_uri(&uri, policy)
+    }
+
+    /// The endpoint of a parsed `http` or `https` URL.
+    pub fn from_uri(uri: &Uri, policy: Policy) -> Result<Self, EndpointError> {
+        let text = || uri.to_string();
+        let is_tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(EndpointError::Scheme { text: text() }),
+        };
+        let host = uri.host().unwrap_or_default();
+        if host.is_empty() {
+            return Err(EndpointError::NoHost { text: text() });
+        }
+        let host: Box<str> = host.trim_start_matches('[').trim_end_matches(']').into();
+        let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let transport = if is_tls {
+            Transport::Tls { host, port }
+        } else {
+            Transport::Tcp { host, port }
+        };
+        Ok(Self::assemble(text(), uri.clone(), transport, policy))
+    }
+
+    fn parse_unix(text: &str, rest: &str, policy: Policy) -> Result<Self, EndpointError> {
+        let (socket, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let wrong_socket = || EndpointError::SocketPath {
+            text: text.to_owned(),
+        };
+        if !socket.starts_with('/') || socket.len() < 2 {
+            return Err(wrong_socket());
+        }
+        let path = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("path="))
+            .filter(|path| !path.is_empty())
+            .unwrap_or("/");
+        if !path.starts_with('/') {
+            return Err(wrong_socket());
+        }
+        // The HTTP inside has no host of its own; servers still insist on one.
+        let uri: Uri =
+            format!("http://localhost{path}")
+                .parse()
+                .map_err(|error: http::uri::InvalidUri| EndpointError::NotAUrl {
+                    text: text.to_owned(),
+                    reason: error.to_string(),
+                })?;
+        let transport = Transport::Unix {
+            socket: socket.into(),
+        };
+        Ok(Self::assemble(text.to_owned(), uri, transport, policy))
+    }
+
+    fn assemble(text: String, uri: Uri, transport: Transport, policy: Policy) -> Self {
+        let authority = uri.authority().map_or("localhost", |authority| {
+            // `user:secret@host` never belongs into a host header.
+            let text = authority.as_str();
+            text.rsplit_once('@').map_or(text, |(_, host)| host)
+        });
+        let path = uri
+            .path_and_query()
+            .map_or("/", |path| match path.as_str() {
+                "" => "/",
+                path => path,
+            });
+        let request_line = format!(" {path} HTTP/1.1\r\nhost: {authority}\r\n").into();
+        let kind = policy.http2;
+        let pool_key = match &transport {
+            Transport::Tcp { host, port } => format!("tcp {host} {port} {kind:?}"),
+            Transport::Tls { host, port } => format!("tls {host} {port} {kind:?}"),
+            Transport::Unix { socket } => format!("unix {} {kind:?}", socket.display()),
+        }
+        .into();
+        Self(Arc::new(Parts {
+            text,
+            uri,
+            transport,
+            policy,
+            pool_key,
+            request_line,
+        }))
+    }
+
+    /// The same service under another URL: its policy is kept, and so is its
+    /// socket when it has one and only path or query changed.
+    pub fn moved_to(&self, uri: &Uri) -> Result<Self, EndpointError> {
+        if matches!(self.0.transport, Transport::Unix { .. })
+            && uri.authority() == self.0.uri.authority()
+        {
+            let transport = self.0.transport.clone();
+            let text = uri.to_string();
+            return Ok(Self::assemble(
+                text,
+                uri.clone(),
+                transport,
+                self.0.policy.clone(),
+            ));
+        }
+        Self::from_uri(uri, self.0.policy.clone())
+    }
+
+    /// The URL that requests carry; a unix socket shows as `http://localhost/path`.
+    pub fn uri(&self) -> &Uri {
+        &self.0.uri
+    }
+
+    /// The address as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// How connections to it are kept.
+    pub fn policy(&self) -> &Policy {
+        &self.0.policy
+    }
+
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.0.transport
+    }
+
+    pub(crate) fn pool_key(&self) -> &Arc<str> {
+        &self.0.pool_key
+    }
+
+    pub(crate) fn request_line(&self) -> &str {
+        &self.0.request_line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
+        Endpoint::parse(text, Policy::default())
+    }
+
+    #[test]
+    fn request_lines_are_rendered_once() {
+        let cases = [
+            (
+                "http://a:8080/graphql?x=1",
+                " /graphql?x=1 HTTP/1.1\r\nhost: a:8080\r\n",
+            ),
+            ("http://a", " / HTTP/1.1\r\nhost: a\r\n"),
+            ("https://me:secret@a/q", " /q HTTP/1.1\r\nhost: a\r\n"),
+            ("http://[::1]:9/q", " /q HTTP/1.1\r\nhost: [::1]:9\r\n"),
+            ("unix:///run/a.sock", " / HTTP/1.1\r\nhost: localhost\r\n"),
+            (
+                "unix:///run/a.sock?x=1&path=/p",
+                " /p HTTP/1.1\r\nhost: localhost\r\n",
+            ),
+        ];
+        for (text, line) in cases {
+            assert_eq!(endpoint(text).unwrap().request_line(), line, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_cannot_be_called_say_why() {
+        for (text, part) in [
+            ("ftp://a/b", "no scheme that can be called"),
+            ("/graphql", "no scheme that can be called"),
+            ("http://a b", "is not a URL"),
+            ("unix://", "absolute socket path"),
+            ("unix://run/a.sock", "absolute socket path"),
+            ("unix:///run/a.sock?path=p", "absolute socket path"),
+        ] {
+            let error = endpoint(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_moved_endpoint_keeps_its_socket_unless_the_host_changes() {
+        let socket = endpoint("unix:///run/a.sock?path=/p").unwrap();
+        let near = socket
+            .moved_to(&"http://localhost/q".parse().unwrap())
+            .unwrap();
+        assert_eq!(near.transport(), socket.transport());
+        assert_eq!(near.uri().path(), "/q");
+        let far = socket.moved_to(&"http://b:1/q".parse().unwrap()).unwrap();
+        assert_eq!(
+            far.transport(),
+            &Transport::Tcp {
+                host: "b".into(),
+                port: 1
+            }
+        );
+    }
+}

@@ -1,0 +1,432 @@
+//! One HTTP/1.1 exchange on one connection.
+//!
+//! The request leaves in one write; head and body of the answer are slices of
+//! the buffer they were read into.
+
+use std::io;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, StatusCode, header};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::client::Call;
+use crate::connection::Stream;
+use crate::endpoint::Endpoint;
+use crate::error::SendError;
+use crate::reply::{Head, Reply};
+
+/// More header lines than this in an answer are an error.
+pub(crate) const HEADERS_MAX: usize = 100;
+/// A longer head of an answer is an error.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Room made before each read: most answers of a subgraph fit.
+const READ_BYTES: usize = 8 * 1024;
+/// Bodies up to this size are copied behind their head, so that one write (and
+/// one packet) carries both; a copy of this size costs less than a system call.
+const COPY_BYTES_MAX: usize = 32 * 1024;
+
+/// What may become of a connection after an exchange.
+pub(crate) struct Exchanged {
+    pub(crate) reply: Reply,
+    pub(crate) keep: bool,
+}
+
+/// A failed exchange, and what it is known not to have done.
+pub(crate) struct Broken {
+    pub(crate) error: SendError,
+    /// Not one byte of an answer came: on a reused connection, it was closed.
+    pub(crate) before_answer: bool,
+    /// Not one byte of the request left.
+    pub(crate) before_request: bool,
+}
+
+/// Sends `call` and reads the whole answer, at most `limit_bytes` of body.
+pub(crate) async fn exchange(
+    stream: &mut Stream,
+    endpoint: &Endpoint,
+    call: &Call<'_>,
+    limit_bytes: usize,
+) -> Result<Exchanged, Broken> {
+    let (sent, sent_bytes) = send(stream, endpoint, call).await;
+    let mut reader = Reader {
+        stream,
+        buffer: BytesMut::new(),
+        limit_bytes,
+    };
+    // A server that has heard enough answers (413, 401) and closes while the
+    // body is still on its way; its answer counts more than the broken write.
+    let received = reader.answer(call.method == http::Method::HEAD).await;
+    match (received, sent) {
+        (Ok(mut exchanged), sent) => {
+            exchanged.keep &= sent.is_ok();
+            Ok(exchanged)
+        }
+        (Err(error), sent) => Err(Broken {
+            before_answer: reader.buffer.is_empty() && matches!(error, SendError::Closed { .. }),
+            before_request: sent_bytes == 0,
+            error: sent
+                .err()
+                .map_or(error, |source| SendError::Closed { source }),
+        }),
+    }
+}
+
+async fn send(
+    stream: &mut Stream,
+    endpoint: &Endpoint,
+    call: &Call<'_>,
+) -> (io::Result<()>, usize) {
+    let copied = call.body.len() <= COPY_BYTES_MAX;
+    let mut bytes = render_head(endpoint, call, if copied { call.body.len() } else { 0 });
+    if copied {
+        bytes.extend_from_slice(&call.body);
+    }
+    let (mut result, mut sent) = write_all(stream, &bytes).await;
+    if result.is_ok() && !copied {
+        let (body_result, body_sent) = write_all(stream, &call.body).await;
+        result = body_result;
+        sent += body_sent;
+    }
+    if result.is_ok() {
+        result = stream.flush().await;
+    }
+    (result, sent)
+}
+
+async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> (io::Result<()>, usize) {
+    let all = bytes.len();
+    while !bytes.is_empty() {
+        match stream.write(bytes).await {
+            Ok(0) => return (Err(io::ErrorKind::WriteZero.into()), all - bytes.len()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) => return (Err(error), all - bytes.len()),
+        }
+    }
+    (Ok(()), all)
+}
+
+fn render_head(endpoint: &Endpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(room + 256 + call.headers.len() * 48);
+    bytes.extend_from_slice(call.method.as_str().as_bytes());
+    bytes.extend_from_slice(endpoint.request_line().as_bytes());
+    for (name, value) in call.headers {
+        if !is_ours(name) {
+            bytes.extend_from_slice(name.as_str().as_bytes());
+            bytes.extend_from_slice(b": ");
+            bytes.extend_from_slice(value.as_bytes());
+            bytes.extend_from_slice(b"\r\n");
+        }
+    }
+    bytes.extend_from_slice(call.rendered_headers);
+    if !(call.body.is_empty() && call.method == http::Method::GET) {
+        bytes.extend_from_slice(b"content-length: ");
+        append_number(&mut bytes, call.body.len());
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes
+}
+
+/// Headers that describe the connection and the framing, which are decided here.
+pub(crate) fn is_ours(name: &HeaderName) -> bool {
+    // All seven have lengths that few other names share, so most names cost
+    // one comparison of lengths.
+    match name.as_str().len() {
+        2 => name == header::TE,
+        4 => name == header::HOST,
+        7 => name == header::UPGRADE || name == header::TRAILER,
+        10 => name == header::CONNECTION || name == "keep-alive",
+        14 => name == header::CONTENT_LENGTH,
+        16 => name == "proxy-connection",
+        17 => name == header::TRANSFER_ENCODING,
+        _ => false,
+    }
+}
+
+fn append_number(bytes: &mut Vec<u8>, mut number: usize) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789"[number % 10];
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    bytes.extend_from_slice(&digits[at..]);
+}
+
+struct Reader<'a> {
+    stream: &'a mut Stream,
+    buffer: BytesMut,
+    limit_bytes: usize,
+}
+
+/// What the head of an answer says about the rest.
+struct Framing {
+    status: StatusCode,
+    head_bytes: usize,
+    content_type: Option<Range<usize>>,
+    content_encoding: Option<Range<usize>>,
+    body: Body,
+    keep: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    Length(usize),
+    Chunked,
+    UntilClose,
+}
+
+impl Reader<'_> {
+    async fn answer(&mut self, is_head: bool) -> Result<Exchanged, SendError> {
+        let mut framing = self.final_head().await?;
+        if is_head || matches!(framing.status.as_u16(), 204 | 304) {
+            framing.body = Body::Length(0);
+        }
+        let raw = self.buffer.split_to(framing.head_bytes).freeze();
+        let body = match framing.body {
+            Body::Length(length) => self.sized(length).await?,
+            Body::Chunked => self.chunked().await?,
+            Body::UntilClose => self.until_close().await?,
+        };
+        let reply = Reply {
+            status: framing.status,
+            body,
+            content_type: framing.content_type.map(|place| raw.slice(place)),
+            content_encoding: framing.content_encoding.map(|place| raw.slice(place)),
+            head: Head::Raw(raw),
+        };
+        // Bytes that belong to no answer: whatever they are, the next request
+        // must not take them for its own.
+        let keep = framing.keep && self.buffer.is_empty();
+        Ok(Exchanged { reply, keep })
+    }
+
+    /// Reads heads until one is not provisional (100, 103).
+    async fn final_head(&mut self) -> Result<Framing, SendError> {
+        loop {
+            let Some(framing) = parse_head(&self.buffer)? else {
+                if self.buffer.len() > HEAD_BYTES_MAX {
+                    return Err(malformed("its head is longer than 64 KiB"));
+                }
+                self.more().await?;
+                continue;
+            };
+            match framing.status.as_u16() {
+                101 => return Err(malformed("it switches protocols, which nobody asked for")),
+                100..=199 => drop(self.buffer.split_to(framing.head_bytes)),
+                _ => return Ok(framing),
+            }
+        }
+    }
+
+    async fn sized(&mut self, length: usize) -> Result<Bytes, SendError> {
+        if length > self.limit_bytes {
+            return Err(self.too_large());
+        }
+        while self.buffer.len() < length {
+            let missing = length - self.buffer.len();
+            // One allocation of the right size, but never on the word of the
+            // other side alone: room grows with what really arrived.
+            self.buffer
+                .reserve(missing.min(READ_BYTES.max(self.buffer.len())));
+            self.read().await?;
+        }
+        Ok(self.buffer.split_to(length).freeze())
+    }
+
+    async fn until_close(&mut self) -> Result<Bytes, SendError> {
+        loop {
+            if self.buffer.len() > self.limit_bytes {
+                return Err(self.too_large());
+            }
+            self.buffer.reserve(READ_BYTES);
+            if self
+                .stream
+                .read_buf(&mut self.buffer)
+                .await
+                .map_err(closed)?
+                == 0
+            {
+                return Ok(self.buffer.split().freeze());
+            }
+        }
+    }
+
+    async fn chunked(&mut self) -> Result<Bytes, SendError> {
+        let mut body = BytesMut::new();
+        loop {
+            let size = self.chunk_size().await?;
+            if size == 0 {
+                self.trailers().await?;
+                return Ok(body.freeze());
+            }
+            let size = usize::try_from(size).map_err(|_| self.too_large())?;
+            if size > self.limit_bytes || body.len() + size > self.limit_bytes {
+                return Err(self.too_large());
+            }
+            while self.buffer.len() < size + 2 {
+                self.more().await?;
+            }
+            body.extend_from_slice(&self.buffer[..size]);
+            if &self.buffer[size..size + 2] != b"\r\n" {
+                return Err(malformed("a chunk is longer than it says"));
+            }
+            drop(self.buffer.split_to(size + 2));
+        }
+    }
+
+    async fn chunk_size(&mut self) -> Result<u64, SendError> {
+        loop {
+            match httparse::parse_chunk_size(&self.buffer) {
+                Ok(httparse::Status::Complete((used, size))) => {
+                    drop(self.buffer.split_to(used));
+                    return Ok(size);
+                }
+                Ok(httparse::Status::Partial) if self.buffer.len() < 4096 => self.more().await?,
+                _ => return Err(malformed("a chunk has no valid size")),
+            }
+        }
+    }
+
+    /// Trailers are read to find the end, and dropped.
+    async fn trailers(&mut self) -> Result<(), SendError> {
+        loop {
+            if self.buffer.starts_with(b"\r\n") {
+                drop(self.buffer.split_to(2));
+                return Ok(());
+            }
+            let end = self
+                .buffer
+                .windows(4)
+                .position(|bytes| bytes == b"\r\n\r\n");
+            if let Some(end) = end {
+                drop(self.buffer.split_to(end + 4));
+                return Ok(());
+            }
+            if self.buffer.len() > HEAD_BYTES_MAX {
+                return Err(malformed("its trailers are longer than 64 KiB"));
+            }
+            self.more().await?;
+        }
+    }
+
+    async fn more(&mut self) -> Result<(), SendError> {
+        self.buffer.reserve(READ_BYTES);
+        self.read().await
+    }
+
+    async fn read(&mut self) -> Result<(), SendError> {
+        match self.stream.read_buf(&mut self.buffer).await {
+            Ok(0) => Err(closed(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => Ok(()),
+            Err(error) => Err(closed(error)),
+        }
+    }
+
+    fn too_large(&self) -> SendError {
+        SendError::TooLarge {
+            limit_bytes: self.limit_bytes,
+        }
+    }
+}
+
+fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
+    let mut slots = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut response = httparse::Response::new(&mut slots);
+    let head_bytes = match response.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(malformed(&error.to_string())),
+    };
+    let code = response.code.unwrap_or_default();
+    let status = StatusCode::from_u16(code).map_err(|_| malformed("its status is out of range"))?;
+    let is_http11 = response.version == Some(1);
+    let mut framing = Framing {
+        status,
+        head_bytes,
+        content_type: None,
+        content_encoding: None,
+        body: Body::UntilClose,
+        keep: is_http11,
+    };
+    let mut length = None;
+    for header in response.headers.iter() {
+        let name = header.name;
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => {
+                let has = |token| has_token(header.value, token);
+                framing.keep = (is_http11 || has("keep-alive")) && !has("close");
+            }
+            12 if name.eq_ignore_ascii_case("content-type") => {
+                framing.content_type = Some(place(header.value, bytes));
+            }
+            16 if name.eq_ignore_ascii_case("content-encoding") => {
+                framing.content_encoding = Some(place(header.value, bytes));
+            }
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                let this = parse_length(header.value)?;
+                if length.is_some_and(|length| length != this) {
+                    return Err(malformed("it has two lengths"));
+                }
+                length = Some(this);
+            }
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                if !has_token(header.value, "chunked") {
+                    return Err(malformed("its transfer-encoding is unknown"));
+                }
+                framing.body = Body::Chunked;
+            }
+            _ => {}
+        }
+    }
+    match (framing.body, length) {
+        // Two framings at once are how requests are smuggled: read, never reused.
+        (Body::Chunked, Some(_)) => framing.keep = false,
+        (Body::Chunked, None) => {}
+        (_, Some(length)) => framing.body = Body::Length(length),
+        (_, None) => framing.keep &= matches!(code, 204 | 304),
+    }
+    Ok(Some(framing))
+}
+
+/// Where in `bytes` a part of them stands.
+fn place(part: &[u8], bytes: &[u8]) -> Range<usize> {
+    let from = part.as_ptr() as usize - bytes.as_ptr() as usize;
+    from..from + part.len()
+}
+
+fn parse_length(value: &[u8]) -> Result<usize, SendError> {
+    std::str::from_utf8(value)
+        .ok()
+        .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| malformed("its content-length is not a number"))
+}
+
+fn has_token(value: &[u8], token: &str) -> bool {
+    value
+        .split(|byte| *byte == b',')
+        .any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+}
+
+fn malformed(reason: &str) -> SendError {
+    SendError::Malformed {
+        reason: reason.to_owned(),
+    }
+}
+
+fn closed(source: io::Error) -> SendError {
+    SendError::Closed { source }
+}
+
+/// Headers without those that [`is_ours`], for protocols that forbid them.
+pub(crate) fn forwardable(
+    headers: &HeaderMap,
+) -> impl Iterator<Item = (&HeaderName, &http::HeaderValue)> {
+    headers.iter().filter(|(name, _)| !is_ours(name))
+}

@@ -1,0 +1,30 @@
+//! The HTTP client of the gateway: subgraphs, coprocessors and key sets.
+//!
+//! The one idea: a gateway worker is single-threaded, so an HTTP/1.1 exchange
+//! needs no task, no channel and no lock. [`Client::send`] takes an idle
+//! connection out of a plain list, writes one buffer, reads the answer into
+//! another, hands out slices of it and puts the connection back. Whoever drops
+//! the future drops the connection, which closes it.
+//!
+//! HTTP/2 shares one connection among many requests and therefore is driven by
+//! a task of its own (hyper's).
+//!
+//! Absent on purpose: redirects, cookies, proxies, and compressed answers that
+//! nobody asked for (no `accept-encoding` is sent unless the caller does).
+
+mod client;
+mod connection;
+mod counters;
+mod endpoint;
+mod error;
+mod http1;
+mod http2;
+mod pool;
+mod reply;
+mod tls;
+
+pub use client::{Call, Client, ClientSettings};
+pub use counters::Counters;
+pub use endpoint::{Endpoint, EndpointError, Http2, Policy};
+pub use error::SendError;
+pub use reply::Reply;

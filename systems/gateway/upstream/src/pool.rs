@@ -1,0 +1,112 @@
+//! Idle HTTP/1.1 connections and shared HTTP/2 connections, by origin.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http2::SendRequest;
+use tokio::time::Instant;
+
+use crate::connection::Stream;
+use crate::endpoint::Endpoint;
+
+#[derive(Default)]
+pub(crate) struct Pool {
+    origins: HashMap<Arc<str>, Origin>,
+}
+
+#[derive(Default)]
+struct Origin {
+    /// The one used last is at the end and is taken first, so that those not
+    /// needed grow old at the front.
+    idle: Vec<Idle>,
+    http2: Option<SendRequest<Full<Bytes>>>,
+    idle_timeout: Option<Duration>,
+}
+
+struct Idle {
+    stream: Stream,
+    since: Instant,
+}
+
+impl Pool {
+    /// An idle connection that is neither too old nor closed.
+    pub(crate) fn take(&mut self, endpoint: &Endpoint) -> Option<Stream> {
+        let origin = self.origins.get_mut(endpoint.pool_key())?;
+        let now = Instant::now();
+        while let Some(mut idle) = origin.idle.pop() {
+            let is_young = origin
+                .idle_timeout
+                .is_none_or(|limit| now.duration_since(idle.since) < limit);
+            if !is_young {
+                // All below it have waited even longer.
+                origin.idle.clear();
+                return None;
+            }
+            if idle.stream.is_quiet() {
+                return Some(idle.stream);
+            }
+        }
+        None
+    }
+
+    /// Puts a connection back; the longest idle one makes room.
+    pub(crate) fn put(&mut self, endpoint: &Endpoint, stream: Stream, idle_max: usize) {
+        let origin = self.origin(endpoint);
+        if origin.idle.len() >= idle_max {
+            if idle_max == 0 {
+                return;
+            }
+            drop(origin.idle.remove(0));
+        }
+        origin.idle.push(Idle {
+            stream,
+            since: Instant::now(),
+        });
+    }
+
+    pub(crate) fn http2(&self, endpoint: &Endpoint) -> Option<SendRequest<Full<Bytes>>> {
+        let sender = self.origins.get(endpoint.pool_key())?.http2.as_ref()?;
+        (!sender.is_closed()).then(|| sender.clone())
+    }
+
+    pub(crate) fn share_http2(&mut self, endpoint: &Endpoint, sender: SendRequest<Full<Bytes>>) {
+        self.origin(endpoint).http2 = Some(sender);
+    }
+
+    fn origin(&mut self, endpoint: &Endpoint) -> &mut Origin {
+        // `entry` would clone the key even when it is there, which is always.
+        if !self.origins.contains_key(endpoint.pool_key()) {
+            self.origins
+                .insert(Arc::clone(endpoint.pool_key()), Origin::default());
+        }
+        let origin = self
+            .origins
+            .get_mut(endpoint.pool_key())
+            .expect("it was inserted above when it was missing");
+        origin.idle_timeout = endpoint.policy().pool_idle_timeout;
+        origin
+    }
+
+    /// Closes what is too old or was closed by the other side.
+    pub(crate) fn sweep(&mut self) {
+        let now = Instant::now();
+        self.origins.retain(|_, origin| {
+            let limit = origin.idle_timeout;
+            origin.idle.retain_mut(|idle| {
+                limit.is_none_or(|limit| now.duration_since(idle.since) < limit)
+                    && idle.stream.is_quiet()
+            });
+            if origin.http2.as_ref().is_some_and(SendRequest::is_closed) {
+                origin.http2 = None;
+            }
+            !origin.idle.is_empty() || origin.http2.is_some()
+        });
+    }
+
+    pub(crate) fn idle(&self) -> usize {
+        self.origins.values().map(|origin| origin.idle.len()).sum()
+    }
+}

@@ -1,0 +1,62 @@
+//! An answer, with its headers left as bytes until somebody asks for them.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use crate::http1::HEADERS_MAX;
+
+/// A complete answer.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// The body, without its transfer coding.
+    pub body: Bytes,
+    pub(crate) content_type: Option<Bytes>,
+    pub(crate) content_encoding: Option<Bytes>,
+    pub(crate) head: Head,
+}
+
+#[derive(Debug)]
+pub(crate) enum Head {
+    /// The whole head of an HTTP/1 answer, already found to be valid.
+    Raw(Bytes),
+    Map(HeaderMap),
+}
+
+impl Reply {
+    /// The value of `content-type`, if there is one.
+    pub fn content_type(&self) -> Option<&[u8]> {
+        self.content_type.as_deref()
+    }
+
+    /// The value of `content-encoding`, if there is one. Bodies are left as they are.
+    pub fn content_encoding(&self) -> Option<&[u8]> {
+        self.content_encoding.as_deref()
+    }
+
+    /// All headers as a map. It is built here: most answers are never asked.
+    pub fn headers(&self) -> HeaderMap {
+        match &self.head {
+            Head::Map(map) => map.clone(),
+            Head::Raw(raw) => header_map(raw),
+        }
+    }
+}
+
+fn header_map(raw: &Bytes) -> HeaderMap {
+    let mut slots = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut response = httparse::Response::new(&mut slots);
+    if response.parse(raw).is_err() {
+        return HeaderMap::new();
+    }
+    let mut map = HeaderMap::with_capacity(response.headers.len());
+    for header in response.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes());
+        let value = HeaderValue::from_maybe_shared(raw.slice_ref(header.value));
+        if let (Ok(name), Ok(value)) = (name, value) {
+            map.append(name, value);
+        }
+    }
+    map
+}

@@ -1,0 +1,103 @@
+//! What the person who starts the origin may choose, by flags or by environment variables.
+
+use std::time::Duration;
+
+use clap::Parser;
+use hyper::header::HeaderName;
+
+/// Longest delay; a lab that needs more measures something else.
+const DELAY_MAX: Duration = Duration::from_secs(60);
+
+/// The origin of the router labs: two federation subgraphs, at /locations and /reviews.
+///
+/// Paths: /locations and /reviews (GraphQL), /seen (what they were asked), /seen/reset (POST),
+/// /health, /metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Parser)]
+#[command(
+    name = "planets",
+    version,
+    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+)]
+pub(crate) struct Config {
+    /// Address and port to listen on; port 0 takes a free one and prints it.
+    #[arg(long, env, value_name = "HOST:PORT", default_value = "127.0.0.1:4001")]
+    pub(crate) listen: String,
+
+    /// Threads that serve requests [default: one for each processor].
+    #[arg(long, env, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    workers: Option<u16>,
+
+    /// Time that a subgraph takes for each answer, such as 5ms or 1s; whole milliseconds.
+    #[arg(long, env, value_name = "TIME", default_value = "0ms", value_parser = delay)]
+    pub(crate) delay: Duration,
+
+    /// Name of a header whose values /seen counts; several with commas or by repeating the flag.
+    #[arg(long, env, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) count_headers: Vec<HeaderName>,
+
+    /// Largest body of a request, in bytes; more is answered with 413.
+    #[arg(long, env, value_name = "BYTES", default_value_t = 1 << 20)]
+    pub(crate) body_limit: usize,
+
+    /// Time that requests in flight may take after SIGTERM or SIGINT, such as 10s.
+    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = delay)]
+    pub(crate) stop_timeout: Duration,
+}
+
+impl Config {
+    /// Threads that serve requests.
+    pub(crate) fn workers(&self) -> u16 {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.workers
+            .unwrap_or_else(|| u16::try_from(processors()).unwrap_or(512).min(512))
+    }
+}
+
+/// Why a time was not understood. The text follows the flag's name and the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum TimeError {
+    #[error("expected a whole number and a unit (ms, s), such as 5ms")]
+    Shape,
+    #[error("expected at most 60s")]
+    TooLong,
+}
+
+fn delay(text: &str) -> Result<Duration, TimeError> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.ok_or(TimeError::Shape)?);
+    let number: u64 = number.parse().map_err(|_| TimeError::Shape)?;
+    let time = match unit {
+        "ms" => Duration::from_millis(number),
+        "s" => Duration::from_secs(number),
+        _ => return Err(TimeError::Shape),
+    };
+    if time > DELAY_MAX {
+        return Err(TimeError::TooLong);
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_needs_its_unit_and_has_a_bound() {
+        assert_eq!(delay("0ms"), Ok(Duration::ZERO));
+        assert_eq!(delay("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(delay("60s"), Ok(DELAY_MAX));
+        assert_eq!(delay("61s"), Err(TimeError::TooLong));
+        for wrong in ["5", "ms", "5us", "0.5s", "-1s", ""] {
+            assert_eq!(delay(wrong), Err(TimeError::Shape), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn header_names_may_be_joined_by_commas() {
+        let words = ["planets", "--count-headers", "source,X-Client"];
+        let config = Config::try_parse_from(words).unwrap();
+        assert_eq!(config.count_headers, ["source", "x-client"]);
+        let wrong = ["planets", "--count-headers", "not a name"];
+        assert!(Config::try_parse_from(wrong).is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! The subgraph `locations`: what there is to travel to.
+
+use async_graphql::{EmptyMutation, EmptySubscription, ID, Object, Schema};
+
+use crate::universe::{self, PLACES, Place};
+
+/// The schema of this subgraph.
+pub(crate) type Locations = Schema<Query, EmptyMutation, EmptySubscription>;
+
+/// The root of queries.
+pub(crate) struct Query;
+
+/// A place that one can travel to.
+pub(crate) struct Location(&'static Place);
+
+/// The schema; `_service` and `_entities` come with the key of `Location`.
+pub(crate) fn schema() -> Locations {
+    Schema::build(Query, EmptyMutation, EmptySubscription)
+        .enable_federation()
+        .finish()
+}
+
+/// What can be asked at the start.
+#[Object]
+impl Query {
+    /// All places, in the order of the catalog.
+    async fn locations(&self) -> Vec<Location> {
+        PLACES.iter().map(Location).collect()
+    }
+
+    /// One place; null when there is none with this id.
+    async fn location(&self, id: ID) -> Option<Location> {
+        universe::place(&id).map(Location)
+    }
+
+    #[graphql(entity)]
+    async fn location_by_key(&self, id: ID) -> Option<Location> {
+        universe::place(&id).map(Location)
+    }
+}
+
+/// A place that one can travel to.
+#[Object]
+impl Location {
+    async fn id(&self) -> ID {
+        self.0.id.into()
+    }
+
+    /// What the place is called.
+    async fn name(&self) -> &str {
+        self.0.name
+    }
+
+    /// What to expect there, in one paragraph.
+    async fn description(&self) -> &str {
+        self.0.description
+    }
+
+    /// The address of a picture.
+    async fn photo(&self) -> &str {
+        self.0.photo
+    }
+}

@@ -1,0 +1,20 @@
+//! The origin of the router labs: two federation subgraphs that count what they saw.
+//!
+//! One process, one port: `/locations` and `/reviews` are the subgraphs, `/seen` tells what they
+//! were asked. Data never change, so an answer that was computed once is true for ever.
+
+mod answer;
+mod config;
+mod journal;
+mod locations;
+mod reviews;
+mod seen;
+mod serve;
+mod subgraph;
+mod universe;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    serve::run(std::env::args_os())
+}

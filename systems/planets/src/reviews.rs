@@ -1,0 +1,87 @@
+//! The subgraph `reviews`: what travelers say about a location.
+//!
+//! It knows locations by their key alone and has no query of its own: it is reached through
+//! `_entities`.
+
+use async_graphql::{EmptyMutation, EmptySubscription, ID, Object, Schema};
+
+use crate::universe::{self, Opinion};
+
+/// The schema of this subgraph.
+pub(crate) type Reviews = Schema<Query, EmptyMutation, EmptySubscription>;
+
+/// The root of queries.
+pub(crate) struct Query;
+
+/// A place, known by its id; one that nobody wrote about is a place too.
+pub(crate) struct Location(ID);
+
+/// What one traveler wrote about one place.
+pub(crate) struct Review {
+    opinion: &'static Opinion,
+    about: ID,
+}
+
+/// The schema; `_service` and `_entities` come with the key of `Location`.
+pub(crate) fn schema() -> Reviews {
+    Schema::build(Query, EmptyMutation, EmptySubscription)
+        .enable_federation()
+        .finish()
+}
+
+/// What can be asked at the start.
+#[Object]
+impl Query {
+    #[graphql(entity)]
+    async fn location_by_key(&self, id: ID) -> Location {
+        Location(id)
+    }
+}
+
+/// A place that one can travel to.
+#[Object]
+impl Location {
+    async fn id(&self) -> &ID {
+        &self.0
+    }
+
+    /// The mean of all ratings; null before the first review.
+    async fn overall_rating(&self) -> Option<f64> {
+        universe::place(&self.0)?.overall_rating()
+    }
+
+    /// All reviews of this place, the oldest first.
+    async fn reviews_for_location(&self) -> Vec<Option<Review>> {
+        let opinions = universe::place(&self.0).map_or(&[][..], |place| place.reviews);
+        opinions
+            .iter()
+            .map(|opinion| {
+                let about = self.0.clone();
+                Some(Review { opinion, about })
+            })
+            .collect()
+    }
+}
+
+/// What one traveler wrote about one place.
+#[Object]
+impl Review {
+    async fn id(&self) -> ID {
+        self.opinion.id.into()
+    }
+
+    /// The text.
+    async fn comment(&self) -> Option<&str> {
+        Some(self.opinion.comment)
+    }
+
+    /// From 1, the worst, to 5.
+    async fn rating(&self) -> Option<u8> {
+        Some(self.opinion.rating)
+    }
+
+    /// The place it is about.
+    async fn location(&self) -> Option<Location> {
+        Some(Location(self.about.clone()))
+    }
+}

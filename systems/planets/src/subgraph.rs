@@ -1,0 +1,194 @@
+//! Requests to a subgraph: decoding, execution and the answers that are known already.
+//!
+//! Data never change, so equal bodies have equal answers: each worker keeps those it has sent.
+//! What is looked up is the whole body, never an operation's name or anything else that could
+//! stand for two different questions.
+
+use std::collections::HashMap;
+
+use async_graphql::{Request, Response, Variables};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::locations::{self, Locations};
+use crate::reviews::{self, Reviews};
+
+/// Answers that one worker keeps for one subgraph; one more, and it starts over.
+const KNOWN_MAX: usize = 512;
+
+/// The largest body and the largest answer that are kept, in bytes.
+const KNOWN_BYTES_MAX: usize = 64 << 10;
+
+/// The subgraphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    Locations,
+    Reviews,
+}
+
+impl Name {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Self; 2] = [Self::Locations, Self::Reviews];
+
+    /// As in the supergraph.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Locations => "locations",
+            Self::Reviews => "reviews",
+        }
+    }
+}
+
+/// A request as JSON says it.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct Question {
+    query: String,
+    #[serde(default, rename = "operationName")]
+    operation_name: Option<String>,
+    #[serde(default)]
+    variables: Option<Map<String, Value>>,
+    /// Read so that a wrong one is refused; no extension is known.
+    #[serde(default)]
+    extensions: Option<Map<String, Value>>,
+}
+
+/// Why a request is not a GraphQL request.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum QuestionError {
+    #[error("the body must be a JSON object with `query`: {0}")]
+    Body(serde_json::Error),
+    #[error("the parameter `query` is missing")]
+    NoQuery,
+    #[error("the parameter `{name}` must be a JSON object: {source}")]
+    Parameter {
+        name: &'static str,
+        source: serde_json::Error,
+    },
+}
+
+impl Question {
+    /// Decodes a body.
+    pub(crate) fn from_body(body: &[u8]) -> Result<Self, QuestionError> {
+        serde_json::from_slice(body).map_err(QuestionError::Body)
+    }
+
+    /// Decodes the part of a URL after the question mark.
+    pub(crate) fn from_parameters(text: &str) -> Result<Self, QuestionError> {
+        let mut question = Self::default();
+        let mut has_query = false;
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            match &*name {
+                "query" => {
+                    has_query = true;
+                    question.query = value.into_owned();
+                }
+                "operationName" => question.operation_name = Some(value.into_owned()),
+                "variables" => question.variables = object("variables", &value)?,
+                "extensions" => question.extensions = object("extensions", &value)?,
+                _ => {}
+            }
+        }
+        has_query.then_some(question).ok_or(QuestionError::NoQuery)
+    }
+
+    fn into_request(self) -> Request {
+        let variables = Value::Object(self.variables.unwrap_or_default());
+        let mut request = Request::new(self.query).variables(Variables::from_json(variables));
+        // An empty name is what some clients send for none.
+        request.operation_name = self.operation_name.filter(|name| !name.is_empty());
+        request
+    }
+}
+
+fn object(name: &'static str, text: &str) -> Result<Option<Map<String, Value>>, QuestionError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_str(text).map_err(|source| QuestionError::Parameter { name, source })
+}
+
+/// What a subgraph answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// JSON.
+    pub(crate) body: Bytes,
+    /// Whether the operation was executed; else the document or a variable is wrong.
+    pub(crate) is_executed: bool,
+}
+
+impl Answer {
+    fn of(response: &Response) -> Self {
+        // A wrong document or variable leaves no `data`; an error while executing has a path.
+        let is_executed = response.errors.is_empty()
+            || response.data != async_graphql::Value::Null
+            || response.errors.iter().any(|error| !error.path.is_empty());
+        let body = if is_executed {
+            serde_json::to_vec(response)
+        } else {
+            serde_json::to_vec(&serde_json::json!({ "errors": response.errors }))
+        };
+        Self {
+            body: body.expect("a response has string keys only").into(),
+            is_executed,
+        }
+    }
+}
+
+/// Both schemas and what one worker knows about them.
+pub(crate) struct Subgraphs {
+    locations: Locations,
+    reviews: Reviews,
+    known: [HashMap<Bytes, Answer>; Name::ALL.len()],
+}
+
+impl Subgraphs {
+    /// Knows nothing yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            locations: locations::schema(),
+            reviews: reviews::schema(),
+            known: Default::default(),
+        }
+    }
+
+    /// The answer to a body that was sent before.
+    pub(crate) fn known(&self, name: Name, body: &[u8]) -> Option<Answer> {
+        self.known[name as usize].get(body).cloned()
+    }
+
+    /// Remembers the answer to a body.
+    pub(crate) fn keep(&mut self, name: Name, body: &Bytes, answer: &Answer) {
+        if body.len() > KNOWN_BYTES_MAX || answer.body.len() > KNOWN_BYTES_MAX {
+            return;
+        }
+        let known = &mut self.known[name as usize];
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        // A copy, so that a small body does not keep the buffer of a connection alive.
+        known.insert(Bytes::copy_from_slice(body), answer.clone());
+    }
+
+    /// What executes questions; cheap to take.
+    pub(crate) fn schemas(&self) -> (Locations, Reviews) {
+        (self.locations.clone(), self.reviews.clone())
+    }
+}
+
+/// Executes a question.
+pub(crate) async fn execute(
+    (locations, reviews): &(Locations, Reviews),
+    name: Name,
+    question: Question,
+) -> Answer {
+    let request = question.into_request();
+    let response = match name {
+        Name::Locations => locations.execute(request).await,
+        Name::Reviews => reviews.execute(request).await,
+    };
+    Answer::of(&response)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Nothing here waits, so one look at the future is enough.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a schema without input or output waited"),
+    }
+}
+
+fn ask(name: Name, question: Value) -> Answer {
+    let question = Question::from_body(question.to_string().as_bytes()).unwrap();
+    now(execute(&Subgraphs::new().schemas(), name, question))
+}
+
+fn data(name: Name, query: &str) -> String {
+    let answer = ask(name, json!({ "query": query }));
+    String::from_utf8(answer.body.to_vec()).unwrap()
+}
+
+#[test]
+fn each_subgraph_knows_its_part_of_a_location() {
+    assert_snapshot!(
+        data(Name::Locations, r#"{ location(id: "loc-3") { __typename id name photo } none: location(id: "x") { id } }"#),
+        @r#"{"data":{"location":{"__typename":"Location","id":"loc-3","name":"The lending forest of Mirrum","photo":"https://planets.example/photos/loc-3/lending-forest-roots-1920x1080.webp"},"none":null}}"#
+    );
+    assert_snapshot!(
+        data(Name::Reviews, r#"{ _entities(representations: [{__typename: "Location", id: "loc-1"}, {__typename: "Location", id: "loc-5"}]) { ... on Location { id overallRating reviewsForLocation { id rating location { id } } } } }"#),
+        @r#"{"data":{"_entities":[{"id":"loc-1","overallRating":4.25,"reviewsForLocation":[{"id":"rev-1","rating":5,"location":{"id":"loc-1"}},{"id":"rev-2","rating":3,"location":{"id":"loc-1"}},{"id":"rev-3","rating":5,"location":{"id":"loc-1"}},{"id":"rev-4","rating":4,"location":{"id":"loc-1"}}]},{"id":"loc-5","overallRating":null,"reviewsForLocation":[]}]}}"#
+    );
+}
+
+#[test]
+fn bodies_of_the_lab_are_between_50_bytes_and_3400_bytes() {
+    let list = data(
+        Name::Locations,
+        "{ locations { __typename id description } }",
+    );
+    assert!((2_800..=3_500).contains(&list.len()), "{}", list.len());
+    let query = r#"{ _entities(representations: [{__typename: "Location", id: "loc-1"}]) { ... on Location { overallRating } } }"#;
+    let one = data(Name::Reviews, query);
+    assert!((40..=70).contains(&one.len()), "{}", one.len());
+}
+
+#[test]
+fn the_service_tells_a_federation_2_schema_with_the_key() {
+    for name in Name::ALL {
+        let sdl = data(name, "{ _service { sdl } }");
+        assert!(sdl.contains(r#"@key(fields: \"id\")"#), "{sdl}");
+        assert!(
+            sdl.contains("https://specs.apollo.dev/federation/v2."),
+            "{sdl}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_document_is_refused_and_has_no_data() {
+    for query in ["{ nothing }", "{", "{ locations }"] {
+        let answer = ask(Name::Locations, json!({ "query": query }));
+        let body: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert!(!answer.is_executed, "{body}");
+        assert!(
+            body.get("data").is_none() && body["errors"][0]["message"].is_string(),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_request_is_an_error_with_a_reason() {
+    for wrong in [
+        "",
+        "[]",
+        "{}",
+        r#"{"query": 1}"#,
+        r#"{"query": "{a}", "variables": 1}"#,
+        r#"{"query": "{a}", "extensions": []}"#,
+    ] {
+        assert!(Question::from_body(wrong.as_bytes()).is_err(), "{wrong}");
+    }
+    assert!(Question::from_parameters("variables={}").is_err());
+    assert!(Question::from_parameters("query={a}&variables=1").is_err());
+    let question = Question::from_parameters("query=%7Ba%7D&variables=%7B%22b%22%3A1%7D").unwrap();
+    assert_eq!(question.query, "{a}");
+    assert_eq!(question.variables.unwrap()["b"], 1);
+}
+
+#[test]
+fn only_the_same_body_of_the_same_subgraph_is_known() {
+    let mut subgraphs = Subgraphs::new();
+    let body = Bytes::from_static(br#"{"query":"{__typename}"}"#);
+    let answer = Answer {
+        body: Bytes::from_static(b"{}"),
+        is_executed: true,
+    };
+    subgraphs.keep(Name::Reviews, &body, &answer);
+    assert_eq!(subgraphs.known(Name::Reviews, &body), Some(answer));
+    assert_eq!(subgraphs.known(Name::Locations, &body), None);
+    assert_eq!(
+        subgraphs.known(Name::Reviews, br#"{"query":"{ __typename}"}"#),
+        None
+    );
+}
+
+#[test]
+fn endless_bodies_take_bounded_memory() {
+    let mut subgraphs = Subgraphs::new();
+    let answer = Answer {
+        body: Bytes::from_static(b"{}"),
+        is_executed: true,
+    };
+    for number in 0..2 * KNOWN_MAX {
+        subgraphs.keep(Name::Reviews, &number.to_string().into(), &answer);
+    }
+    assert!(subgraphs.known[Name::Reviews as usize].len() <= KNOWN_MAX);
+    let large = Bytes::from(vec![b' '; KNOWN_BYTES_MAX + 1]);
+    subgraphs.keep(Name::Reviews, &large, &answer);
+    assert_eq!(subgraphs.known(Name::Reviews, &large), None);
+}
+
+#[test]
+fn the_committed_subgraphs_are_what_the_service_tells() {
+    for (name, committed) in [
+        (
+            Name::Locations,
+            include_str!("../../subgraphs/locations.graphql"),
+        ),
+        (
+            Name::Reviews,
+            include_str!("../../subgraphs/reviews.graphql"),
+        ),
+    ] {
+        let body: Value = serde_json::from_str(&data(name, "{ _service { sdl } }")).unwrap();
+        let sdl = body["data"]["_service"]["sdl"].as_str().unwrap();
+        assert_eq!(
+            sdl.trim(),
+            committed.trim(),
+            "write it to subgraphs/ and compose again"
+        );
+    }
+}

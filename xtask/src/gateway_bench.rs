@@ -1,0 +1,335 @@
+//! `cargo xtask bench-gateway`: what the gateway adds to its origin, side by side in one run.
+//!
+//! The one idea: the query for one location takes two fetches, one after the other, so that the
+//! gateway's own part is its latency minus twice the origin's. The kernel counts the CPU time of
+//! the gateway, the origin counts the fetches that prove the work was done.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use crate::chores::root;
+
+/// How the gateway is measured.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Turns; everything is measured once in each.
+    #[arg(long, default_value_t = 5)]
+    repeat: usize,
+    /// Length of one measurement in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 4)]
+    seconds: u32,
+    /// Requests per second of the open loop.
+    #[arg(long, default_value_t = 100)]
+    rate: u32,
+    /// Connections of the closed loop.
+    #[arg(long, default_value_t = 16)]
+    connections: u32,
+    /// Cargo profile of the gateway: `release` or `tuned`.
+    #[arg(long, default_value = "release")]
+    profile: String,
+    /// The configuration of the gateway; none means all defaults.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Take weigh, planets and gateway from this folder instead of building them.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+}
+
+/// The figures of one turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    origin_p50_us: f64,
+    gateway_p50_us: f64,
+    origin_per_s: f64,
+    gateway_per_s: f64,
+    cpu_us_per_request: f64,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let programs = match &args.programs {
+        Some(folder) => folder.clone(),
+        None => built(&args.profile)?,
+    };
+    let bench = Bench::start(&programs, args)?;
+    let idle_mib = bench.gateway.resident_mib()?;
+    bench.measure(args, &bench.gateway_url(), Load::Closed)?;
+    let mut turns = Vec::new();
+    for number in 0..args.repeat {
+        let turn = bench
+            .turn(args)
+            .with_context(|| format!("turn {}", number + 1))?;
+        say(&format!("{turn:?}"));
+        turns.push(turn);
+    }
+    let median = |of: fn(&Turn) -> f64| {
+        let mut values: Vec<f64> = turns.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let (origin, gateway) = (
+        median(|it| it.origin_p50_us),
+        median(|it| it.gateway_p50_us),
+    );
+    say(&format!(
+        "medians of {} turns of {} s each\n\
+         at {}/s: p50 of the origin {origin:.0} us, of the gateway {gateway:.0} us; \
+         gateway minus twice the origin {:.0} us\n\
+         {} connections: origin alone {:.0}/s; gateway {:.0}/s with {:.1} us of its own CPU time per request\n\
+         resident memory: {idle_mib:.1} MiB after the start, {:.1} MiB after the load",
+        args.repeat,
+        args.seconds,
+        args.rate,
+        median(|it| it.gateway_p50_us - 2.0 * it.origin_p50_us),
+        args.connections,
+        median(|it| it.origin_per_s),
+        median(|it| it.gateway_per_s),
+        median(|it| it.cpu_us_per_request),
+        bench.gateway.resident_mib()?,
+    ));
+    Ok(())
+}
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    /// At a rate.
+    Open,
+    /// The next when the last is answered.
+    Closed,
+}
+
+/// What weigh told about one measurement.
+struct Figures {
+    p50_us: f64,
+    per_s: f64,
+    passed: f64,
+}
+
+/// Origin and gateway, running.
+struct Bench {
+    weigh: PathBuf,
+    folder: tempfile::TempDir,
+    origin: Server,
+    gateway: Server,
+}
+
+impl Bench {
+    fn start(programs: &Path, args: &Args) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let origin = Server::start(&programs.join("planets"), &["--listen", "127.0.0.1:0"])?;
+        let supergraph = root().join("systems/planets/supergraph.graphql");
+        let text = fs::read_to_string(supergraph)?.replace("127.0.0.1:4001", &origin.address);
+        let supergraph = folder.path().join("supergraph.graphql");
+        fs::write(&supergraph, text)?;
+        let supergraph = supergraph.display().to_string();
+        let mut flags = vec!["--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"];
+        flags.extend(["--supergraph", &supergraph]);
+        let config = args.config.as_ref().map(|path| path.display().to_string());
+        flags.extend(config.iter().flat_map(|path| ["--config", path]));
+        let gateway = Server::start(&programs.join("gateway"), &flags)?;
+        // What the plan of the query sends, in the order it sends it.
+        let fetches = FETCHES
+            .iter()
+            .enumerate()
+            .map(|(number, (path, body))| {
+                let file = folder.path().join(format!("fetch-{number}.json"));
+                fs::write(&file, body)?;
+                Ok(format!(
+                    "POST http://{}{path}\nContent-Type: application/json\n@{}\n\n",
+                    origin.address,
+                    file.display()
+                ))
+            })
+            .collect::<anyhow::Result<String>>()?;
+        fs::write(folder.path().join("fetches"), fetches)?;
+        Ok(Self {
+            weigh: programs.join("weigh"),
+            folder,
+            origin,
+            gateway,
+        })
+    }
+
+    fn gateway_url(&self) -> Vec<String> {
+        let body = root().join("systems/planets/queries/getLocationById.json");
+        vec![
+            format!("http://{}/", self.gateway.address),
+            "--data-file".to_owned(),
+            body.display().to_string(),
+            "--header".to_owned(),
+            "Content-Type: application/json".to_owned(),
+        ]
+    }
+
+    fn turn(&self, args: &Args) -> anyhow::Result<Turn> {
+        let fetches = self.folder.path().join("fetches").display().to_string();
+        let origin = ["--targets".to_owned(), fetches];
+        let gateway = self.gateway_url();
+        let origin_open = self.measure(args, &origin, Load::Open)?;
+        let gateway_open = self.measure(args, &gateway, Load::Open)?;
+        let origin_closed = self.measure(args, &origin, Load::Closed)?;
+        let before = (self.gateway.cpu_us()?, self.fetches()?);
+        let gateway_closed = self.measure(args, &gateway, Load::Closed)?;
+        let after = (self.gateway.cpu_us()?, self.fetches()?);
+        if after.1 - before.1 < 2.0 * gateway_closed.passed {
+            bail!("the origin saw fewer than two fetches for each answer");
+        }
+        Ok(Turn {
+            origin_p50_us: origin_open.p50_us,
+            gateway_p50_us: gateway_open.p50_us,
+            origin_per_s: origin_closed.per_s,
+            gateway_per_s: gateway_closed.per_s,
+            cpu_us_per_request: (after.0 - before.0) / gateway_closed.passed,
+        })
+    }
+
+    fn measure(&self, args: &Args, target: &[String], load: Load) -> anyhow::Result<Figures> {
+        let mut command = Command::new(&self.weigh);
+        command.arg("load").args(target);
+        command.args(["--format", "json", "--expect-graphql", "--duration"]);
+        command.arg(format!("{}s", args.seconds));
+        match load {
+            Load::Open => command.arg("--rate").arg(args.rate.to_string()),
+            Load::Closed => command
+                .arg("--connections")
+                .arg(args.connections.to_string()),
+        };
+        let output = command.output().context("weigh starts")?;
+        let summary: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+        let target = &summary["summary"]["variants"][0];
+        let number = |pointer: &str| {
+            let found = target.pointer(pointer).and_then(Value::as_f64);
+            found.with_context(|| format!("weigh tells no `{pointer}`: {target}"))
+        };
+        let failed = number("/outcomes/failed/reset")? + number("/outcomes/failed/timeout")?;
+        if failed + number("/outcomes/mismatched/graphql")? > 0.0 {
+            bail!("wrong answers: {}", target["outcomes"]);
+        }
+        Ok(Figures {
+            p50_us: number("/metrics/latency_us_p50/value")?,
+            per_s: number("/metrics/requests_per_s/value")?,
+            passed: number("/outcomes/passed")?,
+        })
+    }
+
+    /// How many fetches the origin has seen.
+    fn fetches(&self) -> anyhow::Result<f64> {
+        let seen = self.origin.get("/seen")?;
+        let count = |name: &str| seen[name]["requests"].as_f64().unwrap_or_default();
+        Ok(count("locations") + count("reviews"))
+    }
+}
+
+/// The fetches of the query for one location, as the gateway sends them.
+const FETCHES: [(&str, &str); 2] = [
+    (
+        "/locations",
+        r#"{"query":"query getLocationById__locations__0($locationId:ID!){location(id:$locationId){__typename id description name photo}}","operationName":"getLocationById__locations__0","variables":{"locationId":"loc-1"}}"#,
+    ),
+    (
+        "/reviews",
+        r#"{"query":"query getLocationById__reviews__1($representations:[_Any!]!){_entities(representations:$representations){...on Location{overallRating}}}","operationName":"getLocationById__reviews__1","variables":{"representations":[{"__typename":"Location","id":"loc-1"}]}}"#,
+    ),
+];
+
+/// A program that says where it listens.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(program: &Path, flags: &[&str]) -> anyhow::Result<Self> {
+        let mut process = Command::new(program)
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("`{}` starts", program.display()))?;
+        let mut line = String::new();
+        let output = process.stdout.as_mut().context("its output is read")?;
+        BufReader::new(output).read_line(&mut line)?;
+        let (_, rest) = line.split_once("http://").with_context(|| {
+            format!(
+                "`{}` does not say where it listens: {line:?}",
+                program.display()
+            )
+        })?;
+        let address = rest.trim().split('/').next().unwrap_or_default().to_owned();
+        Ok(Self { process, address })
+    }
+
+    /// Time on a CPU so far, of all threads that live.
+    fn cpu_us(&self) -> anyhow::Result<f64> {
+        let mut total_ns = 0.0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+            let first = text.split_whitespace().next();
+            total_ns += first.and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0);
+        }
+        Ok(total_ns / 1000.0)
+    }
+
+    fn resident_mib(&self) -> anyhow::Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        Ok(kib.context("the kernel tells no VmRSS")? / 1024.0)
+    }
+
+    /// A GET of JSON.
+    fn get(&self, path: &str) -> anyhow::Result<Value> {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(&self.address)?;
+        let host = &self.address;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        let (_, body) = text.split_once("\r\n\r\n").context("an HTTP answer")?;
+        Ok(serde_json::from_str(body)?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only when the process has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Builds the three programs; gives their folder.
+fn built(profile: &str) -> anyhow::Result<PathBuf> {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--locked", "--profile", profile])
+        .args(["--package", "weigh", "--package", "planets"])
+        .args(["--package", "gateway"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(root())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo starts")?;
+    if !output.status.success() {
+        bail!("the programs do not build");
+    }
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "gateway")
+        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+        .and_then(|program| Some(program.parent()?.to_path_buf()))
+        .context("cargo does not say where it put the gateway")
+}
+
+#[expect(clippy::print_stdout, reason = "the answer of a chore")]
+fn say(line: &str) {
+    println!("{line}");
+}
