@@ -79,6 +79,14 @@ impl Text {
         }
     }
 
+    /// The same with more behind it.
+    #[must_use]
+    pub fn followed_by(&self, plain: &str) -> Text {
+        let mut text = self.clone();
+        text.push_plain(plain);
+        text
+    }
+
     /// The systems whose addresses it waits for, in order of appearance, perhaps repeated.
     pub fn systems(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {

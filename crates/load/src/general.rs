@@ -354,11 +354,12 @@ impl Desk {
     fn release(&self, lane: usize) -> Option<Taken> {
         let mut book = self.book.borrow_mut();
         let is_nobody_free = !book.is_anybody_free();
-        let taken = book.supply.take(self.clock.now_ns());
+        let now_ns = self.clock.now_ns();
+        let taken = book.supply.take(now_ns);
         if let Some(taken) = taken {
             book.active += 1;
             if is_nobody_free && taken.due_ns.is_some() {
-                book.recorder.waited += 1;
+                book.recorder.waited(now_ns);
             }
             return Some(taken);
         }

@@ -18,6 +18,10 @@ pub struct Measurement {
     /// Actual send minus `due`, of every request of an open loop that was sent. Empty in a closed
     /// loop, which has no plan to be late for.
     pub lateness: Histogram,
+    /// Between one send of a plan and the next one of the same generator thread, as sent. Gaps that a
+    /// pause of the generator or a wait for a connection has made are left out. Empty in a closed
+    /// loop.
+    pub gaps: Histogram,
     /// From `connect` to the established connection, of every connection.
     pub connect: Histogram,
     /// From the actual send to the first byte, of complete answers.
@@ -333,6 +337,9 @@ pub struct GeneratorCost {
     pub cpu: Duration,
     /// Generator threads that really ran.
     pub threads: u32,
+    /// How long its threads were ready to run and waited for a CPU that others had, summed over
+    /// threads; `None` where the kernel does not count it (`/proc/thread-self/schedstat`).
+    pub waited_for_cpu: Option<Duration>,
     /// When a generator thread did not run although it should have, in order of time.
     pub pauses: Vec<Pause>,
     /// Pauses that are not in the list because it was full.

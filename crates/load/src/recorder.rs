@@ -50,13 +50,18 @@ pub(crate) struct Recorder {
     service: Histogram,
     first_byte: Histogram,
     lateness: Histogram,
+    gaps: Histogram,
+    /// The send from which the next gap counts.
+    gap_from_ns: Option<u64>,
+    /// Slots due before this were held up by a pause.
+    pause_end_ns: u64,
     pub(crate) connect: Histogram,
     outcomes: Outcomes,
     statuses: Vec<u64>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_in_bodies: u64,
     pub(crate) bytes_out: u64,
-    pub(crate) waited: u64,
+    waited: u64,
     pub(crate) unsolicited: u64,
     sent: u64,
     first_sent_ns: u64,
@@ -84,6 +89,9 @@ impl Recorder {
             service: Histogram::new(),
             first_byte: Histogram::new(),
             lateness: Histogram::new(),
+            gaps: Histogram::new(),
+            gap_from_ns: None,
+            pause_end_ns: 0,
             connect: Histogram::new(),
             outcomes: Outcomes::default(),
             statuses: vec![0; 1000],
@@ -143,7 +151,27 @@ impl Recorder {
         self.last_sent_ns = sent_ns;
         if let Some(due_ns) = due_ns {
             self.lateness.record_ns(sent_ns.saturating_sub(due_ns));
+            self.gap(sent_ns, due_ns);
         }
+    }
+
+    /// The gap before a planned send, unless a pause held it up: pauses have an account of their own.
+    #[inline]
+    fn gap(&mut self, sent_ns: u64, due_ns: u64) {
+        if due_ns < self.pause_end_ns {
+            self.gap_from_ns = None;
+            return;
+        }
+        if let Some(from_ns) = self.gap_from_ns.replace(sent_ns) {
+            self.gaps.record_ns(sent_ns.saturating_sub(from_ns));
+        }
+    }
+
+    /// The next send had to wait for a connection: when it leaves is the target's doing.
+    #[inline]
+    pub(crate) fn waited(&mut self, now_ns: u64) {
+        self.waited += 1;
+        self.pause_end_ns = self.pause_end_ns.max(now_ns);
     }
 
     /// A complete answer came.
@@ -204,6 +232,7 @@ impl Recorder {
 
     /// The thread stood still.
     pub(crate) fn paused(&mut self, at_ns: u64, length_ns: u64) {
+        self.pause_end_ns = self.pause_end_ns.max(at_ns + length_ns);
         if self.pauses.len() < PAUSES_MAX {
             self.pauses.push(Pause {
                 at: self.since_start(at_ns),
@@ -245,6 +274,7 @@ impl Recorder {
         self.service.add(&other.service);
         self.first_byte.add(&other.first_byte);
         self.lateness.add(&other.lateness);
+        self.gaps.add(&other.gaps);
         self.connect.add(&other.connect);
         self.outcomes.add(&other.outcomes);
         for (total, part) in self.statuses.iter_mut().zip(&other.statuses) {
@@ -286,6 +316,7 @@ impl Recorder {
             latency: self.latency,
             service: self.service,
             lateness: self.lateness,
+            gaps: self.gaps,
             connect: self.connect,
             first_byte: self.first_byte,
             outcomes: self.outcomes,

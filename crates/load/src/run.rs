@@ -168,11 +168,13 @@ pub fn run(job: &Job, live: &Live, stop: &AtomicBool) -> Result<Measurement, Loa
 struct Part {
     recorder: Recorder,
     cpu: Duration,
+    waited_for_cpu: Option<Duration>,
     was_interrupted: bool,
 }
 
 fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
     let cpu = parts.iter().map(|part| part.cpu).sum();
+    let waited_for_cpu = parts.iter().map(|part| part.waited_for_cpu).sum();
     let interrupted = parts.iter().any(|part| part.was_interrupted);
     let recorder = parts
         .into_iter()
@@ -185,6 +187,7 @@ fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
     let generator = GeneratorCost {
         cpu,
         threads,
+        waited_for_cpu,
         ..GeneratorCost::default()
     };
     let mut measurement = recorder.into_measurement(generator);
@@ -310,17 +313,19 @@ impl Prepared<'_> {
             generator.open_all();
         }
         let begin = start.wait(shared.clock);
-        let cpu = cpu_time();
+        let (cpu, waited) = (cpu_time(), waited_for_cpu());
         if let Some(start_ns) = begin {
             let steps = self.job.steps.iter().map(|step| step.name.clone());
             let recorder = Recorder::new(start_ns, self.job.failures_kept).for_steps(steps);
             generator.run(self.supply(thread, start_ns), recorder);
         }
         let cpu = cpu_time().saturating_sub(cpu);
+        let waited = waited.zip(waited_for_cpu());
         let (recorder, was_interrupted) = generator.finish();
         Ok(Part {
             recorder,
             cpu,
+            waited_for_cpu: waited.map(|(before, after)| after.saturating_sub(before)),
             was_interrupted,
         })
     }
@@ -524,4 +529,12 @@ fn allow_open_files(connections: u32) -> Result<(), LoadError> {
 /// User and system time of the calling thread.
 fn cpu_time() -> Duration {
     Duration::from_nanos(crate::clock::thread_cpu_ns())
+}
+
+/// How long the calling thread has waited for a CPU: the second number of its `schedstat`, in
+/// nanoseconds (Documentation/scheduler/sched-stats.rst).
+fn waited_for_cpu() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let waited_ns = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(waited_ns))
 }

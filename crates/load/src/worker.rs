@@ -250,7 +250,7 @@ impl<'a> Worker<'a> {
         match self.supply.take(self.now_ns) {
             Some(taken) => {
                 if is_nobody_free && taken.due_ns.is_some() {
-                    self.recorder.waited += 1;
+                    self.recorder.waited(self.now_ns);
                 }
                 self.begin(index, taken);
             }

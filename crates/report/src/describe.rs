@@ -6,8 +6,8 @@ use crate::recording::{
     ArrivalText, Environment, HttpText, Kind, LimitsText, LoadModel, LoadText, NoiseFloor,
     PhaseText, ProtocolText, Recording, SystemRecord, TlsText,
 };
-use crate::summary::PAUSED_SHARE_MAX;
 use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
+use crate::summary::{PAUSED_SHARE_MAX, STARVED_SHARE_MAX};
 
 /// `closed loop, 100 connections, 5 s a round after 1 s of warm-up, keep-alive, 1 generator thread`.
 pub(crate) fn load(recording: &Recording) -> String {
@@ -166,13 +166,14 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     ];
     if summary.measurements_repeated > 0 {
         sentences.push(format!(
-            "{} made again, since the generator was kept from running for more than {} of the time; \
-             the disturbed ones are in the recording and count for nothing.",
+            "{} made again, since the generator stood still for more than {} of the time or was without \
+             a core for more than {}; the disturbed ones are in the recording and count for nothing.",
             match summary.measurements_repeated {
                 1 => "1 measurement was".to_owned(),
                 many => format!("{many} measurements were"),
             },
-            percent(PAUSED_SHARE_MAX)
+            percent(PAUSED_SHARE_MAX),
+            percent(STARVED_SHARE_MAX)
         ));
     }
     if summary.comparisons > 0 {
@@ -415,19 +416,41 @@ pub(crate) fn system_facts(system: &SystemRecord) -> String {
         facts.push(format!("pinned to core {}", numbers(cpus)));
     }
     if system.limits_asked != LimitsText::default() {
-        let asked = limits(&system.limits_asked);
-        let by = system.limits_by.as_deref().unwrap_or("reason unknown");
-        facts.push(match &system.limits_enforced {
-            Some(enforced) if *enforced == system.limits_asked => {
-                format!("limited to {asked} ({by})")
-            }
-            Some(enforced) => {
-                format!("limits {asked} asked, {} enforced ({by})", limits(enforced))
-            }
-            None => format!("LIMITS NOT ENFORCED: {asked} ({by})"),
-        });
+        facts.push(limits_in_force(system));
     }
     facts.join(", ")
+}
+
+/// Whether a limit was asked for that is not in force as asked.
+pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
+    let asked = &system.limits_asked;
+    let enforced = system.limits_enforced.unwrap_or_default();
+    // The kernel rounds memory to pages and processor time to microseconds of a period.
+    let differs = |asked: Option<f64>, found: Option<f64>| match (asked, found) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(asked), Some(found)) => (found / asked - 1.0).abs() > 0.01,
+    };
+    let bytes = |bytes: Option<u64>| bytes.map(crate::metric::float);
+    differs(asked.cpus, enforced.cpus)
+        || differs(bytes(asked.memory_bytes), bytes(enforced.memory_bytes))
+}
+
+/// `limited to 0.25 CPU (cgroup v2)`, `LIMITS NOT ENFORCED: 0.25 CPU (reason)`, `no limit`.
+pub(crate) fn limits_in_force(system: &SystemRecord) -> String {
+    if system.limits_asked == LimitsText::default() {
+        return "no limit".to_owned();
+    }
+    let asked = limits(&system.limits_asked);
+    let by = system.limits_by.as_deref().unwrap_or("reason unknown");
+    match &system.limits_enforced {
+        Some(_) if !is_limit_unmet(system) => format!("limited to {asked} ({by})"),
+        Some(enforced) => format!(
+            "LIMITS NOT AS ASKED: {asked} asked, {} in force ({by})",
+            limits(enforced)
+        ),
+        None => format!("LIMITS NOT ENFORCED: {asked} ({by})"),
+    }
 }
 
 pub(crate) fn limits(limits: &LimitsText) -> String {

@@ -81,7 +81,8 @@ pub const GRAMMAR: &str = "\
 
 VARIANT   a variant's name; without one, every variant but the baseline
 METRIC    min, mean, stdev, p50, p75, p90, p95, p99, p99.9, max, requests/s,
-          throughput, cpu, memory, generator-cpu, or a name as in the JSON
+          throughput, cpu, memory, switches,
+          involuntary-switches, generator-cpu, or a name as in the JSON
 overhead  variant minus baseline, or with a quantity in % its share of the baseline
 ratio     variant divided by baseline, 1 for no difference
 value     the variant's own figure
@@ -180,6 +181,8 @@ fn short_name(metric: Metric) -> &'static str {
         Metric::Cpu => "cpu",
         Metric::Memory => "memory",
         Metric::GeneratorCpu => "generator-cpu",
+        Metric::ContextSwitches => "switches",
+        Metric::ContextSwitchesInvoluntary => "involuntary-switches",
         other => other.label(),
     }
 }

@@ -116,6 +116,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         )),
         time(recording, summary),
         cost(summary),
+        hottest(recording),
         Section::new(
             "traffic",
             "Rates, throughput and outcomes",
@@ -291,6 +292,14 @@ fn time(recording: &Recording, summary: &Summary) -> Section {
         "The rounds of each variant side by side, without the pauses between them; a point is \
          {width}. All pictures have the same scales."
     ))
+}
+
+/// Of the rounds that `--flamegraph` adds.
+fn hottest(recording: &Recording) -> Section {
+    Section::new("hottest", "Hottest functions", tables::hottest(recording)).lead(
+        "Where the systems spend their processor time, sampled in rounds that count for nothing \
+         else. The flamegraphs lie beside this page, in <code>flamegraphs</code>.",
+    )
 }
 
 fn cost(summary: &Summary) -> Section {

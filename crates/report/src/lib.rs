@@ -8,11 +8,14 @@
 
 mod cell;
 pub mod compare;
+mod cost;
 mod csv;
 mod describe;
 mod digits;
+pub mod flame;
 pub mod gate;
 mod hdr;
+mod hottest;
 mod html;
 pub mod import;
 mod json;

@@ -4,12 +4,14 @@
 //! difference from the baseline in brackets below each figure.
 
 use crate::cell;
+use crate::cost;
 use crate::describe;
 use crate::digits;
 use crate::gate;
+use crate::hottest;
 use crate::metric::{Metric, Unit};
-use crate::recording::Recording;
-use crate::summary::{CheckState, MetricSummary, Summary, SystemSummary, VariantSummary};
+use crate::recording::{Profile, Recording};
+use crate::summary::{CheckState, Summary, VariantSummary};
 use crate::text::latencies;
 
 /// Renders a recording as GitHub-flavored Markdown.
@@ -31,6 +33,7 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     add("Latency", &house_table(summary));
     add("Rate and cost", &cost_table(summary));
     add("Cost by system", &systems_table(summary));
+    add("Hottest functions", &hottest_tables(recording));
     add(
         "Latency over the requests of all rounds",
         &distribution_table(summary),
@@ -123,48 +126,39 @@ fn cost_table(summary: &Summary) -> String {
     grid(&header.map(str::to_owned), &rows)
 }
 
-/// Only where there is more than the sum to show.
+/// What each system cost, and whether its limits were in force.
 fn systems_table(summary: &Summary) -> String {
-    let is_shown = |system: &SystemSummary| system.throttled_periods_share.is_some();
-    let is_worth_it =
-        |row: &VariantSummary| row.systems.len() > 1 || row.systems.iter().any(is_shown);
-    if !summary.variants.iter().any(is_worth_it) {
-        return String::new();
-    }
-    let header = [
-        "Variant",
-        "System",
-        "CPU (us/request)",
-        "Peak memory (MiB)",
-        "Throttled",
-        "Source",
-    ];
-    let figure = |summary: Option<&MetricSummary>, unit| {
-        summary.map_or_else(
-            || cell::NOTHING.to_owned(),
-            |summary| cell::of(summary, unit),
+    let header = ["Variant"].iter().chain(&cost::HEADINGS);
+    let row = |(variant, cells): (String, [String; 7])| {
+        let mut row = vec![escape(&variant)];
+        row.extend(cells.iter().map(|cell| escape(cell)));
+        row
+    };
+    let rows: Vec<_> = cost::rows(summary, cell::with_error)
+        .into_iter()
+        .map(row)
+        .collect();
+    grid(
+        &header.map(|name| (*name).to_owned()).collect::<Vec<_>>(),
+        &rows,
+    )
+}
+
+/// The functions that each system spends its time in; nothing without profiles.
+fn hottest_tables(recording: &Recording) -> String {
+    let table = |profile: &Profile| {
+        let rows: Vec<Vec<String>> = hottest::rows(profile)
+            .into_iter()
+            .map(|cells| cells.map(|cell| escape(&cell)).to_vec())
+            .collect();
+        let title = hottest::title(profile);
+        format!(
+            "{}\n\n{}\n",
+            escape(&title),
+            grid(&hottest::HEADINGS.map(str::to_owned), &rows)
         )
     };
-    let line = |row: &VariantSummary, system: &SystemSummary| {
-        vec![
-            escape(&row.name),
-            escape(&system.name),
-            figure(system.cpu_us_per_request.as_ref(), Unit::Microseconds),
-            figure(system.memory_peak_bytes.as_ref(), Unit::Mebibytes),
-            system
-                .throttled_periods_share
-                .map_or_else(|| "no limit".to_owned(), digits::percent),
-            escape(system.source.as_deref().unwrap_or(cell::NOTHING)),
-        ]
-    };
-    let lines = |row: &VariantSummary| {
-        row.systems
-            .iter()
-            .map(|system| line(row, system))
-            .collect::<Vec<_>>()
-    };
-    let rows: Vec<_> = summary.variants.iter().flat_map(lines).collect();
-    grid(&header.map(str::to_owned), &rows)
+    recording.profiles.iter().map(table).collect()
 }
 
 fn distribution_table(summary: &Summary) -> String {

@@ -51,6 +51,12 @@ pub enum Metric {
     /// Sum of the systems' peak memory.
     #[serde(rename = "memory_peak_bytes")]
     Memory,
+    /// Context switches of all systems per complete answer, voluntary and not.
+    #[serde(rename = "context_switches_per_request")]
+    ContextSwitches,
+    /// Those of them in which others took the core although the thread could have gone on.
+    #[serde(rename = "context_switches_involuntary_per_request")]
+    ContextSwitchesInvoluntary,
     /// Processor time of the generator per complete answer.
     #[serde(rename = "generator_cpu_us_per_request")]
     GeneratorCpu,
@@ -69,11 +75,13 @@ pub enum Unit {
     PerSecond,
     /// Shown as recorded.
     MegabytesPerSecond,
+    /// A number of something; shown as recorded.
+    PerRequest,
 }
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Requests,
         Self::Min,
         Self::Mean,
@@ -88,6 +96,8 @@ impl Metric {
         Self::Throughput,
         Self::Cpu,
         Self::Memory,
+        Self::ContextSwitches,
+        Self::ContextSwitchesInvoluntary,
         Self::GeneratorCpu,
     ];
 
@@ -108,6 +118,8 @@ impl Metric {
             Self::Throughput => "throughput_mb_per_s",
             Self::Cpu => "cpu_us_per_request",
             Self::Memory => "memory_peak_bytes",
+            Self::ContextSwitches => "context_switches_per_request",
+            Self::ContextSwitchesInvoluntary => "context_switches_involuntary_per_request",
             Self::GeneratorCpu => "generator_cpu_us_per_request",
         }
     }
@@ -134,6 +146,8 @@ impl Metric {
             Self::Throughput => "MB/s",
             Self::Cpu => "CPU us/request",
             Self::Memory => "peak memory MiB",
+            Self::ContextSwitches => "context switches/request",
+            Self::ContextSwitchesInvoluntary => "involuntary switches/request",
             Self::GeneratorCpu => "generator CPU us/request",
         }
     }
@@ -145,6 +159,7 @@ impl Metric {
             Self::Throughput => Unit::MegabytesPerSecond,
             Self::Cpu | Self::GeneratorCpu => Unit::Microseconds,
             Self::Memory => Unit::Mebibytes,
+            Self::ContextSwitches | Self::ContextSwitchesInvoluntary => Unit::PerRequest,
             _ => Unit::Milliseconds,
         }
     }
@@ -180,6 +195,16 @@ impl Metric {
             Self::Memory => {
                 sum(round.systems.iter().map(|system| system.memory_peak_bytes)).map(float)
             }
+            Self::ContextSwitches => {
+                let switches = round.systems.iter().map(|system| system.context_switches);
+                per_request(sum(switches)?)
+            }
+            Self::ContextSwitchesInvoluntary => {
+                let systems = round.systems.iter();
+                per_request(sum(
+                    systems.map(|system| system.context_switches_involuntary)
+                )?)
+            }
             Self::GeneratorCpu => per_request(round.generator.cpu_us),
         }
     }
@@ -191,7 +216,9 @@ impl Unit {
         match self {
             Self::Milliseconds => value / 1e3,
             Self::Mebibytes => value / (1024.0 * 1024.0),
-            Self::Microseconds | Self::PerSecond | Self::MegabytesPerSecond => value,
+            Self::Microseconds | Self::PerSecond | Self::MegabytesPerSecond | Self::PerRequest => {
+                value
+            }
         }
     }
 
@@ -203,6 +230,7 @@ impl Unit {
             Self::Mebibytes => "MiB",
             Self::PerSecond => "requests/s",
             Self::MegabytesPerSecond => "MB/s",
+            Self::PerRequest => "a request",
         }
     }
 }

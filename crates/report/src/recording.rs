@@ -9,6 +9,7 @@
 
 mod environment;
 mod load;
+mod profile;
 mod round;
 mod until;
 mod variant;
@@ -17,9 +18,10 @@ pub use environment::{Environment, NoiseFloor};
 pub use load::{
     ArrivalText, HttpText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText, TlsText,
 };
+pub use profile::{HotFunction, Profile};
 pub use round::{
-    FailedCounts, FailureKind, FailureSample, GeneratorRecord, MismatchedCounts, Outcomes,
-    PassCounts, Pause, RoundRecord, StepRecord, SystemUsage, Throttled, Windows,
+    FailedCounts, FailureKind, FailureSample, GeneratorRecord, MachineUse, MismatchedCounts,
+    Outcomes, PassCounts, Pause, RoundRecord, StepRecord, SystemUsage, Throttled, Windows,
 };
 pub use until::{HalfWidthText, PilotText, UntilEnd, UntilText};
 pub use variant::{
@@ -72,6 +74,9 @@ pub struct Recording {
     pub variants: Vec<VariantRecord>,
     /// Every measurement, in the order made.
     pub rounds: Vec<RoundRecord>,
+    /// What sampling came to, in rounds of their own; empty when it was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Profile>,
 }
 
 /// The name of the format.

@@ -7,8 +7,9 @@ use stats::Histogram;
 use crate::Hdr;
 use crate::recording::{
     ArrivalText, Environment, FileText, Format, GeneratorRecord, Header, Kind, LabText, LimitsText,
-    LoadModel, LoadText, METHOD, Outcomes, PhaseText, Proof, ProofAnswer, Recording, RequestText,
-    RoundRecord, SystemRecord, SystemUsage, VariantRecord, VariantStatus, Version, Windows,
+    LoadModel, LoadText, METHOD, MachineUse, Outcomes, PhaseText, Proof, ProofAnswer, Recording,
+    RequestText, RoundRecord, SystemRecord, SystemUsage, VariantRecord, VariantStatus, Version,
+    Windows,
 };
 
 const CONNECTIONS: u32 = 100;
@@ -102,6 +103,7 @@ impl Sample {
             baseline: names[0].clone(),
             variants: names.iter().map(|name| variant(name)).collect(),
             rounds,
+            profiles: Vec::new(),
         }
     }
 
@@ -154,6 +156,7 @@ impl Sample {
             (latency_sum_us / f64::from(CONNECTIONS)) as u64
         };
         let windows = windows(elapsed_us, &mut self.random);
+        let system_cpu_us = (mean_us * ANSWERS as f64 / 103.0) as u64;
         RoundRecord {
             round,
             position,
@@ -175,6 +178,7 @@ impl Sample {
             latency_ns_hdr: Hdr::of(&latency),
             service_ns_hdr: Hdr::of(&latency),
             lateness_ns_hdr: Hdr::of(&lateness),
+            gaps_ns_hdr: self.is_open.then(|| Hdr::of(&gaps())),
             connect_ns_hdr: Hdr::of(&connect),
             first_byte_ns_hdr: Hdr::of(&first_byte),
             windows,
@@ -183,21 +187,45 @@ impl Sample {
                 threads: 1,
                 pauses: Vec::new(),
                 pauses_unlisted: 0,
+                waited_for_cpu_us: Some(elapsed_us / 200),
             },
             steps: Vec::new(),
             passes: None,
             proofs: Vec::new(),
-            systems: vec![SystemUsage {
-                name: "server".to_owned(),
-                cpu_us: Some((mean_us * ANSWERS as f64 / 103.0) as u64),
-                memory_peak_bytes: Some(11_500_000 + u64::from(round % 3) * 20_000),
+            machine: Some(MachineUse {
+                cores: 2,
+                looked_us: elapsed_us,
+                busy_us: elapsed_us * 72 / 100 + system_cpu_us,
+                steal_us: elapsed_us / 1000,
                 throttled: None,
-                context_switches: Some(5200),
-                source: "cgroup v1".to_owned(),
-            }],
+            }),
+            systems: vec![usage(round, system_cpu_us)],
             failures: Vec::new(),
         }
     }
+}
+
+fn usage(round: u32, cpu_us: u64) -> SystemUsage {
+    SystemUsage {
+        name: "server".to_owned(),
+        cpu_us: Some(cpu_us),
+        memory_peak_bytes: Some(11_500_000 + u64::from(round % 3) * 20_000),
+        throttled: None,
+        context_switches: Some(5200),
+        context_switches_involuntary: Some(400),
+        source: "cgroup v1".to_owned(),
+    }
+}
+
+/// Equal gaps of the open loop's rate, give or take what a sleep ends late.
+fn gaps() -> Histogram {
+    let mut gaps = Histogram::new();
+    let gap_ns = ROUND_US * 1000 / ANSWERS;
+    for late_ns in [0, 10_000, 20_000] {
+        gaps.record_n_ns(gap_ns + late_ns, ANSWERS / 6);
+        gaps.record_n_ns(gap_ns - late_ns, ANSWERS / 6);
+    }
+    gaps
 }
 
 /// Windows that hold about the same number of answers; the last one is cut short.

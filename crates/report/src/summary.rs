@@ -14,8 +14,8 @@ mod noise;
 mod pooled;
 mod verdict;
 
-pub(crate) use check::named_outcomes;
-pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX};
+pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
+pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
 pub(crate) use figures::rates;
 pub use figures::{
     ClaimName, Distribution, MetricSummary, OverheadSummary, RateWindows, SystemSummary,
@@ -298,7 +298,12 @@ impl<'a> Row<'a> {
             }
         }
         let figures = Figures::of(&complete);
-        let checks = check::all(&recording.load, &complete, &figures);
+        let checks = check::all(&check::Watched {
+            recording,
+            variant,
+            complete: &complete,
+            figures: &figures,
+        });
         let invalid = verdict::invalid(recording.kind, variant, &outcomes, &checks, &all);
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {

@@ -7,11 +7,13 @@ use comfy_table::{
 };
 
 use crate::cell;
+use crate::cost;
 use crate::describe;
 use crate::digits;
 use crate::gate;
+use crate::hottest;
 use crate::metric::{Metric, Unit};
-use crate::recording::Recording;
+use crate::recording::{Profile, Recording};
 use crate::step;
 use crate::summary::{Distribution, Summary, VariantSummary, Verdict, named_outcomes};
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
@@ -47,6 +49,12 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         "Rates within rounds, throughput, outcomes",
         &traffic(summary, width),
     );
+    add("Cost by system", &systems(summary, width));
+    let profiles = recording.profiles.iter();
+    let hottest: Vec<String> = profiles
+        .map(|profile| hot_functions(profile, width))
+        .collect();
+    add("Hottest functions", &hottest.join("\n"));
     let troubles = describe::troubles(summary);
     let checks = if troubles.is_empty() {
         vec!["all in order".to_owned()]
@@ -259,6 +267,34 @@ fn steps(recording: &Recording, width: usize) -> String {
     }
     let header = header.map(str::to_owned).to_vec();
     table(width, header, rows.into_iter(), &[0, 1, 5])
+}
+
+/// What each system cost, and whether its limits were in force.
+fn systems(summary: &Summary, width: usize) -> String {
+    let header = [
+        "variant",
+        "system",
+        "CPU\nus/req",
+        "memory\nMiB",
+        "switches\n/req",
+        "forced\n/req",
+        "limits",
+        "CPU read\nfrom",
+    ];
+    let row = |(variant, cells): (String, [String; 7])| {
+        let mut row = vec![variant];
+        row.extend(cells);
+        row
+    };
+    let rows = cost::rows(summary, cell::of).into_iter().map(row);
+    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 6])
+}
+
+fn hot_functions(profile: &Profile, width: usize) -> String {
+    let title = wrapped("", &hottest::title(profile), width);
+    let rows = hottest::rows(profile).into_iter();
+    let header = hottest::HEADINGS.map(str::to_owned).to_vec();
+    title + &table(width, header, rows.map(Vec::from), &[0])
 }
 
 /// `passed 16,000; 2xx 16,000`.

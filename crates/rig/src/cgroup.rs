@@ -134,6 +134,17 @@ impl Hierarchies {
         self.v1.iter().find(|h| h.offers(controller))
     }
 
+    /// The groups that this process itself is in, as far as they are shown.
+    pub(crate) fn own_groups(&self) -> Groups {
+        let own = |hierarchy: &Hierarchy| hierarchy.own.clone();
+        Groups {
+            v2: self.v2.as_ref().map(own),
+            v1_cpu: self.v1("cpu").map(own),
+            v1_cpuacct: self.v1("cpuacct").map(own),
+            v1_memory: self.v1("memory").map(own),
+        }
+    }
+
     /// For people: which versions there are.
     pub(crate) fn describe(&self) -> &'static str {
         let has_v1 = ["cpu", "cpuacct", "memory"]

@@ -217,6 +217,18 @@ impl Rig {
             })
     }
 
+    /// The processes that the system consists of now; none when it is gone.
+    #[must_use]
+    pub fn processes(&self, system: &System) -> Vec<i32> {
+        let shepherd = processes::read(system.started.shepherd_pid)
+            .filter(|process| process.start == system.started.shepherd_start);
+        shepherd.map_or_else(Vec::new, |shepherd| {
+            let tree = processes::descendants(shepherd.pid);
+            let living = tree.iter().filter(|process| !process.is_zombie);
+            living.map(|process| process.pid).collect()
+        })
+    }
+
     /// What the system is doing; does not wait.
     pub fn state(&mut self, system: &System) -> State {
         self.state_within(system, Duration::ZERO)

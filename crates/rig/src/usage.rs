@@ -41,10 +41,19 @@ pub struct Usage {
     pub memory_charged_peak: Option<u64>,
     /// How often the CPU limit stopped the system; `None` without a limit.
     pub throttled: Option<Throttled>,
-    /// Context switches of the threads alive now, voluntary and not.
-    pub context_switches: Option<u64>,
+    /// Context switches of the threads alive now.
+    pub context_switches: Option<ContextSwitches>,
     /// Where `cpu` comes from.
     pub source: Source,
+}
+
+/// How often threads left a CPU (`/proc/PID/task/TID/status`; control groups do not count it).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextSwitches {
+    /// Because they waited for something.
+    pub voluntary: u64,
+    /// Because others had their turn although they could have gone on.
+    pub involuntary: u64,
 }
 
 /// What a CPU limit did (`cpu.stat`).
@@ -99,8 +108,11 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
         memory_peak: sum(status.iter().map(|text| status_kib(text, "VmHWM"))),
         memory_now: sum(status.iter().map(|text| status_kib(text, "VmRSS"))),
         memory_charged_peak: charged_peak(groups),
-        throttled: throttled(groups),
-        context_switches: sum(tree.iter().map(|process| context_switches(process.pid))),
+        throttled: throttled_in(groups),
+        context_switches: tree
+            .iter()
+            .filter_map(|process| context_switches(process.pid))
+            .reduce(ContextSwitches::plus),
         source,
     })
 }
@@ -128,7 +140,8 @@ fn charged_peak(groups: &Groups) -> Option<u64> {
     .find_map(|file| read_number(&file))
 }
 
-fn throttled(groups: &Groups) -> Option<Throttled> {
+/// What a CPU limit on these groups did.
+pub(crate) fn throttled_in(groups: &Groups) -> Option<Throttled> {
     let stat = |dir: &Path, time: &str, to_duration: fn(u64) -> Duration| {
         let file = dir.join("cpu.stat");
         Some(Throttled {
@@ -151,14 +164,29 @@ fn throttled(groups: &Groups) -> Option<Throttled> {
     })
 }
 
-/// Switches of the threads alive, voluntary and not.
-fn context_switches(pid: i32) -> Option<u64> {
+/// Switches of the threads alive.
+fn context_switches(pid: i32) -> Option<ContextSwitches> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    sum(tasks.flatten().map(|task| {
+    let of_task = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("status")).ok()?;
-        let voluntary = status_number(&text, "voluntary_ctxt_switches")?;
-        Some(voluntary + status_number(&text, "nonvoluntary_ctxt_switches")?)
-    }))
+        Some(ContextSwitches {
+            voluntary: status_number(&text, "voluntary_ctxt_switches")?,
+            involuntary: status_number(&text, "nonvoluntary_ctxt_switches")?,
+        })
+    };
+    tasks
+        .flatten()
+        .filter_map(of_task)
+        .reduce(ContextSwitches::plus)
+}
+
+impl ContextSwitches {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            voluntary: self.voluntary + other.voluntary,
+            involuntary: self.involuntary + other.involuntary,
+        }
+    }
 }
 
 /// A `Key:\tnumber` line of a status file.
@@ -218,14 +246,14 @@ mod tests {
             throttled: 4,
             throttled_time: Duration::from_millis(5),
         };
-        assert_eq!(throttled(&v1), Some(expected));
+        assert_eq!(throttled_in(&v1), Some(expected));
         write("usage_usec 1\nnr_periods 9\nnr_throttled 4\nthrottled_usec 5000\n");
         let v2 = Groups {
             v2: Some(dir.path().to_owned()),
             ..Groups::default()
         };
-        assert_eq!(throttled(&v2), None, "no controller, no limit");
+        assert_eq!(throttled_in(&v2), None, "no controller, no limit");
         fs::write(dir.path().join("cpu.max"), "max 100000").unwrap();
-        assert_eq!(throttled(&v2), Some(expected));
+        assert_eq!(throttled_in(&v2), Some(expected));
     }
 }

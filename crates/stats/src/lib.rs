@@ -23,6 +23,7 @@ pub mod shift;
 mod signed_rank;
 pub mod simultaneous;
 mod student;
+pub mod trend;
 pub mod unpaired;
 pub mod width;
 

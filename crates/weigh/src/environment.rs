@@ -36,6 +36,11 @@ pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
+/// A variable that systems inherit.
+pub(crate) fn inherited(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
 /// Where this user's programs keep what they have found out (XDG Base Directory Specification);
 /// `None` without a home.
 pub(crate) fn state_folder() -> Option<PathBuf> {
@@ -85,6 +90,7 @@ pub(crate) fn describe(before: &Machine, generator_cpus: Option<Vec<usize>>) -> 
         accounting: Some(before.cgroups.clone()),
         smt: before.smt,
         transparent_huge_pages: before.transparent_huge_pages.clone(),
+        busy_share_before: None,
         load_average_before: before.load_average,
         load_average_after: after.load_average,
         steal_ms: steal.map(|(before, after)| after.saturating_sub(before)),

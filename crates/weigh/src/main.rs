@@ -10,6 +10,7 @@ mod format;
 mod gates;
 mod labs;
 mod measure;
+mod perf;
 mod progress;
 mod prove;
 mod record;

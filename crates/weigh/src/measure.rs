@@ -1,5 +1,6 @@
 //! A lab carried out: prove every variant, then measure them in interleaved rounds.
 
+mod profile;
 mod pursuit;
 mod turn;
 
@@ -11,7 +12,9 @@ use std::time::{Duration, Instant};
 use lab::{Lab, Setup, Variant};
 use pursuit::{Next, Pursuit, ROUNDS_MAX};
 use report::Recording;
-use report::recording::{InvalidKind, RoundRecord, SystemRecord, VariantRecord, VariantStatus};
+use report::recording::{
+    Environment, InvalidKind, Profile, RoundRecord, SystemRecord, VariantRecord, VariantStatus,
+};
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
 
@@ -26,6 +29,9 @@ use crate::stop::Stop;
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
+
+/// How long is looked at what else the machine does, before anything of the run is started.
+pub(crate) const LOOK_BEFORE: Duration = Duration::from_millis(200);
 
 /// Starts the keeper, and says what an earlier, killed run has left behind.
 pub(crate) fn start_rig(logs: &Path, console: Console) -> Result<Rig, Failure> {
@@ -58,7 +64,11 @@ pub(crate) struct Experiment<'a> {
     started: Instant,
     started_at: String,
     machine: Machine,
+    busy_share_before: Option<f64>,
     generator_cpus: Option<Vec<usize>>,
+    /// Where flamegraphs go, if there are to be any.
+    flamegraphs: Option<PathBuf>,
+    profiles: Vec<Profile>,
 }
 
 /// A variant on its way to a number.
@@ -85,6 +95,7 @@ impl<'a> Experiment<'a> {
         stop: &'a Stop,
     ) -> Result<Experiment<'a>, Failure> {
         let logs = folder.join("logs");
+        let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
         let rig = start_rig(&logs, console)?;
         let position = |name: &String| lab.all().position(|other| other.name == *name);
         let candidates: Vec<Candidate<'a>> = lab
@@ -125,8 +136,19 @@ impl<'a> Experiment<'a> {
             started: instant(),
             started_at: environment::now().to_string(),
             machine,
+            busy_share_before,
             generator_cpus,
+            flamegraphs: None,
+            profiles: Vec::new(),
         })
+    }
+
+    /// Samples the systems too, in rounds of their own, and draws flamegraphs into this folder.
+    pub(crate) fn with_flamegraphs(self, folder: &Path) -> Self {
+        Experiment {
+            flamegraphs: Some(folder.to_owned()),
+            ..self
+        }
     }
 
     /// Carries the lab out. What goes wrong with a variant is part of the recording.
@@ -146,6 +168,9 @@ impl<'a> Experiment<'a> {
             if self.has_enough(instant().duration_since(began)) {
                 break;
             }
+        }
+        if let Some(folder) = self.flamegraphs.clone().filter(|_| !self.stop.is_asked()) {
+            self.profiles = self.profiles(&folder);
         }
         self.progress.finish();
         let recording = self.recording();
@@ -407,9 +432,13 @@ impl<'a> Experiment<'a> {
                 seed: self.seed,
                 started_at: self.started_at.clone(),
                 is_interrupted,
-                environment: environment::describe(&self.machine, self.generator_cpus.clone()),
+                environment: Environment {
+                    busy_share_before: self.busy_share_before,
+                    ..environment::describe(&self.machine, self.generator_cpus.clone())
+                },
                 variants,
                 rounds: std::mem::take(&mut self.rounds),
+                profiles: std::mem::take(&mut self.profiles),
             },
         )
     }

@@ -8,11 +8,11 @@ use lab::{Lab, Setup};
 use load::{FailureKind, Job, Measurement};
 use report::recording::{
     self as wire, Environment, FileText, Format, GeneratorRecord, HttpText, Kind, LabText,
-    LimitsText, LoadText, ProtocolText, RequestText, RoundRecord, SystemRecord, SystemUsage,
-    TlsText, VariantRecord, VariantStatus, Windows,
+    LimitsText, LoadText, MachineUse, Profile, ProtocolText, RequestText, RoundRecord,
+    SystemRecord, SystemUsage, TlsText, VariantRecord, VariantStatus, Windows,
 };
 use report::{Hdr, METHOD, Recording, Summary};
-use rig::Usage;
+use rig::{Moment, Throttled, Usage};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::Failure;
@@ -34,6 +34,7 @@ pub(crate) struct Outline {
     pub(crate) environment: Environment,
     pub(crate) variants: Vec<VariantRecord>,
     pub(crate) rounds: Vec<RoundRecord>,
+    pub(crate) profiles: Vec<Profile>,
 }
 
 /// The recording of a lab.
@@ -87,6 +88,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         baseline: lab.baseline.name.clone(),
         variants: run.variants,
         rounds: run.rounds,
+        profiles: run.profiles,
     }
 }
 
@@ -100,7 +102,7 @@ fn is_encrypted(lab: &Lab) -> bool {
 pub(crate) fn of_load(
     url: &str,
     job: &Job,
-    measurement: &Measurement,
+    measured: RoundRecord,
     environment: Environment,
     (started_at, seed): (String, u64),
 ) -> Recording {
@@ -129,7 +131,7 @@ pub(crate) fn of_load(
         lab: None,
         started_at,
         ended_at: environment::now().to_string(),
-        interrupted: measurement.interrupted,
+        interrupted: measured.interrupted,
         seed,
         order: vec![vec![target.clone()]],
         until: None,
@@ -157,8 +159,9 @@ pub(crate) fn of_load(
         }],
         rounds: vec![RoundRecord {
             variant: target,
-            ..self::measurement(measurement)
+            ..measured
         }],
+        profiles: Vec::new(),
     }
 }
 
@@ -182,6 +185,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         latency_ns_hdr: Hdr::of(&seen.latency),
         service_ns_hdr: Hdr::of(&seen.service),
         lateness_ns_hdr: Hdr::of(&seen.lateness),
+        gaps_ns_hdr: (!seen.gaps.is_empty()).then(|| Hdr::of(&seen.gaps)),
         connect_ns_hdr: Hdr::of(&seen.connect),
         first_byte_ns_hdr: Hdr::of(&seen.first_byte),
         windows: Windows {
@@ -197,6 +201,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         generator: GeneratorRecord {
             cpu_us: micros(seen.generator.cpu),
             threads: seen.generator.threads,
+            waited_for_cpu_us: seen.generator.waited_for_cpu.map(micros),
             pauses: seen
                 .generator
                 .pauses
@@ -208,6 +213,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
                 .collect(),
             pauses_unlisted: seen.generator.pauses_dropped,
         },
+        machine: None,
         systems: Vec::new(),
         steps: seen.steps.iter().map(step).collect(),
         passes: (!seen.steps.is_empty()).then_some(wire::PassCounts {
@@ -222,25 +228,42 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
 
 /// What one system used between two readings.
 pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
-    let difference = |before: u64, after: u64| after.saturating_sub(before);
+    let switches = before.context_switches.zip(after.context_switches);
     SystemUsage {
         name: name.to_owned(),
         cpu_us: Some(micros(after.cpu.saturating_sub(before.cpu))),
         memory_peak_bytes: after.memory_peak,
-        throttled: before
-            .throttled
-            .zip(after.throttled)
-            .map(|(before, after)| wire::Throttled {
-                periods: difference(before.periods, after.periods),
-                throttled_periods: difference(before.throttled, after.throttled),
-                throttled_us: micros(after.throttled_time.saturating_sub(before.throttled_time)),
-            }),
-        context_switches: before
-            .context_switches
-            .zip(after.context_switches)
-            .map(|(before, after)| difference(before, after)),
+        throttled: throttled(before.throttled, after.throttled),
+        context_switches: switches.map(|(before, after)| {
+            (after.voluntary + after.involuntary)
+                .saturating_sub(before.voluntary + before.involuntary)
+        }),
+        context_switches_involuntary: switches
+            .map(|(before, after)| after.involuntary.saturating_sub(before.involuntary)),
         source: after.source.to_string(),
     }
+}
+
+/// What a limit did between two readings.
+fn throttled(before: Option<Throttled>, after: Option<Throttled>) -> Option<wire::Throttled> {
+    let (before, after) = before.zip(after)?;
+    Some(wire::Throttled {
+        periods: after.periods.saturating_sub(before.periods),
+        throttled_periods: after.throttled.saturating_sub(before.throttled),
+        throttled_us: micros(after.throttled_time.saturating_sub(before.throttled_time)),
+    })
+}
+
+/// What the whole machine did between two moments.
+pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<MachineUse> {
+    let (before, after) = before.zip(after)?;
+    Some(MachineUse {
+        cores: u32::try_from(after.cpus).ok()?,
+        looked_us: micros(after.at.duration_since(before.at)),
+        busy_us: micros(after.busy.saturating_sub(before.busy)),
+        steal_us: micros(after.steal.saturating_sub(before.steal)),
+        throttled: throttled(before.throttled, after.throttled),
+    })
 }
 
 /// What a lab says of a system, before it was ever started.

@@ -164,6 +164,17 @@ impl Stack {
             .collect()
     }
 
+    /// The processes that each system consists of now, by name.
+    pub(crate) fn processes(&self, rig: &Rig) -> Vec<(String, Vec<i32>)> {
+        self.running
+            .iter()
+            .map(|running| {
+                let name = running.system.name().to_owned();
+                (name, rig.processes(&running.system))
+            })
+            .collect()
+    }
+
     /// The first system that has ended, with how it ended and its last words.
     pub(crate) fn ended(&self, rig: &mut Rig) -> Option<String> {
         self.running

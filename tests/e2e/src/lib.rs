@@ -19,7 +19,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use browser::{Browser, View, url_of};
-pub use processes::{cgroups_of_dead_runs, children_of, processes_mentioning, wait_until};
+pub use processes::{
+    Hogs, cgroups_of_dead_runs, children_of, freeze, processes_mentioning, threads_of, wait_until,
+};
 pub use program::{fixture, modern, shop, weigh};
 pub use server::Server;
 
@@ -32,6 +34,10 @@ pub struct World {
     rounds: u32,
     duration: &'static str,
     warmup: &'static str,
+    /// How requests arrive, in the words of a lab file.
+    arrivals: &'static str,
+    /// What the system may use, in the words of a lab file.
+    limits: &'static str,
     baseline: String,
     leaves_daemons: bool,
     /// A lab file in place of the usual one.
@@ -68,6 +74,8 @@ impl World {
             rounds: 6,
             duration: "100ms",
             warmup: "20ms",
+            arrivals: "connections: 4",
+            limits: "",
             baseline: String::new(),
             leaves_daemons: false,
             own_lab: None,
@@ -94,6 +102,20 @@ impl World {
     #[must_use]
     pub fn duration(mut self, duration: &'static str) -> World {
         self.duration = duration;
+        self
+    }
+
+    /// How requests arrive: `connections: 4` if not said.
+    #[must_use]
+    pub fn arrivals(mut self, arrivals: &'static str) -> World {
+        self.arrivals = arrivals;
+        self
+    }
+
+    /// What each server may use: `cpus: 0.2`.
+    #[must_use]
+    pub fn limits(mut self, limits: &'static str) -> World {
+        self.limits = limits;
         self
     }
 
@@ -155,19 +177,23 @@ impl World {
         }
         let text = format!(
             "question: does the instrument tell the truth?\n\
-             load:\n  connections: 4\n  duration: {duration}\n  path: /graphql\n  \
+             load:\n  {arrivals}\n  duration: {duration}\n  path: /graphql\n  \
              timeout: 2s\n  requests:\n    - {{name: test, query: \"{{ test {{ id }} }}\"}}\n\
              rounds: {rounds}\n\
              warmup: {warmup}\n\
              target: server\n\
              systems:\n  server:\n    \
-             settings: {{program: {fixture}, answer: ok, honest: 0, delay: 0}}\n    \
+             settings: {{program: {fixture}, answer: ok, honest: 0, delay: 0, slower: 0, burn: 0}}\n    \
+             limits: {{{limits}}}\n    \
              run: \"{{{{program}}}} --listen {{{{addr}}}} --answer {{{{answer}}}} \
-             --honest-first {{{{honest}}}} --delay-us {{{{delay}}}} --tag {tag}{daemon}\"\n    \
+             --honest-first {{{{honest}}}} --delay-us {{{{delay}}}} \
+             --slower-by-us {{{{slower}}}} --burn-us {{{{burn}}}} --tag {tag}{daemon}\"\n    \
              ready: {{path: /health, within: 10s}}\n\
              expect: {{status: 200, graphql: no-errors, same-as: baseline}}\n\
              baseline: {{name: honest{baseline}}}\n\
              variants:\n{variants}",
+            arrivals = self.arrivals,
+            limits = self.limits,
             duration = self.duration,
             rounds = self.rounds,
             warmup = self.warmup,

@@ -2,7 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::CpuSet;
 
 /// Ids of live processes whose command line holds `needle`, this one excepted.
 #[must_use]
@@ -86,4 +90,75 @@ fn is_of_dead_run(name: &str) -> bool {
         .strip_prefix("weighbridge-")
         .and_then(|rest| rest.split('-').next());
     owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+}
+
+/// Threads of a process; 0 when it is gone.
+#[must_use]
+pub fn threads_of(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}
+
+/// Stops a process for so long, and lets it go on.
+///
+/// # Panics
+///
+/// When it is gone.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "standing still for so long is the fault that is planted"
+)]
+pub fn freeze(child: &Child, length: Duration) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::STOP).expect("the process is alive");
+    std::thread::sleep(length);
+    kill_process(pid, Signal::CONT).expect("the process is alive");
+}
+
+/// Programs that burn one CPU, ended with this.
+#[derive(Debug)]
+pub struct Hogs {
+    hogs: Vec<Child>,
+    /// The CPU they burn.
+    pub cpu: usize,
+}
+
+impl Hogs {
+    /// Starts so many on the last CPU that this process may use.
+    ///
+    /// # Panics
+    ///
+    /// When they do not start.
+    #[must_use]
+    pub fn start(count: usize) -> Hogs {
+        let allowed = rustix::thread::sched_getaffinity(None).expect("Linux tells");
+        let cpu = (0..CpuSet::MAX_CPU)
+            .rfind(|cpu| allowed.is_set(*cpu))
+            .expect("at least one CPU");
+        let mut only = CpuSet::new();
+        only.set(cpu);
+        let hogs: Vec<Child> = (0..count)
+            .map(|_| {
+                Command::new("sh")
+                    .args(["-c", "while :; do :; done"])
+                    .stdin(Stdio::null())
+                    .spawn()
+                    .expect("there is a shell")
+            })
+            .collect();
+        for hog in &hogs {
+            rustix::thread::sched_setaffinity(Some(Pid::from_child(hog)), &only)
+                .expect("a child can be pinned");
+        }
+        Hogs { hogs, cpu }
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        for hog in &mut self.hogs {
+            // Ends with the test whatever became of it.
+            let _ = hog.kill();
+            let _ = hog.wait();
+        }
+    }
 }

@@ -74,6 +74,30 @@ impl Server {
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
     }
 
+    /// Its process.
+    #[must_use]
+    pub fn process(&self) -> &Child {
+        &self.child
+    }
+
+    /// Starts `weigh load --format json` on it, and leaves it running.
+    ///
+    /// # Panics
+    ///
+    /// When `weigh` does not start.
+    #[must_use]
+    pub fn start_load(&self, flags: &[&str]) -> Child {
+        Command::new(weigh())
+            .arg("load")
+            .arg(format!("http://{}/graphql", self.address))
+            .args(flags)
+            .args(["--format", "json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("weigh starts")
+    }
+
     /// Runs `weigh load` on it.
     ///
     /// # Panics

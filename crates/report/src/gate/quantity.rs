@@ -57,5 +57,6 @@ fn units(unit: Unit) -> &'static [(&'static str, f64)] {
         ],
         Unit::PerSecond => &[("/s", 1.0), ("k/s", 1e3)],
         Unit::MegabytesPerSecond => &[("MB/s", 1.0), ("kB/s", 1e-3)],
+        Unit::PerRequest => &[("", 1.0)],
     }
 }

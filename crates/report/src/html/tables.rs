@@ -3,11 +3,13 @@
 use super::forest::{class, verdict_class};
 use super::markup::{Grid, escape, figure, folded, list, name, prose, words};
 use crate::cell;
+use crate::cost;
 use crate::describe;
-use crate::digits;
 use crate::gate;
+use crate::hottest;
 use crate::metric::{Metric, Unit};
-use crate::summary::{Check, CheckState, MetricSummary, Summary, SystemSummary, VariantSummary};
+use crate::recording::{Profile, Recording};
+use crate::summary::{Check, CheckState, Summary, VariantSummary};
 use crate::text::{counts, latencies};
 
 const COLUMNS: [Metric; 10] = [
@@ -173,51 +175,57 @@ pub(super) fn traffic(summary: &Summary) -> String {
     table.draw("rates, throughput and outcomes")
 }
 
+/// What each system cost, and whether its limits were in force.
 pub(super) fn systems(summary: &Summary) -> String {
-    let header = [
-        "Variant",
-        "System",
-        "CPU\nus/request",
-        "peak memory\nMiB",
-        "throttled",
-        "Counted by",
-    ];
-    let shown = |summary: Option<&MetricSummary>, unit| {
-        summary.map_or_else(
-            || cell::NOTHING.to_owned(),
-            |summary| cell::with_error(summary, unit),
-        )
+    let mut header = vec!["Variant".to_owned()];
+    header.extend(cost::HEADINGS.map(|heading| heading.replace(" (", "\n").replace(')', "")));
+    let row = |(variant, cells): (String, [String; 7])| {
+        let cells: String = (1..)
+            .zip(&cells)
+            .map(|(column, cell)| match column {
+                1 | 6 | 7 => words(cell),
+                _ => figure(cell),
+            })
+            .collect();
+        format!("<tr>{}{cells}</tr>\n", name(&variant))
     };
-    let line = |row: &VariantSummary, system: &SystemSummary| {
-        let throttled = system
-            .throttled_periods_share
-            .map_or_else(|| "no limit".to_owned(), digits::percent);
-        format!(
-            "<tr>{}{}{}{}{}{}</tr>\n",
-            name(&row.name),
-            words(&system.name),
-            figure(&shown(
-                system.cpu_us_per_request.as_ref(),
-                Unit::Microseconds
-            )),
-            figure(&shown(system.memory_peak_bytes.as_ref(), Unit::Mebibytes)),
-            figure(&throttled),
-            words(system.source.as_deref().unwrap_or_default()),
-        )
-    };
-    let lines = |row: &VariantSummary| {
-        row.systems
-            .iter()
-            .map(|system| line(row, system))
-            .collect::<Vec<_>>()
-    };
+    let rows = cost::rows(summary, cell::with_error).into_iter();
     let table = Grid {
         caption: "",
-        header: header.map(str::to_owned).to_vec(),
-        words: &[0, 1, 5],
-        rows: summary.variants.iter().flat_map(lines).collect(),
+        header,
+        words: &[0, 1, 6, 7],
+        rows: rows.map(row).collect(),
     };
     table.draw("cost by system")
+}
+
+/// The functions that each system spends its time in; nothing without profiles.
+pub(super) fn hottest(recording: &Recording) -> String {
+    let row = |cells: [String; 4]| {
+        let [function, own, own_us, total] = cells;
+        format!(
+            "<tr>{}{}{}{}</tr>\n",
+            name(&function),
+            figure(&own),
+            figure(&own_us),
+            figure(&total)
+        )
+    };
+    let table = |profile: &Profile| {
+        let rows: Vec<String> = hottest::rows(profile).into_iter().map(row).collect();
+        let title = escape(&hottest::title(profile));
+        if rows.is_empty() {
+            return format!("<p>{title}</p>\n");
+        }
+        let table = Grid {
+            caption: &title,
+            header: hottest::HEADINGS.map(str::to_owned).to_vec(),
+            words: &[0],
+            rows,
+        };
+        table.draw("hottest functions")
+    };
+    recording.profiles.iter().map(table).collect()
 }
 
 /// What is not in order, then every state, then every figure.

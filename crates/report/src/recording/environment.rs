@@ -32,6 +32,9 @@ pub struct Environment {
     pub smt: Option<bool>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
+    /// Share of all cores that was busy before anything of the run was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_share_before: Option<f64>,
     /// Load average over 1, 5 and 15 minutes before the first round.
     pub load_average_before: Option<[f64; 3]>,
     /// Load average over 1, 5 and 15 minutes after the last round.

@@ -49,6 +49,10 @@ pub struct RoundRecord {
     pub service_ns_hdr: Hdr,
     /// Lateness of sends: actual send minus due. Empty in a closed loop, which has no due.
     pub lateness_ns_hdr: Hdr,
+    /// Gaps between one send of a plan and the next of the same generator thread, as sent, without
+    /// those that a pause or a wait for a connection has made; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gaps_ns_hdr: Option<Hdr>,
     /// Time to open a connection, one value per connection opened.
     pub connect_ns_hdr: Hdr,
     /// From the actual send to the first byte of the answer.
@@ -66,6 +70,9 @@ pub struct RoundRecord {
     /// What was seen of the proofs that look at the load itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofSeen>,
+    /// What the whole machine did meanwhile; absent where it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineUse>,
     /// What each system cost.
     pub systems: Vec<SystemUsage>,
     /// The first few failures of each kind.
@@ -162,10 +169,31 @@ pub struct GeneratorRecord {
     pub cpu_us: u64,
     /// Its threads.
     pub threads: u32,
+    /// How long its threads were ready to run while others had the core, in microseconds, summed
+    /// over threads; absent where the kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_for_cpu_us: Option<u64>,
     /// Stretches in which it did not run although work was due.
     pub pauses: Vec<Pause>,
     /// Pauses beyond those listed.
     pub pauses_unlisted: u64,
+}
+
+/// What the whole machine did during one measurement, by the kernel's count in hundredths of a
+/// second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineUse {
+    /// Cores online.
+    pub cores: u32,
+    /// How long was looked, in microseconds: the measurement and a little around it.
+    pub looked_us: u64,
+    /// Time in which cores worked for anybody, in microseconds, summed over cores.
+    pub busy_us: u64,
+    /// Time in which cores were wanted and the host gave them to other guests, in microseconds.
+    pub steal_us: u64,
+    /// How often a limit around `weigh` itself, such as a container's, stopped everything in it;
+    /// absent without one.
+    pub throttled: Option<Throttled>,
 }
 
 /// One stretch in which the generator did not run although work was due.
@@ -189,8 +217,12 @@ pub struct SystemUsage {
     pub memory_peak_bytes: Option<u64>,
     /// How often its processor limit stopped it; absent without a limit.
     pub throttled: Option<Throttled>,
-    /// Context switches; absent where they could not be read.
+    /// Context switches of the threads that lived to the end, voluntary and not; absent where they
+    /// could not be read.
     pub context_switches: Option<u64>,
+    /// Those of them in which others took the core although the thread could have gone on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_switches_involuntary: Option<u64>,
     /// Where the numbers come from: `cgroup v2`, `cgroup v1` or `/proc`.
     pub source: String,
 }
@@ -310,6 +342,14 @@ impl MismatchedCounts {
 }
 
 impl RoundRecord {
+    /// The share of its threads' time in which the generator was ready to run while others had the
+    /// core; absent where the kernel does not count it.
+    pub fn starved_share(&self) -> Option<f64> {
+        let threads_us = float(self.elapsed_us) * f64::from(self.generator.threads);
+        let waited_us = float(self.generator.waited_for_cpu_us?);
+        (threads_us > 0.0).then(|| waited_us / threads_us)
+    }
+
     /// The share of the measurement in which the generator did not run although work was due: 0 for
     /// none.
     pub fn paused_share(&self) -> f64 {

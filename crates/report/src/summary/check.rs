@@ -2,6 +2,15 @@
 //!
 //! A check is ok, weak (the figures stand, read them with care) or failed (the verdict is withheld).
 //! Figures are over all complete measurements of a variant.
+//!
+//! Each check looks at one cause, and leaves out what another one accounts for: sends that a pause of
+//! the generator held up are not late, windows in which it did not run are no stall of the target,
+//! and a stall is no drift. So a fault raises its own check and not the others.
+
+mod arrival;
+mod generator;
+mod machine;
+mod steady;
 
 mod little;
 
@@ -13,11 +22,10 @@ use serde::Serialize;
 use super::figures::Figures;
 use crate::digits;
 use crate::metric::float;
-use crate::recording::{LoadModel, LoadText, Outcomes, RoundRecord};
+use crate::recording::{LoadModel, Outcomes, Recording, RoundRecord, VariantRecord};
 
-/// Beyond this share of the time, a generator that did not run although work was due spoils what it
-/// measured.
-pub const PAUSED_SHARE_MAX: f64 = 0.02;
+pub(crate) use generator::STARVED_SHARE_MAX;
+pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
 
 /// One thing that was watched.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,6 +78,26 @@ pub enum CheckName {
     /// How far an overhead of the mean latency that was found lies below the noise floor of the
     /// machine, in microseconds; negative above it.
     NoiseFloor,
+    /// Share of its threads' time in which the generator was ready to run while others had the core.
+    GeneratorStarved,
+    /// How far the gaps between sends, as sent, are from the planned law: the largest difference of
+    /// the distributions for Poisson arrivals, the share of gaps that are not the planned one for
+    /// equal gaps (open loop).
+    ArrivalLaw,
+    /// Share of the time in which the target answered nothing, although requests were under way and
+    /// the generator ran.
+    TargetStalls,
+    /// By which share latency rises or falls from the first to the last third of a round, at least.
+    DriftWithinRounds,
+    /// By which share the mean latency rises or falls over all rounds: of the baseline itself, and of
+    /// a variant relative to the baseline.
+    DriftAcrossRounds,
+    /// Share of scheduler periods in which a processor limit stopped a system, or everything.
+    Throttling,
+    /// Share of the processor time asked for that the host gave to other guests.
+    Steal,
+    /// Share of all cores that others kept busy, before or meanwhile.
+    MachineLoad,
 }
 
 impl fmt::Display for CheckName {
@@ -83,6 +111,14 @@ impl fmt::Display for CheckName {
             Self::GeneratorCpu => "generator CPU",
             Self::GeneratorPauses => "generator pauses",
             Self::NoiseFloor => "noise floor",
+            Self::GeneratorStarved => "generator starved",
+            Self::ArrivalLaw => "arrival law",
+            Self::TargetStalls => "target stalls",
+            Self::DriftWithinRounds => "drift within rounds",
+            Self::DriftAcrossRounds => "drift across rounds",
+            Self::Throttling => "throttling",
+            Self::Steal => "steal time",
+            Self::MachineLoad => "machine load",
         })
     }
 }
@@ -145,8 +181,18 @@ struct Totals {
     elapsed_us: f64,
 }
 
+/// What checks look at.
+pub(crate) struct Watched<'a> {
+    pub(crate) recording: &'a Recording,
+    pub(crate) variant: &'a VariantRecord,
+    /// Its complete measurements.
+    pub(crate) complete: &'a [&'a RoundRecord],
+    pub(crate) figures: &'a Figures,
+}
+
 /// All checks that apply to this load.
-pub(crate) fn all(load: &LoadText, complete: &[&RoundRecord], figures: &Figures) -> Vec<Check> {
+pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
+    let (load, complete) = (&watched.recording.load, watched.complete);
     if complete.is_empty() {
         return Vec::new();
     }
@@ -166,11 +212,21 @@ pub(crate) fn all(load: &LoadText, complete: &[&RoundRecord], figures: &Figures)
         LoadModel::Open { .. } => {
             checks.push(missed(&totals));
             checks.extend(rate(&load.model, complete));
-            checks.extend(lateness(complete, figures));
+            checks.extend(lateness(complete, watched.figures));
+            checks.extend(arrival::law(&load.model, complete));
         }
     }
-    checks.extend(generator_cpu(complete));
-    checks.push(generator_pauses(complete, &totals));
+    checks.extend(generator::cpu(complete));
+    checks.push(generator::pauses(complete, totals.elapsed_us));
+    checks.extend(generator::starved(complete));
+    if !rests {
+        checks.extend(steady::stalls(&load.model, complete));
+    }
+    checks.extend(steady::within_rounds(&load.model, complete));
+    checks.extend(steady::across_rounds(watched));
+    checks.extend(machine::throttling(complete));
+    checks.extend(machine::steal(complete));
+    checks.extend(machine::load(watched));
     checks
 }
 
@@ -249,11 +305,13 @@ fn rate(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
 }
 
 /// Lateness against latency: it is inside every latency, so it must be small beside it. Sends that
-/// waited for a free connection are the target's doing and the latest of all, so they are cut off.
+/// waited for a free connection are the target's doing, those held up by a pause have a check of
+/// their own, and both are the latest of all, so they are cut off.
 fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     let waited: u64 = complete.iter().map(|round| round.waited).sum();
     let sent = float(figures.lateness.len());
-    let punctual = (1.0 - ratio(float(waited), sent)).max(0.0);
+    let paused = generator::paused_share(complete);
+    let punctual = (1.0 - ratio(float(waited), sent) - paused).max(0.0);
     let late_us = float(figures.lateness.quantile_ns(0.99 * punctual)?) / 1e3;
     let latency_us = float(figures.latency.quantile_ns(0.5)?) / 1e3;
     let mut text = format!(
@@ -268,51 +326,6 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     }
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
     Some(limits.judge(CheckName::Lateness, late_us, text))
-}
-
-fn generator_cpu(complete: &[&RoundRecord]) -> Option<Check> {
-    let busy_us: f64 = complete
-        .iter()
-        .map(|round| float(round.generator.cpu_us))
-        .sum();
-    let time_us =
-        |round: &&RoundRecord| float(round.elapsed_us) * f64::from(round.generator.threads);
-    let available_us: f64 = complete.iter().map(time_us).sum();
-    if available_us <= 0.0 {
-        return None;
-    }
-    let share = busy_us / available_us;
-    let mut text = format!(
-        "the generator was busy {} of the time",
-        digits::percent(share)
-    );
-    if share > 0.9 {
-        text += "; the target may be faster than the generator could tell";
-    }
-    Some(Limits::only_weak(0.9).judge(CheckName::GeneratorCpu, share, text))
-}
-
-fn generator_pauses(complete: &[&RoundRecord], totals: &Totals) -> Check {
-    let pauses = || complete.iter().flat_map(|round| &round.generator.pauses);
-    let unlisted: u64 = complete
-        .iter()
-        .map(|round| round.generator.pauses_unlisted)
-        .sum();
-    let paused_us: u64 = pauses().map(|pause| pause.length_us).sum();
-    let count = pauses().count() as u64 + unlisted;
-    let share = ratio(float(paused_us), totals.elapsed_us);
-    let text = if count == 0 {
-        "the generator was never kept from running".to_owned()
-    } else {
-        let longest = pauses().map(|pause| pause.length_us).max().unwrap_or(0);
-        format!(
-            "the generator did not run although work was due: {}, {} of the time, longest {}",
-            crate::describe::plural(count, "pause"),
-            digits::percent(share),
-            digits::duration_ns(float(longest) * 1e3),
-        )
-    };
-    Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, text)
 }
 
 /// The kinds that occurred, with their counts: `timeout 3, reset 1`.
@@ -354,3 +367,6 @@ pub(crate) fn named_outcomes(outcomes: &Outcomes) -> String {
     }
     words.join(", ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use stats::paired;
 use stats::{Claim, Histogram, Overhead, sample};
 
 use super::CONFIDENCE;
+use crate::describe;
 use crate::metric::{Metric, float};
 use crate::recording::{RoundRecord, SystemUsage, VariantRecord};
 
@@ -120,6 +121,14 @@ pub struct SystemSummary {
     pub cpu_us_per_request: Option<MetricSummary>,
     /// Peak memory; absent where it could not be read.
     pub memory_peak_bytes: Option<MetricSummary>,
+    /// Context switches per complete answer, voluntary and not; absent where they could not be read.
+    pub context_switches_per_request: Option<MetricSummary>,
+    /// Those of them in which others took the core although the thread could have gone on.
+    pub context_switches_involuntary_per_request: Option<MetricSummary>,
+    /// Its limits in words: none, in force, or not in force and why.
+    pub limits: String,
+    /// Whether it was asked to be limited and is not, or is limited otherwise.
+    pub is_limit_unmet: bool,
     /// Share of scheduler periods in which a limit stopped it; absent without a limit.
     pub throttled_periods_share: Option<f64>,
     /// Where the numbers come from.
@@ -143,6 +152,8 @@ struct SystemFigures {
     source: String,
     cpu: Vec<f64>,
     memory: Vec<f64>,
+    switches: Vec<f64>,
+    switches_involuntary: Vec<f64>,
     periods: u64,
     throttled_periods: u64,
 }
@@ -182,6 +193,8 @@ impl Figures {
                 source: usage.source.clone(),
                 cpu: Vec::new(),
                 memory: Vec::new(),
+                switches: Vec::new(),
+                switches_involuntary: Vec::new(),
                 periods: 0,
                 throttled_periods: 0,
             });
@@ -189,9 +202,12 @@ impl Figures {
         });
         let system = &mut self.systems[index];
         if completed > 0 {
-            system
-                .cpu
-                .extend(usage.cpu_us.map(|cpu| float(cpu) / float(completed)));
+            let per_request = |amount: u64| float(amount) / float(completed);
+            let switches = usage.context_switches.map(per_request);
+            let involuntary = usage.context_switches_involuntary.map(per_request);
+            system.cpu.extend(usage.cpu_us.map(per_request));
+            system.switches.extend(switches);
+            system.switches_involuntary.extend(involuntary);
         }
         system.memory.extend(usage.memory_peak_bytes.map(float));
         if let Some(throttled) = usage.throttled {
@@ -232,22 +248,25 @@ impl Figures {
         Some(OverheadSummary::of(&overhead, base.len(), needed))
     }
 
-    fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
+    pub(super) fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
         let values = self.by_metric.get(&metric).into_iter().flatten();
         let pairs = self.rounds.iter().zip(values);
         pairs.filter_map(|(round, value)| Some((*round, (*value)?)))
     }
 
     pub(crate) fn systems(&self, variant: &VariantRecord) -> Vec<SystemSummary> {
-        let version = |name: &str| {
-            let record = variant.systems.iter().find(|system| system.name == name);
-            record.and_then(|system| system.version.clone())
-        };
+        let record = |name: &str| variant.systems.iter().find(|system| system.name == name);
         let summarize = |system: &SystemFigures| SystemSummary {
             name: system.name.clone(),
-            version: version(&system.name),
+            version: record(&system.name).and_then(|record| record.version.clone()),
             cpu_us_per_request: MetricSummary::of(system.cpu.clone()),
             memory_peak_bytes: MetricSummary::of(system.memory.clone()),
+            context_switches_per_request: MetricSummary::of(system.switches.clone()),
+            context_switches_involuntary_per_request: MetricSummary::of(
+                system.switches_involuntary.clone(),
+            ),
+            limits: record(&system.name).map_or_else(String::new, describe::limits_in_force),
+            is_limit_unmet: record(&system.name).is_some_and(describe::is_limit_unmet),
             throttled_periods_share: (system.periods > 0)
                 .then(|| float(system.throttled_periods) / float(system.periods)),
             source: Some(system.source.clone()),

@@ -279,7 +279,7 @@ fn lost_time_breaks_littles_law_and_withholds_the_verdict() {
     );
     assert_eq!(state(&summary, "a", CheckName::LittlesLaw), CheckState::Ok);
     assert!(!summary.variants[1].has_number());
-    insta::assert_snapshot!(summary.variants[1].verdict_text, @"invalid: Little's law: requests/s x mean latency = 49.9 to 50.1, connections = 100: 50 % apart");
+    insta::assert_snapshot!(summary.variants[1].verdict_text, @"invalid: Little's law: requests/s x mean latency = 49.9 to 50.4, connections = 100: 50 % apart");
 }
 
 #[test]

@@ -47,6 +47,11 @@ pub(crate) struct Args {
     /// Seed of the order of variants.
     #[arg(long)]
     seed: Option<u64>,
+    /// Sample every system in extra rounds, and draw where its processor time goes.
+    ///
+    /// Needs `perf` (linux-perf) and symbols in the programs; see docs/flamegraph.md.
+    #[arg(long)]
+    flamegraph: bool,
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Page,
@@ -95,7 +100,11 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
 fn run_one(lab: &Lab, args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let folder = record::new_folder(&args.out, &lab.name)?;
     let tare = Tare::kept(&rig::machine::snapshot());
-    let mut recording = Experiment::new(lab, &folder, console, stop)?.run()?;
+    let mut experiment = Experiment::new(lab, &folder, console, stop)?;
+    if args.flamegraph {
+        experiment = experiment.with_flamegraphs(&folder);
+    }
+    let mut recording = experiment.run()?;
     recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
     let gates = args.gates.about(&names(lab));
     let summary = gates.judge(Summary::of(&recording));

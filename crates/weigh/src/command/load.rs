@@ -10,13 +10,14 @@ use load::{
     BodyRule, Bounds, Data, Expectation, Job, LoadError, Measurement, Protocol, Request, RowOrder,
     StatusRule, Trust, Version,
 };
+use report::recording::{Environment, RoundRecord};
 use schedule::{Arrival, Phase, Stop as StopRule};
 
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::environment;
 use crate::exit::Exit;
-use crate::measure::FAILURES_KEPT;
+use crate::measure::{FAILURES_KEPT, LOOK_BEFORE};
 use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
@@ -36,21 +37,25 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let url = url.to_string();
     let started_at = environment::now().to_string();
     let machine = rig::machine::snapshot();
+    let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
     let progress = Progress::new(console, 1);
+    let moment = rig::moment();
     let measured = progress.during(&url, |live| load::run(&job, live, stop.flag()));
+    let machine_use = record::machine(moment, rig::moment());
     progress.finish();
     let measurement = measured.map_err(|error| match error {
         LoadError::Tls(error) => Failure::bad_input(error.to_string()),
         error => Failure::not_ready(error.to_string()),
     })?;
-    let environment = environment::describe(&machine, job.cpus.clone());
-    let recording = record::of_load(
-        &url,
-        &job,
-        &measurement,
-        environment,
-        (started_at, args.seed),
-    );
+    let environment = Environment {
+        busy_share_before,
+        ..environment::describe(&machine, job.cpus.clone())
+    };
+    let measured = RoundRecord {
+        machine: machine_use,
+        ..record::measurement(&measurement)
+    };
+    let recording = record::of_load(&url, &job, measured, environment, (started_at, args.seed));
     if let Some(path) = &args.record {
         fs::write(path, recording.to_json()).map_err(|error| {
             Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use load::{Job, Measurement, Target};
-use report::recording::{InvalidKind, ProofSeen, RoundRecord};
+use report::recording::{InvalidKind, MachineUse, ProofSeen, RoundRecord};
 use rig::Usage;
 use schedule::Arrival;
 
@@ -52,9 +52,8 @@ impl Experiment<'_> {
             let turn = self.load(stack, round, index)?;
             let name = &self.candidates[index].variant.name;
             let mut record = turn.record(round, position, name, self.started);
-            record.disturbed = attempt < ATTEMPTS
-                && !record.interrupted
-                && record.paused_share() > report::summary::PAUSED_SHARE_MAX;
+            record.disturbed =
+                attempt < ATTEMPTS && !record.interrupted && report::summary::is_disturbed(&record);
             let is_disturbed = record.disturbed;
             self.progress
                 .note(&record::line(&record, self.rounds_planned()));
@@ -96,9 +95,11 @@ impl Experiment<'_> {
         let watch = Watch::begin(candidate.variant, stack)?;
         let began = instant();
         let before = stack.usage(&self.rig);
+        let moment = rig::moment();
         let measured = self
             .progress
             .during(&label, |live| load::run(&job, live, self.stop.flag()));
+        let machine = record::machine(moment, rig::moment());
         let after = stack.usage(&self.rig);
         let measurement =
             measured.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
@@ -111,6 +112,7 @@ impl Experiment<'_> {
         Ok(Turn {
             began,
             measurement,
+            machine,
             proofs,
             unproven,
             before,
@@ -119,7 +121,7 @@ impl Experiment<'_> {
     }
 
     /// Load that is thrown away; wrong answers in it count all the same.
-    fn warm_up(&self, job: &Job, label: &str) -> Result<(), Invalid> {
+    pub(super) fn warm_up(&self, job: &Job, label: &str) -> Result<(), Invalid> {
         if self.lab.warmup.is_zero() {
             return Ok(());
         }
@@ -141,7 +143,7 @@ impl Experiment<'_> {
         })
     }
 
-    fn job(&self, target: Target, proven: &Proven, round: usize) -> Job {
+    pub(super) fn job(&self, target: Target, proven: &Proven, round: usize) -> Job {
         // Random arrivals differ from round to round and are equal within one: what a plan does to
         // one variant of a round, it does to all.
         let mut load = self.lab.load.clone();
@@ -182,6 +184,8 @@ fn between(measurement: &Measurement) -> Between {
 struct Turn {
     began: Instant,
     measurement: Measurement,
+    /// What the whole machine did meanwhile.
+    machine: Option<MachineUse>,
     /// What other systems saw of it.
     proofs: Vec<ProofSeen>,
     /// The first proof that was not given.
@@ -206,6 +210,7 @@ impl Turn {
             position: number(position),
             variant: variant.to_owned(),
             started_offset_us: record::micros(self.began.duration_since(run)),
+            machine: self.machine,
             systems,
             proofs: self.proofs.clone(),
             ..record::measurement(&self.measurement)

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use rustix::time::ClockId;
 
 /// A server that behaves, or misbehaves, as it is told.
 #[derive(Debug, Parser)]
@@ -28,6 +29,12 @@ struct Args {
     /// Hold every answer back for this many microseconds.
     #[arg(long, default_value_t = 0)]
     delay_us: u64,
+    /// Hold each answer back for so many microseconds longer than the one before.
+    #[arg(long, default_value_t = 0)]
+    slower_by_us: u64,
+    /// Burn so many microseconds of processor time for each answer.
+    #[arg(long, default_value_t = 0)]
+    burn_us: u64,
     /// Anything; it stands in the command lines of this process and its daemon.
     #[arg(long, default_value = "")]
     tag: String,
@@ -82,8 +89,10 @@ fn serve(stream: &TcpStream, args: &Args, served: &AtomicU64) -> Option<()> {
         let (status, body) = if path.starts_with("/health") {
             ("200 OK", "ok")
         } else {
-            let is_honest = served.fetch_add(1, Ordering::Relaxed) < args.honest_first;
-            pause(args.delay_us);
+            let before = served.fetch_add(1, Ordering::Relaxed);
+            let is_honest = before < args.honest_first;
+            pause(args.delay_us + args.slower_by_us * before);
+            burn(Duration::from_micros(args.burn_us));
             reply(if is_honest { Answer::Ok } else { args.answer })
         };
         let head = format!(
@@ -152,6 +161,18 @@ fn leave_daemon(tag: &str) {
 fn pause(delay_us: u64) {
     if delay_us > 0 {
         thread::sleep(Duration::from_micros(delay_us));
+    }
+}
+
+/// Works until this thread has used so much processor time, however long that takes.
+fn burn(amount: Duration) {
+    let used = || {
+        let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+        Duration::try_from(time).unwrap_or_default()
+    };
+    let end = used() + amount;
+    while !amount.is_zero() && used() < end {
+        std::hint::spin_loop();
     }
 }
 

@@ -1,0 +1,84 @@
+//! What each system of each variant cost: the rows of one table in every rendering.
+
+use crate::cell;
+use crate::digits;
+use crate::metric::{Metric, Unit};
+use crate::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
+
+/// The headings of the table, each with its unit.
+pub(crate) const HEADINGS: [&str; 7] = [
+    "System",
+    "CPU (us/request)",
+    "Peak memory (MiB)",
+    "Context switches (/request)",
+    "Forced (/request)",
+    "Limits",
+    "CPU read from",
+];
+
+/// How a figure is shown: [`cell::of`] or [`cell::with_error`].
+type Shown = fn(&MetricSummary, Unit) -> String;
+
+/// One row for each system of each variant that has a number, with intervals, and one for the sum of
+/// several.
+pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, [String; 7])> {
+    let of_row = |row: &VariantSummary| {
+        let mut lines: Vec<[String; 7]> = row
+            .systems
+            .iter()
+            .map(|system| line(system, shown))
+            .collect();
+        if lines.len() > 1 {
+            lines.push(sum(row, shown));
+        }
+        let named = |line| (row.name.clone(), line);
+        lines.into_iter().map(named).collect::<Vec<_>>()
+    };
+    summary.variants.iter().flat_map(of_row).collect()
+}
+
+fn line(system: &SystemSummary, shown: Shown) -> [String; 7] {
+    let figure = |figure: &Option<MetricSummary>, unit: Unit| match figure {
+        Some(figure) => shown(figure, unit),
+        None => cell::NOTHING.to_owned(),
+    };
+    let throttled = system
+        .throttled_periods_share
+        .filter(|share| *share > 0.0)
+        .map(|share| format!("; stopped in {} of the periods", digits::percent(share)));
+    [
+        system.name.clone(),
+        figure(&system.cpu_us_per_request, Unit::Microseconds),
+        figure(&system.memory_peak_bytes, Unit::Mebibytes),
+        figure(&system.context_switches_per_request, Unit::PerRequest),
+        figure(
+            &system.context_switches_involuntary_per_request,
+            Unit::PerRequest,
+        ),
+        format!("{}{}", system.limits, throttled.unwrap_or_default()),
+        system
+            .source
+            .clone()
+            .unwrap_or_else(|| cell::NOTHING.to_owned()),
+    ]
+}
+
+/// The systems of a variant together; its intervals are those of the sums, not sums of intervals.
+fn sum(row: &VariantSummary, shown: Shown) -> [String; 7] {
+    let figure = |metric: Metric| {
+        let known = row.metric(metric);
+        known.map_or_else(
+            || cell::NOTHING.to_owned(),
+            |figure| shown(figure, metric.unit()),
+        )
+    };
+    [
+        "all".to_owned(),
+        figure(Metric::Cpu),
+        figure(Metric::Memory),
+        figure(Metric::ContextSwitches),
+        figure(Metric::ContextSwitchesInvoluntary),
+        String::new(),
+        String::new(),
+    ]
+}

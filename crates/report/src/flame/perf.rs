@@ -1,0 +1,62 @@
+//! What `perf script -F comm,tid,ip,sym,dso` prints, folded.
+//!
+//! ```text
+//! server 123
+//!             7f01 leaf (/usr/lib/libc.so.6)
+//!             55aa caller (/usr/bin/server)
+//! ```
+
+use super::Stacks;
+use super::symbol;
+
+/// Folds the text of `perf script`. Lines that are not understood are left out.
+pub fn stacks(script: &str) -> Stacks {
+    let mut stacks = Stacks::default();
+    let mut root: Option<String> = None;
+    let mut frames: Vec<String> = Vec::new();
+    for line in script.lines().chain([""]) {
+        if line.trim().is_empty() {
+            if let Some(root) = root.take() {
+                frames.push(root);
+                stacks.add(frames.drain(..).rev().collect(), 1);
+            }
+            frames.clear();
+        } else if line.starts_with([' ', '\t']) {
+            frames.extend(frame(line));
+        } else {
+            root = command(line);
+        }
+    }
+    stacks
+}
+
+/// The name of the thread, without its number: threads of one name belong together.
+fn command(line: &str) -> Option<String> {
+    let (name, thread) = line.trim().rsplit_once(char::is_whitespace)?;
+    thread.parse::<u32>().ok()?;
+    let number = |character: char| character.is_ascii_digit() || "-#:".contains(character);
+    Some(name.trim().trim_end_matches(number).to_owned())
+}
+
+/// `ADDRESS SYMBOL (OBJECT)`; the frame pointer's garbage, which is in no object, is left out.
+fn frame(line: &str) -> Option<String> {
+    let (_, rest) = line.trim().split_once(' ')?;
+    let (name, object) = match rest.rsplit_once(" (") {
+        Some((name, object)) => (name.trim(), object.trim_end_matches(')')),
+        None => (rest.trim(), ""),
+    };
+    let is_kernel = object.starts_with("[kernel") || object.starts_with("[guest.kernel");
+    if name == "[unknown]" {
+        if object.is_empty() || object == "[unknown]" {
+            return None;
+        }
+        let file = object.rsplit('/').next().unwrap_or(object);
+        return Some(format!("[{}]", file.trim_matches(['[', ']'])));
+    }
+    let name = symbol::readable(name);
+    Some(if is_kernel {
+        format!("{name} [kernel]")
+    } else {
+        name
+    })
+}

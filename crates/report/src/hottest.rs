@@ -1,0 +1,51 @@
+//! The ten functions that a system spends most of its processor time in, for text and Markdown.
+
+use crate::digits;
+use crate::metric::float;
+use crate::recording::Profile;
+
+/// Functions shown of each system.
+pub(crate) const SHOWN: usize = 10;
+
+/// The headings of the table.
+pub(crate) const HEADINGS: [&str; 4] = ["function", "own %", "own us/request", "with callees %"];
+
+/// `server of plain: 1,234 samples, 45.1 us of CPU a request`, and what is missing.
+pub(crate) fn title(profile: &Profile) -> String {
+    let mut text = format!("{} of {}", profile.system, profile.variant);
+    if profile.samples > 0 {
+        text += &format!(
+            " ({} at {} a second",
+            crate::describe::plural(profile.samples, "sample"),
+            profile.rate_hz
+        );
+        if let Some(us) = profile.cpu_us_per_request {
+            text += &format!(", {} us of CPU a request", digits::value(us, None));
+        }
+        text += ", in a round that counts for nothing else)";
+    }
+    if let Some(missing) = &profile.missing {
+        text += &format!(": {missing}");
+    }
+    text
+}
+
+/// The rows of the table, hottest first.
+pub(crate) fn rows(profile: &Profile) -> Vec<[String; 4]> {
+    let share = |samples: u64| float(samples) / float(profile.samples.max(1));
+    let percent = |samples: u64| format!("{:.1}", share(samples) * 100.0);
+    let hottest = profile.hottest.iter().take(SHOWN);
+    hottest
+        .map(|hot| {
+            let us = profile
+                .cpu_us_per_request
+                .map(|us| us * share(hot.own_samples));
+            [
+                hot.function.clone(),
+                percent(hot.own_samples),
+                us.map_or_else(|| "–".to_owned(), |us| digits::value(us, None)),
+                percent(hot.total_samples),
+            ]
+        })
+        .collect()
+}

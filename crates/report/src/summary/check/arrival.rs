@@ -1,0 +1,114 @@
+//! Whether requests arrived as they were planned to: the gaps between sends, as sent.
+
+use stats::Histogram;
+
+use super::{Check, CheckName, Limits};
+use crate::digits;
+use crate::metric::float;
+use crate::recording::{ArrivalText, LoadModel, PhaseText, RoundRecord};
+
+/// Fewer gaps say nothing about a law.
+const GAPS_MIN: u64 = 100;
+
+/// Gaps are not told apart more finely: a thread that reads answers sends a little later.
+const RESOLUTION_S: f64 = 100e-6;
+
+/// Where more sends than this share had to wait for a connection, the target made the gaps.
+const WAITED_SHARE_MAX: f64 = 0.1;
+
+/// The gaps against the law of the plan, where the plan has one rate.
+pub(super) fn law(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
+    let LoadModel::Open {
+        phases, arrival, ..
+    } = load
+    else {
+        return None;
+    };
+    let rate_per_s = only_rate(phases)?;
+    let threads = complete.first()?.generator.threads;
+    let mut gaps = Histogram::new();
+    let (mut waited, mut planned) = (0, 0);
+    for round in complete {
+        gaps.add(&round.gaps_ns_hdr.as_ref()?.histogram());
+        waited += round.waited;
+        planned += round.planned;
+    }
+    let is_of_target = float(waited) > WAITED_SHARE_MAX * float(planned);
+    if gaps.len() < GAPS_MIN || is_of_target || threads == 0 {
+        return None;
+    }
+    Some(match arrival {
+        ArrivalText::Uniform => equal(&gaps, f64::from(threads) / rate_per_s),
+        ArrivalText::Poisson => poisson(&gaps, threads, rate_per_s),
+    })
+}
+
+/// The rate of a plan that never changes it.
+pub(super) fn only_rate(phases: &[PhaseText]) -> Option<f64> {
+    let rate = phases.first()?.rate_from_per_s;
+    let is_rate = |other: f64| (other / rate - 1.0).abs() < 1e-9;
+    let is_steady = phases
+        .iter()
+        .all(|phase| is_rate(phase.rate_from_per_s) && is_rate(phase.rate_to_per_s));
+    (is_steady && rate > 0.0).then_some(rate)
+}
+
+/// Gaps off by more than half of the planned one: bunched, or torn apart.
+fn equal(gaps: &Histogram, gap_s: f64) -> Check {
+    let slack_s = (gap_s / 2.0).max(RESOLUTION_S);
+    let below = share_at_or_below(gaps, gap_s - slack_s);
+    let above = 1.0 - share_at_or_below(gaps, gap_s + slack_s);
+    let share = below + above;
+    let text = format!(
+        "{} of the gaps between sends are off by more than {} from the planned {}",
+        digits::percent(share),
+        digits::duration_ns(slack_s * 1e9),
+        digits::duration_ns(gap_s * 1e9)
+    );
+    Limits::new(0.05, 0.25).judge(CheckName::ArrivalLaw, share, text)
+}
+
+/// The largest difference between the distribution of the gaps and that of the plan (Kolmogorov and
+/// Smirnov). A thread sends every `threads`th slot of a Poisson process, so its gaps have the Erlang
+/// distribution of that order, which for one thread is the exponential one.
+fn poisson(gaps: &Histogram, threads: u32, rate_per_s: f64) -> Check {
+    let law = |gap_s: f64| {
+        let mean = rate_per_s * gap_s;
+        let (mut term, mut sum) = (1.0, 1.0);
+        for index in 1..threads {
+            term *= mean / f64::from(index);
+            sum += term;
+        }
+        1.0 - (-mean).exp() * sum
+    };
+    let apart = |percent: u32| {
+        let gap_ns = gaps.quantile_ns(f64::from(percent) / 100.0)?;
+        let gap_s = float(gap_ns) / 1e9;
+        let expected = law(gap_s);
+        let sides = [gap_s, gap_s * 0.998].map(|gap_s| share_at_or_below(gaps, gap_s));
+        let apart = sides.map(|share| (share - expected).abs());
+        (gap_s >= RESOLUTION_S).then(|| apart[0].max(apart[1]))
+    };
+    let distance = (1..=99).filter_map(apart).fold(0.0, f64::max);
+    // 99 % of samples of an exact law stay below this (Smirnov's asymptotic formula).
+    let noise = 1.63 / float(gaps.len()).sqrt();
+    let text = format!(
+        "the gaps between sends are {} apart from Poisson arrivals at {} requests/s",
+        digits::percent(distance),
+        digits::value(rate_per_s, Some(rate_per_s * 0.0005))
+    );
+    Limits::new(0.05 + noise, 0.2 + noise).judge(CheckName::ArrivalLaw, distance, text)
+}
+
+fn share_at_or_below(gaps: &Histogram, gap_s: f64) -> f64 {
+    if gap_s <= 0.0 {
+        return 0.0;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a positive gap, far below 584 years"
+    )]
+    let gap_ns = (gap_s * 1e9) as u64;
+    gaps.share_at_or_below_ns(gap_ns).unwrap_or(0.0)
+}

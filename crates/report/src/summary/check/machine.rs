@@ -1,0 +1,107 @@
+//! Whether the machine left the run alone: limits, other guests, other programs.
+
+use std::collections::BTreeMap;
+
+use super::{Check, CheckName, Limits, Watched, ratio};
+use crate::digits;
+use crate::metric::float;
+use crate::recording::{Kind, RoundRecord, Throttled};
+
+/// A limit that stops a system is the lab's own wish and shows in every figure; one around the whole
+/// run stops the generator as well, and spoils them. Absent where nothing is limited.
+pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
+    let mut systems: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut around = (0, 0);
+    let add = |sum: &mut (u64, u64), throttled: &Throttled| {
+        sum.0 += throttled.throttled_periods;
+        sum.1 += throttled.periods;
+    };
+    for round in complete {
+        for usage in &round.systems {
+            if let Some(throttled) = &usage.throttled {
+                add(systems.entry(&usage.name).or_default(), throttled);
+            }
+        }
+        if let Some(throttled) = round
+            .machine
+            .as_ref()
+            .and_then(|use_| use_.throttled.as_ref())
+        {
+            add(&mut around, throttled);
+        }
+    }
+    let share = |(stopped, periods): (u64, u64)| ratio(float(stopped), float(periods));
+    if share(around) > THROTTLED_WEAK {
+        let text = format!(
+            "a processor limit around weigh stopped everything in {} of the periods",
+            digits::percent(share(around))
+        );
+        let limits = Limits::new(THROTTLED_WEAK, 0.2);
+        return Some(limits.judge(CheckName::Throttling, share(around), text));
+    }
+    let (name, most) = systems
+        .into_iter()
+        .map(|(name, sum)| (name, share(sum)))
+        .max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let text = if most > 0.0 {
+        format!(
+            "`{name}` was stopped by its processor limit in {} of the periods; its latency is that of \
+             the limit",
+            digits::percent(most)
+        )
+    } else {
+        "no processor limit stopped a system".to_owned()
+    };
+    Some(Limits::only_weak(THROTTLED_WEAK).judge(CheckName::Throttling, most, text))
+}
+
+const THROTTLED_WEAK: f64 = 0.01;
+
+/// Processor time that other guests of the host took.
+pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
+    let (mut steal_us, mut wanted_us) = (0.0, 0.0);
+    for round in complete {
+        let machine = round.machine.as_ref()?;
+        steal_us += float(machine.steal_us);
+        wanted_us += float(machine.busy_us + machine.steal_us);
+    }
+    let share = ratio(steal_us, wanted_us);
+    let text = format!(
+        "other guests of the host took {} of the processor time asked for",
+        digits::percent(share)
+    );
+    Some(Limits::new(0.02, 0.2).judge(CheckName::Steal, share, text))
+}
+
+/// What neither the generator nor a system used. In a single load the target may run on this machine
+/// unknown to `weigh`, so only the time before tells.
+pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
+    let before = watched.recording.environment.busy_share_before;
+    let meanwhile = match watched.recording.kind {
+        Kind::Lab => others(watched.complete),
+        Kind::Load => None,
+    };
+    let share = before.into_iter().chain(meanwhile).reduce(f64::max)?;
+    // The kernel counts in hundredths of a second: no more digits than whole percents.
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let mut parts = Vec::new();
+    parts.extend(before.map(|share| format!("{} before the run", percent(share))));
+    parts.extend(
+        meanwhile.map(|share| format!("{} by others during the measurements", percent(share))),
+    );
+    let text = format!("of all cores were busy: {}", parts.join(", "));
+    Some(Limits::only_weak(0.1).judge(CheckName::MachineLoad, share, text))
+}
+
+/// The share of all cores that others kept busy; none where a system's time is not known.
+fn others(complete: &[&RoundRecord]) -> Option<f64> {
+    let (mut others_us, mut cores_us) = (0.0, 0.0);
+    for round in complete {
+        let machine = round.machine.as_ref()?;
+        let systems = round.systems.iter().map(|usage| usage.cpu_us);
+        let systems_us: u64 = systems.sum::<Option<u64>>()?;
+        others_us += float(machine.busy_us) - float(systems_us + round.generator.cpu_us);
+        cores_us += float(machine.looked_us) * f64::from(machine.cores);
+    }
+    Some(ratio(others_us.max(0.0), cores_us))
+}

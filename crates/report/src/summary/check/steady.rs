@@ -1,0 +1,239 @@
+//! Whether the target was the same from beginning to end: stalls, drift within and across rounds.
+
+use std::collections::BTreeMap;
+
+use stats::trend::{mann_kendall, theil_sen_change};
+
+use super::arrival::only_rate;
+use super::{Check, CheckName, Limits, Watched, ratio};
+use crate::digits;
+use crate::metric::{Metric, float};
+use crate::recording::{LoadModel, RoundRecord};
+use crate::summary::CONFIDENCE;
+
+/// A window without an answer means something only where this many are usual.
+const ANSWERS_USUAL: f64 = 20.0;
+
+/// Thirds of a round are compared when each has this many windows.
+const WINDOWS_IN_THIRD: usize = 2;
+
+/// What can be said of one window of a round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Window {
+    /// Answers came, or so few are usual that none means nothing.
+    Usual,
+    /// The generator did not run, or had just begun to run again.
+    Paused,
+    /// Nothing came although the generator ran.
+    Stalled,
+    /// The first answers after a stall, which they waited for.
+    AfterStall,
+}
+
+/// Whether the load asks the same of the target all the time.
+fn is_even(load: &LoadModel) -> bool {
+    match load {
+        LoadModel::Closed { .. } => true,
+        LoadModel::Open { phases, .. } => only_rate(phases).is_some(),
+    }
+}
+
+/// The windows of a round that its end did not cut short.
+fn windows(round: &RoundRecord) -> Vec<Window> {
+    let windows = &round.windows;
+    if windows.width_us == 0 {
+        return Vec::new();
+    }
+    let whole = usize::try_from(round.elapsed_us / windows.width_us).unwrap_or(usize::MAX);
+    let ended: Vec<u64> = windows
+        .completed
+        .iter()
+        .zip(&windows.errors)
+        .map(|(completed, errors)| completed + errors)
+        .take(whole)
+        .collect();
+    let is_busy = float(ended.iter().sum()) >= ANSWERS_USUAL * float(ended.len() as u64);
+    let mut kinds: Vec<Window> = Vec::with_capacity(ended.len());
+    for (index, ended) in (0u64..).zip(&ended) {
+        let from_us = index * windows.width_us;
+        // What waited through a pause is answered in the window after it.
+        let is_paused = round.generator.pauses.iter().any(|pause| {
+            pause.at_us < from_us + windows.width_us
+                && pause.at_us + pause.length_us + windows.width_us > from_us
+        });
+        kinds.push(match kinds.last() {
+            _ if is_paused => Window::Paused,
+            _ if is_busy && *ended == 0 => Window::Stalled,
+            Some(Window::Stalled) => Window::AfterStall,
+            _ => Window::Usual,
+        });
+    }
+    kinds
+}
+
+/// Stretches of whole windows in which the target answered nothing.
+pub(super) fn stalls(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
+    if !is_even(load) {
+        return None;
+    }
+    let (mut stalls, mut longest) = (0, None);
+    let (mut stalled_us, mut elapsed_us) = (0, 0);
+    for round in complete {
+        elapsed_us += round.elapsed_us;
+        let kinds = windows(round);
+        let mut from = 0;
+        for run in kinds.chunk_by(|one, other| one == other) {
+            if run[0] == Window::Stalled {
+                let length_us = run.len() as u64 * round.windows.width_us;
+                let at_us = from as u64 * round.windows.width_us;
+                stalls += 1;
+                stalled_us += length_us;
+                longest = longest.max(Some((length_us, round.round, at_us)));
+            }
+            from += run.len();
+        }
+    }
+    let share = ratio(float(stalled_us), float(elapsed_us));
+    let text = match longest {
+        None => "the target never stopped answering".to_owned(),
+        Some((length_us, round, at_us)) => format!(
+            "the target answered nothing although requests were under way and the generator ran: {}, \
+             {} of the time, longest {} or more ({} into round {})",
+            crate::describe::plural(stalls, "stall"),
+            digits::percent(share),
+            digits::length_us(length_us),
+            digits::length_us(at_us),
+            round + 1
+        ),
+    };
+    Some(Limits::only_weak(0.0).judge(CheckName::TargetStalls, share, text))
+}
+
+/// The logarithm of the change in mean latency from the first to the last third of a round, and how
+/// surely the windows go one way.
+fn change_within(round: &RoundRecord) -> Option<(f64, f64)> {
+    let windows = &round.windows;
+    let usable: Vec<(f64, f64)> = self::windows(round)
+        .into_iter()
+        .zip(windows.completed.iter().zip(&windows.latency_sum_ns))
+        .filter(|(kind, (completed, _))| *kind == Window::Usual && **completed > 0)
+        .map(|(_, (completed, sum_ns))| (float(*completed), float(*sum_ns)))
+        .collect();
+    let third = usable.len() / 3;
+    if third < WINDOWS_IN_THIRD {
+        return None;
+    }
+    let mean = |part: &[(f64, f64)]| {
+        let completed: f64 = part.iter().map(|(completed, _)| completed).sum();
+        let sum_ns: f64 = part.iter().map(|(_, sum_ns)| sum_ns).sum();
+        sum_ns / completed
+    };
+    let change = (mean(&usable[usable.len() - third..]) / mean(&usable[..third])).ln();
+    let means: Vec<f64> = usable
+        .iter()
+        .map(|(count, sum_ns)| sum_ns / count)
+        .collect();
+    change.is_finite().then_some(())?;
+    Some((change, mann_kendall(&means)?))
+}
+
+/// Latency at the end of a round against its beginning. Over rounds, an interval tells drift from
+/// luck; in few rounds, every one of them must go the same way beyond doubt.
+pub(super) fn within_rounds(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
+    if !is_even(load) {
+        return None;
+    }
+    let found: Vec<(f64, f64)> = complete
+        .iter()
+        .filter_map(|round| change_within(round))
+        .collect();
+    let changes: Vec<f64> = found.iter().map(|(change, _)| *change).collect();
+    let estimate = stats::location(&changes, CONFIDENCE)?;
+    let (sure, weak_beyond) = match estimate.interval {
+        Some(interval) if interval.contains(0.0) => (0.0, 0.05),
+        Some(interval) if interval.low > 0.0 => (interval.low, 0.05),
+        Some(interval) => (interval.high, 0.05),
+        None => (sure_of_few(&found), 0.2),
+    };
+    let factor = estimate.value.exp();
+    let mut text = format!(
+        "mean latency in the last third of a round is {} times that of the first third",
+        digits::value(factor, Some(factor * 0.01))
+    );
+    let figure = sure.abs().exp_m1();
+    let mut limits = Limits::only_weak(weak_beyond);
+    if sure > 0.0 && estimate.interval.is_some() {
+        limits.failed_beyond = Some(0.2);
+    }
+    if figure > weak_beyond {
+        text += if sure > 0.0 {
+            "; it slows down while it is loaded, so its figures depend on how long that lasts"
+        } else {
+            "; it was still warming up, give it a longer `warmup`"
+        };
+    }
+    Some(limits.judge(CheckName::DriftWithinRounds, figure, text))
+}
+
+/// The smallest change of a few rounds that all go the same way; 0 when they do not.
+fn sure_of_few(found: &[(f64, f64)]) -> f64 {
+    let is_up = found[0].0 > 0.0;
+    let is_sure = found
+        .iter()
+        .all(|(change, p)| (*change > 0.0) == is_up && *p < 0.001);
+    let least = found
+        .iter()
+        .map(|(change, _)| *change)
+        .reduce(|one, other| if one.abs() < other.abs() { one } else { other });
+    least.filter(|_| is_sure).unwrap_or(0.0)
+}
+
+/// Mean latency over the rounds. The machine's own drift is in the baseline as well, so that a variant
+/// is looked at relative to it.
+pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
+    let recording = watched.recording;
+    let baseline = recording.baseline_of(watched.variant);
+    let is_baseline = watched.variant.name == baseline;
+    let of_baseline: BTreeMap<u32, f64> = recording
+        .rounds_of(baseline)
+        .filter(|round| !round.interrupted && !round.disturbed)
+        .filter_map(|round| Some((round.round, round.latency_ns_hdr.histogram().mean_ns()?)))
+        .collect();
+    let logarithms: Vec<f64> = watched
+        .figures
+        .by_round(Metric::Mean)
+        .filter_map(|(round, mean_us)| {
+            let beside = match is_baseline {
+                true => 1.0,
+                false => *of_baseline.get(&round)?,
+            };
+            Some((mean_us / beside).ln())
+        })
+        .filter(|logarithm| logarithm.is_finite())
+        .collect();
+    if logarithms.len() < stats::rounds_needed(CONFIDENCE) {
+        return None;
+    }
+    let p = mann_kendall(&logarithms)?;
+    let change = theil_sen_change(&logarithms)?.exp_m1();
+    let figure = if p < 0.01 { change.abs() } else { 0.0 };
+    let subject = if is_baseline {
+        "mean latency".to_owned()
+    } else {
+        format!("mean latency relative to `{baseline}`")
+    };
+    let text = if figure > 0.0 {
+        let word = if change > 0.0 { "rose" } else { "fell" };
+        format!(
+            "{subject} {word} by {} over the rounds",
+            digits::percent(figure)
+        )
+    } else {
+        format!("{subject} shows no trend over the rounds")
+    };
+    let limits = match !is_baseline && p < 0.001 {
+        true => Limits::new(0.02, 0.1),
+        false => Limits::only_weak(0.02),
+    };
+    Some(limits.judge(CheckName::DriftAcrossRounds, figure, text))
+}

@@ -1,0 +1,271 @@
+//! Planted faults: each raises its own check and leaves the others in order.
+
+use std::time::Duration;
+
+use stats::Histogram;
+
+use crate::Hdr;
+use crate::recording::{
+    ArrivalText, LimitsText, LoadModel, Pause, Recording, RoundRecord, Throttled,
+};
+use crate::sample::Sample;
+use crate::summary::{Check, CheckName, CheckState, Summary};
+
+/// Two variants, the second of which has the fault in every round.
+fn planted(sample: Sample, fault: impl Fn(&mut RoundRecord)) -> Recording {
+    let mut recording = sample.variant("a", 700.0).variant("b", 700.0).build();
+    recording
+        .rounds
+        .iter_mut()
+        .filter(|round| round.variant == "b")
+        .for_each(fault);
+    recording
+}
+
+/// The one check of `b` that is not in order; all of `a` are.
+fn only_trouble(recording: &Recording) -> Check {
+    let summary = Summary::of(recording);
+    let troubles = |variant: &str| -> Vec<Check> {
+        let row = summary.variant(variant).unwrap();
+        let bad = |check: &&Check| check.state != CheckState::Ok;
+        row.checks.iter().filter(bad).cloned().collect()
+    };
+    assert!(troubles("a").is_empty(), "{:#?}", troubles("a"));
+    let mut found = troubles("b");
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+#[test]
+fn every_check_is_there_in_a_clean_recording() {
+    let names = |sample: Sample| -> Vec<String> {
+        let summary = Summary::of(&sample.variant("a", 700.0).build());
+        let checks = summary.variants[0].checks.iter();
+        checks.map(|check| check.name.to_string()).collect()
+    };
+    insta::assert_snapshot!(names(Sample::closed()).join(", "), @"failures, Little's law, generator CPU, generator pauses, generator starved, target stalls, drift within rounds, drift across rounds, steal time, machine load");
+    insta::assert_snapshot!(names(Sample::open()).join(", "), @"failures, missed sends, achieved rate, lateness, arrival law, generator CPU, generator pauses, generator starved, target stalls, drift within rounds, drift across rounds, steal time, machine load");
+}
+
+#[test]
+fn a_generator_without_a_core_is_starved_and_weak_before() {
+    let mut recording = planted(Sample::closed(), |round| {
+        round.generator.waited_for_cpu_us = Some(round.elapsed_us * 6 / 10);
+    });
+    let check = only_trouble(&recording);
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::GeneratorStarved, CheckState::Failed)
+    );
+    for round in &mut recording.rounds {
+        round.generator.waited_for_cpu_us = Some(round.elapsed_us * 3 / 10);
+    }
+    let summary = Summary::of(&recording);
+    assert!(summary.variants[1].has_number());
+    for round in &mut recording.rounds {
+        round.generator.waited_for_cpu_us = None;
+    }
+    let summary = Summary::of(&recording);
+    let checks = &summary.variants[1].checks;
+    assert!(checks.iter().all(|c| c.name != CheckName::GeneratorStarved));
+}
+
+#[test]
+fn a_pause_of_the_generator_is_neither_lateness_nor_a_stall_of_the_target() {
+    let recording = planted(Sample::open(), |round| {
+        // It stood still for windows 50 to 59, and sent what had become due at once.
+        let (from, length) = (50, 10);
+        round.generator.pauses = vec![Pause {
+            at_us: 50 * round.windows.width_us,
+            length_us: 10 * round.windows.width_us,
+        }];
+        let mut held_up = 0;
+        for index in from..from + length {
+            held_up += std::mem::take(&mut round.windows.completed[index]);
+            round.windows.latency_sum_ns[index] = 0;
+        }
+        round.windows.completed[from + length] += held_up;
+        round.windows.latency_sum_ns[from + length] += held_up * 500_000_000;
+        let mut lateness = round.lateness_ns_hdr.histogram();
+        lateness.record_n_ns(500_000_000, lateness.len() / 26);
+        round.lateness_ns_hdr = Hdr::of(&lateness);
+    });
+    let check = only_trouble(&recording);
+    assert_eq!(check.name, CheckName::GeneratorPauses);
+    assert_eq!(check.state, CheckState::Failed);
+    assert!(check.text.contains("longest 1.00 s"), "{}", check.text);
+}
+
+#[test]
+fn a_stall_of_the_target_is_told_from_a_pause_of_the_generator() {
+    let recording = planted(Sample::open(), |round| {
+        round.windows.completed[20..23].fill(0);
+        round.windows.latency_sum_ns[20..23].fill(0);
+        // Those that waited are slow, which is no drift.
+        round.windows.latency_sum_ns[23] *= 300;
+    });
+    let check = only_trouble(&recording);
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::TargetStalls, CheckState::Weak)
+    );
+    assert!(check.text.contains("longest 300 ms"), "{}", check.text);
+    assert!(Summary::of(&recording).variants[1].has_number());
+}
+
+#[test]
+fn a_target_that_slows_down_while_it_is_loaded_has_no_number() {
+    let drift = |faster: bool| {
+        planted(Sample::closed(), move |round| {
+            let windows = round.windows.latency_sum_ns.len() as u64;
+            for (index, sum_ns) in (0u64..).zip(&mut round.windows.latency_sum_ns) {
+                let index = if faster { windows - index } else { index };
+                *sum_ns = *sum_ns * (windows + index) / windows;
+            }
+        })
+    };
+    let slower = only_trouble(&drift(false));
+    assert_eq!(
+        (slower.name, slower.state),
+        (CheckName::DriftWithinRounds, CheckState::Failed)
+    );
+    assert!(slower.text.contains("1.56"), "{}", slower.text);
+    // Warming up is not the target's last word, and says what to do.
+    let faster = only_trouble(&drift(true));
+    assert_eq!(
+        (faster.name, faster.state),
+        (CheckName::DriftWithinRounds, CheckState::Weak)
+    );
+    assert!(faster.text.contains("longer `warmup`"), "{}", faster.text);
+}
+
+#[test]
+fn a_variant_that_gets_slower_from_round_to_round_is_told_from_a_machine_that_does() {
+    let slow = |round: &mut RoundRecord| {
+        let latency = round.latency_ns_hdr.histogram();
+        let mut slower = Histogram::new();
+        for (value_ns, count) in latency.recorded() {
+            slower.record_n_ns(value_ns * (100 + 5 * u64::from(round.round)) / 100, count);
+        }
+        round.latency_ns_hdr = Hdr::of(&slower);
+        // The law of Little keeps holding.
+        round.elapsed_us = round.elapsed_us * (100 + 5 * u64::from(round.round)) / 100;
+    };
+    let check = only_trouble(&planted(Sample::closed(), slow));
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::DriftAcrossRounds, CheckState::Failed)
+    );
+    let mut machine = Sample::closed()
+        .variant("a", 700.0)
+        .variant("b", 700.0)
+        .build();
+    machine.rounds.iter_mut().for_each(slow);
+    let summary = Summary::of(&machine);
+    let of = |index: usize| {
+        let mut checks = summary.variants[index].checks.iter();
+        let check = checks.find(|check| check.name == CheckName::DriftAcrossRounds);
+        check.unwrap().state
+    };
+    assert_eq!((of(0), of(1)), (CheckState::Weak, CheckState::Ok));
+}
+
+#[test]
+fn a_limit_of_a_system_is_weak_and_one_around_everything_fails() {
+    let throttled = Throttled {
+        periods: 250,
+        throttled_periods: 200,
+        throttled_us: 9_000_000,
+    };
+    let mut recording = planted(Sample::closed(), |round| {
+        round.systems[0].throttled = Some(throttled);
+    });
+    recording.variants[1].systems[0].limits_asked = LimitsText {
+        cpus: Some(0.2),
+        memory_bytes: None,
+    };
+    let check = only_trouble(&recording);
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::Throttling, CheckState::Weak)
+    );
+    insta::assert_snapshot!(check.text, @"`server` was stopped by its processor limit in 80 % of the periods; its latency is that of the limit");
+    let around = planted(Sample::closed(), |round| {
+        round.machine.as_mut().unwrap().throttled = Some(throttled);
+    });
+    let check = only_trouble(&around);
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::Throttling, CheckState::Failed)
+    );
+}
+
+#[test]
+fn other_guests_and_other_programs_are_seen() {
+    let check = only_trouble(&planted(Sample::closed(), |round| {
+        round.machine.as_mut().unwrap().steal_us = round.elapsed_us;
+    }));
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::Steal, CheckState::Failed)
+    );
+    let check = only_trouble(&planted(Sample::closed(), |round| {
+        round.machine.as_mut().unwrap().busy_us += round.elapsed_us / 2;
+    }));
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::MachineLoad, CheckState::Weak)
+    );
+    let mut before = Sample::closed().variant("a", 700.0).build();
+    before.environment.busy_share_before = Some(0.5);
+    let summary = Summary::of(&before);
+    let checks = &summary.variants[0].checks;
+    let check = checks.iter().find(|c| c.name == CheckName::MachineLoad);
+    insta::assert_snapshot!(check.unwrap().text, @"of all cores were busy: 50 % before the run, 1 % by others during the measurements");
+}
+
+/// The state of the arrival law where Poisson arrivals of 4,000 requests/s were asked for.
+fn arrivals(threads: u32, gaps: &Histogram) -> CheckState {
+    let mut recording = planted(Sample::open(), |round| {
+        round.generator.threads = threads;
+        round.gaps_ns_hdr = Some(Hdr::of(gaps));
+    });
+    if let LoadModel::Open { arrival, .. } = &mut recording.load.model {
+        *arrival = ArrivalText::Poisson;
+    }
+    let summary = Summary::of(&recording);
+    let checks = &summary.variants[1].checks;
+    let check = checks.iter().find(|c| c.name == CheckName::ArrivalLaw);
+    check.unwrap().state
+}
+
+#[test]
+fn constant_gaps_fail_where_poisson_arrivals_were_asked_for() {
+    let mut constant = Histogram::new();
+    constant.record_n_ns(250_000, 10_000);
+    assert_eq!(arrivals(1, &constant), CheckState::Failed);
+    // Quantiles of the exponential law with a mean of 250 us.
+    let mut exponential = Histogram::new();
+    for index in 1..10_000u32 {
+        let share = f64::from(index) / 10_000.0;
+        let gap = Duration::from_secs_f64(-(1.0 - share).ln() * 250e-6);
+        exponential.record_ns(u64::from(gap.subsec_nanos()));
+    }
+    assert_eq!(arrivals(1, &exponential), CheckState::Ok);
+    // Of two threads, each sends every second request: those gaps are too irregular for that.
+    assert_ne!(arrivals(2, &exponential), CheckState::Ok);
+}
+
+#[test]
+fn bunched_sends_are_no_equal_gaps() {
+    let check = only_trouble(&planted(Sample::open(), |round| {
+        let mut bunched = Histogram::new();
+        bunched.record_n_ns(5_000, 7_500);
+        bunched.record_n_ns(1_000_000, 2_500);
+        round.gaps_ns_hdr = Some(Hdr::of(&bunched));
+    }));
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::ArrivalLaw, CheckState::Failed)
+    );
+}

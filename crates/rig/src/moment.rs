@@ -1,0 +1,90 @@
+//! What all CPUs have done so far: two moments tell who else was at work between them.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::cgroup::Hierarchies;
+use crate::usage::{Throttled, throttled_in};
+
+/// What the machine has counted since it was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// When this was.
+    pub at: std::time::Instant,
+    /// CPUs online.
+    pub cpus: usize,
+    /// Time in which CPUs worked for anybody on this machine, summed over CPUs. The kernel counts it
+    /// in hundredths of a second.
+    pub busy: Duration,
+    /// Time in which CPUs were wanted here and the host gave them to other guests.
+    pub steal: Duration,
+    /// How often the group of the calling process was stopped by a CPU limit that others have set
+    /// (a container's, say); `None` where there is none or it cannot be seen.
+    pub throttled: Option<Throttled>,
+}
+
+/// Looks at the machine now; `None` without `/proc/stat`.
+#[must_use]
+pub fn moment() -> Option<Moment> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let (busy, steal) = times(&stat)?;
+    let is_cpu = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
+    Some(Moment {
+        at: crate::clock::now(),
+        cpus: stat.lines().filter(is_cpu).count().max(1),
+        busy,
+        steal,
+        throttled: throttled_in(&Hierarchies::detect().own_groups()),
+    })
+}
+
+/// The share of all CPUs that is busy while the caller does nothing for so long: the load of the
+/// machine before anything of ours runs.
+#[must_use]
+pub fn busy_share_for(length: Duration) -> Option<f64> {
+    let before = moment()?;
+    crate::clock::wait_until(length, || false);
+    let after = moment()?;
+    let elapsed = after.at.duration_since(before.at).as_secs_f64();
+    let busy = after.busy.saturating_sub(before.busy).as_secs_f64();
+    let cpus = f64::from(u32::try_from(before.cpus).ok()?);
+    (elapsed > 0.0).then(|| (busy / elapsed / cpus).min(1.0))
+}
+
+/// User, nice, system, irq and softirq, and steal, from the line for all CPUs (proc(5)).
+fn times(stat: &str) -> Option<(Duration, Duration)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line
+        .split_ascii_whitespace()
+        .map_while(|number| number.parse().ok())
+        .collect();
+    let [user, nice, system, _idle, _iowait, irq, softirq, steal] = *ticks.first_chunk()?;
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    let time = |ticks: u64| Duration::from_millis(ticks.saturating_mul(1000) / per_second);
+    Some((time(user + nice + system + irq + softirq), time(steal)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_and_waiting_for_disks_are_not_busy() {
+        let stat = "cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 0";
+        let tick = 1000 / rustix::param::clock_ticks_per_second();
+        let expected = (
+            Duration::from_millis(31 * tick),
+            Duration::from_millis(32 * tick),
+        );
+        assert_eq!(times(stat), Some(expected));
+        assert_eq!(times("cpu  1 2 3"), None);
+    }
+
+    #[test]
+    fn time_goes_forward_on_this_machine() {
+        let before = moment().unwrap();
+        let after = moment().unwrap();
+        assert!(after.busy >= before.busy && after.steal >= before.steal);
+        assert!((0.0..=1.0).contains(&busy_share_for(Duration::from_millis(20)).unwrap()));
+    }
+}

@@ -1,0 +1,218 @@
+//! Sampling processes with `perf` (linux-perf), by the software clock, which works in virtual machines
+//! and containers where the processor's own counters do not.
+//!
+//! Frame pointers are followed: they cost nothing to speak of while sampling, and the stacks of
+//! programs without them end early, which the profile says.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Samples per second of processor time; not a divisor of the timers that programs use.
+pub(crate) const RATE_HZ: u32 = 499;
+
+/// Sampling also the kernel, and what is left where that is not permitted.
+const EVENTS: [&str; 2] = ["cpu-clock", "cpu-clock:u"];
+
+/// A `perf` that works here.
+pub(crate) struct Perf {
+    event: &'static str,
+    scratch: PathBuf,
+}
+
+/// A `perf` that samples, or is about to.
+pub(crate) struct Sampling {
+    child: Child,
+    data: PathBuf,
+    words: PathBuf,
+    /// Where it says that it has begun; absent when it samples a program of its own.
+    begun: Option<fs::File>,
+    orders: Option<fs::File>,
+}
+
+/// How long `perf` may take to begin.
+const BEGIN_WITHIN: Timespec = Timespec {
+    tv_sec: 10,
+    tv_nsec: 0,
+};
+
+impl Perf {
+    /// Finds out what this user may sample.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing can be sampled, and what to do about it, in one line.
+    pub(crate) fn find(scratch: &Path) -> Result<Perf, String> {
+        fs::create_dir_all(scratch).map_err(|error| {
+            format!("the folder `{}` cannot be made: {error}", scratch.display())
+        })?;
+        let mut refused = String::new();
+        let scratch = &std::path::absolute(scratch).unwrap_or_else(|_| scratch.to_owned());
+        for event in EVENTS {
+            let perf = Perf {
+                event,
+                scratch: scratch.to_owned(),
+            };
+            match perf.sample(&["--", "true"], "probe")?.finish() {
+                Ok(data) => {
+                    // A trace of `true` is of no use to anybody.
+                    let _ = fs::remove_file(data);
+                    return Ok(perf);
+                }
+                Err(reason) => refused = reason,
+            }
+        }
+        Err(format!(
+            "`perf` is not permitted to sample here ({refused}); lower `kernel.perf_event_paranoid` \
+             to 2 or less, or run as root"
+        ))
+    }
+
+    /// What it cannot see.
+    pub(crate) fn blind_spot(&self) -> Option<&'static str> {
+        self.event.ends_with(":u").then_some(
+            "the kernel's part is missing: `kernel.perf_event_paranoid` does not permit it",
+        )
+    }
+
+    /// Begins to sample these processes and what they start. Returns before it has begun, which takes
+    /// a while on a busy machine: see [`Sampling::wait`].
+    ///
+    /// # Errors
+    ///
+    /// When `perf` does not start.
+    pub(crate) fn attach(&self, pids: &[i32], name: &str) -> Result<Sampling, String> {
+        let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
+        let pids = pids.join(",");
+        let (orders_path, orders) = self.fifo(&format!("{name}-orders.fifo"))?;
+        let (begun_path, begun) = self.fifo(&format!("{name}-begun.fifo"))?;
+        // Its first order: whatever it samples begins with it.
+        (&orders)
+            .write_all(b"enable\n")
+            .map_err(|error| format!("`{orders_path}` cannot be written: {error}"))?;
+        let control = format!("fifo:{orders_path},{begun_path}");
+        let what = ["--delay", "-1", "--control", &control];
+        let what = [&what[..], &["--pid", &pids]].concat();
+        let mut sampling = self.sample(&what, name)?;
+        sampling.begun = Some(begun);
+        // Kept open until `perf` has: what nobody has open is forgotten.
+        sampling.orders = Some(orders);
+        Ok(sampling)
+    }
+
+    /// A pipe with a name, opened for both directions so that nobody is waited for.
+    fn fifo(&self, name: &str) -> Result<(String, fs::File), String> {
+        let path = self.scratch.join(name);
+        let failed = |error: std::io::Error| format!("`{}`: {error}", path.display());
+        // Left by an earlier attempt, if there is one.
+        let _ = fs::remove_file(&path);
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .map_err(|error| failed(error.into()))?;
+        let both = fs::OpenOptions::new().read(true).write(true).open(&path);
+        Ok((path.display().to_string(), both.map_err(failed)?))
+    }
+
+    fn sample(&self, what: &[&str], name: &str) -> Result<Sampling, String> {
+        let (data, words) = (
+            self.scratch.join(format!("{name}.data")),
+            self.scratch.join(format!("{name}.log")),
+        );
+        let log = fs::File::create(&words)
+            .map_err(|error| format!("`{}` cannot be written: {error}", words.display()))?;
+        let child = Command::new("perf")
+            .args(["record", "--event", self.event])
+            .args(["--freq", &RATE_HZ.to_string(), "--call-graph", "fp"])
+            .arg("--output")
+            .arg(&data)
+            .args(what)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(|error| {
+                format!(
+                    "`perf` does not start ({error}); install it (Debian: linux-perf, Ubuntu: \
+                     linux-tools-generic)"
+                )
+            })?;
+        Ok(Sampling {
+            child,
+            data,
+            words,
+            begun: None,
+            orders: None,
+        })
+    }
+
+    /// The samples as text, with the names of functions. Programs that compile as they run leave their
+    /// names in `/tmp/perf-PID.map`, some of them only as they end.
+    ///
+    /// # Errors
+    ///
+    /// What `perf` says.
+    pub(crate) fn script(data: &Path) -> Result<String, String> {
+        let output = Command::new("perf")
+            .args(["script", "--no-inline", "--fields", "comm,tid,ip,sym,dso"])
+            .arg("--input")
+            .arg(data)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("`perf script` does not start: {error}"))?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(format!("`perf script`: {}", last_line(&output.stderr)))
+        }
+    }
+}
+
+impl Sampling {
+    /// Waits until it samples, for ten seconds at most; what goes wrong is said when it is finished.
+    pub(crate) fn wait(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            let mut ready = [PollFd::new(&begun, PollFlags::IN)];
+            // Late or dead, it has no samples, which is noticed.
+            let _ = poll(&mut ready, Some(&BEGIN_WITHIN));
+        }
+        self.orders = None;
+    }
+
+    /// Ends it; gives the file with the samples.
+    ///
+    /// # Errors
+    ///
+    /// What `perf` says when there are none.
+    pub(crate) fn finish(mut self) -> Result<PathBuf, String> {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let has_own_end = self.data.file_stem().is_some_and(|name| name == "probe");
+            if !has_own_end {
+                // It may end by itself at this very moment.
+                let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
+            }
+        }
+        let status = self
+            .child
+            .wait()
+            .map_err(|error| format!("`perf` cannot be waited for: {error}"))?;
+        let said = fs::read(&self.words).unwrap_or_default();
+        let is_there = fs::metadata(&self.data).is_ok_and(|data| data.len() > 0);
+        // Interrupted as asked, it says so in its status.
+        if is_there && (status.success() || status.code().is_none()) {
+            Ok(self.data)
+        } else {
+            Err(last_line(&said))
+        }
+    }
+}
+
+/// The last thing a program said.
+fn last_line(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.next_back().unwrap_or("it said nothing").to_owned()
+}
