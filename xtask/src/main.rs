@@ -4,6 +4,7 @@ mod aa;
 mod bench;
 mod calibrate;
 mod chores;
+mod command_line;
 mod gateway_bench;
 mod page;
 #[cfg(test)]
@@ -11,34 +12,6 @@ mod tidy;
 
 use clap::Parser;
 
-/// Chores of the repository.
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask")]
-enum Chore {
-    /// Run everything that CI runs, in the same order: format, lints, all tests.
-    Ci,
-    /// Check the rules of the house: directions, purity, names, words, sizes.
-    Tidy,
-    /// Write the generated files again: JSON Schemas and the lab reference.
-    Schema,
-    /// Hold weigh against other load generators, on the same nginx worker.
-    BenchLoad(bench::Args),
-    /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
-    Aa(aa::Args),
-    /// Measure what the gateway adds to its origin.
-    BenchGateway(gateway_bench::Args),
-    /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
-    Calibrate(calibrate::Args),
-}
-
 fn main() -> anyhow::Result<()> {
-    match Chore::parse() {
-        Chore::Ci => chores::ci(),
-        Chore::Tidy => chores::tidy(),
-        Chore::Schema => chores::schema(),
-        Chore::BenchLoad(args) => bench::load(&args),
-        Chore::BenchGateway(args) => gateway_bench::run(&args),
-        Chore::Aa(args) => aa::run(&args),
-        Chore::Calibrate(args) => calibrate::calibrate(&args),
-    }
+    command_line::Chore::parse().run()
 }

@@ -1,7 +1,8 @@
 //! Faults that are planted, each of which raises its own check and no other.
 //!
 //! A machine that is busy with other things has troubles of its own, so that a fault is planted up to
-//! five times, until its own check is raised and no other has failed.
+//! four times, until its own check is raised and no other has failed. Where the generator was kept from
+//! running each time, the machine says nothing about the fault, and the test claims nothing.
 
 use std::collections::BTreeMap;
 use std::process::Child;
@@ -11,7 +12,7 @@ use e2e::{Hogs, PATIENCE, Run, Server, World, freeze, threads_of, wait_until};
 use serde_json::Value;
 
 /// Attempts on a machine that may be disturbed.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 4;
 
 /// A fault that is planted in a process stands still for so long.
 const FROZEN: Duration = Duration::from_millis(300);
@@ -55,36 +56,58 @@ impl Checks {
     }
 }
 
+/// Why an attempt was not what was expected.
+#[derive(Debug)]
+struct Trouble {
+    reason: String,
+    /// The generator did not run for much of it.
+    is_machine_unfit: bool,
+}
+
+impl Trouble {
+    fn of(checks: &Checks, reason: &str) -> Trouble {
+        Trouble {
+            reason: format!("{reason}: {checks:#?}"),
+            is_machine_unfit: checks.state("generator-pauses") == "failed",
+        }
+    }
+}
+
 /// Ok when each of these checks has this state.
-fn raised(checks: &Checks, expected: &[(&str, &str)]) -> Result<(), String> {
+fn raised(checks: &Checks, expected: &[(&str, &str)]) -> Result<(), Trouble> {
     match expected
         .iter()
         .find(|(name, state)| checks.state(name) != *state)
     {
         None => Ok(()),
-        Some((name, state)) => Err(format!("`{name}` is not {state}: {checks:#?}")),
+        Some((name, state)) => Err(Trouble::of(checks, &format!("`{name}` is not {state}"))),
     }
 }
 
 /// Plants the fault until it is the only thing that is wrong.
-fn only(plant: impl Fn() -> Result<(), String>) {
+fn only(plant: impl Fn() -> Result<(), Trouble>) {
     // Built before anything burns a core or is loaded.
     let _ = e2e::weigh();
-    let mut reasons = Vec::new();
+    let mut troubles = Vec::new();
     for _ in 0..ATTEMPTS {
         match plant() {
             Ok(()) => return,
-            Err(reason) => reasons.push(reason),
+            Err(trouble) => troubles.push(trouble),
         }
     }
-    panic!("in each attempt something else was wrong: {reasons:#?}");
+    let has_run = troubles.iter().find(|trouble| !trouble.is_machine_unfit);
+    assert!(
+        has_run.is_none(),
+        "{}",
+        has_run.map_or("", |one| &one.reason)
+    );
 }
 
 /// Ok when no check failed but those.
-fn nothing_but(checks: &Checks, own: &[&str]) -> Result<(), String> {
+fn nothing_but(checks: &Checks, own: &[&str]) -> Result<(), Trouble> {
     match checks.failed_but(own) {
         none if none.is_empty() => Ok(()),
-        failed => Err(format!("{failed:?} in {checks:#?}")),
+        failed => Err(Trouble::of(checks, &format!("{failed:?} failed too"))),
     }
 }
 

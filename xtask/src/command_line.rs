@@ -1,0 +1,40 @@
+//! The chores by their names.
+
+use clap::Parser;
+
+use crate::{aa, bench, calibrate, chores, gateway_bench};
+
+/// Chores of the repository.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+pub(crate) enum Chore {
+    /// Run everything that CI runs, in the same order: format, lints, all tests.
+    Ci,
+    /// Check the rules of the house: directions, purity, names, words, sizes.
+    Tidy,
+    /// Write the generated files again: JSON Schemas and the lab reference.
+    Schema,
+    /// Hold weigh against other load generators, on the same nginx worker.
+    BenchLoad(bench::Args),
+    /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
+    Aa(aa::Args),
+    /// Measure what the gateway adds to its origin.
+    BenchGateway(gateway_bench::Args),
+    /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
+    Calibrate(calibrate::Args),
+}
+
+impl Chore {
+    /// Does it.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self {
+            Chore::Ci => chores::ci(),
+            Chore::Tidy => chores::tidy(),
+            Chore::Schema => chores::schema(),
+            Chore::BenchLoad(args) => bench::load(&args),
+            Chore::BenchGateway(args) => gateway_bench::run(&args),
+            Chore::Aa(args) => aa::run(&args),
+            Chore::Calibrate(args) => calibrate::calibrate(&args),
+        }
+    }
+}
