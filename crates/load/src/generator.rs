@@ -1,5 +1,7 @@
 //! One generator thread's engine, whichever protocol it speaks.
 
+use std::os::fd::OwnedFd;
+
 use crate::general::Crew;
 use crate::recorder::Recorder;
 use crate::supply::Supply;
@@ -23,6 +25,14 @@ impl Generator<'_> {
         match self {
             Generator::Fast(worker) => worker.run(supply, recorder),
             Generator::General(crew) => crew.run(supply, recorder),
+        }
+    }
+
+    /// The sockets of all connections, which stay open; none where they cannot leave the thread.
+    pub(crate) fn take_sockets(&mut self) -> Vec<OwnedFd> {
+        match self {
+            Generator::Fast(worker) => worker.take_sockets(),
+            Generator::General(_) => Vec::new(),
         }
     }
 

@@ -49,5 +49,5 @@ pub use measurement::{
 };
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use rendered::RequestError;
-pub use run::{LoadError, run};
+pub use run::{LoadError, run, run_and_look};
 pub use scenario::{Capture, CaptureFrom, Step};

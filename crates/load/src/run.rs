@@ -125,6 +125,21 @@ pub enum LoadError {
 /// # Errors
 /// When the job cannot be begun. What happens to its requests is in the [`Measurement`].
 pub fn run(job: &Job, live: &Live, stop: &AtomicBool) -> Result<Measurement, LoadError> {
+    run_and_look(job, live, stop, || ()).map(|(measurement, ())| measurement)
+}
+
+/// Runs a job as [`run`] does, and takes a last look before its connections are closed: many a server
+/// ends a thread with its connection, and with the thread goes what the kernel counted of it. With
+/// TLS or HTTP/2 they are closed before.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_and_look<T>(
+    job: &Job,
+    live: &Live,
+    stop: &AtomicBool,
+    look: impl FnOnce() -> T,
+) -> Result<(Measurement, T), LoadError> {
     let prepared = Prepared::new(job)?;
     live.planned
         .fetch_add(prepared.planned(), Ordering::Relaxed);
@@ -161,7 +176,8 @@ pub fn run(job: &Job, live: &Live, stop: &AtomicBool) -> Result<Measurement, Loa
     let parts = parts
         .into_iter()
         .collect::<Result<Vec<Part>, LoadError>>()?;
-    Ok(sum(parts, prepared.threads))
+    let seen = look();
+    Ok((sum(parts, prepared.threads), seen))
 }
 
 /// What one thread brought back.
@@ -170,6 +186,8 @@ struct Part {
     cpu: Duration,
     waited_for_cpu: Option<Duration>,
     was_interrupted: bool,
+    /// Not yet closed.
+    _sockets: Vec<OwnedFd>,
 }
 
 fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
@@ -321,12 +339,14 @@ impl Prepared<'_> {
         }
         let cpu = cpu_time().saturating_sub(cpu);
         let waited = waited.zip(waited_for_cpu());
+        let sockets = generator.take_sockets();
         let (recorder, was_interrupted) = generator.finish();
         Ok(Part {
             recorder,
             cpu,
             waited_for_cpu: waited.map(|(before, after)| after.saturating_sub(before)),
             was_interrupted,
+            _sockets: sockets,
         })
     }
 

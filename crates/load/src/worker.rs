@@ -8,6 +8,7 @@
 //! Both meanings of a load run through this one loop. They differ in when a slot exists, which
 //! [`Supply`] knows, and nowhere else.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::epoll::EventFlags;
@@ -142,6 +143,14 @@ impl<'a> Worker<'a> {
             self.give_up_missed();
         }
         self.recorder.publish(self.shared.live);
+    }
+
+    /// Takes the sockets of all connections, after the end.
+    pub(crate) fn take_sockets(&mut self) -> Vec<OwnedFd> {
+        let connections = self.connections.iter_mut();
+        connections
+            .filter_map(|connection| connection.socket.take())
+            .collect()
     }
 
     fn is_stopped(&self) -> bool {

@@ -96,12 +96,11 @@ impl Experiment<'_> {
         let began = instant();
         let before = stack.usage(&self.rig);
         let moment = rig::moment();
-        let measured = self
-            .progress
-            .during(&label, |live| load::run(&job, live, self.stop.flag()));
-        let machine = record::machine(moment, rig::moment());
-        let after = stack.usage(&self.rig);
-        let measurement =
+        let look = || (rig::moment(), stack.usage(&self.rig));
+        let measured = self.progress.during(&label, |live| {
+            load::run_and_look(&job, live, self.stop.flag(), look)
+        });
+        let (measurement, (moment_after, after)) =
             measured.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
         // What is cut short has requests under way that nobody counts.
         let (proofs, unproven) = if measurement.interrupted {
@@ -109,6 +108,7 @@ impl Experiment<'_> {
         } else {
             watch.end(between(&measurement))
         };
+        let machine = record::machine(moment, moment_after);
         Ok(Turn {
             began,
             measurement,
