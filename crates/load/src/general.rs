@@ -19,8 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
 use crate::job::Bounds;
-use crate::measurement::FailureKind;
-use crate::recorder::{Evidence, Recorder};
+use crate::recorder::Recorder;
 use crate::rendered::Rotation;
 use crate::supply::{Supply, Taken};
 use crate::worker::Shared;
@@ -269,7 +268,12 @@ async fn pace(desk: &Rc<Desk>, shared: Shared<'_>) -> bool {
     loop {
         desk.dispatch();
         let now_ns = desk.clock.now_ns();
-        desk.give_up_missed(now_ns);
+        {
+            let Book {
+                supply, recorder, ..
+            } = &mut *desk.book.borrow_mut();
+            supply.give_up_missed(now_ns, &desk.rotation.borrow(), recorder);
+        }
         if desk.book.borrow().is_over(now_ns) {
             return true;
         }
@@ -372,27 +376,5 @@ impl Desk {
             self.timer.wake_by(due_ns);
         }
         None
-    }
-
-    /// Counts the slots of a plan that nobody was free for until the end of the grace.
-    fn give_up_missed(&self, now_ns: u64) {
-        let mut book = self.book.borrow_mut();
-        while let Some(taken) = book.supply.take_missed(now_ns) {
-            let rotation = self.rotation.borrow();
-            let request_index = rotation.pick(taken.index);
-            let request = &rotation.requests[request_index];
-            let mut filled = Vec::new();
-            request.fill(taken.index, &[], &mut filled);
-            let evidence = Evidence {
-                request: request.bytes(&filled),
-                answer: [&[], &[]],
-            };
-            book.recorder
-                .failed(FailureKind::Missed, now_ns, evidence, || {
-                    "every connection was busy until the grace after the plan was over".to_owned()
-                });
-            book.recorder
-                .step_failed(request_index, FailureKind::Missed);
-        }
     }
 }

@@ -8,6 +8,9 @@
 use schedule::Slots;
 
 use crate::clock::to_ns;
+use crate::measurement::FailureKind;
+use crate::recorder::{Evidence, Recorder};
+use crate::rendered::Rotation;
 
 /// A slot on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +133,31 @@ impl Supply {
         }
     }
 
+    /// Counts the slots of a plan that nobody was free for until the end of the grace.
+    pub(crate) fn give_up_missed(
+        &mut self,
+        now_ns: u64,
+        rotation: &Rotation,
+        recorder: &mut Recorder,
+    ) {
+        while let Some(taken) = self.take_missed(now_ns) {
+            let place = rotation.pick(taken.index);
+            let request = &rotation.requests[place];
+            let mut filled = Vec::new();
+            request.fill(taken.index, &[], &mut filled);
+            let evidence = Evidence {
+                request: request.bytes(&filled),
+                answer: [&[], &[]],
+            };
+            recorder.failed(FailureKind::Missed, now_ns, evidence, || {
+                "every connection was busy until the grace after the plan was over".to_owned()
+            });
+            recorder.step_failed(place, FailureKind::Missed);
+        }
+    }
+
     /// After the grace of a plan: a slot that nobody was free for.
-    pub(crate) fn take_missed(&mut self, now_ns: u64) -> Option<Taken> {
+    fn take_missed(&mut self, now_ns: u64) -> Option<Taken> {
         match self {
             Supply::Open(open) if now_ns >= open.give_up_ns => self.take(u64::MAX),
             _ => None,

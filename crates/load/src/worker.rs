@@ -140,7 +140,8 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.turn();
-            self.give_up_missed();
+            self.supply
+                .give_up_missed(self.now_ns, &self.rotation, &mut self.recorder);
         }
         self.recorder.publish(self.shared.live);
     }
@@ -413,25 +414,6 @@ impl<'a> Worker<'a> {
             }
             Phase::Pausing | Phase::Vacant | Phase::Idle => self.park(index),
             Phase::Resting => {}
-        }
-    }
-
-    /// Counts the slots of a plan that nobody was free for until the end of the grace.
-    fn give_up_missed(&mut self) {
-        while let Some(taken) = self.supply.take_missed(self.now_ns) {
-            let turn = self.rotation.pick(taken.index);
-            let request = &self.rotation.requests[turn];
-            let mut filled = Vec::new();
-            request.fill(taken.index, &[], &mut filled);
-            let evidence = Evidence {
-                request: request.bytes(&filled),
-                answer: [&[], &[]],
-            };
-            self.recorder
-                .failed(FailureKind::Missed, self.now_ns, evidence, || {
-                    "every connection was busy until the grace after the plan was over".to_owned()
-                });
-            self.recorder.step_failed(turn, FailureKind::Missed);
         }
     }
 }

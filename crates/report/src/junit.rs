@@ -4,6 +4,7 @@ use crate::gate::{Judgement, Ruling, shown};
 use crate::metric::float;
 use crate::recording::Recording;
 use crate::summary::{Invalidity, Summary, VariantSummary, Verdict};
+use crate::xml::escape;
 
 /// What one test case says.
 pub(crate) struct Case {
@@ -115,25 +116,6 @@ fn element(class: &str, case: &Case) -> String {
         escape(&case.name),
         case.seconds
     )
-}
-
-/// Text as XML may hold it, in attributes too: control characters have no place in it.
-fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for character in text.chars() {
-        match character {
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '&' => out += "&amp;",
-            '"' => out += "&quot;",
-            '\n' | '\r' | '\t' => out.push(' '),
-            other if other.is_control() || matches!(other, '\u{fffe}' | '\u{ffff}') => {
-                out.push('\u{fffd}');
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ pub mod summary;
 mod terminal;
 mod text;
 pub mod until;
+mod xml;
 
 pub use compare::Comparison;
 pub use csv::csv;

@@ -50,20 +50,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one worker counts about one subgraph.
+/// What one worker counts about the calls of one subgraph or of one coprocessor stage.
 #[derive(Debug, Default)]
-struct SubgraphCounts {
+struct CallCounts {
     succeeded: AtomicU64,
     failed: AtomicU64,
     durations: Histogram,
 }
 
-/// What one worker counts about one coprocessor stage.
-#[derive(Debug, Default)]
-struct StageCounts {
-    succeeded: AtomicU64,
-    failed: AtomicU64,
-    durations: Histogram,
+impl CallCounts {
+    fn add(&self, succeeded: bool, took: Duration) {
+        let counter = if succeeded {
+            &self.succeeded
+        } else {
+            &self.failed
+        };
+        increment(counter, 1);
+        self.durations.add(took);
+    }
 }
 
 /// The stages in the order of [`StageKind`].
@@ -88,8 +92,8 @@ pub(crate) struct Shard {
     statuses: Vec<AtomicU64>,
     durations: Histogram,
     with_errors: AtomicU64,
-    stages: [StageCounts; STAGES.len()],
-    subgraphs: Mutex<BTreeMap<String, Arc<SubgraphCounts>>>,
+    stages: [CallCounts; STAGES.len()],
+    subgraphs: Mutex<BTreeMap<String, Arc<CallCounts>>>,
     clients: Mutex<HashMap<Client, u64>>,
 }
 
@@ -152,7 +156,7 @@ impl Shard {
 
 struct Counting {
     shard: Arc<Shard>,
-    subgraphs: Vec<Arc<SubgraphCounts>>,
+    subgraphs: Vec<Arc<CallCounts>>,
 }
 
 impl Observer for Counting {
@@ -160,16 +164,7 @@ impl Observer for Counting {
         let Some(place) = STAGES.iter().position(|it| *it == stage) else {
             return;
         };
-        let counts = &self.shard.stages[place];
-        increment(
-            if succeeded {
-                &counts.succeeded
-            } else {
-                &counts.failed
-            },
-            1,
-        );
-        counts.durations.add(took);
+        self.shard.stages[place].add(succeeded, took);
     }
 
     fn subgraph(&self, index: usize, status: Option<u16>, took: Duration) {
@@ -177,15 +172,7 @@ impl Observer for Counting {
             return;
         };
         let succeeded = status.is_some_and(|status| (200..300).contains(&status));
-        increment(
-            if succeeded {
-                &counts.succeeded
-            } else {
-                &counts.failed
-            },
-            1,
-        );
-        counts.durations.add(took);
+        counts.add(succeeded, took);
     }
 }
 

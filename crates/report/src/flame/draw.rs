@@ -3,6 +3,7 @@
 use super::tree::Frame;
 use super::{Scale, Stacks};
 use crate::digits;
+use crate::xml::escape;
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
@@ -202,11 +203,4 @@ fn diverging(change: f64) -> String {
     let strength = change.abs().min(1.0).sqrt();
     let hue = if change >= 0.0 { 8 } else { 215 };
     format!("hsl({hue},80%,{:.0}%)", 97.0 - 37.0 * strength)
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }

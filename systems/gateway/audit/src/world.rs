@@ -128,18 +128,20 @@ impl World {
         })
     }
 
+    /// Is this object type the type asked for, or one that implements it?
+    fn is_of(&self, concrete: &str, ty: &str) -> bool {
+        concrete == ty
+            || self
+                .possible
+                .get(ty)
+                .is_some_and(|names| names.contains(concrete))
+    }
+
     /// All objects of a type or of those that implement it.
     pub(crate) fn all(&self, ty: &str) -> impl Iterator<Item = Node> {
-        let is_of = move |concrete: &str| {
-            concrete == ty
-                || self
-                    .possible
-                    .get(ty)
-                    .is_some_and(|names| names.contains(concrete))
-        };
         self.objects
             .iter()
-            .filter(move |(_, concrete, _)| is_of(concrete))
+            .filter(move |(_, concrete, _)| self.is_of(concrete, ty))
             .map(|(_, concrete, fields)| Node {
                 concrete: concrete.clone(),
                 fields: fields.clone(),
@@ -195,17 +197,10 @@ impl World {
     }
 
     fn matching(&self, ty: &str, arguments: &Map<String, Value>) -> impl Iterator<Item = Value> {
-        let is_of = move |concrete: &str| {
-            concrete == ty
-                || self
-                    .possible
-                    .get(ty)
-                    .is_some_and(|names| names.contains(concrete))
-        };
         self.objects
             .iter()
             .filter(move |(_, concrete, fields)| {
-                is_of(concrete)
+                self.is_of(concrete, ty)
                     && arguments.iter().all(|(name, value)| {
                         value.is_null()
                             || fields.get(name).is_some_and(|known| is_same(known, value))
