@@ -1,0 +1,90 @@
+//! Holds every coprocessor of `systems/coprocessors` to the same cases.
+//!
+//! The one idea: `runners.yaml` lists the languages and `cases/` says what they
+//! answer; nothing here knows a language. Absent on purpose: the gateway. How it
+//! calls coprocessors is tested where the gateway is.
+
+mod cases;
+mod claims;
+mod http;
+mod process;
+mod runners;
+
+use anyhow::{Context as _, bail};
+
+pub use cases::Case;
+pub use process::{Running, Transport};
+pub use runners::Runner;
+
+/// What became of one language over one transport.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Every case and claim holds; how many there were.
+    Passed(usize),
+    /// It was not started, and why.
+    NotRun(String),
+    /// What does not hold, a line each.
+    Failed(Vec<String>),
+}
+
+/// Builds the named languages (all when none is named) and holds each to the
+/// contract over TCP and over a Unix socket.
+///
+/// # Errors
+///
+/// When `runners.yaml` or a case cannot be read, or a name is not in the list.
+pub fn conform(names: &[String]) -> anyhow::Result<Vec<(String, Verdict)>> {
+    let runners = runners::all()?;
+    let cases = cases::all()?;
+    for name in names {
+        if !runners.iter().any(|runner| runner.name == *name) {
+            let known: Vec<&str> = runners.iter().map(|runner| runner.name.as_str()).collect();
+            bail!("expected one of {known:?} of runners.yaml, found `{name}`");
+        }
+    }
+    let mut verdicts = Vec::new();
+    for runner in &runners {
+        if !names.is_empty() && !names.contains(&runner.name) {
+            continue;
+        }
+        for transport in [Transport::Tcp, Transport::Unix] {
+            let verdict = hold(runner, transport, &cases);
+            verdicts.push((format!("{} over {transport}", runner.language), verdict));
+        }
+    }
+    Ok(verdicts)
+}
+
+fn hold(runner: &Runner, transport: Transport, cases: &[Case]) -> Verdict {
+    if let Some(program) = runner.missing() {
+        return Verdict::NotRun(format!("`{program}` is not installed; ./setup installs it"));
+    }
+    if let (Transport::Unix, Some(why)) = (transport, &runner.no_socket) {
+        return Verdict::NotRun(format!("by its own word: {why}"));
+    }
+    match runner
+        .build()
+        .context("it cannot be built")
+        .and_then(|()| failures(runner, transport, cases))
+    {
+        Ok(failures) if failures.is_empty() => Verdict::Passed(cases.len() + claims::ALL.len()),
+        Ok(failures) => Verdict::Failed(failures),
+        Err(error) => Verdict::Failed(vec![format!("{error:#}")]),
+    }
+}
+
+fn failures(runner: &Runner, transport: Transport, cases: &[Case]) -> anyhow::Result<Vec<String>> {
+    let mut running = Running::start(runner, transport)?;
+    let mut failures = Vec::new();
+    for case in cases {
+        if let Err(error) = case.holds(&running) {
+            failures.push(format!("{}: {error:#} ({})", case.name, case.why));
+        }
+    }
+    for (name, claim) in claims::ALL {
+        if let Err(error) = claim(&mut running) {
+            failures.push(format!("{name}: {error:#}"));
+        }
+    }
+    Ok(failures)
+}

@@ -1,0 +1,21 @@
+//! `cargo run -p conform -- go python`: holds these languages to the contract, or all.
+
+use conform::{Verdict, conform};
+
+#[expect(clippy::print_stdout, reason = "the only voice of this program")]
+fn main() -> anyhow::Result<()> {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    let mut all_passed = true;
+    for (name, verdict) in conform(&names)? {
+        match verdict {
+            Verdict::Passed(count) => println!("{name}: {count} passed"),
+            Verdict::NotRun(why) => println!("{name}: NOT RUN: {why}"),
+            Verdict::Failed(failures) => {
+                all_passed = false;
+                println!("{name}: FAILED\n  {}", failures.join("\n  "));
+            }
+        }
+    }
+    anyhow::ensure!(all_passed, "not all of them keep the contract");
+    Ok(())
+}
