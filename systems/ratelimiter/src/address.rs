@@ -1,0 +1,136 @@
+//! Addresses: what is accepted as one, and the one form that shares a counter.
+//!
+//! Accepted is what validator.js 12 accepts, because that is what clients of the original send:
+//! leading zeros (decimal, not octal), IPv6 in every spelling, no zone, no prefix, no blanks.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// An address in normal form: IPv4, and IPv6 that carries IPv4, are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address(u128);
+
+impl Address {
+    /// Reads an address as typed; `None` when it is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(v4) = parse_v4(text) {
+            return Some(Self(v4.to_ipv6_mapped().to_bits()));
+        }
+        let v6: Ipv6Addr = match text.rsplit_once(':') {
+            // An IPv4 tail may have leading zeros, too.
+            Some((head, tail)) if tail.contains('.') => {
+                format!("{head}:{}", parse_v4(tail)?).parse().ok()?
+            }
+            _ => text.parse().ok()?,
+        };
+        Some(Self(v6.to_bits()))
+    }
+
+    /// The network of an IPv6 address, of `prefix` bits (0 to 128); IPv4 stays as it is.
+    #[must_use]
+    pub fn network(self, prefix: u8) -> Self {
+        if Ipv6Addr::from_bits(self.0).to_ipv4_mapped().is_some() {
+            return self;
+        }
+        let host_bits = 128_u32.saturating_sub(u32::from(prefix));
+        let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
+        Self(self.0 & mask)
+    }
+
+    /// All bits, as of IPv6.
+    #[must_use]
+    pub fn bits(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let v6 = Ipv6Addr::from_bits(self.0);
+        match v6.to_ipv4_mapped() {
+            Some(v4) => v4.fmt(out),
+            None => v6.fmt(out),
+        }
+    }
+}
+
+/// Four decimal numbers of one to three digits.
+fn parse_v4(text: &str) -> Option<Ipv4Addr> {
+    let mut octets = [0; 4];
+    let mut parts = text.split('.');
+    for octet in &mut octets {
+        let part = parts.next()?;
+        let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+        *octet = part.parse().ok().filter(|_| is_number)?;
+    }
+    parts.next().is_none().then(|| octets.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(text: &str) -> Option<String> {
+        Address::parse(text).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn spellings_of_an_address_have_one_form() {
+        for (spellings, expected) in [
+            (
+                &[
+                    "1.2.3.4",
+                    "01.2.3.4",
+                    "1.2.3.004",
+                    "::ffff:1.2.3.4",
+                    "::ffff:102:304",
+                    "::FFFF:1.2.3.04",
+                ][..],
+                "1.2.3.4",
+            ),
+            (&["::1", "0:0:0:0:0:0:0:1", "0000::0001"], "::1"),
+            (&["FE80::1", "fe80:0:0::1"], "fe80::1"),
+            (&["::", "0::0"], "::"),
+            (&["0.0.0.0"], "0.0.0.0"),
+        ] {
+            for text in spellings {
+                assert_eq!(form(text).as_deref(), Some(expected), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in [
+            "",
+            " ",
+            "256.1.1.1",
+            "1.2.3",
+            "1.2.3.4.5",
+            "1.2.3.4/8",
+            "fe80::1%eth0",
+            " 1.2.3.4",
+            "1.2.3.4 ",
+            "0001.2.3.4",
+            "+1.2.3.4",
+            "1..2.3",
+            "::ffff:256.1.1.1",
+            "1:2:3",
+            "::g",
+            "1.2.3.٤",
+            "[::1]",
+        ] {
+            assert_eq!(form(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_joins_addresses_of_ipv6_only() {
+        let network = |text: &str| Address::parse(text).unwrap().network(64).to_string();
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:1"));
+        assert_eq!(network("10.0.0.1"), "10.0.0.1");
+        let all = Address::parse("2001:db8::1").unwrap();
+        assert_eq!((all.network(128), all.network(0).bits()), (all, 0));
+    }
+}

@@ -1,0 +1,303 @@
+//! What the person who starts the service may choose: by flags, by environment variables, by a
+//! file `.env` in the working folder, in this order of precedence.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
+
+use crate::gate::Policy;
+use crate::graphql::ErrorShape;
+use crate::rule::{Mode, Rule};
+
+/// Where the counts are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StoreKind {
+    /// Redis when REDIS_URL or REDIS_HOST is set, otherwise memory.
+    Auto,
+    /// In this process; one instance only.
+    Memory,
+    /// In Redis; instances share the counts.
+    Redis,
+}
+
+/// The login rate limiter: GraphQL at every path, /metrics for Prometheus.
+///
+/// Flags win over environment variables, and those over lines NAME=VALUE of a file `.env` in the
+/// working folder.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "ratelimiter",
+    version,
+    args_override_self = true,
+    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+)]
+pub(crate) struct Config {
+    /// Address to listen on.
+    #[arg(long, env = "HOST", value_name = "ADDRESS", default_value = "0.0.0.0")]
+    pub(crate) host: std::net::IpAddr,
+
+    /// Port to listen on; 0 takes a free one and prints it.
+    #[arg(long, env = "PORT", value_name = "N", default_value_t = 4000)]
+    pub(crate) port: u16,
+
+    /// `production` refuses introspection; `development` looks for Redis on this machine.
+    #[arg(long, env = "NODE_ENV", value_name = "NAME")]
+    pub(crate) node_env: Option<String>,
+
+    /// Where the counts are kept.
+    #[arg(
+        long,
+        env = "RATELIMIT_STORE",
+        value_name = "KIND",
+        default_value = "auto"
+    )]
+    store: StoreKind,
+
+    /// Redis, such as redis://localhost:6379/0.
+    #[arg(long, env = "REDIS_URL", value_name = "URL")]
+    redis_url: Option<String>,
+
+    /// Redis as the original names it: a URL, or a host with or without a port.
+    #[arg(long, env = "REDIS_HOST", value_name = "HOST")]
+    redis_host: Option<String>,
+
+    /// Length of a ban (X), in seconds.
+    #[arg(long, env = "RATELIMIT_BANNED_IP_SECONDS", value_name = "X", default_value_t = 90,
+          value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    ban_seconds: u64,
+
+    /// Length of the window in which failures count (Z), in seconds.
+    #[arg(long, env = "RATELIMIT_FAILED_REQ_PER_OBSERVED_SECONDS", value_name = "Z",
+          default_value_t = 6, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    window_seconds: u64,
+
+    /// Failures within the window that are forgiven before the current one (Y).
+    #[arg(long, env = "RATELIMIT_MAX_FAILED_REQ_IN_OBSERVED_PERIOD", value_name = "Y",
+          default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    failures_max: u32,
+
+    /// Different e-mails that are forgiven (N).
+    #[arg(long, env = "RATELIMIT_MAX_FAILED_EMAIL_PER_IP", value_name = "N",
+          default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    emails_max: u32,
+
+    /// How long an e-mail counts.
+    #[arg(
+        long,
+        env = "RATELIMIT_COMPAT",
+        value_name = "RULE",
+        default_value = "fixed"
+    )]
+    compat: Mode,
+
+    /// Ban at Y failures, the current one included, with N e-mails: one e-mail and two failures
+    /// stricter than the original.
+    #[arg(long, env = "RATELIMIT_INCLUSIVE", value_name = "true|false", default_value = "false",
+          action = ArgAction::Set)]
+    inclusive: bool,
+
+    /// How an ip or e-mail that is none is reported.
+    #[arg(
+        long,
+        env = "RATELIMIT_ERRORS",
+        value_name = "SHAPE",
+        default_value = "compatible"
+    )]
+    pub(crate) errors: ErrorShape,
+
+    /// What to answer when Redis is away or slow.
+    #[arg(
+        long,
+        env = "RATELIMIT_STORE_FAILURE",
+        value_name = "POLICY",
+        default_value = "open"
+    )]
+    pub(crate) store_failure: Policy,
+
+    /// Time that Redis has for a decision, in milliseconds.
+    #[arg(long, env = "RATELIMIT_STORE_DEADLINE_MS", value_name = "MS", default_value_t = 50,
+          value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    store_deadline_ms: u64,
+
+    /// Key of the fingerprints of e-mails; instances on one Redis need the same.
+    #[arg(
+        long,
+        env = "RATELIMIT_EMAIL_KEY",
+        value_name = "TEXT",
+        hide_env_values = true
+    )]
+    pub(crate) email_key: Option<String>,
+
+    /// Most addresses that the memory store knows at a time.
+    #[arg(long, env = "RATELIMIT_MAX_ENTRIES", value_name = "N", default_value_t = 1_000_000,
+          value_parser = clap::value_parser!(u32).range(64..=100_000_000))]
+    pub(crate) max_entries: u32,
+
+    /// Bits of an IPv6 address that share a counter; 64 counts networks of customers.
+    #[arg(long, env = "RATELIMIT_IPV6_PREFIX", value_name = "BITS", default_value_t = 128,
+          value_parser = clap::value_parser!(u8).range(1..=128))]
+    pub(crate) ipv6_prefix: u8,
+
+    /// Threads that serve requests [default: one for each processor].
+    #[arg(long, env = "WORKERS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    workers: Option<u16>,
+
+    /// Time that requests in flight have after SIGTERM or SIGINT, in seconds.
+    #[arg(long, env = "STOP_TIMEOUT_SECONDS", value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(0..=3_600))]
+    stop_timeout_seconds: u64,
+}
+
+impl Config {
+    /// Reads flags, environment variables and `.env`.
+    pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        // No file, no lines; one that cannot be read is none.
+        let file = std::fs::read_to_string(".env").unwrap_or_default();
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        Self::try_parse_from(with_file(words.collect(), &file, is_set))
+    }
+
+    pub(crate) fn rule(&self) -> Rule {
+        Rule {
+            ban_ms: self.ban_seconds * 1_000,
+            window_ms: self.window_seconds * 1_000,
+            failures_max: self.failures_max,
+            emails_max: self.emails_max,
+            mode: self.compat,
+            inclusive: self.inclusive,
+        }
+    }
+
+    /// The address of Redis; `None` for the memory store.
+    pub(crate) fn redis(&self) -> Option<String> {
+        let host = self.redis_host.as_ref().map(|host| match host {
+            url if url.contains("://") => url.clone(),
+            host => format!("redis://{host}"),
+        });
+        let named = self.redis_url.clone().or(host);
+        match self.store {
+            StoreKind::Memory => None,
+            StoreKind::Auto => named,
+            StoreKind::Redis => Some(named.unwrap_or_else(|| {
+                let host = match self.node_env.as_deref() {
+                    Some("development") => "localhost",
+                    _ => "redis-service",
+                };
+                format!("redis://{host}:6379")
+            })),
+        }
+    }
+
+    pub(crate) fn has_introspection(&self) -> bool {
+        self.node_env.as_deref() != Some("production")
+    }
+
+    pub(crate) fn store_deadline(&self) -> Duration {
+        Duration::from_millis(self.store_deadline_ms)
+    }
+
+    pub(crate) fn stop_timeout(&self) -> Duration {
+        Duration::from_secs(self.stop_timeout_seconds)
+    }
+
+    /// Threads that serve requests.
+    pub(crate) fn workers(&self) -> u16 {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.workers
+            .unwrap_or_else(|| u16::try_from(processors()).unwrap_or(512).min(512))
+    }
+}
+
+/// The words with a flag in front for each variable of the file that the environment lacks.
+fn with_file(words: Vec<OsString>, file: &str, is_set: impl Fn(&str) -> bool) -> Vec<OsString> {
+    let lines = file
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'));
+    let pairs: HashMap<&str, &str> = lines
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.trim(), unquoted(value.trim())))
+        .collect();
+    let command = Config::command();
+    let flags = command.get_arguments().filter_map(|argument| {
+        let name = argument.get_env()?.to_str()?;
+        let value = pairs.get(name).filter(|_| !is_set(name))?;
+        Some(OsString::from(format!(
+            "--{}={value}",
+            argument.get_long()?
+        )))
+    });
+    let mut words = words.into_iter();
+    words.next().into_iter().chain(flags).chain(words).collect()
+}
+
+fn unquoted(value: &str) -> &str {
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Config, clap::Error> {
+        Config::try_parse_from(["ratelimiter"].iter().chain(words))
+    }
+
+    #[test]
+    fn the_file_stands_behind_environment_and_flags() {
+        let file = "# a comment\nPORT=5\nNODE_ENV = \"development\"\nWORKERS=3\nUNKNOWN=1\nnothing";
+        let words = ["ratelimiter", "--workers", "7"]
+            .map(OsString::from)
+            .to_vec();
+        let words = with_file(words, file, |name| name == "PORT");
+        let config = Config::try_parse_from(&words).unwrap();
+        assert_eq!(config.workers(), 7);
+        assert_eq!(config.node_env.as_deref(), Some("development"));
+        assert!(
+            !words
+                .iter()
+                .any(|word| word.to_string_lossy().contains("port"))
+        );
+    }
+
+    #[test]
+    fn numbers_that_would_switch_the_limiter_off_are_refused() {
+        for wrong in ["NaN", "", "-1", "1.5", "ten"] {
+            for flag in [
+                "--ban-seconds",
+                "--window-seconds",
+                "--failures-max",
+                "--emails-max",
+            ] {
+                assert!(
+                    read(&[&format!("{flag}={wrong}")]).is_err(),
+                    "{flag}={wrong}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_store_follows_from_what_is_named() {
+        let redis = |words: &[&str]| read(words).unwrap().redis();
+        assert_eq!(redis(&[]), None);
+        assert_eq!(
+            redis(&["--redis-host=cache"]).as_deref(),
+            Some("redis://cache")
+        );
+        assert_eq!(
+            redis(&["--redis-host=redis://c:1"]).as_deref(),
+            Some("redis://c:1")
+        );
+        let both = ["--redis-host=a", "--redis-url=redis://b/2"];
+        assert_eq!(redis(&both).as_deref(), Some("redis://b/2"));
+        assert_eq!(redis(&["--store=memory", "--redis-host=a"]), None);
+        let named = redis(&["--store=redis"]);
+        assert_eq!(named.as_deref(), Some("redis://redis-service:6379"));
+        let here = redis(&["--store=redis", "--node-env=development"]);
+        assert_eq!(here.as_deref(), Some("redis://localhost:6379"));
+    }
+}

@@ -1,0 +1,200 @@
+//! E-mail addresses: what is accepted as one, and the fingerprint that is kept instead of it.
+//!
+//! Accepted is what validator.js 12 accepts. The fingerprint is 64 bits of a keyed hash (HMAC with
+//! SHA-256) over the client's address and the e-mail in lower case: nobody who reads the store
+//! learns an e-mail without the key, nor sees that two clients tried the same one.
+
+use ring::hmac;
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use crate::address::Address;
+
+const LOCAL_BYTES_MAX: usize = 64;
+const DOMAIN_BYTES_MAX: usize = 255;
+
+/// The key of the fingerprints.
+#[derive(Debug, Clone)]
+pub struct FingerprintKey(hmac::Key);
+
+impl FingerprintKey {
+    /// The key that a person chose; instances that share a store must share it.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes()))
+    }
+
+    /// A key that is forgotten with the process; `None` when the system has no randomness.
+    #[must_use]
+    pub fn random() -> Option<Self> {
+        let mut bytes = [0; 32];
+        SystemRandom::new().fill(&mut bytes).ok()?;
+        Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
+    }
+
+    /// What is kept of an e-mail.
+    #[must_use]
+    pub fn fingerprint(&self, address: Address, email: &str) -> u64 {
+        let mut context = hmac::Context::with_key(&self.0);
+        context.update(&address.bits().to_be_bytes());
+        context.update(email.to_lowercase().as_bytes());
+        let tag = context.sign();
+        let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
+        u64::from_be_bytes(*head)
+    }
+}
+
+/// Whether the text is an e-mail address.
+#[must_use]
+pub fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    local.len() <= LOCAL_BYTES_MAX
+        && domain.len() <= DOMAIN_BYTES_MAX
+        && is_domain(domain)
+        && is_local(local)
+}
+
+fn is_local(local: &str) -> bool {
+    if let Some(rest) = local.strip_prefix('"') {
+        return rest.strip_suffix('"').is_some_and(is_quoted);
+    }
+    let is_atom = |atom: &str| !atom.is_empty() && atom.chars().all(is_atom_letter);
+    local.split('.').all(is_atom)
+}
+
+fn is_atom_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric()
+        || "!#$%&'*+-/=?^_`{|}~".contains(letter)
+        || matches!(letter, '\u{a1}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{ffef}')
+}
+
+/// The inside of quotes: a quote or a backslash needs a backslash before it.
+fn is_quoted(inside: &str) -> bool {
+    let mut letters = inside.chars();
+    while let Some(letter) = letters.next() {
+        let is_allowed = match letter {
+            '\\' => letters.next().is_some_and(|escaped| escaped != '\n'),
+            '"' | '\0' => false,
+            _ => u32::from(letter) <= 0xffef,
+        };
+        if !is_allowed {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_domain(domain: &str) -> bool {
+    let Some((_, top)) = domain.rsplit_once('.') else {
+        return false;
+    };
+    domain.split('.').all(is_label) && is_top_level(top)
+}
+
+fn is_label(label: &str) -> bool {
+    let is_letter = |letter: char| {
+        letter.is_ascii_alphanumeric()
+            || letter == '-'
+            || (letter >= '\u{a1}' && !letter.is_whitespace() && !is_unwanted(letter))
+    };
+    !label.is_empty()
+        && label.chars().all(is_letter)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+/// Full-width forms, and blanks that are not white space by name.
+fn is_unwanted(letter: char) -> bool {
+    matches!(letter, '\u{ff01}'..='\u{ff5e}' | '\u{200b}' | '\u{feff}')
+}
+
+fn is_top_level(top: &str) -> bool {
+    let is_encoded = top
+        .get(..2)
+        .is_some_and(|head| head.eq_ignore_ascii_case("xn"))
+        && top.len() >= 4
+        && top.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter >= '\u{a1}';
+    is_encoded || (top.chars().count() >= 2 && top.chars().all(is_letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn accepted_is_what_the_original_accepts() {
+        for text in [
+            "a@b.se",
+            "A@B.SE",
+            "a+b@c.co",
+            "\"q q\"@c.se",
+            "é@b.se",
+            "a@bücher.de",
+            "a.b@c.d.se",
+            "a@xn--bcher-kva.xn--p1ai",
+            "\"a\\\"b\"@c.se",
+        ] {
+            assert!(is_email(text), "{text}");
+        }
+        let local = |length: usize| format!("{}@b.se", "a".repeat(length));
+        assert!(is_email(&local(64)) && !is_email(&local(65)));
+        let domain = |length: usize| format!("a@{}.se", "b".repeat(length - 3));
+        assert!(is_email(&domain(255)) && !is_email(&domain(256)));
+    }
+
+    #[test]
+    fn refused_is_what_the_original_refuses() {
+        for text in [
+            "",
+            "@",
+            "a",
+            "a@b",
+            "a@b.c",
+            " a@b.se",
+            "a@b.se ",
+            "a b@c.se",
+            "a@localhost",
+            "a@[127.0.0.1]",
+            "a@127.0.0.1",
+            "a@-b.se",
+            "a@b-.se",
+            "a@b_c.se",
+            ".a@b.se",
+            "a..b@c.se",
+            "a.@b.se",
+            "a@b.12",
+            "a@b.se.",
+            "a@.se",
+            "a@@b.se",
+            "\"a\"b\"@c.se",
+            "\"@b.se",
+            "a@ｂ.se",
+        ] {
+            assert!(!is_email(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_knows_no_case_and_depends_on_key_and_client() {
+        let key = FingerprintKey::from_text("one");
+        let [here, there] = ["10.0.0.1", "10.0.0.2"].map(|text| Address::parse(text).unwrap());
+        let print = key.fingerprint(here, "A@B.se");
+        assert_eq!(print, key.fingerprint(here, "a@b.SE"));
+        assert_ne!(print, key.fingerprint(there, "a@b.se"));
+        assert_ne!(
+            print,
+            FingerprintKey::from_text("two").fingerprint(here, "a@b.se")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_judged(text in "\\PC*[@.\"\\\\]*\\PC*") {
+            let _ = is_email(&text);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The gate: asks a store to decide, and has an answer when the store has none.
+
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::clock;
+use crate::email::FingerprintKey;
+use crate::memory::MemoryStore;
+use crate::metrics::Metrics;
+use crate::redis_store::RedisStore;
+use crate::rule::{Decision, Event};
+
+/// What to answer when the store is away or slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Policy {
+    /// Nobody is limited: users can log in, and so can guessers.
+    Open,
+    /// Everybody is limited: guessers cannot log in, nor can users.
+    Closed,
+}
+
+/// Where the counts are.
+#[derive(Clone)]
+pub(crate) enum Store {
+    /// In this process.
+    Memory(Arc<MemoryStore>),
+    /// In Redis, shared with other instances.
+    Redis(RedisStore),
+}
+
+/// Decides, whatever happens.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    pub(crate) store: Store,
+    pub(crate) policy: Policy,
+    pub(crate) key: FingerprintKey,
+    /// Bits of an IPv6 address that share a counter.
+    pub(crate) ipv6_prefix: u8,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Gate {
+    /// Whether the client is to be turned away.
+    pub(crate) async fn is_limited(&self, address: Address, event: Event, email: &str) -> bool {
+        let address = address.network(self.ipv6_prefix);
+        let email = self.key.fingerprint(address, email);
+        let start = clock::now();
+        let decided = match &self.store {
+            Store::Memory(store) => Ok(store.decide(address, clock::now_ms(), event, email)),
+            Store::Redis(store) => store.decide(address, event, email).await,
+        };
+        self.metrics.store_took(start.elapsed());
+        let decision = decided.unwrap_or_else(|_| {
+            // The store's own task writes to the log when the connection comes and goes; a line
+            // for each decision would be a flood.
+            self.metrics.store_failed();
+            Decision {
+                is_limited: self.policy == Policy::Closed,
+                starts_ban: false,
+            }
+        });
+        self.metrics.decided(decision);
+        decision.is_limited
+    }
+}

@@ -1,0 +1,171 @@
+//! The schema in the library's words.
+
+use async_graphql::{
+    EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject, Object,
+    SimpleObject, Value, value,
+};
+
+use crate::address::Address;
+use crate::document::DEPTH_MAX;
+use crate::email;
+use crate::gate::Gate;
+use crate::rule;
+
+/// How an address or an e-mail that is none is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ErrorShape {
+    /// As the original does: code `INTERNAL_SERVER_ERROR`.
+    Compatible,
+    /// As Apollo advises: code `BAD_USER_INPUT`.
+    Strict,
+}
+
+/// The schema of one worker.
+pub(crate) type Schema = async_graphql::Schema<Query, EmptyMutation, EmptySubscription>;
+
+pub(crate) fn schema(gate: Gate, shape: ErrorShape) -> Schema {
+    let query = Query { gate, shape };
+    // The library counts the selection set of the operation as 0, `DEPTH_MAX` counts it as 1.
+    Schema::build(query, EmptyMutation, EmptySubscription)
+        .limit_recursive_depth(DEPTH_MAX - 1)
+        .finish()
+}
+
+/// What can be asked.
+pub(crate) struct Query {
+    gate: Gate,
+    shape: ErrorShape,
+}
+
+#[Object]
+impl Query {
+    async fn ratelimit(
+        &self,
+        ratelimit_input: RatelimitInput,
+    ) -> Option<Result<RatelimitResponse, Error>> {
+        let address = Address::parse(&ratelimit_input.ip);
+        let (Some(address), true) = (address, email::is_email(&ratelimit_input.email)) else {
+            self.gate.metrics.invalid();
+            // The other way round, the library would null the whole answer.
+            return Some(Err(invalid(
+                &ratelimit_input,
+                address.is_some(),
+                self.shape,
+            )));
+        };
+        let event = ratelimit_input.event_name.event();
+        let limited = self.gate.is_limited(address, event, &ratelimit_input.email);
+        Some(Ok(RatelimitResponse {
+            is_rate_limited: limited.await,
+            ip_from: ratelimit_input.ip,
+        }))
+    }
+
+    async fn serverinfo(&self) -> Option<Serverinfo> {
+        Some(Serverinfo::read())
+    }
+}
+
+#[derive(InputObject)]
+pub(crate) struct RatelimitInput {
+    event_name: EventName,
+    ip: String,
+    email: String,
+}
+
+/// What happened at the login.
+#[derive(Enum, Copy, Clone, Eq, PartialEq)]
+pub(crate) enum EventName {
+    LoginFailed,
+    LoginSucceeded,
+}
+
+impl EventName {
+    fn event(self) -> rule::Event {
+        match self {
+            Self::LoginFailed => rule::Event::Failed,
+            Self::LoginSucceeded => rule::Event::Succeeded,
+        }
+    }
+
+    /// The original's name for it inside; errors show it.
+    fn internal(self) -> &'static str {
+        match self {
+            Self::LoginFailed => "login_failed",
+            Self::LoginSucceeded => "login_succeeded",
+        }
+    }
+}
+
+#[derive(SimpleObject)]
+pub(crate) struct RatelimitResponse {
+    /// The address as it was given.
+    ip_from: String,
+    /// Whether the client is to be turned away.
+    is_rate_limited: bool,
+}
+
+/// Used to check instances of loadbalance test
+#[derive(SimpleObject)]
+pub(crate) struct Serverinfo {
+    /// The IPv4 addresses of the machine, joined by commas.
+    #[graphql(name = "hostIPs")]
+    host_ips: String,
+    /// The name of the machine.
+    hostname: String,
+}
+
+impl Serverinfo {
+    fn read() -> Self {
+        let addresses = if_addrs::get_if_addrs().unwrap_or_default();
+        let host_ips: Vec<_> = addresses
+            .into_iter()
+            .map(|interface| interface.ip())
+            .filter(std::net::IpAddr::is_ipv4)
+            .map(|address| address.to_string())
+            .collect();
+        let system = rustix::system::uname();
+        Self {
+            host_ips: host_ips.join(","),
+            hostname: system.nodename().to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// The error for an input that is not taken, one element for each property, ip first.
+fn invalid(input: &RatelimitInput, is_ip: bool, shape: ErrorShape) -> Error {
+    let target = value!({
+        "eventName": (input.event_name.internal()),
+        "ip": (input.ip.clone()),
+        "email": (input.email.clone()),
+    });
+    let element = |property: &str, text: &str, constraints: Value| {
+        value!({
+            "target": (target.clone()),
+            "value": (text.to_owned()),
+            "property": (property.to_owned()),
+            "children": [],
+            "constraints": (constraints),
+        })
+    };
+    let mut mistakes = Vec::new();
+    if !is_ip {
+        let constraints = value!({"isIp": "ip must be an ip address"});
+        mistakes.push(element("ip", &input.ip, constraints));
+    }
+    if !email::is_email(&input.email) {
+        let constraints = value!({"isEmail": "email must be an email"});
+        mistakes.push(element("email", &input.email, constraints));
+    }
+    let code = match shape {
+        ErrorShape::Compatible => "INTERNAL_SERVER_ERROR",
+        ErrorShape::Strict => "BAD_USER_INPUT",
+    };
+    Error::new("Argument Validation Error").extend_with(|_, extensions| {
+        extensions.set("code", code);
+        extensions.set(
+            "exception",
+            value!({"validationErrors": (Value::List(mistakes.clone()))}),
+        );
+    })
+}

@@ -1,0 +1,7 @@
+//! `ratelimiter`: see the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ratelimiter::run(std::env::args_os())
+}

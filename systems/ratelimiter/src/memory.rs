@@ -1,0 +1,205 @@
+//! The store of a single instance: a map in memory, in shards so that workers seldom meet.
+//!
+//! Bounded and swept: each shard keeps its entries ordered by when they are worth nothing any
+//! more. What has expired is taken away with every new entry and by [`MemoryStore::sweep`]; when a
+//! shard is full, the address that has been quiet longest goes, those under a ban last.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::address::Address;
+use crate::rule::{Decision, Event, Rule, State};
+
+const SHARDS: usize = 64;
+
+/// All addresses that failed lately.
+#[derive(Debug)]
+pub struct MemoryStore {
+    rule: Rule,
+    shard_entries_max: usize,
+    shards: Vec<Mutex<Shard>>,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    entries: HashMap<u128, State>,
+    /// (whether under a ban, when it expires, address): the first is the first to go.
+    order: BTreeSet<(bool, u64, u128)>,
+}
+
+impl MemoryStore {
+    /// An empty store for at least 64 and about `entries_max` addresses.
+    #[must_use]
+    pub fn new(rule: Rule, entries_max: usize) -> Self {
+        Self {
+            rule,
+            shard_entries_max: entries_max.div_ceil(SHARDS).max(1),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Decides one event at `now`, in milliseconds of a clock that does not go back.
+    pub fn decide(&self, address: Address, now: u64, event: Event, email: u64) -> Decision {
+        let key = address.bits();
+        let mut shard = self.shard(key);
+        let known = shard.entries.remove(&key);
+        let was_known = known.is_some();
+        let mut state = known.unwrap_or_default();
+        if was_known {
+            shard.order.remove(&self.place(key, &state));
+        }
+        let decision = self.rule.decide(&mut state, now, event, email);
+        if state == State::default() {
+            return decision;
+        }
+        if !was_known {
+            self.make_room(&mut shard, now);
+        }
+        shard.order.insert(self.place(key, &state));
+        shard.entries.insert(key, state);
+        decision
+    }
+
+    /// Takes away every entry that cannot change a decision any more; tells how many are left.
+    pub fn sweep(&self, now: u64) -> usize {
+        let sweep_one = |shard: &Mutex<Shard>| {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            while shard.take_expired(now) {}
+            shard.entries.len()
+        };
+        self.shards.iter().map(sweep_one).sum()
+    }
+
+    fn shard(&self, key: u128) -> MutexGuard<'_, Shard> {
+        // Neighbors in a network differ in the low bytes, networks of IPv6 in the high ones.
+        let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31) ^ usize::from(*byte);
+        let mixed = key.to_be_bytes().iter().fold(0, mix);
+        // A panic cannot leave a shard half changed: nothing between remove and insert panics.
+        self.shards[mixed % SHARDS]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, key: u128, state: &State) -> (bool, u64, u128) {
+        if state.banned_until > 0 && state.times.is_empty() {
+            (true, state.banned_until, key)
+        } else {
+            let expires = state.touched.saturating_add(self.rule.memory_ms());
+            (false, expires, key)
+        }
+    }
+
+    fn make_room(&self, shard: &mut Shard, now: u64) {
+        // Two for each that comes, so that the expired cannot pile up.
+        let _ = shard.take_expired(now) && shard.take_expired(now);
+        while shard.entries.len() >= self.shard_entries_max {
+            let Some((_, _, key)) = shard.order.pop_first() else {
+                return;
+            };
+            shard.entries.remove(&key);
+        }
+    }
+}
+
+impl Shard {
+    /// Takes one expired entry away, if there is one.
+    fn take_expired(&mut self, now: u64) -> bool {
+        let first_free = self.order.first();
+        let first_banned = self.order.range((true, 0, 0)..).next();
+        let expired = [first_free, first_banned]
+            .into_iter()
+            .flatten()
+            .find(|(_, expires, _)| *expires <= now)
+            .copied();
+        let Some(place) = expired else {
+            return false;
+        };
+        self.order.remove(&place);
+        self.entries.remove(&place.2);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Mode;
+
+    const RULE: Rule = Rule {
+        ban_ms: 10_000,
+        window_ms: 1_000,
+        failures_max: 1,
+        emails_max: 0,
+        mode: Mode::Fixed,
+        inclusive: false,
+    };
+
+    fn address(number: u32) -> Address {
+        Address::parse(&std::net::Ipv4Addr::from_bits(number).to_string()).unwrap()
+    }
+
+    fn ban(store: &MemoryStore, address: Address, now: u64) {
+        for _ in 0..3 {
+            store.decide(address, now, Event::Failed, 1);
+        }
+        assert!(store.decide(address, now, Event::Succeeded, 1).is_limited);
+    }
+
+    #[test]
+    fn a_success_leaves_nothing_behind() {
+        let store = MemoryStore::new(RULE, 1_000);
+        store.decide(address(1), 5, Event::Succeeded, 1);
+        assert_eq!(store.sweep(5), 0);
+    }
+
+    #[test]
+    fn a_sweep_takes_what_is_quiet_for_a_window_and_bans_that_are_over() {
+        let store = MemoryStore::new(RULE, 1_000);
+        ban(&store, address(1), 0);
+        store.decide(address(2), 0, Event::Failed, 1);
+        store.decide(address(3), 500, Event::Failed, 1);
+        assert_eq!(store.sweep(999), 3);
+        assert_eq!(store.sweep(1_000), 2);
+        assert_eq!(store.sweep(1_500), 1);
+        assert_eq!(store.sweep(9_999), 1);
+        assert_eq!(store.sweep(10_000), 0);
+    }
+
+    #[test]
+    fn a_flood_of_addresses_stays_within_the_bound_and_frees_nobody() {
+        let store = MemoryStore::new(RULE, 640);
+        let banned = address(1);
+        ban(&store, banned, 1);
+        for number in 2..100_000 {
+            store.decide(
+                address(number),
+                1 + u64::from(number) / 200,
+                Event::Failed,
+                1,
+            );
+        }
+        assert!(store.sweep(1) <= 640);
+        assert!(store.decide(banned, 600, Event::Succeeded, 1).is_limited);
+    }
+
+    #[test]
+    fn threads_lose_no_failure() {
+        let rule = Rule {
+            failures_max: 998,
+            ..RULE
+        };
+        let store = MemoryStore::new(rule, 1_000);
+        let limited: usize = std::thread::scope(|scope| {
+            let run = || {
+                let decide = |_| store.decide(address(7), 1, Event::Failed, 1).is_limited;
+                (0..500).map(decide).filter(|limited| *limited).count()
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .sum()
+        });
+        assert_eq!(limited, 2_000 - 999);
+    }
+}

@@ -1,0 +1,148 @@
+//! The rule: when is somebody who fails to log in turned away?
+//!
+//! One function of the state of an address, the time and the event; it reads no clock and locks
+//! nothing. The memory store calls it; the script of the Redis store (`redis_store/decide.lua`)
+//! says the same in Lua, and a property test holds the two together.
+//!
+//! Both lists are cut to what the decision asks ("more than Y failures", "more than N e-mails"),
+//! so the newest Y + 1 and N + 1 entries decide exactly as all of them would.
+
+#[cfg(test)]
+mod tests;
+
+/// What happened at the login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A wrong password or an unknown user.
+    Failed,
+    /// The right password.
+    Succeeded,
+}
+
+/// How long an e-mail counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// An e-mail counts only while it was seen within the window.
+    Fixed,
+    /// An e-mail counts until the address had no failure for sixty windows, as in the original.
+    Original,
+}
+
+/// The limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Length of a ban (X), in milliseconds.
+    pub ban_ms: u64,
+    /// Length of the window in which failures count (Z), in milliseconds.
+    pub window_ms: u64,
+    /// Failures that are forgiven before the current one (Y).
+    pub failures_max: u32,
+    /// Different e-mails that are forgiven (N).
+    pub emails_max: u32,
+    /// How long an e-mail counts.
+    pub mode: Mode,
+    /// The rule as its prose says it: the current failure counts, and reaching Y and N suffices.
+    pub inclusive: bool,
+}
+
+/// What is known about one address. Times are milliseconds of one clock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State {
+    /// Failures, oldest first; at most Y + 1.
+    pub times: Vec<u64>,
+    /// E-mails as (fingerprint, last seen), oldest first; at most N + 1.
+    pub emails: Vec<(u64, u64)>,
+    /// The end of the ban; 0 when there was none.
+    pub banned_until: u64,
+    /// The newest failure that was recorded.
+    pub touched: u64,
+}
+
+/// The answer to one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the client is to be turned away.
+    pub is_limited: bool,
+    /// Whether this event started a ban.
+    pub starts_ban: bool,
+}
+
+impl Decision {
+    const PASS: Self = Self {
+        is_limited: false,
+        starts_ban: false,
+    };
+    const BANNED: Self = Self {
+        is_limited: true,
+        starts_ban: false,
+    };
+}
+
+impl Rule {
+    /// Decides one event and brings the state up to date.
+    ///
+    /// A clock that went back is taken as one that stood still.
+    pub fn decide(&self, state: &mut State, now: u64, event: Event, email: u64) -> Decision {
+        if state.banned_until > now {
+            return Decision::BANNED;
+        }
+        if event == Event::Succeeded {
+            return Decision::PASS;
+        }
+        self.forget(state, now);
+        let prior = state.times.len();
+        state.emails.retain(|(known, _)| *known != email);
+        state.emails.push((email, now));
+        state.times.push(now);
+        state.touched = now;
+        keep_newest(&mut state.times, self.failures_max);
+        keep_newest(&mut state.emails, self.emails_max);
+        if self.is_exceeded(prior, state.emails.len()) {
+            *state = State {
+                banned_until: now.saturating_add(self.ban_ms),
+                touched: now,
+                ..State::default()
+            };
+            return Decision {
+                is_limited: true,
+                starts_ban: true,
+            };
+        }
+        Decision::PASS
+    }
+
+    /// Time without a failure after which nothing about an address that is not banned is known.
+    #[must_use]
+    pub fn memory_ms(&self) -> u64 {
+        match self.mode {
+            Mode::Fixed => self.window_ms,
+            // The original gives its record Z·60 seconds.
+            Mode::Original => self.window_ms.saturating_mul(60),
+        }
+    }
+
+    fn forget(&self, state: &mut State, now: u64) {
+        let age = |then: u64| now.saturating_sub(then);
+        state.times.retain(|then| age(*then) < self.window_ms);
+        match self.mode {
+            Mode::Fixed => state.emails.retain(|(_, seen)| age(*seen) < self.window_ms),
+            Mode::Original if age(state.touched) >= self.memory_ms() => state.emails.clear(),
+            Mode::Original => {}
+        }
+    }
+
+    fn is_exceeded(&self, prior: usize, emails: usize) -> bool {
+        let (failures_max, emails_max) = (self.failures_max as usize, self.emails_max as usize);
+        if self.inclusive {
+            prior + 1 >= failures_max && emails >= emails_max
+        } else {
+            prior > failures_max && emails > emails_max
+        }
+    }
+}
+
+/// Cuts a list, oldest first, to one more than `limit`.
+fn keep_newest<T>(list: &mut Vec<T>, limit: u32) {
+    let surplus = list.len().saturating_sub(limit as usize + 1);
+    list.drain(..surplus);
+}

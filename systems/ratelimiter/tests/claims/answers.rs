@@ -1,0 +1,212 @@
+//! The answers of the contract, shape by shape.
+
+use serde_json::{Value, json};
+
+use crate::server::{Client, Response, Server};
+
+fn code(response: &Response) -> (u16, String) {
+    let code = &response.json()["errors"][0]["extensions"]["code"];
+    (response.status, code.as_str().unwrap().to_owned())
+}
+
+fn input(fields: &str) -> String {
+    format!("{{ ratelimit(ratelimitInput: {{{fields}}}) {{ ipFrom isRateLimited }} }}")
+}
+
+/// Six failures with two e-mails, each from the next of the addresses; the last answer.
+fn attack(client: &mut Client, addresses: &[&str]) -> bool {
+    let steps = addresses.iter().cycle().take(6).enumerate();
+    let limited: Vec<_> = steps
+        .map(|(k, ip)| client.is_limited("LOGIN_FAILED", ip, ["a@b.se", "c@d.se"][k % 2]))
+        .collect();
+    assert_eq!(limited[..5], [false; 5]);
+    limited[5]
+}
+
+#[test]
+fn the_sixth_failure_is_limited_and_so_is_a_success_afterwards() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    assert!(attack(&mut client, &["10.0.0.1"]));
+    assert!(client.is_limited("LOGIN_SUCCEEDED", "10.0.0.1", "e@f.se"));
+    assert!(!client.is_limited("LOGIN_FAILED", "10.0.0.2", "a@b.se"));
+}
+
+#[test]
+fn spellings_of_an_address_share_their_counter() {
+    let server = Server::start(&["--window-seconds", "600"]);
+    let mut client = server.client();
+    assert!(attack(
+        &mut client,
+        &["01.2.3.4", "1.2.3.4", "::ffff:1.2.3.4", "::FFFF:0102:304"]
+    ));
+    assert!(attack(
+        &mut client,
+        &["2001:db8::1", "2001:DB8:0:0::1", "2001:0db8::0001"]
+    ));
+    assert!(!attack(&mut client, &["2001:db8::2", "2001:db8::3"]));
+}
+
+#[test]
+fn aliases_are_decided_one_after_the_other() {
+    let server = Server::start(&["--window-seconds", "600"]);
+    let fields: String = (0..8)
+        .map(|k| format!("a{k}: ratelimit(ratelimitInput: {{eventName: LOGIN_FAILED, ip: \"10.0.0.9\", email: \"a{k}@b.se\"}}) {{ isRateLimited }} "))
+        .collect();
+    let answer = server.client().query(&format!("{{ {fields} }}")).json();
+    let limited: Vec<_> = (0..8)
+        .map(|k| {
+            answer["data"][format!("a{k}")]["isRateLimited"]
+                .as_bool()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(
+        limited,
+        [false, false, false, false, false, true, true, true]
+    );
+}
+
+#[test]
+fn an_input_that_is_none_is_reported_property_by_property() {
+    let server = Server::start(&[]);
+    let query = input(r#"eventName: LOGIN_FAILED, ip: "1.2.3", email: "a@b""#);
+    let response = server.client().query(&query);
+    let target = json!({"eventName": "login_failed", "ip": "1.2.3", "email": "a@b"});
+    let element = |value: &str, property: &str, constraints: Value| json!({"target": target, "value": value, "property": property, "children": [], "constraints": constraints});
+    let expected = json!({
+        "errors": [{
+            "message": "Argument Validation Error",
+            "locations": [{"line": 1, "column": 3}],
+            "path": ["ratelimit"],
+            "extensions": {"code": "INTERNAL_SERVER_ERROR", "exception": {"validationErrors": [
+                element("1.2.3", "ip", json!({"isIp": "ip must be an ip address"})),
+                element("a@b", "email", json!({"isEmail": "email must be an email"})),
+            ]}},
+        }],
+        "data": {"ratelimit": null},
+    });
+    assert_eq!((response.status, response.json()), (200, expected));
+    let strict = Server::start(&["--errors", "strict"]);
+    let response = strict.client().query(&query);
+    assert_eq!(code(&response), (200, "BAD_USER_INPUT".to_owned()));
+}
+
+#[test]
+fn mistakes_have_the_status_and_the_code_of_the_contract() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    for (query, expected) in [
+        (
+            input(r#"eventName: login_failed, ip: "1.2.3.4", email: "a@b.se""#),
+            "GRAPHQL_VALIDATION_FAILED",
+        ),
+        (
+            input(r#"eventName: "LOGIN_FAILED", ip: "1.2.3.4", email: "a@b.se""#),
+            "GRAPHQL_VALIDATION_FAILED",
+        ),
+        (
+            input(r#"eventName: LOGIN_FAILED, ip: "1.2.3.4""#),
+            "GRAPHQL_VALIDATION_FAILED",
+        ),
+        ("{ nothing }".to_owned(), "GRAPHQL_VALIDATION_FAILED"),
+        (
+            "{ serverinfo(a: 1) { hostname } }".to_owned(),
+            "GRAPHQL_VALIDATION_FAILED",
+        ),
+        ("{ serverinfo".to_owned(), "GRAPHQL_PARSE_FAILED"),
+        (
+            "query A { __typename } query B { __typename }".to_owned(),
+            "INTERNAL_SERVER_ERROR",
+        ),
+        ("mutation { a }".to_owned(), "INTERNAL_SERVER_ERROR"),
+        (
+            "query($x: String!) { __typename @include(if: $x) }".to_owned(),
+            "INTERNAL_SERVER_ERROR",
+        ),
+    ] {
+        let response = client.query(&query);
+        assert_eq!(code(&response), (400, expected.to_owned()), "{query}");
+        assert!(response.json().get("data").is_none(), "{query}");
+    }
+    let wrong = client
+        .query(&input(r#"eventName: login_failed, ip: "", email: """#))
+        .body;
+    assert!(wrong.contains("LOGIN_FAILED or LOGIN_SUCCEEDED"), "{wrong}");
+    let query = "query($x: RatelimitInput!) { ratelimit(ratelimitInput: $x) { ipFrom } }";
+    for value in [
+        json!({"eventName": "login_failed", "ip": "1.2.3.4", "email": "a@b.se"}),
+        json!({"eventName": "LOGIN_FAILED", "ip": null, "email": "a@b.se"}),
+        json!({"eventName": "LOGIN_FAILED", "ip": "1.2.3.4"}),
+    ] {
+        let body = json!({"query": query, "variables": {"x": value}}).to_string();
+        let response = client.post(body.as_bytes());
+        assert_eq!(code(&response), (400, "INTERNAL_SERVER_ERROR".to_owned()));
+        let message = response.json()["errors"][0]["message"].to_string();
+        assert!(
+            message.contains("Variable \\\"$x\\\" got invalid value"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn variables_may_be_a_text_that_holds_json() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    let query = "query($ip: String!) { ratelimit(ratelimitInput: {eventName: LOGIN_FAILED, ip: $ip, email: \"a@b.se\"}) { ipFrom } }";
+    let body = json!({"query": query, "variables": "{\"ip\": \"01.2.3.4\"}"}).to_string();
+    let answer = client.post(body.as_bytes()).json();
+    assert_eq!(answer["data"]["ratelimit"]["ipFrom"], "01.2.3.4");
+    let body = json!({"query": query, "variables": "{"}).to_string();
+    let response = client.post(body.as_bytes());
+    assert_eq!(response.status, 400);
+    assert!(response.body.contains("Variables are invalid JSON"));
+}
+
+#[test]
+fn every_path_is_the_endpoint_and_browsers_get_a_page() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    for path in ["/", "/graphql", "/any/where"] {
+        let response = client.get(&format!("{path}?query=%7B__typename%7D"), "");
+        assert_eq!(response.json(), json!({"data": {"__typename": "Query"}}));
+        assert!(
+            response
+                .head
+                .contains("content-type: application/json; charset=utf-8")
+        );
+        assert!(response.head.contains("access-control-allow-origin: *"));
+        let page = client.get(path, "Accept: text/html,*/*\r\n");
+        assert!(page.body.contains("<html"), "{}", page.body);
+    }
+    let options = client.ask(b"OPTIONS / HTTP/1.1\r\nHost: r\r\n\r\n");
+    assert_eq!(options.status, 204);
+    assert!(options.head.contains("get,head,put,patch,post,delete"));
+    assert_eq!(
+        client.ask(b"DELETE / HTTP/1.1\r\nHost: r\r\n\r\n").status,
+        405
+    );
+    let batch = client.post(br#"[{"query":"{__typename}"},{"query":"{serverinfo{hostname}}"}]"#);
+    assert_eq!(
+        (batch.status, batch.json().as_array().unwrap().len()),
+        (200, 2)
+    );
+}
+
+#[test]
+fn introspection_is_refused_in_production_only() {
+    let query = "{ __schema { queryType { fields { name type { kind name } } } } }";
+    let open = Server::start(&[]).client().query(query).json();
+    let fields = json!([
+        {"name": "ratelimit", "type": {"kind": "OBJECT", "name": "RatelimitResponse"}},
+        {"name": "serverinfo", "type": {"kind": "OBJECT", "name": "Serverinfo"}},
+    ]);
+    assert_eq!(open["data"]["__schema"]["queryType"]["fields"], fields);
+    let production = Server::start(&["--node-env", "production"]);
+    let refused = production.client().query(query);
+    assert_eq!(
+        code(&refused),
+        (400, "GRAPHQL_VALIDATION_FAILED".to_owned())
+    );
+}

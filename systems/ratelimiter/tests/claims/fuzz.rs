@@ -1,0 +1,183 @@
+//! Whatever comes in, what goes out is a GraphQL answer of the contract.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::server::{Response, Server};
+
+fn run<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+    let mut runner = TestRunner::new(Config {
+        cases: 300,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    runner.run(strategy, test).unwrap();
+}
+
+/// The shape of every answer; the status goes with it.
+fn check(response: &Response) -> Result<Value, TestCaseError> {
+    prop_assert!(matches!(response.status, 200 | 400), "{:?}", response);
+    let answer = response.json();
+    let one = |answer: &Value| {
+        answer.get("data").is_some()
+            || answer["errors"].as_array().is_some_and(|errors| {
+                errors.iter().all(|error| {
+                    error["message"].is_string() && error["extensions"]["code"].is_string()
+                })
+            })
+    };
+    let is_answer = match &answer {
+        Value::Array(answers) => !answers.is_empty() && answers.iter().all(one),
+        answer => one(answer),
+    };
+    prop_assert!(is_answer, "{}", answer);
+    for word in ["stacktrace", "panicked", "src/"] {
+        prop_assert!(!response.body.contains(word), "{}", answer);
+    }
+    Ok(answer)
+}
+
+/// JSON of any shape.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,12}".prop_map(Value::from),
+        Just(json!("LOGIN_FAILED")),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let key = prop_oneof![
+            "ip",
+            "email",
+            "eventName",
+            "query",
+            "variables",
+            "i",
+            "\\PC{0,4}"
+        ];
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::hash_map(key, inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+#[test]
+fn any_address_and_email_is_answered() {
+    let server = Server::start(&[]);
+    let client = RefCell::new(server.client());
+    let ip = prop_oneof![
+        "\\PC{0,40}",
+        "[0-9a-f:.%/]{0,45}",
+        "[0-9]{1,4}(\\.[0-9]{1,4}){3}"
+    ];
+    let email = prop_oneof![
+        "\\PC{0,40}",
+        "[a-z.\"\\\\ ]{0,9}@[a-z0-9.-]{0,70}",
+        "[^@]{0,80}@\\PC{0,20}"
+    ];
+    run(&(ip, email, any::<bool>()), |(ip, email, failed)| {
+        let event = if failed {
+            "LOGIN_FAILED"
+        } else {
+            "LOGIN_SUCCEEDED"
+        };
+        let query = format!(
+            "query($ip:String!,$email:String!){{ratelimit(ratelimitInput:{{eventName:{event},ip:$ip,email:$email}}){{ipFrom isRateLimited}}}}"
+        );
+        let body = json!({"query": query, "variables": {"ip": ip, "email": email}});
+        let response = client.borrow_mut().post(body.to_string().as_bytes());
+        let answer = check(&response)?;
+        prop_assert_eq!(response.status, 200);
+        let decided = &answer["data"]["ratelimit"];
+        if decided.is_null() {
+            prop_assert_eq!(&answer["errors"][0]["message"], "Argument Validation Error");
+        } else {
+            prop_assert_eq!(&decided["ipFrom"], &json!(ip));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn any_variables_are_answered() {
+    let server = Server::start(&[]);
+    let client = RefCell::new(server.client());
+    let query = "query($i: RatelimitInput!) { ratelimit(ratelimitInput: $i) { isRateLimited } }";
+    run(&(any_json(), any::<bool>()), |(variables, as_text)| {
+        for variables in [variables.clone(), json!({ "i": variables })] {
+            let variables = if as_text {
+                Value::from(variables.to_string())
+            } else {
+                variables
+            };
+            let body = json!({"query": query, "variables": variables}).to_string();
+            check(&client.borrow_mut().post(body.as_bytes()))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn any_query_and_any_body_is_answered() {
+    let server = Server::start(&[]);
+    let client = RefCell::new(server.client());
+    let words: [&str; 14] = [
+        "query ",
+        "mutation ",
+        "fragment F on Query ",
+        "...F ",
+        "... on Query ",
+        "ratelimit",
+        "ratelimitInput",
+        "eventName",
+        "LOGIN_FAILED ",
+        "serverinfo{hostname}",
+        "__typename ",
+        "__schema{types{name}}",
+        "$x:Int=1 ",
+        "\"\"\"",
+    ];
+    let word = prop_oneof![
+        1 => "[{}()\\[\\]:!$\"#@.,|=& \n]",
+        2 => prop::sample::select(words.to_vec()).prop_map(str::to_owned),
+        1 => "\\PC{0,8}",
+    ];
+    let query = proptest::collection::vec(word, 0..30).prop_map(|words| words.concat());
+    run(
+        &(
+            query,
+            any_json(),
+            proptest::collection::vec(any::<u8>(), 0..200),
+        ),
+        |(query, body, bytes)| {
+            let mut client = client.borrow_mut();
+            let request = json!({ "query": query }).to_string();
+            check(&client.post(request.as_bytes()))?;
+            check(&client.post(body.to_string().as_bytes()))?;
+            check(&client.post(&bytes))?;
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn hostile_sizes_are_refused_quickly() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    let deep = ["[", "{a", "{a(b:[", "{\"a\":"].map(|part| part.repeat(40_000 / part.len()));
+    for text in deep {
+        assert_eq!(client.query(&text).status, 400);
+        assert_eq!(client.post(text.as_bytes()).status, 400);
+    }
+    let long = client.query(&"a".repeat(200_000));
+    assert_eq!(long.status, 413);
+    long.json();
+    assert_eq!(server.client().query("{__typename}").status, 200);
+}

@@ -1,0 +1,14 @@
+//! What the process promises, seen from outside, with a real Redis where one is needed.
+
+#![cfg(test)]
+
+mod answers;
+mod audit;
+mod deploy;
+mod flood;
+mod fuzz;
+mod outage;
+mod quick_start;
+mod redis;
+mod same_decisions;
+mod server;

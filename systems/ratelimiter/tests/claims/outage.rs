@@ -1,0 +1,119 @@
+//! Redis goes away under load and comes back.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::redis::Redis;
+use crate::server::{Client, Server, now};
+
+const BANNED: &str = "10.0.0.66";
+
+/// The deadline of the store is 200 ms; the rest is for a machine that does something else.
+const HANG: Duration = Duration::from_secs(5);
+
+fn is_banned(client: &mut Client) -> bool {
+    client.is_limited("LOGIN_SUCCEEDED", BANNED, "a@b.se")
+}
+
+/// Asks until the answer is the expected one; the time it took.
+fn until(mut holds: impl FnMut() -> bool) -> Duration {
+    let start = now();
+    while !holds() {
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "it never came to be"
+        );
+    }
+    start.elapsed()
+}
+
+#[test]
+fn the_policy_answers_while_redis_is_away_and_bans_outlive_it() {
+    let mut redis = Redis::start();
+    let url = redis.url();
+    let start = |policy: &str| {
+        let flags = ["--redis-url", &url, "--store-failure", policy];
+        let more = [
+            "--store-deadline-ms",
+            "200",
+            "--ban-seconds",
+            "3600",
+            "--window-seconds",
+            "3600",
+        ];
+        Server::start(&[&flags[..], &more].concat())
+    };
+    let (open, closed) = (start("open"), start("closed"));
+    let mut client = open.client();
+    let attack = until(|| {
+        client.is_limited("LOGIN_FAILED", BANNED, "a@b.se");
+        client.is_limited("LOGIN_FAILED", BANNED, "c@d.se")
+    });
+    println!("banned after {attack:?}");
+
+    let (stop, slowest_us, asked) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (stop, slowest_us, asked, open) = (&stop, &slowest_us, &asked, &open);
+            scope.spawn(move || {
+                let (mut client, ip) = (open.client(), format!("10.1.0.{number}"));
+                while !stop.load(Ordering::Relaxed) {
+                    let start = now();
+                    client.is_limited("LOGIN_FAILED", &ip, "a@b.se");
+                    let us = u64::try_from(start.elapsed().as_micros()).unwrap();
+                    slowest_us.fetch_max(us, Ordering::Relaxed);
+                    asked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut strict = closed.client();
+            until(|| {
+                is_banned(&mut client)
+                    && !strict.is_limited("LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
+            });
+            redis.kill();
+            let noticed = until(|| {
+                !is_banned(&mut client)
+                    && strict.is_limited("LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
+            });
+            let before = asked.load(Ordering::Relaxed);
+            until(|| asked.load(Ordering::Relaxed) > before + 200);
+            redis.resume();
+            let recovered = until(|| {
+                is_banned(&mut client)
+                    && !strict.is_limited("LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
+            });
+            println!("noticed after {noticed:?}, recovered {recovered:?} after Redis was ready");
+            assert!(recovered < HANG);
+        }));
+        stop.store(true, Ordering::Relaxed);
+        outcome.unwrap();
+    });
+    let slowest = Duration::from_micros(slowest_us.load(Ordering::Relaxed));
+    println!("the slowest of {asked:?} requests took {slowest:?}");
+    assert!(slowest < HANG, "a request hung for {slowest:?}");
+    let metrics = client.get("/metrics", "").body;
+    assert!(
+        !metrics.contains("ratelimiter_policy_decisions_total 0\n"),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn without_redis_from_the_start_the_policy_answers() {
+    let mut redis = Redis::start();
+    redis.kill();
+    let server = Server::start(&["--redis-url", &redis.url(), "--store-failure", "closed"]);
+    assert!(
+        server
+            .client()
+            .is_limited("LOGIN_SUCCEEDED", "10.0.0.1", "a@b.se")
+    );
+    let health = server.client().get("/.well-known/apollo/server-health", "");
+    assert_eq!(
+        (health.status, &*health.body),
+        (200, r#"{"status":"pass"}"#)
+    );
+}

@@ -1,0 +1,56 @@
+//! The curl lines of the README work as they stand, on memory and on Redis.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::redis::Redis;
+use crate::server::Server;
+
+/// Runs every line that starts with `curl`; what they printed.
+fn run_readme(server: &Server) -> Vec<String> {
+    let readme = include_str!("../../README.md").replace("\\\n", " ");
+    let lines = readme.lines().filter(|line| line.starts_with("curl "));
+    let printed: Vec<_> = lines
+        .map(|line| {
+            let line = line.replace("localhost:4000", &server.address);
+            let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+            assert!(output.status.success(), "{line}");
+            String::from_utf8(output.stdout).unwrap()
+        })
+        .collect();
+    assert!(printed.len() >= 4, "the README lost its lines");
+    printed
+}
+
+fn check(printed: &[String]) {
+    let json = |text: &String| -> Value { serde_json::from_str(text).unwrap() };
+    let response = &json(&printed[0])["data"]["ratelimit"];
+    assert_eq!(response["ipFrom"], "10.0.0.1");
+    assert_eq!(response["isRateLimited"], false);
+    let info = json(&printed[1]);
+    assert!(
+        info["data"]["serverinfo"]["hostIPs"]
+            .as_str()
+            .unwrap()
+            .contains("127.0.0.1")
+    );
+    assert!(printed[2].contains("pass"));
+    assert!(printed[3].contains("ratelimiter_decisions_total{result=\"passed\"} 1"));
+}
+
+#[test]
+fn the_lines_of_the_readme_work_on_both_stores() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        println!("NOT RUN: curl is not installed");
+        return;
+    }
+    check(&run_readme(&Server::start(&[])));
+    let redis = Redis::start();
+    check(&run_readme(&Server::start(&[
+        "--redis-url",
+        &redis.url(),
+        "--store-deadline-ms",
+        "30000",
+    ])));
+}

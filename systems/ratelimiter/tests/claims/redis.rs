@@ -1,0 +1,70 @@
+//! A Redis of our own: a process on a free port with a temporary folder.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use tempfile::TempDir;
+
+/// A running Redis that writes every change to disk before it answers; dropping it ends it.
+pub(crate) struct Redis {
+    process: Option<Child>,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Redis {
+    pub(crate) fn start() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let mut redis = Self {
+            process: None,
+            folder: tempfile::tempdir().unwrap(),
+            port,
+        };
+        redis.resume();
+        redis
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Ends the process as a crash would.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// Starts it again on the same port and the same files; returns when it accepts connections.
+    pub(crate) fn resume(&mut self) {
+        let mut process = Command::new("redis-server")
+            .args(["--port", &self.port.to_string()])
+            .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
+            .args(["--appendonly", "yes", "--appendfsync", "always"])
+            .args(["--dir", self.folder.path().to_str().unwrap()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("redis-server is needed; `./setup test` installs it");
+        let mut log = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("Ready to accept connections") {
+            line.clear();
+            assert_ne!(log.read_line(&mut line).unwrap(), 0, "redis-server ended");
+        }
+        // What it says later must not fill the pipe.
+        thread::spawn(move || log.read_to_string(&mut String::new()));
+        self.process = Some(process);
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
