@@ -22,7 +22,7 @@ use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::worker::Worker;
-use crate::{compression, csrf, explorer};
+use crate::{compression, csrf, page};
 
 /// Answers a request to the GraphQL endpoint.
 pub(crate) async fn respond(
@@ -72,7 +72,7 @@ fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Repl
     if method == Method::GET && generation.page_is_offered {
         let accept = headers.get(header::ACCEPT).map(HeaderValue::as_bytes);
         if accept::wish(accept, true) == Some(Wish::Page) {
-            return Some(explorer::page());
+            return Some(page::page());
         }
     }
     csrf::refusal(&generation.config.csrf, headers)

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, QueryPlan, Request, Service,
+    Step,
 };
 use gateway_federation::{GraphqlError, OperationKind, Prepared, Refusal, Variables};
 use http::header::{self, HeaderName, HeaderValue};
@@ -257,7 +258,10 @@ async fn plan(
     exchange.operation_name = prepared.operation_name().map(str::to_owned);
     exchange.operation_kind = Some(prepared.kind().as_str());
     if serving.extensions.wants_query_plan() {
-        exchange.query_plan = Some(prepared.plan_text().into());
+        exchange.query_plan = Some(QueryPlan {
+            text: prepared.plan_text(),
+            json: prepared.plan_json(),
+        });
     }
     Ok((prepared, variables))
 }

@@ -47,7 +47,7 @@ pub fn admit(head: &Head<'_>, body_limit: u64) -> Step {
     };
     let media = match accept::wish(head.accept, is_get) {
         Some(Wish::Response(media)) => media,
-        Some(Wish::Page) => return Step::Reply(reply::explorer_page()),
+        Some(Wish::Page) => return Step::Reply(reply::page()),
         None => {
             return Step::Reply(Media::Json.refusal(
                 Status::NotAcceptable,

@@ -12,7 +12,6 @@ pub mod config;
 pub mod content;
 pub mod document;
 pub mod exchange;
-mod explorer;
 pub mod identity;
 pub mod journal;
 pub mod metrics;

@@ -5,8 +5,6 @@
 
 use serde::Serialize;
 
-use crate::explorer;
-
 /// Media types that carry a GraphQL response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Media {
@@ -209,8 +207,8 @@ fn fine(content_type: &'static str, body: Body) -> Reply {
 
 /// The page for browsers.
 #[must_use]
-pub fn explorer_page() -> Reply {
-    fine("text/html; charset=utf-8", Body::Fixed(explorer::PAGE))
+pub fn page() -> Reply {
+    fine(graphiql::CONTENT_TYPE, Body::Fixed(graphiql::PAGE))
 }
 
 /// The answer of `/health`.

@@ -71,7 +71,7 @@ impl Desk {
             _ => {}
         }
         if accepts(request, "text/html") {
-            let mut reply = with_body("text/html; charset=utf-8", include_str!("explorer.html"));
+            let mut reply = with_body(graphiql::CONTENT_TYPE, graphiql::PAGE);
             set(&mut reply, header::VARY, "accept");
             return reply;
         }

@@ -107,12 +107,12 @@ impl Browser {
         }
     }
 
-    /// Opens a file, and gives every event until it was loaded.
+    /// Opens an address, and gives every event until it was loaded.
     ///
     /// # Panics
     ///
     /// When it cannot be opened.
-    pub fn open(&mut self, page: &Path, view: View) -> Vec<Value> {
+    pub fn open(&mut self, url: &str, view: View) -> Vec<Value> {
         self.call(
             "Emulation.setDeviceMetricsOverride",
             &json!({"width": view.width, "height": 900, "deviceScaleFactor": 1, "mobile": false}),
@@ -124,7 +124,6 @@ impl Browser {
             &json!({"features": [feature]}),
         );
         self.events.clear();
-        let url = url_of(page);
         let answer = self.call("Page.navigate", &json!({"url": url}));
         assert!(answer["errorText"].is_null(), "{url}: {answer}");
         let is_loaded = |event: &Value| event["method"] == "Page.loadEventFired";

@@ -22,7 +22,7 @@ pub use browser::{Browser, View, url_of};
 pub use processes::{
     Hogs, cgroups_of_dead_runs, children_of, freeze, processes_mentioning, threads_of, wait_until,
 };
-pub use program::{fixture, modern, shop, weigh};
+pub use program::{fixture, modern, ratelimiter, shop, weigh};
 pub use server::Server;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.

@@ -34,6 +34,15 @@ pub fn modern() -> PathBuf {
         .clone()
 }
 
+/// The rate limiter, built once per test run.
+#[must_use]
+pub fn ratelimiter() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| built("ratelimiter", "bin", "ratelimiter"))
+        .clone()
+}
+
 /// What cargo tells a test about the test's own package. Build scripts that look at these would take
 /// them for theirs, and their crates and all that is built on them would be built anew: once for
 /// the test, and once for whoever builds next.

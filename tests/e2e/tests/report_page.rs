@@ -70,7 +70,7 @@ fn look(browser: &mut Browser, page: &Path) {
     let own = url_of(page);
     let mut grounds = Vec::new();
     for view in VIEWS {
-        let events = browser.open(page, view);
+        let events = browser.open(&own, view);
         let mut asked = Vec::new();
         for event in &events {
             match event["method"].as_str().unwrap_or_default() {

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri};
@@ -32,11 +33,20 @@ pub struct Exchange {
     pub operation_name: Option<String>,
     /// `query` or `mutation`, once it is known.
     pub operation_kind: Option<&'static str>,
-    /// The query plan as text; only asked for when [`crate::Worker::wants_query_plan`].
-    pub query_plan: Option<Rc<str>>,
+    /// The query plan; only asked for when [`crate::Worker::wants_query_plan`].
+    pub query_plan: Option<QueryPlan>,
     /// The client's GraphQL request as JSON, once it is known.
     pub client_body: Rc<ClientBody>,
     id: Rc<OnceCell<String>>,
+}
+
+/// The plan of an operation, as stages see it.
+#[derive(Clone, Debug, Default)]
+pub struct QueryPlan {
+    /// Indented, for scripts.
+    pub text: Arc<str>,
+    /// The text of a JSON object, for coprocessors.
+    pub json: Arc<str>,
 }
 
 impl Exchange {

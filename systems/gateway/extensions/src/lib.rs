@@ -32,7 +32,7 @@ mod token;
 pub use build::{BuildError, Extensions, Worker};
 pub use context::{CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS};
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
-pub use exchange::{ClientHead, Exchange, Request, Response, Step};
+pub use exchange::{ClientHead, Exchange, QueryPlan, Request, Response, Step};
 pub use failure::FetchProblem;
 pub use header_rules::{ClientBody, Rules};
 pub use observer::{NoObserver, Observer, StageKind};

@@ -27,7 +27,7 @@ use crate::introspection;
 use crate::limits::{Extent, Limits, QueryDocument, TooMuch, exceeded, measure, selection_set};
 use crate::operations::{OperationOptions, Refusal};
 use crate::plan::{self, Plan, Surroundings};
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
 use crate::roomy;
 use crate::supergraph::{Supergraph, one_line};
@@ -92,6 +92,7 @@ impl Preparing<'_> {
             plan,
             projection,
             exceeded: over,
+            shown: Shown::default(),
         })
     }
 

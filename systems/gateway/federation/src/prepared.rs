@@ -3,7 +3,7 @@
 mod plan_json;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
@@ -22,6 +22,14 @@ pub struct Prepared {
     pub(crate) plan: Plan,
     pub(crate) projection: Projection,
     pub(crate) exceeded: Vec<GraphqlError>,
+    pub(crate) shown: Shown,
+}
+
+/// The plan as stages may see it, written when it is first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    text: OnceLock<Arc<str>>,
+    json: OnceLock<Arc<str>>,
 }
 
 impl Prepared {
@@ -63,13 +71,24 @@ impl Prepared {
 
     /// The plan as indented text, for logs and scripts.
     #[must_use]
-    pub fn plan_text(&self) -> String {
-        let mut out = "QueryPlan {\n".to_owned();
-        if let Some(root) = &self.plan.root {
-            self.describe(root, 1, &mut out);
-        }
-        out.push('}');
-        out
+    pub fn plan_text(&self) -> Arc<str> {
+        let write = || {
+            let mut out = "QueryPlan {\n".to_owned();
+            if let Some(root) = &self.plan.root {
+                self.describe(root, 1, &mut out);
+            }
+            out.push('}');
+            out.into()
+        };
+        Arc::clone(self.shown.text.get_or_init(write))
+    }
+
+    /// The plan as the text of a JSON object, for coprocessors: `{"kind":"QueryPlan","node":…}`
+    /// with the nodes `Fetch`, `Flatten`, `Sequence`, `Parallel` and `Condition`.
+    #[must_use]
+    pub fn plan_json(&self) -> Arc<str> {
+        let write = || self.plan_value().to_string().into();
+        Arc::clone(self.shown.json.get_or_init(write))
     }
 
     fn describe(&self, step: &Step, depth: usize, out: &mut String) {

@@ -173,10 +173,16 @@ fn requests_under_way_are_answered_before_it_stops() {
 
 #[test]
 fn a_second_signal_ends_it_at_once() {
-    let subgraph = Stub::start(|_| crate::stub::Answer::Hang);
+    let (arrive, arrivals) = std::sync::mpsc::channel::<()>();
+    let arrive = std::sync::Mutex::new(arrive);
+    let subgraph = Stub::start(move |_| {
+        arrive.lock().unwrap().send(()).unwrap();
+        crate::stub::Answer::Hang
+    });
     let mut gateway = Gateway::start(&subgraph.config(""));
     let mut connection = gateway.connect();
     connection.begin(&post(NAMES));
+    arrivals.recv().unwrap();
     gateway.signal(Signal::INT);
     gateway.wait_for("stopping");
     gateway.signal(Signal::INT);

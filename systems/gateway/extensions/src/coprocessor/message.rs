@@ -51,9 +51,7 @@ pub(super) fn of_request(
         && let Some(plan) = &exchange.query_plan
     {
         member("queryPlan", &mut out);
-        out.extend_from_slice(b"{\"formatted\":");
-        write_string(plan, &mut out);
-        out.push(b'}');
+        out.extend_from_slice(plan.json.as_bytes());
     }
     names(stage, subgraph, &mut out);
     out.push(b'}');

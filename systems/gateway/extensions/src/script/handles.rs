@@ -6,6 +6,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::mem;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Method, StatusCode, Uri};
@@ -91,7 +92,7 @@ pub(super) struct RequestCell {
     changed: RefCell<Option<RequestBody>>,
     client: Rc<ClientHead>,
     client_body: Rc<ClientBody>,
-    query_plan: Option<Rc<str>>,
+    query_plan: Option<Arc<str>>,
 }
 
 impl RequestCell {
@@ -105,7 +106,11 @@ impl RequestCell {
             changed: RefCell::default(),
             client: Rc::clone(&place.exchange.client),
             client_body: Rc::clone(&place.exchange.client_body),
-            query_plan: place.exchange.query_plan.clone(),
+            query_plan: place
+                .exchange
+                .query_plan
+                .as_ref()
+                .map(|plan| Arc::clone(&plan.text)),
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::coprocessors::{
     REQUEST_ALL, code, config, down, echo, name, noted, request, response, service,
 };
-use crate::stand::{Stand, fetch, json as answer, origin, run, serve, worker};
+use crate::stand::{Stand, fetch, json as answer, origin, plan, run, serve, worker};
 
 /// A stage, its side, and its switches with the member that each adds.
 type Stage = (
@@ -117,7 +117,7 @@ struct Left {
 async fn pass(yaml: &str, stage: &str, side: &str, origin: &Stand) -> Left {
     let worker = worker(yaml, &origin.url);
     let mut exchange = noted();
-    exchange.query_plan = Some("QueryPlan {}".into());
+    exchange.query_plan = Some(plan());
     let text = |body: &[u8]| String::from_utf8(body.to_vec()).unwrap();
     if stage == "subgraph" {
         let outcome = fetch(&worker, &exchange).await;

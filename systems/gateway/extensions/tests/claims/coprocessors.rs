@@ -5,8 +5,8 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::stand::{
-    Answer, CLIENT_QUERY, SDL, Seen, Stand, exchange, fetch, json as answer, origin, run, serve,
-    serve_unix, worker,
+    Answer, CLIENT_QUERY, SDL, Seen, Stand, exchange, fetch, json as answer, origin, plan, run,
+    serve, serve_unix, worker,
 };
 
 pub(crate) fn request() -> Request {
@@ -211,13 +211,13 @@ fn execution_may_see_the_query_plan() {
         let worker = worker(&yaml, "http://localhost:1");
         assert!(worker.wants_query_plan());
         let mut exchange = exchange(&[]);
-        exchange.query_plan = Some("QueryPlan {}".into());
+        exchange.query_plan = Some(plan());
         let _step = service(&worker, "execution")
             .request(&exchange, &mut request())
             .await;
         assert_eq!(
             coprocessor.last().json()["queryPlan"],
-            json!({"formatted": "QueryPlan {}"})
+            json!({"kind": "QueryPlan", "node": null})
         );
     });
 }

@@ -6,7 +6,7 @@ use gateway_extensions::{Exchange, Request, Response, Step, Worker};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::stand::{CLIENT_QUERY, exchange, extensions, fetch, origin, run, serve, worker};
+use crate::stand::{CLIENT_QUERY, exchange, extensions, fetch, origin, plan, run, serve, worker};
 
 struct Scripts(tempfile::TempDir);
 
@@ -58,7 +58,7 @@ pub(crate) fn at_request(service: &str, body: &str) -> (Request, Exchange, Optio
     let main = format!("fn {service}(service) {{ service.map_request(|request| {{ {body} }}); }}");
     let worker = scripted(&main, "http://localhost:1");
     let mut exchange = exchange(&[]);
-    exchange.query_plan = Some("QueryPlan {}".into());
+    exchange.query_plan = Some(plan());
     exchange.context.insert("number", json!(3));
     let mut request = request(&[("x-a", "1"), ("x-a", "2"), ("x-b", "b")]);
     let service = [&worker.router, &worker.supergraph, &worker.execution]

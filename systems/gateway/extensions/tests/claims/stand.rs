@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use gateway_config::Surroundings;
 use gateway_extensions::{
-    ClientBody, ClientHead, Exchange, Extensions, NoObserver, SubgraphCall, SubgraphOutcome, Worker,
+    ClientBody, ClientHead, Exchange, Extensions, NoObserver, QueryPlan, SubgraphCall,
+    SubgraphOutcome, Worker,
 };
 use gateway_upstream::{Client, ClientSettings};
 use http::HeaderMap;
@@ -224,4 +225,12 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         .build()
         .unwrap()
         .block_on(test)
+}
+
+/// A plan of nothing.
+pub(crate) fn plan() -> QueryPlan {
+    QueryPlan {
+        text: "QueryPlan {}".into(),
+        json: r#"{"kind":"QueryPlan","node":null}"#.into(),
+    }
 }

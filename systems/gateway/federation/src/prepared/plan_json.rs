@@ -8,10 +8,7 @@ use crate::plan::{FetchPlan, Place, Step};
 use crate::prepared::Prepared;
 
 impl Prepared {
-    /// The plan as a JSON object: `{"kind":"QueryPlan","node":…}` with the nodes `Fetch`,
-    /// `Flatten`, `Sequence`, `Parallel` and `Condition`.
-    #[must_use]
-    pub fn plan_json(&self) -> Value {
+    pub(super) fn plan_value(&self) -> Value {
         let node = self.plan.root.as_ref().map(|root| self.node(root));
         json!({ "kind": "QueryPlan", "node": node })
     }
