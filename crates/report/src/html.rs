@@ -114,6 +114,10 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             escape(&summary.baseline),
             describe::percent(summary.confidence_each)
         )),
+        Section::new("steps", "Steps of the scenario", tables::steps(recording)).lead(
+            "Each step over the requests of all rounds; a step that did not pass ends its scenario, \
+             and the steps after it are skipped.",
+        ),
         time(recording, summary),
         cost(summary),
         hottest(recording),
@@ -298,7 +302,7 @@ fn time(recording: &Recording, summary: &Summary) -> Section {
 fn hottest(recording: &Recording) -> Section {
     Section::new("hottest", "Hottest functions", tables::hottest(recording)).lead(
         "Where the systems spend their processor time, sampled in rounds that count for nothing \
-         else. The flamegraphs lie beside this page, in <code>flamegraphs</code>.",
+         else. The flamegraphs are files beside this page, in <code>flamegraphs</code>.",
     )
 }
 

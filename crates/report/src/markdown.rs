@@ -11,6 +11,7 @@ use crate::gate;
 use crate::hottest;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
+use crate::step;
 use crate::summary::{CheckState, Summary, VariantSummary};
 use crate::text::latencies;
 
@@ -38,6 +39,7 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
         "Latency over the requests of all rounds",
         &distribution_table(summary),
     );
+    add(step::TITLE, &steps_table(recording));
     add("Outcomes", &outcomes_table(summary));
     add("Checks", &checks(summary));
     add("How to read it", &how_to_read(summary));
@@ -183,6 +185,19 @@ fn distribution_table(summary: &Summary) -> String {
     };
     let rows: Vec<_> = summary.variants.iter().filter_map(row).collect();
     grid(&header.map(str::to_owned), &rows)
+}
+
+/// The steps of a scenario; nothing without one.
+fn steps_table(recording: &Recording) -> String {
+    let header = ["Variant".to_owned()].into_iter();
+    let header = header.chain(step::HEADINGS.map(capital));
+    let row = |(variant, cells): (String, [String; 5])| {
+        let mut row = vec![escape(&variant)];
+        row.extend(cells.iter().map(|cell| escape(cell)));
+        row
+    };
+    let rows: Vec<_> = step::rows(recording).into_iter().map(row).collect();
+    grid(&header.collect::<Vec<_>>(), &rows)
 }
 
 fn outcomes_table(summary: &Summary) -> String {

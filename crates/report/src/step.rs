@@ -2,9 +2,10 @@
 
 use stats::Histogram;
 
+use crate::cell;
 use crate::digits;
-use crate::metric::float;
-use crate::recording::{Outcomes, RoundRecord};
+use crate::metric::{Unit, float};
+use crate::recording::{Outcomes, Recording, RoundRecord};
 use crate::summary::named_outcomes;
 
 /// One step over several measurements.
@@ -38,6 +39,28 @@ pub(crate) fn all(rounds: &[&RoundRecord]) -> Vec<Step> {
     steps
 }
 
+/// What a reader is told above the table of steps.
+pub(crate) const TITLE: &str = "Steps of the scenario, over the requests of all rounds";
+
+/// The headings of the table, after the variant's; latencies are in milliseconds.
+pub(crate) const HEADINGS: [&str; 5] = ["step", "p50 ms", "p99 ms", "max ms", "outcomes"];
+
+/// The rows of the table with the variants' names, in the order of variants and steps.
+pub(crate) fn rows(recording: &Recording) -> Vec<(String, [String; 5])> {
+    let mut rows = Vec::new();
+    for variant in &recording.variants {
+        let rounds: Vec<_> = recording.rounds_of(&variant.name).collect();
+        for step in all(&rounds) {
+            let [p50, p99, max] = step
+                .quantiles_us()
+                .map(|us| cell::single(us, Unit::Milliseconds));
+            let outcomes = step.outcomes();
+            rows.push((variant.name.clone(), [step.name, p50, p99, max, outcomes]));
+        }
+    }
+    rows
+}
+
 impl Step {
     /// p50, p99 and the longest, in microseconds; none without an answer.
     pub(crate) fn quantiles_us(&self) -> [Option<f64>; 3] {
@@ -56,5 +79,80 @@ impl Step {
             words += &format!(", skipped {}", digits::count(self.skipped));
         }
         words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Hdr;
+    use crate::recording::StepRecord;
+    use crate::sample::Sample;
+    use crate::summary::Summary;
+    use crate::terminal::Terminal;
+
+    /// Two rounds with two steps each, of which the second is skipped once a round.
+    fn recording() -> Recording {
+        let mut recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        for round in &mut recording.rounds {
+            let step = |name: &str, ms: u64, skipped: u64| {
+                let mut latency = Histogram::new();
+                latency.record_ns(ms * 1_000_000);
+                StepRecord {
+                    name: name.to_owned(),
+                    latency_ns_hdr: Hdr::of(&latency),
+                    service_ns_hdr: Hdr::of(&latency),
+                    outcomes: Outcomes {
+                        passed: 1,
+                        ..Outcomes::default()
+                    },
+                    skipped,
+                }
+            };
+            round.steps = vec![step("log in", 3, 0), step("pay <now>", 7, 1)];
+        }
+        recording
+    }
+
+    #[test]
+    fn a_step_is_pooled_over_the_rounds_of_its_variant() {
+        let recording = recording();
+        let rounds = recording.rounds_of("b").count();
+        let rows = rows(&recording);
+        let names: Vec<_> = rows
+            .iter()
+            .map(|(name, cells)| (&**name, &*cells[0]))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("a", "log in"),
+                ("a", "pay <now>"),
+                ("b", "log in"),
+                ("b", "pay <now>")
+            ]
+        );
+        assert_eq!(rows[3].1[4], format!("passed {rounds}, skipped {rounds}"));
+        assert!(rows[3].1[1].starts_with('7'), "{:?}", rows[3]);
+    }
+
+    #[test]
+    fn the_steps_are_in_every_report_for_readers() {
+        let recording = recording();
+        let summary = Summary::of(&recording);
+        let text = crate::text(&recording, &summary, Terminal::plain(100));
+        let markdown = crate::markdown(&recording, &summary);
+        let html = crate::html(&recording, &summary);
+        for (report, step) in [
+            (text, "pay <now>"),
+            (markdown, "pay &lt;now>"),
+            (html, "pay &lt;now&gt;"),
+        ] {
+            assert!(report.contains(step), "{report}");
+            assert!(report.to_lowercase().contains("steps of the scenario"));
+        }
     }
 }

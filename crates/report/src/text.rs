@@ -41,10 +41,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         "Latency over the requests of all rounds (ms)",
         &distributions(summary, width),
     );
-    add(
-        "Steps of the scenario, over the requests of all rounds",
-        &steps(recording, width),
-    );
+    add(step::TITLE, &steps(recording, width));
     add(
         "Rates within rounds, throughput, outcomes",
         &traffic(summary, width),
@@ -253,20 +250,19 @@ fn traffic(summary: &Summary, width: usize) -> String {
 }
 
 fn steps(recording: &Recording, width: usize) -> String {
-    let header = ["variant", "step", "p50 ms", "p99 ms", "max ms", "outcomes"];
-    let mut rows = Vec::new();
-    for variant in &recording.variants {
-        let rounds: Vec<_> = recording.rounds_of(&variant.name).collect();
-        for step in step::all(&rounds) {
-            let mut cells = vec![variant.name.clone(), step.name.clone()];
-            let quantiles = step.quantiles_us();
-            cells.extend(quantiles.map(|us| cell::single(us, Unit::Milliseconds)));
-            cells.push(step.outcomes());
-            rows.push(cells);
-        }
-    }
-    let header = header.map(str::to_owned).to_vec();
-    table(width, header, rows.into_iter(), &[0, 1, 5])
+    let header = ["variant"].iter().chain(&step::HEADINGS);
+    let header = header.map(|name| (*name).to_owned()).collect();
+    let row = |(variant, cells): (String, [String; 5])| {
+        let mut row = vec![variant];
+        row.extend(cells);
+        row
+    };
+    table(
+        width,
+        header,
+        step::rows(recording).into_iter().map(row),
+        &[0, 1, 5],
+    )
 }
 
 /// What each system cost, and whether its limits were in force.

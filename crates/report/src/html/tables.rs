@@ -9,6 +9,7 @@ use crate::gate;
 use crate::hottest;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
+use crate::step;
 use crate::summary::{Check, CheckState, Summary, VariantSummary};
 use crate::text::{counts, latencies};
 
@@ -199,6 +200,43 @@ pub(super) fn systems(summary: &Summary) -> String {
     table.draw("cost by system")
 }
 
+/// The steps of a scenario; nothing without one.
+pub(super) fn steps(recording: &Recording) -> String {
+    let row = |(variant, cells): (String, [String; 5])| {
+        let [step, p50, p99, max, outcomes] = cells;
+        format!(
+            "<tr>{}{}{}{}{}{}</tr>\n",
+            name(&variant),
+            words(&step),
+            figure(&p50),
+            figure(&p99),
+            figure(&max),
+            words(&outcomes)
+        )
+    };
+    let header = ["variant"].iter().chain(&step::HEADINGS);
+    let table = Grid {
+        caption: "",
+        header: header.map(|name| (*name).to_owned()).collect(),
+        words: &[0, 1, 5],
+        rows: step::rows(recording).into_iter().map(row).collect(),
+    };
+    table.draw("steps of the scenario")
+}
+
+/// Links to the drawings of a profile, which are beside the page.
+fn drawings(profile: &Profile) -> String {
+    let link = |file: &String| {
+        let label = match file.ends_with("-difference.svg") {
+            true => "difference from the baseline",
+            false => "flamegraph",
+        };
+        format!(" <a href=\"./{}\">{label}</a>", escape(file))
+    };
+    let drawings = profile.files.iter().filter(|file| file.ends_with(".svg"));
+    drawings.map(link).collect()
+}
+
 /// The functions that each system spends its time in; nothing without profiles.
 pub(super) fn hottest(recording: &Recording) -> String {
     let row = |cells: [String; 4]| {
@@ -213,7 +251,7 @@ pub(super) fn hottest(recording: &Recording) -> String {
     };
     let table = |profile: &Profile| {
         let rows: Vec<String> = hottest::rows(profile).into_iter().map(row).collect();
-        let title = escape(&hottest::title(profile));
+        let title = escape(&hottest::title(profile)) + &drawings(profile);
         if rows.is_empty() {
             return format!("<p>{title}</p>\n");
         }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cell;
-use crate::recording::{InvalidKind, VariantStatus};
+use crate::recording::{InvalidKind, Profile, VariantStatus};
 use crate::sample::Sample;
 use crate::{Gate, gate};
 
@@ -44,6 +44,16 @@ fn what_the_user_wrote_is_text_and_never_markup() {
     for round in &mut recording.rounds {
         round.systems[0].name = evil.to_owned();
     }
+    recording.profiles.push(Profile {
+        variant: evil.to_owned(),
+        system: evil.to_owned(),
+        samples: 0,
+        rate_hz: 1,
+        cpu_us_per_request: None,
+        hottest: Vec::new(),
+        files: vec![format!("javascript:{evil}.svg")],
+        missing: None,
+    });
     recording.variants[2].with.insert(evil.into(), evil.into());
     recording.variants[2].status = VariantStatus::Invalid {
         kind: InvalidKind::Crashed,
@@ -52,6 +62,10 @@ fn what_the_user_wrote_is_text_and_never_markup() {
     let out = page(&recording);
     assert!(!out.contains("<script>"));
     assert!(!out.contains('\u{1b}'));
+    assert!(
+        out.contains("href=\"./javascript:"),
+        "a file beside the page"
+    );
     assert!(out.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
     assert_closed(&out);
 }
