@@ -5,13 +5,12 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Body;
+use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
@@ -44,13 +43,11 @@ enum Media {
 /// A refusal: status and what to do.
 type Refusal = (StatusCode, String);
 
-impl Desk {
+impl chassis::Desk for Desk {
+    type Body = Full<Bytes>;
+
     /// Answers any request.
-    pub(crate) async fn answer<B>(self: Rc<Self>, request: Request<B>) -> Reply
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    async fn answer(&self, request: Request<Incoming>) -> Reply {
         match request.uri().path() {
             "/locations" => self.graphql(Name::Locations, request).await,
             "/reviews" => self.graphql(Name::Reviews, request).await,
@@ -68,7 +65,9 @@ impl Desk {
             }
         }
     }
+}
 
+impl Desk {
     async fn graphql<B>(&self, name: Name, request: Request<B>) -> Reply
     where
         B: Body<Data = Bytes>,

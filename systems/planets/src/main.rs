@@ -5,7 +5,6 @@
 
 mod answer;
 mod config;
-mod journal;
 mod locations;
 mod reviews;
 mod seen;

@@ -34,9 +34,11 @@ pub(crate) struct Desk {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-impl Desk {
+impl chassis::Desk for Desk {
+    type Body = Full<Bytes>;
+
     /// Answers one request, whatever it is.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, request: Request<Incoming>) -> Reply {
         self.metrics.request();
         let media = if accepts(&request, "application/graphql-response+json") {
             GRAPHQL_JSON
@@ -58,7 +60,9 @@ impl Desk {
         set(&mut reply, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
         reply
     }
+}
 
+impl Desk {
     async fn get(&self, request: &Request<Incoming>, media: &'static str) -> Reply {
         let parameters = request.uri().query().unwrap_or_default();
         match request.uri().path() {

@@ -11,7 +11,6 @@ pub mod email;
 mod exchange;
 mod gate;
 mod graphql;
-mod journal;
 pub mod memory;
 mod metrics;
 pub mod redis_store;

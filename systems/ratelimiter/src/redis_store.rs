@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use chassis::journal;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, Script, ServerErrorKind};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::address::Address;
-use crate::journal;
 use crate::rule::{Decision, Event, Mode, Rule};
 
 /// Time for connecting, greeting included. With [`RETRY_PAUSE`], well below a second.

@@ -1,0 +1,108 @@
+//! From a taken port to the last connection.
+
+use std::future::Future;
+use std::io;
+use std::net::TcpListener;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::runtime::{self, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::journal;
+use crate::worker::Worker;
+
+/// Rest after a connection could not be accepted.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// A runtime on the thread that asks for it.
+///
+/// # Errors
+/// When the system has no more file descriptors.
+pub fn runtime() -> io::Result<Runtime> {
+    runtime::Builder::new_current_thread().enable_all().build()
+}
+
+/// Says where it listens, deals connections out until a signal says stop, and returns when every
+/// worker is done. `facts` are logged beside the address and the number of workers.
+///
+/// # Errors
+/// When signals or the listener cannot be had.
+///
+/// # Panics
+/// When there is no worker.
+pub fn serve(
+    runtime: &Runtime,
+    listener: TcpListener,
+    workers: Vec<Worker>,
+    facts: &[(&str, Value)],
+) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    runtime.block_on(async {
+        let stopped = stop_signal()?;
+        journal::announce(&format!("listening on http://{address}"));
+        let mut fields = vec![
+            ("address", address.to_string().into()),
+            ("workers", workers.len().into()),
+        ];
+        fields.extend_from_slice(facts);
+        journal::write("started", &fields);
+        deal_out(listener, &workers, stopped).await
+    })?;
+    journal::write("stopping", &[]);
+    for worker in workers {
+        worker.finish();
+    }
+    Ok(())
+}
+
+/// Completes at the first SIGTERM or SIGINT.
+///
+/// # Errors
+/// When signals cannot be listened to.
+pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(std::future::poll_fn(move |task| {
+        let terminated = terminate.poll_recv(task).is_ready();
+        if terminated || interrupt.poll_recv(task).is_ready() {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }))
+}
+
+/// Accepts until `stopped` and gives each worker a connection in turn.
+async fn deal_out(
+    listener: TcpListener,
+    workers: &[Worker],
+    stopped: impl Future<Output = ()>,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let mut stopped = pin!(stopped);
+    let mut turns = workers.iter().cycle();
+    loop {
+        let accepted = std::future::poll_fn(|task| {
+            if stopped.as_mut().poll(task).is_ready() {
+                return Poll::Ready(None);
+            }
+            listener.poll_accept(task).map(Some)
+        })
+        .await;
+        match accepted {
+            None => return Ok(()),
+            Some(Ok((stream, _))) => {
+                let worker = turns.next().expect("there is at least one worker");
+                worker.give(stream.into_std()?);
+            }
+            Some(Err(error)) => {
+                // Out of file descriptors, most likely: connections that end make room.
+                journal::write("accept failed", &[("error", error.to_string().into())]);
+                tokio::time::sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+}

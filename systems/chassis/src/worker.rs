@@ -1,0 +1,139 @@
+//! A thread that serves the connections it is given.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::net::TcpStream;
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming};
+use hyper::rt::Executor;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::serve;
+
+/// What answers the requests of one worker.
+pub trait Desk: 'static {
+    /// Of its answers.
+    type Body: Body<Data: 'static, Error: Into<Box<dyn Error + Send + Sync>>> + 'static;
+
+    /// Answers a request; what is wrong with it is said in the answer.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>>;
+}
+
+/// How long a service waits for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// A client that sends the head of a request.
+    pub head: Duration,
+    /// Connections that are open when the service is to stop.
+    pub stop: Duration,
+}
+
+/// A thread that serves the connections it is given, over HTTP/1.1 and HTTP/2 without TLS.
+#[derive(Debug)]
+pub struct Worker {
+    connections: UnboundedSender<TcpStream>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Starts a thread; `prepare` makes its desk there, before the first connection is served.
+    ///
+    /// # Errors
+    /// When the system has no more threads or file descriptors.
+    pub fn start<D: Desk, P: Future<Output = D>>(
+        number: u16,
+        patience: Patience,
+        prepare: impl FnOnce() -> P + Send + 'static,
+    ) -> io::Result<Self> {
+        let (connections, arriving) = mpsc::unbounded_channel();
+        let runtime = serve::runtime()?;
+        let thread = thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(move || {
+                LocalSet::new().block_on(&runtime, async move {
+                    let desk = Rc::new(prepare().await);
+                    serve_all(desk, arriving, patience).await;
+                });
+            })?;
+        Ok(Self {
+            connections,
+            thread,
+        })
+    }
+
+    /// Hands a connection over; it is closed when the worker has panicked.
+    pub(crate) fn give(&self, connection: TcpStream) {
+        let _ = self.connections.send(connection);
+    }
+
+    /// Takes no more connections, and waits until those that are open are done or had their time.
+    pub(crate) fn finish(self) {
+        drop(self.connections);
+        // A worker that panicked has said so already.
+        let _ = self.thread.join();
+    }
+}
+
+/// Serves until no connection can arrive any more and those that are open have had their time.
+async fn serve_all<D: Desk>(
+    desk: Rc<D>,
+    mut arriving: UnboundedReceiver<TcpStream>,
+    patience: Patience,
+) {
+    let graceful = GracefulShutdown::new();
+    let mut builder = auto::Builder::new(SameThread);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience.head);
+    builder.http2().timer(TokioTimer::new());
+    let builder = Rc::new(builder);
+    while let Some(stream) = arriving.recv().await {
+        let Ok(stream) = ready(stream) else {
+            continue; // The client is gone.
+        };
+        let (builder, desk, watcher) = (Rc::clone(&builder), Rc::clone(&desk), graceful.watcher());
+        spawn_local(async move {
+            let service = service_fn(|request| {
+                let desk = Rc::clone(&desk);
+                async move { Ok::<_, Infallible>(desk.answer(request).await) }
+            });
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            // What goes wrong here is the client's: it left, or it does not speak HTTP.
+            let _ = watcher.watch(connection).await;
+        });
+    }
+    // Those that are not done by now are closed with the runtime.
+    let _ = tokio::time::timeout(patience.stop, graceful.shutdown()).await;
+}
+
+/// A connection that sends answers at once.
+fn ready(stream: TcpStream) -> io::Result<tokio::net::TcpStream> {
+    stream.set_nodelay(true)?;
+    tokio::net::TcpStream::from_std(stream)
+}
+
+/// Runs what hyper spawns for HTTP/2 on the worker's own thread.
+#[derive(Debug, Clone, Copy)]
+struct SameThread;
+
+impl<F> Executor<F> for SameThread
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    fn execute(&self, future: F) {
+        spawn_local(future);
+    }
+}
