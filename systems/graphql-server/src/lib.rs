@@ -10,7 +10,6 @@ pub mod body;
 mod clock;
 pub mod config;
 pub mod content;
-pub mod document;
 pub mod exchange;
 pub mod identity;
 pub mod journal;

@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use graphql_document::DocumentError;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::document::{self, DocumentError};
 use crate::reply::{GraphqlError, Media, Reply, Status};
 
 /// A request with its document within the limits of [`document`].
@@ -104,7 +104,7 @@ pub fn from_body<V: DeserializeOwned>(body: &[u8]) -> Result<GraphqlRequest<'_, 
             WireError::NotJson(error)
         }
     })?;
-    document::check(&query)?;
+    graphql_document::check_text(&query)?;
     Ok(GraphqlRequest {
         query,
         operation_name,
@@ -139,7 +139,7 @@ pub fn from_parameters<V: DeserializeOwned>(
     let query = query.ok_or(WireError::NoQuery)?;
     let variables = json_parameter("variables", variables)?;
     json_parameter::<AnyObject>("extensions", extensions)?;
-    document::check(&query)?;
+    graphql_document::check_text(&query)?;
     Ok(GraphqlRequest {
         query,
         operation_name: operation_name
@@ -300,7 +300,10 @@ mod tests {
 
     #[test]
     fn a_document_over_a_limit_is_answered_like_one_that_does_not_parse() {
-        let text = format!(r#"{{"query":"{}"}}"#, "{a".repeat(document::DEPTH_MAX + 1));
+        let text = format!(
+            r#"{{"query":"{}"}}"#,
+            "{a".repeat(graphql_document::DEPTH_MAX + 1)
+        );
         let statuses = [Media::Json, Media::GraphqlResponse].map(|media| {
             let error = from_body::<Variables>(text.as_bytes()).unwrap_err();
             media.not_a_request(error).status.code()

@@ -16,7 +16,6 @@ use async_graphql::{ErrorExtensionValues, Pos, Request, ServerError, Value, Vari
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::document;
 use crate::gate::Gate;
 
 pub(crate) use schema::ErrorShape;
@@ -134,11 +133,11 @@ impl Executor {
 
     /// Parses, and checks what the library does not check or says otherwise.
     fn prepare(&self, request: &GraphqlRequest) -> Result<ExecutableDocument, Vec<ServerError>> {
-        document::check_text(&request.query)
+        graphql_document::check_text(&request.query)
             .map_err(|error| vec![Code::Parse.error(error.to_string(), None)])?;
         let document =
             parse_query(&request.query).map_err(|error| vec![Code::Parse.mark(error.into())])?;
-        document::check_fragments(&document)
+        graphql_document::check_fragments(&document)
             .map_err(|error| vec![Code::Validation.error(error.to_string(), None)])?;
         let mistakes = literals::check(&document, self.has_introspection);
         if !mistakes.is_empty() {

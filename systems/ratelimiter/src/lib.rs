@@ -6,7 +6,6 @@
 pub mod address;
 mod clock;
 mod config;
-mod document;
 pub mod email;
 mod exchange;
 mod gate;

@@ -4,9 +4,9 @@ use async_graphql::{
     EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject, Object,
     SimpleObject, Value, value,
 };
+use graphql_document::DEPTH_MAX;
 
 use crate::address::Address;
-use crate::document::DEPTH_MAX;
 use crate::email;
 use crate::gate::Gate;
 use crate::rule;

@@ -1,6 +1,5 @@
 //! The schema in async-graphql's words, and the execution of one request against it.
 
-mod expansion;
 mod variables;
 
 use std::sync::Arc;
@@ -13,8 +12,8 @@ use async_graphql::{
     Context, EmptySubscription, ID, Object, PathSegment as Segment, Pos, Request, Response,
     ServerError, Variables,
 };
+use graphql_document::DEPTH_MAX;
 use graphql_server::content::{self, Allowance, Counter, FieldFailure};
-use graphql_server::document::DEPTH_MAX;
 use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
 use graphql_server::wire::GraphqlRequest;
 
@@ -168,7 +167,7 @@ fn check(
     values: &Variables,
     is_get: bool,
 ) -> Result<(), Outcome> {
-    expansion::check(document)
+    graphql_document::check_fragments(document)
         .map_err(|error| Outcome::Refused(vec![GraphqlError::of_request(error)]))?;
     let Some(operation) = selected(document, name) else {
         // The library says that there is no such operation.

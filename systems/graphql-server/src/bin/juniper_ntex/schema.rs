@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use graphql_document::{DEPTH_MAX, FIELDS_MAX, TOKENS_MAX};
 use graphql_server::content::{self, Allowance, Counter, FieldFailure};
-use graphql_server::document::{DEPTH_MAX, FIELDS_MAX, TOKENS_MAX};
 use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
 use graphql_server::wire::GraphqlRequest;
 use juniper::parser::SourcePosition;

@@ -6,12 +6,16 @@
 use std::collections::HashMap;
 
 use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
-use graphql_server::document::{DocumentError, FIELDS_MAX};
+
+use crate::{DocumentError, FIELDS_MAX};
 
 /// Checks every operation against [`FIELDS_MAX`].
 ///
 /// Spreads count like fields, so that fragments without fields are bounded too.
-pub(super) fn check(document: &ExecutableDocument) -> Result<(), DocumentError> {
+///
+/// # Errors
+/// When an operation selects more.
+pub fn check_fragments(document: &ExecutableDocument) -> Result<(), DocumentError> {
     if document.fragments.is_empty() {
         // Each field is a token, and those are bounded already.
         return Ok(());
@@ -22,7 +26,7 @@ pub(super) fn check(document: &ExecutableDocument) -> Result<(), DocumentError> 
     };
     for (_, operation) in document.operations.iter() {
         if expansion.selections(&operation.node.selection_set.node) > FIELDS_MAX {
-            return Err(DocumentError::TooManyFields);
+            return Err(DocumentError::Fields);
         }
     }
     Ok(())
@@ -66,7 +70,7 @@ mod tests {
     use super::*;
 
     fn checked(text: &str) -> Result<(), DocumentError> {
-        check(&parse_query(text).unwrap())
+        check_fragments(&parse_query(text).unwrap())
     }
 
     #[test]
@@ -78,7 +82,7 @@ mod tests {
         }
         let with_end = |end: &str| format!("{text} fragment F300 on Query {{ {end} }}");
         for end in ["total", "...Missing", "...F0"] {
-            assert_eq!(checked(&with_end(end)), Err(DocumentError::TooManyFields));
+            assert_eq!(checked(&with_end(end)), Err(DocumentError::Fields));
         }
     }
 
@@ -92,6 +96,6 @@ mod tests {
         // A spread and its nine fields are ten.
         assert_eq!(checked(&spreads(FIELDS_MAX / 10)), Ok(()));
         let refused = checked(&spreads(FIELDS_MAX / 10 + 1));
-        assert_eq!(refused, Err(DocumentError::TooManyFields));
+        assert_eq!(refused, Err(DocumentError::Fields));
     }
 }

@@ -1,11 +1,15 @@
-//! Limits on the text of a GraphQL document, before any library parses it.
+//! Limits on a GraphQL document, before and after it is parsed.
 //!
-//! Both parsers are recursive and both validators have rules whose work grows faster than the
-//! text, so a hostile document of one body limit could cost seconds or the stack. One pass over
-//! the bytes bounds both, and bounds them equally in the two servers.
+//! The parser is recursive, and the validator follows fragments wherever they are spread, so a
+//! hostile document of 100 KB could cost the stack or seconds. One pass over the bytes bounds the
+//! one, one look at each fragment the other.
 //!
 //! The scan is looser than the grammar: it accepts every valid document within the limits, and
-//! leaves it to the parsers to refuse invalid ones.
+//! leaves it to the parser to refuse invalid ones.
+
+mod fragments;
+
+pub use fragments::check_fragments;
 
 /// Deepest nesting: of brackets in the text, and of selection sets with fragments followed.
 ///
@@ -18,25 +22,25 @@ pub const TOKENS_MAX: usize = 4_000;
 /// Most fields in one operation, fragments counted once for each place that spreads them.
 pub const FIELDS_MAX: usize = 4_000;
 
-/// Why a document is not parsed.
+/// Why a document is not executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// Brackets or selection sets nest too deeply.
     #[error("the document nests deeper than {DEPTH_MAX} levels")]
-    TooDeep,
+    Depth,
     /// The text has too many tokens.
     #[error("the document has more than {TOKENS_MAX} tokens")]
-    TooLong,
+    Length,
     /// Fragments multiply the fields beyond the limit.
     #[error("an operation of the document selects more than {FIELDS_MAX} fields")]
-    TooManyFields,
+    Fields,
 }
 
 /// Checks the text against [`DEPTH_MAX`] and [`TOKENS_MAX`].
 ///
 /// # Errors
 /// The first limit that is crossed.
-pub fn check(text: &str) -> Result<(), DocumentError> {
+pub fn check_text(text: &str) -> Result<(), DocumentError> {
     let bytes = text.as_bytes();
     let (mut at, mut tokens, mut depth) = (0, 0, 0_usize);
     while let Some(&byte) = bytes.get(at) {
@@ -58,16 +62,15 @@ pub fn check(text: &str) -> Result<(), DocumentError> {
                 at += 1;
             }
             b'"' => at = after_string(bytes, at),
-            b'.' => at = skip_while(bytes, at, |byte| byte == b'.'),
             byte if is_word(byte) => at = skip_while(bytes, at, is_word),
             _ => at += 1,
         }
         tokens += 1;
         if depth > DEPTH_MAX {
-            return Err(DocumentError::TooDeep);
+            return Err(DocumentError::Depth);
         }
         if tokens > TOKENS_MAX {
-            return Err(DocumentError::TooLong);
+            return Err(DocumentError::Length);
         }
     }
     Ok(())
@@ -81,35 +84,23 @@ fn is_word(byte: u8) -> bool {
 
 fn skip_while(bytes: &[u8], from: usize, holds: impl Fn(u8) -> bool) -> usize {
     let rest = &bytes[from..];
-    from + rest
-        .iter()
-        .position(|byte| !holds(*byte))
-        .unwrap_or(rest.len())
+    let length = rest.iter().position(|byte| !holds(*byte));
+    from + length.unwrap_or(rest.len())
 }
 
 /// The place after the string that starts at `from`; the end of the text when it is not closed.
 fn after_string(bytes: &[u8], from: usize) -> usize {
     const BLOCK: &[u8] = b"\"\"\"";
-    if bytes[from..].starts_with(BLOCK) {
-        let mut at = from + BLOCK.len();
-        while at < bytes.len() {
-            if bytes[at..].starts_with(b"\\\"\"\"") {
-                at += 1 + BLOCK.len();
-            } else if bytes[at..].starts_with(BLOCK) {
-                return at + BLOCK.len();
-            } else {
-                at += 1;
-            }
-        }
-        return bytes.len();
-    }
-    let mut at = from + 1;
+    let is_block = bytes[from..].starts_with(BLOCK);
+    let mut at = from + if is_block { BLOCK.len() } else { 1 };
     while let Some(&byte) = bytes.get(at) {
         match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
+            b'"' if !is_block => return at + 1,
+            b'"' if bytes[at..].starts_with(BLOCK) => return at + BLOCK.len(),
+            b'\\' if !is_block => at += 2,
+            b'\\' if bytes[at + 1..].starts_with(BLOCK) => at += 1 + BLOCK.len(),
             // A line break ends a plain string in error; what follows must still be counted.
-            b'\n' | b'\r' => return at,
+            b'\n' | b'\r' if !is_block => return at,
             _ => at += 1,
         }
     }
@@ -125,17 +116,26 @@ mod tests {
     #[test]
     fn nesting_is_refused_one_level_beyond_the_limit() {
         let nested = |depth: usize| "{a".repeat(depth) + &"}".repeat(depth);
-        assert_eq!(check(&nested(DEPTH_MAX)), Ok(()));
-        assert_eq!(check(&nested(DEPTH_MAX + 1)), Err(DocumentError::TooDeep));
-        assert_eq!(check(&"[".repeat(1_000_000)), Err(DocumentError::TooDeep));
+        assert_eq!(check_text(&nested(DEPTH_MAX)), Ok(()));
+        assert_eq!(
+            check_text(&nested(DEPTH_MAX + 1)),
+            Err(DocumentError::Depth)
+        );
+        assert_eq!(
+            check_text(&"[".repeat(1_000_000)),
+            Err(DocumentError::Depth)
+        );
     }
 
     #[test]
     fn length_is_refused_one_token_beyond_the_limit() {
         // Two braces and the fields.
         let wide = |fields: usize| format!("{{{}}}", "id ".repeat(fields));
-        assert_eq!(check(&wide(TOKENS_MAX - 2)), Ok(()));
-        assert_eq!(check(&wide(TOKENS_MAX - 1)), Err(DocumentError::TooLong));
+        assert_eq!(check_text(&wide(TOKENS_MAX - 2)), Ok(()));
+        assert_eq!(
+            check_text(&wide(TOKENS_MAX - 1)),
+            Err(DocumentError::Length)
+        );
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
         let block = format!(r#"{{ echo(text: """\"""{brackets}""") }}"#);
         let comment = format!("# {brackets}\n{{ test {{ id }} }}");
         for text in [escaped, block, comment] {
-            assert_eq!(check(&text), Ok(()), "{text}");
+            assert_eq!(check_text(&text), Ok(()), "{text}");
         }
     }
 
@@ -154,14 +154,14 @@ mod tests {
         let brackets = "{".repeat(DEPTH_MAX + 1);
         for before in ["\"\"", "\"\"\"\"\"\"", "\"open\n", "\"\\\\\"", "# x\r"] {
             let text = format!("{before}{brackets}");
-            assert_eq!(check(&text), Err(DocumentError::TooDeep), "{before}");
+            assert_eq!(check_text(&text), Err(DocumentError::Depth), "{before}");
         }
     }
 
     proptest! {
         #[test]
         fn any_text_is_scanned_to_its_end(text in "\\PC*[\"\\\\#{}. \n]*\\PC*") {
-            let _ = check(&text);
+            let _ = check_text(&text);
         }
     }
 }
