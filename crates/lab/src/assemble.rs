@@ -75,6 +75,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         keep_alive: sending.keep_alive,
         protocol: sending.protocol,
         spin_percent: sending.spin_percent,
+        realtime: sending.realtime,
         threads: sending.threads,
         connections_max: sending.connections_max,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),

@@ -39,6 +39,8 @@ pub struct Lab {
     pub protocol: Protocol,
     /// Open loop: the most of the time that a generator thread may spin, 0 to 100.
     pub spin_percent: u32,
+    /// Open loop: whether generator threads ask for real-time priority.
+    pub realtime: bool,
     /// Generator threads. At least 1, and in a closed loop at most one for each connection.
     pub threads: u32,
     /// Most connections open at once: the number of connections in a closed loop. At least 1.

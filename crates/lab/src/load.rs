@@ -26,6 +26,7 @@ pub(crate) struct Sending {
     pub(crate) connections_max: u32,
     pub(crate) protocol: Protocol,
     pub(crate) spin_percent: u32,
+    pub(crate) realtime: bool,
 }
 
 /// Checks `load`. `entry` is the same key in the tree, where values that were wrong still show
@@ -76,6 +77,10 @@ pub(crate) fn check(
             .spin
             .as_ref()
             .map_or(default::SPIN_PERCENT, |spin| spin.value),
+        realtime: file
+            .realtime
+            .as_ref()
+            .is_none_or(|realtime| realtime.value == Switch::On),
         load,
         timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,
         keep_alive: file.keep_alive != Some(Switch::Off),
@@ -139,7 +144,7 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
         );
     }
     let misplaced: &[&str] = match choice.key.as_str() {
-        "connections" => &["arrival", "connections-max", "spin"],
+        "connections" => &["arrival", "connections-max", "spin", "realtime"],
         "phases" => &["duration"],
         _ => &[],
     };
@@ -153,6 +158,10 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
             "arrival" => (
                 "`arrival` beside `connections`",
                 "a closed loop sends when the last answer is complete; only `rate` and `phases` have arrivals",
+            ),
+            "realtime" => (
+                "`realtime` beside `connections`",
+                "a closed loop has no times to keep; only `rate` and `phases` have",
             ),
             "spin" => (
                 "`spin` beside `connections`",

@@ -200,6 +200,10 @@ pub(crate) struct LoadFile {
     /// More is more punctual where cores are free, and less so where they are shared; 0 never spins.
     #[schemars(range(min = 0, max = 100), extend("default" = default::SPIN_PERCENT))]
     pub(crate) spin: Option<At<u32>>,
+    /// Open loop: ask the system for real-time priority, so that no ordinary program delays a send.
+    /// Where it is refused (it wants root, `CAP_SYS_NICE` or `ulimit -r`), recordings say so.
+    #[schemars(extend("default" = "on"))]
+    pub(crate) realtime: Option<At<Switch>>,
 }
 
 /// A stretch of an open loop.

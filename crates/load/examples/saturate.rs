@@ -96,6 +96,7 @@ fn job(
             Some(percent) => percent.parse::<f64>()? / 100.0,
             None => Job::SPIN_SHARE,
         },
+        realtime: options.get("realtime").is_none_or(|value| value != "off"),
         bound: Bounds::default(),
         cpus: options
             .get("cpu")

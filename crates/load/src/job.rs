@@ -43,6 +43,11 @@ pub struct Job {
     /// Open loop: the share of the time that a generator thread may spend looking at the clock so
     /// that slots leave on time, 0 to 1; [`Job::SPIN_SHARE`] unless there is a reason.
     pub spin_share: f64,
+    /// Open loop: whether generator threads ask for real-time priority, so that no ordinary program
+    /// delays a send. Where it is refused they stay ordinary, and
+    /// [`GeneratorCost::realtime`](crate::GeneratorCost::realtime) says so. Not asked for when they
+    /// spin all the time ([`Job::spin_share`] of 1): they would leave nothing to anybody.
+    pub realtime: bool,
     /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
     pub cpus: Option<Vec<usize>>,
 }

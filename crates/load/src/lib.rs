@@ -26,6 +26,7 @@ mod measurement;
 pub mod null;
 mod parser;
 mod poll;
+mod priority;
 mod recorder;
 mod rendered;
 mod run;
@@ -48,6 +49,7 @@ pub use measurement::{
     Pause, Statuses, StepMeasurement, Window,
 };
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
+pub use priority::raise as raise_priority;
 pub use rendered::RequestError;
 pub use run::{LoadError, run, run_and_look};
 pub use scenario::{Capture, CaptureFrom, Step};

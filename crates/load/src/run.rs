@@ -17,6 +17,7 @@ use crate::job::{Data, Job, RowOrder, Version};
 use crate::live::Live;
 use crate::measurement::{GeneratorCost, Measurement};
 use crate::poll::Poll;
+use crate::priority;
 use crate::recorder::Recorder;
 use crate::rendered::{self, Rendered, RequestError, Rotation};
 use crate::scenario;
@@ -185,6 +186,7 @@ struct Part {
     recorder: Recorder,
     cpu: Duration,
     waited_for_cpu: Option<Duration>,
+    realtime: bool,
     was_interrupted: bool,
     /// Not yet closed.
     _sockets: Vec<OwnedFd>,
@@ -193,6 +195,7 @@ struct Part {
 fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
     let cpu = parts.iter().map(|part| part.cpu).sum();
     let waited_for_cpu = parts.iter().map(|part| part.waited_for_cpu).sum();
+    let realtime = parts.iter().all(|part| part.realtime);
     let interrupted = parts.iter().any(|part| part.was_interrupted);
     let recorder = parts
         .into_iter()
@@ -206,6 +209,7 @@ fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
         cpu,
         threads,
         waited_for_cpu,
+        realtime,
         ..GeneratorCost::default()
     };
     let mut measurement = recorder.into_measurement(generator);
@@ -319,6 +323,7 @@ impl Prepared<'_> {
             None => Ok(Generator::Fast(self.worker(thread, epoll, shared))),
             Some(route) => self.crew(thread, route, shared).map(Generator::General),
         });
+        let realtime = self.wants_realtime() && priority::raise();
         let mut generator = match generator {
             Ok(generator) => generator,
             Err(error) => {
@@ -345,6 +350,7 @@ impl Prepared<'_> {
             recorder,
             cpu,
             waited_for_cpu: waited.map(|(before, after)| after.saturating_sub(before)),
+            realtime,
             was_interrupted,
             _sockets: sockets,
         })
@@ -421,6 +427,11 @@ impl Prepared<'_> {
         let mut set = CpuSet::new();
         set.set(cpu);
         rustix::thread::sched_setaffinity(None, &set).map_err(pin)
+    }
+
+    /// A closed loop has no times to keep, and whoever never sleeps would starve a core's others.
+    fn wants_realtime(&self) -> bool {
+        self.plan.is_some() && self.job.realtime && self.job.spin_share < 1.0
     }
 
     /// The slots of one thread: every `threads`th of the load.

@@ -188,6 +188,7 @@ impl Sample {
                 pauses: Vec::new(),
                 pauses_unlisted: 0,
                 waited_for_cpu_us: Some(elapsed_us / 200),
+                realtime: self.is_open,
             },
             steps: Vec::new(),
             passes: None,

@@ -194,10 +194,14 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
     facts.push((
         "Generator",
         format!(
-            "{} us CPU a request, busy {} of {}",
+            "{} us CPU a request, busy {} of {}{}",
             cell::single(cpu, Unit::Microseconds),
             digits::percent(float(round.generator.cpu_us) / available_us.max(1.0)),
             describe::plural(u64::from(round.generator.threads), "thread"),
+            match round.generator.realtime {
+                true => ", real-time",
+                false => "",
+            },
         ),
     ));
     facts.push(("Time", digits::duration_ns(float(elapsed_us) * 1e3)));
@@ -287,7 +291,7 @@ mod tests {
           Connections   100 opened, in 59.8 us (median)
           Lateness      50 % 10.1 us, 99 % 19.8 us, max 20.0 us (actual send minus due; part of the latency)
           Service time  50 % 717 us, 99 % 1.44 ms (from the actual send)
-          Generator     175 us CPU a request, busy 70 % of 1 thread
+          Generator     175 us CPU a request, busy 70 % of 1 thread, real-time
           Time          25.0 s
         ");
     }

@@ -127,6 +127,7 @@ impl Proven {
             keep_alive: true,
             failures_kept: 0,
             spin_share: Job::SPIN_SHARE,
+            realtime: false,
             bound: Bounds::default(),
             cpus: None,
         };

@@ -202,6 +202,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
             cpu_us: micros(seen.generator.cpu),
             threads: seen.generator.threads,
             waited_for_cpu_us: seen.generator.waited_for_cpu.map(micros),
+            realtime: seen.generator.realtime,
             pauses: seen
                 .generator
                 .pauses

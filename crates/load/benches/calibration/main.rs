@@ -15,7 +15,9 @@ mod floor;
 
 use floor::{Foreign, Waiting};
 use load::null::{Behavior, Pace, Seen, Stall, serve};
-use load::{Address, Bounds, Expectation, Job, Live, Measurement, Request, Target, run};
+use load::{
+    Address, Bounds, Expectation, Job, Live, Measurement, Request, Target, raise_priority, run,
+};
 use rustix::thread::CpuSet;
 use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
 
@@ -44,13 +46,15 @@ fn main() {
         let sends = [
             Sender::Thread(Waiting::Sleeping),
             Sender::Thread(Waiting::Spinning),
-            Sender::Engine(Arrival::Uniform, Job::SPIN_SHARE),
-            Sender::Engine(Arrival::Poisson { seed: 7 }, Job::SPIN_SHARE),
+            Sender::Engine(Arrival::Uniform, Manner::default()),
+            Sender::Engine(Arrival::Poisson { seed: 7 }, Manner::default()),
+            Sender::Engine(Arrival::Uniform, Manner::ordinary(Job::SPIN_SHARE)),
         ];
         rates(&sends, &course);
     }
     if is_wanted("spin") {
-        let sends = [0.0, 0.1, 0.25, 0.5, 1.0].map(|share| Sender::Engine(Arrival::Uniform, share));
+        let ordinary = |share| Sender::Engine(Arrival::Uniform, Manner::ordinary(share));
+        let sends = [0.0, 0.1, 0.25, 0.5, 1.0].map(ordinary);
         rates(&sends, &course);
     }
     if is_wanted("closed") {
@@ -93,8 +97,35 @@ fn stalls() {
 enum Sender {
     /// A thread that does nothing else.
     Thread(Waiting),
-    /// The engine, which sends; with its share of time for spinning.
-    Engine(Arrival, f64),
+    /// The engine, which sends.
+    Engine(Arrival, Manner),
+}
+
+/// How the engine keeps its times.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    /// Of time, for spinning.
+    spin_share: f64,
+    /// Whether it asks for real-time priority.
+    realtime: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Manner {
+        Manner {
+            spin_share: Job::SPIN_SHARE,
+            realtime: true,
+        }
+    }
+}
+
+impl Manner {
+    fn ordinary(spin_share: f64) -> Manner {
+        Manner {
+            spin_share,
+            realtime: false,
+        }
+    }
 }
 
 /// What one of them did in one turn.
@@ -162,10 +193,19 @@ fn rates(senders: &[Sender], course: &Course) {
             let name = match sender {
                 Sender::Thread(Waiting::Sleeping) => "a thread that sleeps".to_owned(),
                 Sender::Thread(Waiting::Spinning) => "a thread that spins".to_owned(),
-                Sender::Engine(Arrival::Uniform, share) => {
-                    format!("uniform gaps, `--spin {}`", share * 100.0)
+                Sender::Engine(arrival, manner) => {
+                    let gaps = match arrival {
+                        Arrival::Uniform => "uniform",
+                        Arrival::Poisson { .. } => "Poisson",
+                    };
+                    let flag = if manner.realtime {
+                        ""
+                    } else {
+                        " --no-realtime"
+                    };
+                    let share = manner.spin_share * 100.0;
+                    format!("{gaps} gaps, `--spin {share}{flag}`")
                 }
-                Sender::Engine(_, share) => format!("Poisson gaps, `--spin {}`", share * 100.0),
             };
             say(&format!(
                 "| {rate} | {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -200,9 +240,9 @@ fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
                 ..Turn::default()
             }
         }
-        Sender::Engine(arrival, share) => {
+        Sender::Engine(arrival, manner) => {
             let load = open(rate, length.as_secs_f64(), arrival);
-            let (found, _) = measure_spinning(&Behavior::default(), &load, 100, share);
+            let (found, _) = measure_in(manner, &Behavior::default(), &load, 100);
             let cpu = found.generator.cpu.as_secs_f64();
             Turn {
                 rate_error: found.sending.as_secs_f64().recip() * planned_s(&load) - 1.0,
@@ -281,14 +321,14 @@ fn open(rate: f64, seconds: f64, arrival: Arrival) -> Load {
 
 /// One load on one null server.
 fn measure(behavior: &Behavior, load: &Load, connections_max: u32) -> (Measurement, Seen) {
-    measure_spinning(behavior, load, connections_max, Job::SPIN_SHARE)
+    measure_in(Manner::default(), behavior, load, connections_max)
 }
 
-fn measure_spinning(
+fn measure_in(
+    manner: Manner,
     behavior: &Behavior,
     load: &Load,
     connections_max: u32,
-    spin_share: f64,
 ) -> (Measurement, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener
@@ -320,13 +360,15 @@ fn measure_spinning(
         timeout: Duration::from_secs(10),
         keep_alive: true,
         failures_kept: 3,
-        spin_share,
+        spin_share: manner.spin_share,
+        realtime: manner.realtime,
         bound: Bounds::default(),
         cpus: generator_cpu().map(|cpu| vec![cpu]),
     };
     std::thread::scope(|scope| {
         let server = scope.spawn(|| {
             settle(generator_cpu().map(|_| 0));
+            raise_priority();
             serve(listener, behavior, &stop).expect("a listener that can be polled")
         });
         let found =

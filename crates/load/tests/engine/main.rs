@@ -49,6 +49,7 @@ fn job(target: &Target, load: Load) -> Job {
         keep_alive: true,
         failures_kept: 3,
         spin_share: Job::SPIN_SHARE,
+        realtime: true,
         bound: Bounds::default(),
         cpus: None,
     }

@@ -4,11 +4,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use load::{Failed, Live, run};
+use load::{Failed, Job, Live, run};
 use schedule::{Arrival, Load, Phase, Rate};
 
 use crate::server::{Client, Server};
-use crate::{job, measure, open};
+use crate::{closed, job, measure, open};
 
 fn polite(mut client: Client) {
     while client.request().is_some() {
@@ -166,4 +166,21 @@ fn a_refused_connection_fails_its_slot_and_no_other() {
             ..Failed::default()
         }
     );
+}
+
+#[test]
+fn an_open_loop_has_the_priority_it_asks_for_and_is_given() {
+    let is_given = std::thread::spawn(load::raise_priority).join().unwrap();
+    let server = Server::tcp(polite);
+    let mut job = job(&server.target, open(1000.0, Duration::from_millis(5)));
+    let priority = |job: &Job| measure(job).generator.realtime;
+    assert_eq!(priority(&job), is_given);
+    job.spin_share = 1.0;
+    assert!(!priority(&job), "a thread that never sleeps");
+    job.spin_share = 0.0;
+    job.realtime = false;
+    assert!(!priority(&job), "a thread that does not ask");
+    job.realtime = true;
+    job.load = closed(1, 1);
+    assert!(!priority(&job), "a closed loop");
 }

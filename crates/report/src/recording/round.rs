@@ -173,6 +173,9 @@ pub struct GeneratorRecord {
     /// over threads; absent where the kernel does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_for_cpu_us: Option<u64>,
+    /// Whether all its threads had real-time priority, which an open loop asks for.
+    #[serde(default)]
+    pub realtime: bool,
     /// Stretches in which it did not run although work was due.
     pub pauses: Vec<Pause>,
     /// Pauses beyond those listed.

@@ -325,7 +325,12 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
         );
     }
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
-    Some(limits.judge(CheckName::Lateness, late_us, text))
+    let mut check = limits.judge(CheckName::Lateness, late_us, text);
+    let is_realtime = complete.iter().all(|round| round.generator.realtime);
+    if check.state != CheckState::Ok && !is_realtime {
+        check.text += "; the generator had no real-time priority";
+    }
+    Some(check)
 }
 
 /// The kinds that occurred, with their counts: `timeout 3, reset 1`.

@@ -123,6 +123,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         keep_alive: !args.no_keep_alive,
         failures_kept: FAILURES_KEPT,
         spin_share: f64::from(args.spin) / 100.0,
+        realtime: !args.no_realtime,
         bound: Bounds::default(),
         cpus: args.pin.clone(),
     })

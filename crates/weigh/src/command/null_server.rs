@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// Never answer every Nth request.
     #[arg(long, value_name = "N")]
     never_every: Option<u64>,
+    /// Ask for real-time priority, so that no ordinary program delays an answer.
+    #[arg(long)]
+    realtime: bool,
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
@@ -81,6 +84,12 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         .map_err(|error| {
             Failure::not_ready(format!("`{listen}` cannot be listened on: {error}"))
         })?;
+    if args.realtime && !load::raise_priority() {
+        return Err(Failure::bad_input(
+            "expected leave for `--realtime`, found none; run as root or raise `ulimit -r`"
+                .to_owned(),
+        ));
+    }
     console.answer(&format!("http://{address}/"));
     let seen = serve(listener, &behavior, stop.flag())
         .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;

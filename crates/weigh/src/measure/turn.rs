@@ -166,6 +166,7 @@ impl Experiment<'_> {
             keep_alive: self.lab.keep_alive,
             failures_kept: FAILURES_KEPT,
             spin_share: f64::from(self.lab.spin_percent) / 100.0,
+            realtime: self.lab.realtime,
             bound: load::Bounds::default(),
             cpus: self.generator_cpus.clone(),
         }

@@ -77,6 +77,13 @@ pub(crate) struct Args {
     /// 0 never spins, 100 never sleeps and takes the whole core.
     #[arg(long, value_name = "PERCENT", help_heading = "Load", hide_short_help = true, default_value_t = 25, value_parser = clap::value_parser!(u8).range(0..=100), requires = "plan")]
     pub(super) spin: u8,
+    /// Open loop: do not ask for real-time priority.
+    ///
+    /// With it no ordinary program delays a send. It wants root, CAP_SYS_NICE or a limit for it
+    /// (`ulimit -r`); without, the generator is an ordinary program, and the report does not say
+    /// "real-time".
+    #[arg(long, help_heading = "Load", hide_short_help = true, requires = "plan")]
+    pub(super) no_realtime: bool,
 
     /// Method [default: GET, or POST when there is a body].
     #[arg(short, long, help_heading = "Request")]

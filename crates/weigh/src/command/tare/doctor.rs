@@ -179,8 +179,9 @@ fn lateness(lateness_us_p99: Option<f64>) -> Finding {
     let Some(us) = lateness_us_p99 else {
         return not_visible("lateness", "not measured");
     };
-    let advice = "sends leave late because this machine wakes threads late: quiet it, pin the \
-                  generator to a core of its own (--pin), or let it spin more (--spin)";
+    let advice = "sends leave late because this machine wakes threads late: quiet it, run weigh as \
+                  root so that it may ask for real-time priority, pin the generator to a core of \
+                  its own (--pin), or let it spin more (--spin)";
     finding(
         "lateness",
         grade(us, 100.0, 1000.0),

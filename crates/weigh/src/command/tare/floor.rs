@@ -232,6 +232,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         keep_alive: true,
         failures_kept: 0,
         spin_share: Job::SPIN_SHARE,
+        realtime: true,
         bound: Bounds::default(),
         cpus: cpu.map(|cpu| vec![cpu]),
     }
