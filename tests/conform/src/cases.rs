@@ -152,7 +152,7 @@ fn compare(
     Ok(())
 }
 
-fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit = |(place, byte): (usize, &u8)| match place {
         8 | 13 | 18 | 23 => *byte == b'-',

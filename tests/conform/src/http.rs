@@ -13,9 +13,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where a coprocessor listens.
 #[derive(Debug, Clone)]
-pub(crate) enum Address {
+pub enum Address {
+    /// A port of this machine.
     Port(u16),
+    /// A Unix socket.
     Socket(PathBuf),
+}
+
+impl Address {
+    /// As the gateway's configuration writes it.
+    pub(crate) fn url(&self, path: &str) -> String {
+        match self {
+            Address::Port(port) => format!("http://127.0.0.1:{port}{path}"),
+            Address::Socket(socket) => format!("unix://{}?path={path}", socket.display()),
+        }
+    }
 }
 
 trait Wire: Read + Write + Send {}
@@ -33,10 +45,15 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The value of a header, by its lower-case name.
+    /// The first value of a header, by its lower-case name.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut found = self.headers.iter().filter(|(key, _)| key == name);
-        found.next().map(|(_, value)| value.as_str())
+        self.all(name).next()
+    }
+
+    /// All values of a header, by its lower-case name.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let found = self.headers.iter().filter(move |(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
     }
 }
 
@@ -62,6 +79,23 @@ impl Connection {
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Answer> {
         // In one piece: a server may answer a wrong method, and hang up, after the head.
         self.send(&[head(method, path, body.len()).as_slice(), body].concat())?;
+        self.answer()
+    }
+
+    /// Posts with more headers than there are usually.
+    pub(crate) fn ask_with(
+        &mut self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> anyhow::Result<Answer> {
+        let mut head = head("POST", path, body.len());
+        head.truncate(head.len() - 2);
+        for (name, value) in headers {
+            head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        head.extend_from_slice(b"\r\n");
+        self.send(&[&head, body].concat())?;
         self.answer()
     }
 

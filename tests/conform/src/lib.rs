@@ -1,18 +1,22 @@
 //! Holds every coprocessor of `systems/coprocessors` to the same cases.
 //!
 //! The one idea: `runners.yaml` lists the languages and `cases/` says what they
-//! answer; nothing here knows a language. Absent on purpose: the gateway. How it
-//! calls coprocessors is tested where the gateway is.
+//! answer; nothing here knows a language. After the cases each one works for the
+//! gateway, and its work is looked for at the gateway's client and origin.
 
 mod cases;
 mod claims;
+mod gateway;
 mod http;
 mod process;
+mod programs;
 mod runners;
 
-use anyhow::{Context as _, bail};
+use anyhow::anyhow;
 
 pub use cases::Case;
+pub use gateway::PROOFS;
+pub use http::Address;
 pub use process::{Running, Transport};
 pub use runners::Runner;
 
@@ -38,8 +42,7 @@ pub fn conform(names: &[String]) -> anyhow::Result<Vec<(String, Verdict)>> {
     let cases = cases::all()?;
     for name in names {
         if !runners.iter().any(|runner| runner.name == *name) {
-            let known: Vec<&str> = runners.iter().map(|runner| runner.name.as_str()).collect();
-            bail!("expected one of {known:?} of runners.yaml, found `{name}`");
+            return Err(stranger(&runners, name));
         }
     }
     let mut verdicts = Vec::new();
@@ -47,12 +50,37 @@ pub fn conform(names: &[String]) -> anyhow::Result<Vec<(String, Verdict)>> {
         if !names.is_empty() && !names.contains(&runner.name) {
             continue;
         }
+        let built = runner.missing().is_none().then(|| runner.build());
         for transport in [Transport::Tcp, Transport::Unix] {
-            let verdict = hold(runner, transport, &cases);
+            let verdict = match &built {
+                Some(Err(error)) => Verdict::Failed(vec![format!("it cannot be built: {error:#}")]),
+                _ => hold(runner, transport, &cases),
+            };
             verdicts.push((format!("{} over {transport}", runner.language), verdict));
         }
     }
     Ok(verdicts)
+}
+
+/// The entry of a language in `runners.yaml`.
+///
+/// # Errors
+///
+/// When `runners.yaml` cannot be read, or has no such entry.
+pub fn runner(name: &str) -> anyhow::Result<Runner> {
+    let mut runners = runners::all()?;
+    match runners.iter().position(|runner| runner.name == name) {
+        Some(index) => Ok(runners.swap_remove(index)),
+        None => Err(stranger(&runners, name)),
+    }
+}
+
+fn stranger(runners: &[Runner], name: &str) -> anyhow::Error {
+    let known: Vec<&str> = runners.iter().map(|runner| runner.name.as_str()).collect();
+    anyhow!(
+        "expected one of {} of runners.yaml, found `{name}`",
+        known.join(", ")
+    )
 }
 
 fn hold(runner: &Runner, transport: Transport, cases: &[Case]) -> Verdict {
@@ -62,12 +90,10 @@ fn hold(runner: &Runner, transport: Transport, cases: &[Case]) -> Verdict {
     if let (Transport::Unix, Some(why)) = (transport, &runner.no_socket) {
         return Verdict::NotRun(format!("by its own word: {why}"));
     }
-    match runner
-        .build()
-        .context("it cannot be built")
-        .and_then(|()| failures(runner, transport, cases))
-    {
-        Ok(failures) if failures.is_empty() => Verdict::Passed(cases.len() + claims::ALL.len()),
+    match failures(runner, transport, cases) {
+        Ok(failures) if failures.is_empty() => {
+            Verdict::Passed(cases.len() + PROOFS.len() + claims::ALL.len())
+        }
         Ok(failures) => Verdict::Failed(failures),
         Err(error) => Verdict::Failed(vec![format!("{error:#}")]),
     }
@@ -79,6 +105,11 @@ fn failures(runner: &Runner, transport: Transport, cases: &[Case]) -> anyhow::Re
     for case in cases {
         if let Err(error) = case.holds(&running) {
             failures.push(format!("{}: {error:#} ({})", case.name, case.why));
+        }
+    }
+    for (name, proof) in PROOFS {
+        if let Err(error) = proof(&running.address) {
+            failures.push(format!("{name}: {error:#}"));
         }
     }
     for (name, claim) in claims::ALL {

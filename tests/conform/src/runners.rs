@@ -14,7 +14,9 @@ pub struct Runner {
     pub name: String,
     /// What people call it.
     pub language: String,
-    /// Programs on PATH that it cannot do without.
+    /// The command that tells which one is at work.
+    pub version: String,
+    /// Programs on PATH that it cannot do without; `a|b` is satisfied by either.
     pub needs: Vec<String>,
     /// Commands that build it.
     pub build: Vec<String>,
@@ -31,7 +33,9 @@ impl Runner {
         let is_there = |program: &&String| {
             #[expect(clippy::disallowed_methods, reason = "the one place that reads PATH")]
             let path = std::env::var("PATH").unwrap_or_default();
-            std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+            let is_found =
+                |one: &str| std::env::split_paths(&path).any(|folder| folder.join(one).is_file());
+            program.split('|').any(is_found)
         };
         self.needs
             .iter()
@@ -130,12 +134,14 @@ fn runner(name: &str, mut entry: BTreeMap<String, Vec<String>>) -> anyhow::Resul
     let runner = Runner {
         name: name.to_owned(),
         language: texts("language")?.concat(),
+        version: texts("version")?.concat(),
         needs: texts("needs")?,
         build: texts("build")?,
         run: texts("run")?.concat(),
         no_socket: texts("socket").ok().map(|why| why.concat()),
     };
-    texts("version")?;
+    // Read by tidy.
+    texts("lock")?;
     if let Some(key) = entry.keys().next() {
         bail!("runners.yaml: `{name}` has a key that nobody reads: `{key}`");
     }
@@ -147,7 +153,7 @@ mod tests {
     use super::*;
 
     const ENTRY: &str = "go:\n  language: Go\n  version: go version\n  needs: [go, cc]\n  \
-                         build: [go build .]\n  run: build/x --flag\n";
+                         lock: go.sum\n  build: [go build .]\n  run: build/x --flag\n";
 
     #[test]
     fn an_entry_has_lists_and_texts() {
@@ -169,5 +175,7 @@ mod tests {
         let text = ENTRY.replace("cc", "no-such-program");
         let text = text.replace("[go,", "[sh,");
         assert_eq!(parse(&text).unwrap()[0].missing(), Some("no-such-program"));
+        let either = text.replace("no-such-program", "no-such-program|sh");
+        assert_eq!(parse(&either).unwrap()[0].missing(), None);
     }
 }

@@ -9,6 +9,10 @@ use std::env::var;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
 fn main() -> std::io::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Some(workers) = var("WORKERS").ok().and_then(|text| text.parse().ok()) {
