@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use gateway_config::Listen;
 
-/// A federated GraphQL gateway with header rules, Rhai scripts and coprocessors.
+/// A GraphQL gateway, federated or of merged schemas, with header rules, Rhai scripts and
+/// coprocessors.
 ///
 /// It reads the YAML keys of Apollo Router. `--help` of a flag names its environment variable.
 #[derive(Debug, Parser)]
@@ -22,7 +23,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, env = "APOLLO_ROUTER_CONFIG_PATH", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The supergraph in GraphQL's schema language, as composition writes it.
+    /// The supergraph in GraphQL's schema language, as composition writes it. Left away when the
+    /// configuration has `remote_schemas` or `actions`.
     #[arg(
         short,
         long,
@@ -70,6 +72,13 @@ pub(crate) enum Command {
         /// The configuration.
         #[arg(value_name = "CONFIG")]
         config: PathBuf,
+    },
+    /// Writes a configuration made from the metadata folder of Hasura 2 to standard output, and
+    /// what it could not carry over to standard error.
+    Import {
+        /// The folder of the project, or its `metadata`.
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
     },
 }
 

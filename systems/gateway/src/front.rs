@@ -22,14 +22,23 @@ use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::worker::Worker;
-use crate::{compression, csrf, page};
+use crate::{compression, csrf, page, rest};
 
-/// Answers a request to the GraphQL endpoint.
+/// Which way a request goes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// The GraphQL endpoint.
+    Graphql,
+    /// A stored operation as REST.
+    Rest,
+}
+
+/// Answers a request to the GraphQL endpoint, or to one of REST.
 pub(crate) async fn respond(
     worker: &Rc<Worker>,
+    entrance: Entrance,
     peer: Option<IpAddr>,
-    parts: Parts,
-    body: Incoming,
+    (parts, body): (Parts, Incoming),
 ) -> Reply {
     let serving = worker.serving();
     let cors = &serving.generation.cors;
@@ -39,10 +48,14 @@ pub(crate) async fn respond(
     let origin = parts.headers.get(header::ORIGIN).cloned();
     let accept_encoding = parts.headers.get(header::ACCEPT_ENCODING).cloned();
     let mut account = Account::open(Rc::clone(worker), peer, &parts, &serving.generation.config);
-    let mut reply = match early(&serving, &parts.method, &parts.headers) {
+    let early = match entrance {
+        Entrance::Graphql => early(&serving, &parts.method, &parts.headers),
+        Entrance::Rest => None,
+    };
+    let mut reply = match early {
         Some(reply) => reply,
         None => {
-            let work = Box::pin(within_time(Rc::clone(&serving), parts, body));
+            let work = Box::pin(within_time(Rc::clone(&serving), entrance, parts, body));
             let is_cancelled = serving.generation.config.supergraph.early_cancel;
             let (reply, summary) = Unstoppable::new(work, is_cancelled).await;
             account.summary = summary;
@@ -79,10 +92,15 @@ fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Repl
 }
 
 /// The whole work for a request, within the time that a request may take.
-async fn within_time(serving: Rc<Serving>, parts: Parts, body: Incoming) -> (Reply, Summary) {
+async fn within_time(
+    serving: Rc<Serving>,
+    entrance: Entrance,
+    parts: Parts,
+    body: Incoming,
+) -> (Reply, Summary) {
     let mut summary = Summary::default();
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
-    let work = work(&serving, parts, body, &mut summary);
+    let work = work(&serving, entrance, (parts, body), &mut summary);
     let reply = match tokio::time::timeout(limit, work).await {
         Ok(reply) => reply,
         Err(_) => reply::timed_out(),
@@ -90,7 +108,12 @@ async fn within_time(serving: Rc<Serving>, parts: Parts, body: Incoming) -> (Rep
     (reply, summary)
 }
 
-async fn work(serving: &Serving, parts: Parts, body: Incoming, summary: &mut Summary) -> Reply {
+async fn work(
+    serving: &Serving,
+    entrance: Entrance,
+    (parts, body): (Parts, Incoming),
+    summary: &mut Summary,
+) -> Reply {
     log::debug!("a request begins");
     let _place = match serving.generation.admission.enter(clock::now) {
         Ok(place) => place,
@@ -107,7 +130,10 @@ async fn work(serving: &Serving, parts: Parts, body: Incoming, summary: &mut Sum
         headers: parts.headers,
         body,
     };
-    pipeline::serve(serving, request, summary).await
+    match entrance {
+        Entrance::Graphql => pipeline::serve(serving, request, summary).await,
+        Entrance::Rest => rest::serve(serving, request, summary).await,
+    }
 }
 
 async fn read_body(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refusal> {

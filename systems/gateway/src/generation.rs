@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gateway_config::{Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings};
 use gateway_extensions::{BuildError, Extensions};
@@ -12,19 +13,22 @@ use gateway_federation::{
     ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations, Supergraph,
     SupergraphError,
 };
+use gateway_remote::{Merged, RestEndpoints};
 
 use crate::admission::{Admission, Rate};
 use crate::cors;
+use crate::engine::Engine;
 use crate::environment::{self, Environment};
 use crate::path::PathRule;
+use crate::remotes::Remotes;
 
 /// Where a generation is read from.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     /// The configuration; none means all defaults.
     pub(crate) config: Option<PathBuf>,
-    /// The supergraph.
-    pub(crate) supergraph: PathBuf,
+    /// The supergraph; none when schemas are merged.
+    pub(crate) supergraph: Option<PathBuf>,
     /// Whether `--dev` is on.
     pub(crate) is_development: bool,
 }
@@ -51,6 +55,14 @@ pub(crate) enum GenerationError {
     },
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Extensions(Vec<BuildError>),
+    #[error(
+        "no supergraph: give its file with --supergraph or APOLLO_ROUTER_SUPERGRAPH_PATH, or write `remote_schemas` or `actions` into the configuration"
+    )]
+    Nothing,
+    #[error(
+        "a supergraph and `remote_schemas` or `actions` cannot be served together: leave --supergraph away, or these keys"
+    )]
+    Both,
     #[error("`{key}` names the subgraph `{name}`, which the supergraph does not have")]
     UnknownSubgraph { key: &'static str, name: String },
 }
@@ -58,8 +70,11 @@ pub(crate) enum GenerationError {
 /// Everything that follows from one configuration and one supergraph.
 pub(crate) struct Generation {
     pub(crate) config: Arc<Config>,
-    pub(crate) operations: Arc<Operations>,
-    pub(crate) policies: ErrorPolicies,
+    pub(crate) engine: Engine,
+    /// Stored operations; none when no endpoint is configured.
+    pub(crate) rest: Option<RestEndpoints>,
+    /// How long a source of merged schemas may take, by its position.
+    pub(crate) timeouts: Vec<Duration>,
     pub(crate) extensions: Extensions,
     pub(crate) cors: cors::Rules,
     pub(crate) admission: Admission,
@@ -100,77 +115,123 @@ pub(crate) fn read_config(
     gateway_config::read(path, &text, surroundings, is_development).map_err(GenerationError::Config)
 }
 
+/// What operations are carried out on.
+struct Ground {
+    engine: Engine,
+    sdl: String,
+    /// Names and URLs.
+    subgraphs: Vec<(String, String)>,
+    timeouts: Vec<Duration>,
+}
+
 impl Generation {
-    /// Reads and checks everything. Keys without effect become lines of the log.
+    /// Builds everything that follows from a configuration; `remotes` is what services said.
     pub(crate) fn build(
+        config: &Arc<Config>,
         sources: &Sources,
         environment: &Environment,
+        remotes: &Remotes,
     ) -> Result<Self, GenerationError> {
-        let Reading { config, warnings } = read_config(
-            sources.config.as_deref(),
-            environment,
-            sources.is_development,
-        )?;
-        for warning in warnings {
-            log::warn!("{warning}");
-        }
-        let path = || sources.supergraph.display().to_string();
-        let sdl = std::fs::read_to_string(&sources.supergraph).map_err(|source| {
-            GenerationError::SupergraphFile {
-                path: path(),
-                source,
-            }
-        })?;
-        let supergraph = Supergraph::parse(&sdl).map_err(|source| GenerationError::Supergraph {
-            path: path(),
-            source,
-        })?;
-        check_names(&config, &supergraph)?;
-        let config = Arc::new(config);
-        let subgraphs: Vec<(&str, &str)> = supergraph
-            .subgraphs()
+        let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
+        let ground = match (&sources.supergraph, is_merged) {
+            (None, true) => merged(config, sources, remotes),
+            (Some(path), false) => federated(config, path)?,
+            (Some(_), true) => return Err(GenerationError::Both),
+            (None, false) => return Err(GenerationError::Nothing),
+        };
+        let names = || ground.subgraphs.iter().map(|(name, _)| name.as_str());
+        check_names(config, &names().collect::<Vec<_>>());
+        let subgraphs: Vec<(&str, &str)> = ground
+            .subgraphs
             .iter()
-            .map(|subgraph| (subgraph.name.as_str(), subgraph.url.as_str()))
+            .map(|(name, url)| (name.as_str(), url.as_str()))
             .collect();
         let extensions = Extensions::build(
-            Arc::clone(&config),
-            &sdl,
+            Arc::clone(config),
+            &ground.sdl,
             &subgraphs,
             environment::lookup(environment),
         )
         .map_err(GenerationError::Extensions)?;
-        let shaping = subgraphs
-            .iter()
-            .map(|(name, _)| SubgraphShaping::new(&config, name))
-            .collect();
-        let policies = ErrorPolicies::new(&supergraph, |name| {
-            policy(config.include_subgraph_errors.of_subgraph(name))
-        });
+        let shaping = names().map(|name| SubgraphShaping::new(config, name));
+        let subgraphs = shaping.collect();
         Ok(Self {
-            operations: Arc::new(Operations::new(Arc::new(supergraph), options(&config))),
-            policies,
+            engine: ground.engine,
+            rest: Some(RestEndpoints::new(config)).filter(|it| !it.is_empty()),
+            timeouts: ground.timeouts,
             extensions,
             cors: cors::Rules::new(&config.cors),
             admission: Admission::new(&config.traffic_shaping.router),
             path: PathRule::new(&config.supergraph.path.0.0),
             page_is_offered: config.homepage.enabled || config.sandbox.enabled,
-            subgraphs: shaping,
-            config,
+            subgraphs,
+            config: Arc::clone(config),
         })
     }
 
     /// Files and folders whose change asks for a new generation.
     pub(crate) fn watched(&self, sources: &Sources) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = sources.config.iter().cloned().collect();
-        files.push(sources.supergraph.clone());
+        files.extend(sources.supergraph.clone());
         files.extend(self.extensions.watched().iter().cloned());
         files
     }
 }
 
+fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
+    let shown = || path.display().to_string();
+    let sdl = std::fs::read_to_string(path).map_err(|source| GenerationError::SupergraphFile {
+        path: shown(),
+        source,
+    })?;
+    let supergraph = Supergraph::parse(&sdl).map_err(|source| GenerationError::Supergraph {
+        path: shown(),
+        source,
+    })?;
+    let policies = ErrorPolicies::new(&supergraph, |name| {
+        policy(config.include_subgraph_errors.of_subgraph(name))
+    });
+    let subgraphs = supergraph.subgraphs().iter();
+    let subgraphs = subgraphs.map(|it| (it.name.clone(), it.url.clone()));
+    Ok(Ground {
+        subgraphs: subgraphs.collect(),
+        timeouts: Vec::new(),
+        engine: Engine::Federated {
+            operations: Arc::new(Operations::new(Arc::new(supergraph), options(config))),
+            policies: Arc::new(policies),
+        },
+        sdl,
+    })
+}
+
+fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
+    let schemas = remotes.schemas(config);
+    let merged = Merged::new(config, &schemas, options(config), sources.is_development);
+    for (name, reason) in merged.inconsistencies() {
+        log::error!("`{name}` is not part of the schema: {reason}");
+    }
+    let services = config
+        .remote_schemas
+        .iter()
+        .map(|it| (it.name.clone(), &it.url.0, it.timeout.0));
+    let handlers = config
+        .actions
+        .iter()
+        .map(|it| (it.name.0.0.clone(), &it.handler.0, it.timeout.0));
+    let all: Vec<_> = services.chain(handlers).collect();
+    Ground {
+        timeouts: all.iter().map(|(.., timeout)| *timeout).collect(),
+        subgraphs: all
+            .into_iter()
+            .map(|(name, url, _)| (name, url.to_string()))
+            .collect(),
+        sdl: merged.schema().document().to_string(),
+        engine: Engine::Merged(Arc::new(merged)),
+    }
+}
+
 /// A key that names a subgraph which does not exist does nothing, and nobody would notice.
-fn check_names(config: &Config, supergraph: &Supergraph) -> Result<(), GenerationError> {
-    let is_known = |name: &str| supergraph.subgraphs().iter().any(|it| it.name == name);
+fn check_names(config: &Config, known: &[&str]) {
     let named = [
         (
             "override_subgraph_url",
@@ -186,19 +247,14 @@ fn check_names(config: &Config, supergraph: &Supergraph) -> Result<(), Generatio
         ),
     ];
     for (key, names) in named {
-        for name in names {
-            if !is_known(name) {
-                log::warn!(
-                    "{}",
-                    GenerationError::UnknownSubgraph {
-                        key,
-                        name: name.clone(),
-                    }
-                );
-            }
+        for name in names
+            .into_iter()
+            .filter(|name| !known.contains(&name.as_str()))
+        {
+            let name = name.clone();
+            log::warn!("{}", GenerationError::UnknownSubgraph { key, name });
         }
     }
-    Ok(())
 }
 
 fn options(config: &Config) -> OperationOptions {

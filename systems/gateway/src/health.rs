@@ -23,6 +23,8 @@ struct State {
     is_stopping: bool,
     window: Option<(Instant, u64)>,
     unready_until: Option<Instant>,
+    /// Sources of the schema that are not there, and why.
+    missing: Vec<(String, String)>,
 }
 
 impl Health {
@@ -62,7 +64,27 @@ impl Health {
 
     fn is_ready(&self, now: Instant) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        !state.is_stopping && state.unready_until.is_none_or(|until| now >= until)
+        !state.is_stopping
+            && state.missing.is_empty()
+            && state.unready_until.is_none_or(|until| now >= until)
+    }
+
+    /// From now on these sources of the schema are not there, and no others.
+    pub(crate) fn missing(&self, sources: Vec<(String, String)>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.missing = sources;
+    }
+
+    fn body(&self, word: &str) -> String {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = state.missing.iter();
+        let missing: serde_json::Map<String, serde_json::Value> = missing
+            .map(|(name, reason)| (name.clone(), reason.as_str().into()))
+            .collect();
+        if missing.is_empty() {
+            return format!(r#"{{"status":"{word}"}}"#);
+        }
+        serde_json::json!({"status": word, "missing_sources": missing}).to_string()
     }
 
     /// The answer; `query` is what follows the question mark.
@@ -73,9 +95,9 @@ impl Health {
                 .is_some_and(|start| start.eq_ignore_ascii_case("ready"))
         });
         let (status, body) = if asks_ready && !self.is_ready(now) {
-            (StatusCode::SERVICE_UNAVAILABLE, r#"{"status":"DOWN"}"#)
+            (StatusCode::SERVICE_UNAVAILABLE, self.body("DOWN"))
         } else {
-            (StatusCode::OK, r#"{"status":"UP"}"#)
+            (StatusCode::OK, self.body("UP"))
         };
         Reply {
             body: body.into(),

@@ -1,4 +1,5 @@
-//! A federated GraphQL gateway with header rules, Rhai scripts and coprocessors.
+//! A GraphQL gateway, federated or of merged schemas, with header rules, Rhai scripts and
+//! coprocessors.
 //!
 //! Start reading at [`run`]. `startup` reads the command line and keeps the process; `worker` is a
 //! thread that serves connections; `front` is what HTTP asks for; `pipeline` is the list of stages
@@ -7,7 +8,7 @@
 //! The one idea: a request never leaves the thread that accepted its connection, and everything
 //! that can be decided when a configuration is read is decided then.
 //!
-//! Absent on purpose: GraphQL itself (`gateway-federation`), the extension points
+//! Absent on purpose: GraphQL itself (`gateway-federation`, `gateway-remote`), the extension points
 //! (`gateway-extensions`), the HTTP client (`gateway-upstream`) and the configuration's keys
 //! (`gateway-config`).
 
@@ -19,19 +20,24 @@ mod compression;
 mod cors;
 mod csrf;
 mod decode;
+mod engine;
 mod environment;
 mod front;
 mod generation;
 mod health;
 mod journal;
 mod listen;
+mod loader;
 mod metrics;
 mod page;
 mod path;
 mod pipeline;
 mod reload;
+mod remotes;
 mod reply;
+mod rest;
 mod serving;
+mod sources;
 mod startup;
 mod subgraphs;
 mod worker;

@@ -5,21 +5,22 @@
 //! `None`, and costs the test for it.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, QueryPlan, Request, Service,
-    Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
 };
-use gateway_federation::{GraphqlError, OperationKind, Prepared, Refusal, Variables};
+use gateway_federation::{GraphqlError, OperationKind, Refusal, Variables};
+use gateway_remote::Asking;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
 use crate::accept::{self, Wish};
 use crate::decode::{self, DecodeError};
+use crate::engine::{Engine, Operation};
 use crate::reply::{self, JSON, Media, Refusal as Refused, Reply};
 use crate::serving::Serving;
+use crate::sources::Sources;
 use crate::subgraphs::Subgraphs;
 
 /// What the bookkeeping wants to know about a request once it is over.
@@ -207,7 +208,7 @@ async fn enter(
 }
 
 /// An operation with its variables.
-type Plan = (Arc<Prepared>, Variables);
+type Plan = (Operation, Variables);
 
 /// Finds the operation of a request ready, or has it prepared, and checks its variables.
 async fn plan(
@@ -217,23 +218,23 @@ async fn plan(
     text: &Bytes,
 ) -> Result<Plan, Refused> {
     let graphql = decode::from_body(text).map_err(|error| Box::new(not_a_request(&error)))?;
-    let operations = &serving.generation.operations;
+    let engine = &serving.generation.engine;
     let (query, name) = (&*graphql.query, graphql.operation_name.as_deref());
-    let prepared = match operations.cached(query, name) {
+    let prepared = match engine.cached(query, name) {
         Some(outcome) => outcome,
         // Planning can take milliseconds, which the other requests of this worker would wait.
         None => {
-            let operations = Arc::clone(operations);
+            let engine = engine.clone();
             let (query, name) = (query.to_owned(), name.map(str::to_owned));
-            let planning = move || operations.prepare(&query, name.as_deref());
+            let planning = move || engine.prepare(&query, name.as_deref());
             match tokio::task::spawn_blocking(planning).await {
                 Ok(outcome) => outcome,
                 Err(_) => return Err(Box::new(internal())),
             }
         }
     };
-    let prepared = prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))?;
-    if prepared.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {
+    let operation = prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))?;
+    if operation.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {
         let mut refusal = reply::error(
             StatusCode::METHOD_NOT_ALLOWED,
             "Mutations can only be sent over HTTP POST",
@@ -244,26 +245,32 @@ async fn plan(
         return Err(Box::new(refusal));
     }
     let variables = graphql.variables.as_deref().map(str::as_bytes);
-    let variables = prepared.coerce(variables).map_err(|errors| {
+    let variables = operation.coerce(variables).map_err(|errors| {
         Box::new(reply::errors(
-            media.status_of_refusal(),
+            status_of_refusal(serving, media),
             media.content_type(),
             &errors,
         ))
     })?;
-    for exceeded in prepared.exceeded() {
+    for exceeded in operation.exceeded() {
         log::warn!("a request beyond the limits: {}", exceeded.message);
     }
     exchange.client_body = Rc::new(ClientBody::new(text.clone()));
-    exchange.operation_name = prepared.operation_name().map(str::to_owned);
-    exchange.operation_kind = Some(prepared.kind().as_str());
+    exchange.operation_name = operation.name().map(str::to_owned);
+    exchange.operation_kind = Some(operation.kind().as_str());
     if serving.extensions.wants_query_plan() {
-        exchange.query_plan = Some(QueryPlan {
-            text: prepared.plan_text(),
-            json: prepared.plan_json(),
-        });
+        exchange.query_plan = Some(operation.query_plan());
     }
-    Ok((prepared, variables))
+    Ok((operation, variables))
+}
+
+/// The status of a request whose document or variables are wrong. Merged schemas answer 200 to
+/// whoever did not ask for the newer media type.
+fn status_of_refusal(serving: &Serving, media: Media) -> StatusCode {
+    match (&serving.generation.engine, media) {
+        (Engine::Merged(_), Media::Json) => StatusCode::OK,
+        _ => media.status_of_refusal(),
+    }
 }
 
 fn internal() -> Reply {
@@ -279,7 +286,7 @@ fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         return reply::errors(status, JSON, &refusal.errors);
     }
-    let status = media.status_of_refusal();
+    let status = status_of_refusal(serving, media);
     let is_redacted = serving
         .generation
         .config
@@ -296,13 +303,37 @@ fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
 async fn execute(
     serving: &Serving,
     exchange: &Exchange,
-    (prepared, variables): Plan,
+    (operation, variables): Plan,
     media: Media,
 ) -> (Reply, usize) {
-    let subgraphs = Subgraphs::new(serving, exchange);
-    let policies = &serving.generation.policies;
-    let executed = prepared.execute(&variables, &subgraphs, policies).await;
-    let error_count = executed.error_count();
-    let reply = reply::with_body(StatusCode::OK, media.content_type(), executed.into_body());
-    (reply, error_count)
+    match (operation, &serving.generation.engine) {
+        (Operation::Federated(prepared), Engine::Federated { policies, .. }) => {
+            let subgraphs = Subgraphs::new(serving, exchange);
+            let executed = prepared.execute(&variables, &subgraphs, policies).await;
+            let error_count = executed.error_count();
+            let body = executed.into_body();
+            let reply = reply::with_body(StatusCode::OK, media.content_type(), body);
+            (reply, error_count)
+        }
+        (Operation::Merged(prepared), _) => {
+            let body = Rc::clone(&exchange.client_body);
+            // It was understood when the operation was found.
+            let graphql = decode::from_body(body.text()).ok();
+            let asking = Asking {
+                variables: &variables,
+                client: &exchange.client.headers,
+                query: graphql.as_ref().map_or("", |graphql| &graphql.query),
+            };
+            let sources = Sources { serving, exchange };
+            let executed = prepared.execute(asking, &sources).await;
+            let media = media.content_type();
+            let mut reply = reply::with_body(StatusCode::OK, media, executed.body);
+            for cookie in executed.cookies {
+                reply.headers.append(header::SET_COOKIE, cookie);
+            }
+            (reply, usize::from(executed.has_errors))
+        }
+        // An operation comes from the engine of its own generation.
+        (Operation::Federated(_), Engine::Merged(_)) => (internal(), 1),
+    }
 }

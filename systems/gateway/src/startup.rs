@@ -5,17 +5,19 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use clap::Parser as _;
-use gateway_config::Listen;
+use gateway_config::{Config, Listen, RemoteSchema};
+use gateway_remote::SourceSchema;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::LocalSet;
 
 use crate::command_line::{Arguments, Command};
 use crate::environment::Environment;
@@ -23,8 +25,10 @@ use crate::generation::{self, Generation, GenerationError, Sources};
 use crate::health::Health;
 use crate::journal;
 use crate::listen::{self, Door, Mailbox, Site};
+use crate::loader::Loader;
 use crate::metrics::Metrics;
 use crate::reload::{self, Look};
+use crate::remotes;
 use crate::worker::{self, Common, Order};
 
 /// The whole program: reads the command line, listens, serves until stopped.
@@ -40,6 +44,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     journal::open(arguments.log);
     let result = match &arguments.command {
         Some(Command::Check { config }) => check(config, arguments.dev),
+        Some(Command::Import { folder }) => import(folder),
         None => serve(&arguments),
     };
     match result {
@@ -65,10 +70,10 @@ fn shown(error: &StartError) -> String {
 /// Why nothing is served, or no longer.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
-    #[error("no supergraph: give its file with --supergraph or APOLLO_ROUTER_SUPERGRAPH_PATH")]
-    NoSupergraph,
     #[error(transparent)]
     Generation(#[from] GenerationError),
+    #[error("`{0}` is no metadata folder of Hasura 2: expected a `version.yaml` in it")]
+    NoMetadata(String),
     #[error("cannot listen on `{address}`: {source}; choose another address")]
     Listen { address: Listen, source: io::Error },
     #[error("cannot serve: {0}")]
@@ -78,13 +83,13 @@ enum StartError {
 impl StartError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::NoSupergraph | Self::Generation(_) => 2,
+            Self::Generation(_) | Self::NoMetadata(_) => 2,
             Self::Listen { .. } | Self::Serve(_) => 1,
         }
     }
 }
 
-fn check(config: &std::path::Path, is_development: bool) -> Result<(), StartError> {
+fn check(config: &Path, is_development: bool) -> Result<(), StartError> {
     let environment = Environment::of_process();
     let reading = generation::read_config(Some(config), &environment, is_development)?;
     for warning in reading.warnings {
@@ -94,15 +99,36 @@ fn check(config: &std::path::Path, is_development: bool) -> Result<(), StartErro
     Ok(())
 }
 
+/// The answer is on standard output, the talk on standard error.
+fn import(folder: &Path) -> Result<(), StartError> {
+    let inner = folder.join("metadata");
+    let folder = if inner.is_dir() { &inner } else { folder };
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    if read("version.yaml").is_none() {
+        return Err(StartError::NoMetadata(folder.display().to_string()));
+    }
+    let import = gateway_config::import(&read).map_err(GenerationError::Config)?;
+    // Nobody is left to be told when a stream is closed.
+    let _ = write!(io::stdout(), "{}", import.yaml);
+    for note in import.notes {
+        let _ = writeln!(io::stderr(), "not carried over: {note}");
+    }
+    Ok(())
+}
+
 fn serve(arguments: &Arguments) -> Result<(), StartError> {
-    let supergraph = arguments.supergraph.clone();
     let sources = Sources {
         config: arguments.config.clone(),
-        supergraph: supergraph.ok_or(StartError::NoSupergraph)?,
+        supergraph: arguments.supergraph.clone(),
         is_development: arguments.dev,
     };
-    let environment = Environment::of_process();
-    let generation = Arc::new(Generation::build(&sources, &environment)?);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(1)
+        .build()?;
+    let mut loader = Loader::new(sources, Environment::of_process());
+    let generation = runtime.block_on(loader.load())?;
     let config = Arc::clone(&generation.config);
     let sites = listen::sites(
         &config,
@@ -111,31 +137,34 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     );
     let doors = open(&sites)?;
     // Before the world is told, so that whoever was told can stop it.
-    let signals = signals()?;
+    let (told, events) = mpsc::unbounded_channel();
+    signals(told.clone())?;
     let common = Arc::new(Common {
         metrics: Metrics::default(),
         health: Health::new(&config.health_check.readiness),
     });
+    common.health.missing(loader.missing(&generation));
     let count = arguments.workers.unwrap_or_else(processors);
     let (mailboxes, threads) = start_workers(count, &generation, &common)?;
     for (door, site) in &doors {
         announce(&greeting(door, site, &config.supergraph.path.0.0));
     }
     log::info!("serving with {count} workers");
+    let paths = generation.watched(&loader.sources);
     let keeper = Keeper {
         is_watching: arguments.hot_reload,
-        look: Look::at(&generation.watched(&sources)),
-        paths: generation.watched(&sources),
-        sources,
-        environment,
+        look: Look::at(&paths),
+        paths,
+        loader,
+        config: Arc::clone(&config),
         mailboxes,
+        common,
+        told,
+        round: Arc::default(),
     };
     drop(generation);
-    keeper.keep(
-        (doors, signals),
-        &common,
-        config.supergraph.connection_shutdown_timeout.0,
-    )?;
+    let limit = config.supergraph.connection_shutdown_timeout.0;
+    keeper.keep(runtime, (doors, events), limit);
     for thread in threads {
         // A worker that panicked has said so already.
         let _ = thread.join();
@@ -209,53 +238,63 @@ fn start_workers(
     Ok((mailboxes, threads))
 }
 
+/// What the first thread learns while the workers serve.
+enum Event {
+    /// A signal came.
+    Signal(i32),
+    /// A service that was missing said what it has.
+    Told(Box<(RemoteSchema, SourceSchema)>),
+}
+
 /// What the first thread does while the workers serve.
 struct Keeper {
-    sources: Sources,
-    environment: Environment,
+    loader: Loader,
+    config: Arc<Config>,
     is_watching: bool,
     paths: Vec<PathBuf>,
     look: Look,
     mailboxes: Vec<Mailbox>,
+    common: Arc<Common>,
+    told: UnboundedSender<Event>,
+    /// Goes when another configuration is used: who still asks for the old one stops.
+    round: Arc<()>,
 }
 
 impl Keeper {
     /// Accepts connections and reloads until a signal says stop; then tells the workers.
     fn keep(
         mut self,
-        (doors, signals): (Vec<(Door, Site)>, UnboundedReceiver<i32>),
-        common: &Common,
+        runtime: tokio::runtime::Runtime,
+        (doors, events): (Vec<(Door, Site)>, UnboundedReceiver<Event>),
         limit: Duration,
-    ) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .max_blocking_threads(1)
-            .build()?;
+    ) {
         for (door, site) in doors {
             runtime.spawn(listen::accept(door, site, self.mailboxes.clone()));
         }
-        runtime.block_on(self.watch(signals));
-        common.health.stopping();
+        let tasks = LocalSet::new();
+        tasks.block_on(&runtime, self.watch(events));
+        self.common.health.stopping();
         // Ends the acceptors: from here on nobody can connect.
+        drop(tasks);
         drop(runtime);
         for mailbox in &self.mailboxes {
             // Fails only when the worker has ended already.
             let _ = mailbox.orders.send(Order::Stop(limit));
         }
-        Ok(())
     }
 
-    async fn watch(&mut self, mut signals: UnboundedReceiver<i32>) {
+    async fn watch(&mut self, mut events: UnboundedReceiver<Event>) {
+        self.ask_the_missing();
         loop {
-            match tokio::time::timeout(reload::INTERVAL, signals.recv()).await {
-                Ok(Some(SIGHUP)) => self.reload("SIGHUP"),
+            match tokio::time::timeout(reload::INTERVAL, events.recv()).await {
+                Ok(Some(Event::Signal(SIGHUP))) => self.reload("SIGHUP").await,
+                Ok(Some(Event::Told(told))) => self.told(*told),
                 Ok(_) => return,
                 Err(_) if self.is_watching => {
                     let look = Look::at(&self.paths);
                     if look != self.look {
                         self.look = look;
-                        self.reload("files changed");
+                        self.reload("files changed").await;
                     }
                 }
                 Err(_) => {}
@@ -264,26 +303,72 @@ impl Keeper {
     }
 
     /// Builds a new generation and hands it out; what is wrong with it is only said.
-    fn reload(&mut self, reason: &str) {
-        match Generation::build(&self.sources, &self.environment) {
+    async fn reload(&mut self, reason: &str) {
+        match self.loader.load().await {
             Ok(generation) => {
-                self.paths = generation.watched(&self.sources);
+                self.paths = generation.watched(&self.loader.sources);
                 self.look = Look::at(&self.paths);
-                let generation = Arc::new(generation);
-                for mailbox in &self.mailboxes {
-                    let order = Order::Generation(Arc::clone(&generation));
-                    let _ = mailbox.orders.send(order);
-                }
+                self.config = Arc::clone(&generation.config);
+                self.hand_out(&generation);
+                self.ask_the_missing();
                 log::info!("reloaded: {reason}");
             }
             Err(error) => log::error!("not reloaded, what ran before runs on: {error}"),
         }
     }
+
+    fn hand_out(&self, generation: &Arc<Generation>) {
+        for mailbox in &self.mailboxes {
+            let order = Order::Generation(Arc::clone(generation));
+            let _ = mailbox.orders.send(order);
+        }
+        let missing = self.loader.missing(generation);
+        self.common.health.missing(missing);
+    }
+
+    /// Asks the services that are missing until they answer, in the background.
+    fn ask_the_missing(&mut self) {
+        self.round = Arc::default();
+        for remote in &self.config.remote_schemas {
+            if !self.loader.is_missing(&remote.name) {
+                continue;
+            }
+            let (remote, config) = (remote.clone(), Arc::clone(&self.config));
+            let (client, told) = (self.loader.client.clone(), self.told.clone());
+            let round = Arc::downgrade(&self.round);
+            tokio::task::spawn_local(async move {
+                let schema = remotes::ask_until_told(&client, &config, &remote, &round).await;
+                if let Some(schema) = schema {
+                    // Nobody listens when the gateway stops.
+                    let _ = told.send(Event::Told(Box::new((remote, schema))));
+                }
+            });
+        }
+    }
+
+    /// Takes in what a service said that was missing.
+    fn told(&mut self, (remote, schema): (RemoteSchema, SourceSchema)) {
+        let is_wanted = self
+            .config
+            .remote_schemas
+            .iter()
+            .any(|it| it.name == remote.name);
+        if !is_wanted || !self.loader.is_missing(&remote.name) {
+            return;
+        }
+        self.loader.told(&remote, schema);
+        match self.loader.build(&self.config) {
+            Ok(generation) => {
+                self.hand_out(&generation);
+                log::info!("the remote schema `{}` is there now", remote.name);
+            }
+            Err(error) => log::error!("not taken in, what ran before runs on: {error}"),
+        }
+    }
 }
 
 /// Signals as messages. A second SIGTERM or SIGINT ends the process at once.
-fn signals() -> io::Result<UnboundedReceiver<i32>> {
-    let (told, signals) = mpsc::unbounded_channel();
+fn signals(told: UnboundedSender<Event>) -> io::Result<()> {
     let mut arriving = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let wait = move || {
         let mut is_stopping = false;
@@ -295,11 +380,11 @@ fn signals() -> io::Result<UnboundedReceiver<i32>> {
             if signal != SIGHUP {
                 log::info!("stopping; a second signal aborts");
             }
-            let _ = told.send(signal);
+            let _ = told.send(Event::Signal(signal));
         }
     };
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(wait)?;
-    Ok(signals)
+    Ok(())
 }

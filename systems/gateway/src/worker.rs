@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use gateway_remote::REST_PREFIX;
 use gateway_upstream::{Client, ClientSettings};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -25,7 +26,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::LocalSet;
 
-use crate::front;
+use crate::front::{self, Entrance};
 use crate::generation::Generation;
 use crate::health::Health;
 use crate::listen::{Accepted, Site};
@@ -215,8 +216,10 @@ impl Worker {
     ) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
-        let reply = if site.graphql && self.serving().generation.path.fits(path) {
-            front::respond(self, peer, parts, body).await
+        let reply = if site.graphql
+            && let Some(entrance) = self.entrance(path)
+        {
+            front::respond(self, entrance, peer, (parts, body)).await
         } else if site.health.as_deref() == Some(path) {
             let now = crate::clock::now();
             shown(&parts.method, || {
@@ -233,8 +236,18 @@ impl Worker {
         response
     }
 
+    /// Where a request to this path goes in, when it is one to answer.
+    fn entrance(&self, path: &str) -> Option<Entrance> {
+        let serving = self.serving();
+        let generation = &serving.generation;
+        if generation.path.fits(path) {
+            return Some(Entrance::Graphql);
+        }
+        (path.starts_with(REST_PREFIX) && generation.rest.is_some()).then_some(Entrance::Rest)
+    }
+
     fn metrics(&self) -> Reply {
-        let stats = self.serving().generation.operations.cache_stats();
+        let stats = self.serving().generation.engine.cache_stats();
         let text = self.common.metrics.text(PlanCache {
             hits: stats.hits,
             misses: stats.misses,

@@ -1,4 +1,5 @@
-//! The gateway's configuration: Apollo Router's YAML keys, read with all mistakes at once.
+//! The gateway's configuration: Apollo Router's YAML keys and those of merged schemas, read with all
+//! mistakes at once.
 //!
 //! A file goes through five steps, one module each:
 //!
@@ -7,7 +8,7 @@
 //! 3. `structure` holds the tree against the JSON Schema made from the structs below (unknown
 //!    keys, wrong types, values of a wrong form) and collects every mistake with its line;
 //! 4. serde reads the structs;
-//! 5. `agreement` checks what two keys must agree on.
+//! 5. `agreement` checks what two keys must agree on, `references` what names refer to.
 //!
 //! The modules named after keys hold the structs; what they receive is what a component of the
 //! gateway needs, and nothing more.
@@ -15,14 +16,20 @@
 //! Absent on purpose: the file system and the environment, which are asked through
 //! [`Surroundings`].
 
+mod actions;
 mod agreement;
 mod authentication;
 mod condition;
 mod coprocessor;
 mod cors;
 mod expansion;
+mod graphql_text;
 mod headers;
+mod import;
 mod mistake;
+mod references;
+mod remote_schemas;
+mod rest_endpoints;
 mod schema;
 mod shaping;
 mod structure;
@@ -37,6 +44,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use actions::{
+    Action, ActionArgument, ActionKind, BodyAction, BodyTransform, HeaderTransform,
+    RequestTransform, ResponseTransform, TemplateEngine, TransformVersion,
+};
 pub use authentication::{
     Algorithm, Authentication, ClientNames, Jwks, JwksHeader, Jwt, OnTokenError, Prometheus,
     RouterAuthentication, Telemetry,
@@ -48,8 +59,14 @@ pub use coprocessor::{
 };
 pub use cors::{Cors, CorsPolicy, PrivateNetworkAccess};
 pub use expansion::Surroundings;
+pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 pub use headers::{HeaderRule, HeaderRules, HeaderSelection, Headers, InsertedValue};
+pub use import::{Import, import};
 pub use mistake::{Mistake, Mistakes};
+pub use remote_schemas::{
+    ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
+};
+pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
 pub use schema::schema;
 pub use shaping::{
     Compression, EffectiveShaping, RateLimit, RouterShaping, SubgraphShaping, TrafficShaping,
@@ -61,10 +78,11 @@ pub use surface::{
 };
 pub use written::{
     BodyPath, ByteSize, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin, PathStep,
-    PlainPath, Written,
+    PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
 };
 
-/// The gateway's configuration: the keys of Apollo Router that this gateway knows.
+/// The gateway's configuration: the keys of Apollo Router that this gateway knows, and those of
+/// remote schemas, actions and REST endpoints.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -100,6 +118,18 @@ pub struct Config {
     pub authentication: Authentication,
     /// What is counted and under which names.
     pub telemetry: Telemetry,
+    /// GraphQL services whose schemas are merged into one and served here, in place of a
+    /// supergraph. Not known to the original.
+    pub remote_schemas: Vec<RemoteSchema>,
+    /// The types that actions use, in GraphQL's schema language; `${file.types.graphql}` takes
+    /// them from a file. Not known to the original.
+    pub types: Written<TypeDefinitions>,
+    /// Root fields that HTTP handlers answer. Not known to the original.
+    pub actions: Vec<Action>,
+    /// Operations that REST endpoints carry out. Not known to the original.
+    pub query_collections: Vec<QueryCollection>,
+    /// Stored operations served below `/api/rest/`. Not known to the original.
+    pub rest_endpoints: Vec<RestEndpoint>,
 }
 
 impl Config {
@@ -151,10 +181,12 @@ pub fn read(
         config.for_development();
     }
     agreement::check(&config, &tree, &mut findings);
+    references::check(&config, &tree, &mut findings);
     if !findings.is_empty() {
         return Err(findings.settle(path, text));
     }
-    let warnings = agreement::warnings(&tree, text);
+    let mut warnings = agreement::warnings(&tree, text);
+    warnings.extend(references::warnings(&config, &tree, text));
     Ok(Reading { config, warnings })
 }
 

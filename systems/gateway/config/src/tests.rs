@@ -40,6 +40,15 @@ fn mistakes(text: &str) -> String {
     }
 }
 
+/// Place and message of each mistake.
+fn told(text: &str) -> String {
+    let mistakes = read(Path::new("router.yaml"), text, &table(), false).unwrap_err();
+    let lines = mistakes
+        .iter()
+        .map(|it| format!("{}:{} {}", it.line, it.column, it.message));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn a_file_without_keys_gives_the_defaults() {
     for text in ["", "# nothing\n", "supergraph:\n"] {
@@ -397,6 +406,136 @@ fn the_seed_s_files_are_understood() {
     ] {
         config(text);
     }
+}
+
+#[test]
+fn values_of_the_keys_of_merged_schemas_are_checked() {
+    let text = r#"types: |
+  type product { id: uuid! }
+  interface thing { id: ID }
+  input wish { of: product }
+remote_schemas:
+  - {name: a, url: 'http://a', timeout: 5, customization: {root_fields_namespace: '1'}}
+  - {name: a, url: 'http://a', header: []}
+actions:
+  - name: product
+    output_type: '[products'
+    handler: http://h
+    request_transform: {version: 1, url: '{{$body.input'}
+  - name: product
+    output_type: wish
+    arguments: [{name: x, type: product}]
+    handler: http://h
+    response_transform: {body: {action: transform}}
+"#;
+    assert_snapshot!(mistakes(text), @r#"
+        error: expected a time such as `30s`, `250ms` or `1h 5s`, found `5`
+         --> router.yaml:6:41
+          |
+        6 |   - {name: a, url: 'http://a', timeout: 5, customization: {root_fields_namespace: '1'}}
+          |                                         ^
+
+        error: expected a GraphQL name: letters, digits and `_`, not `__` in front; found `1`
+         --> router.yaml:6:83
+          |
+        6 |   - {name: a, url: 'http://a', timeout: 5, customization: {root_fields_namespace: '1'}}
+          |                                                                                   ^^^
+
+        error: unknown key `header`
+         --> router.yaml:7:32
+          |
+        7 |   - {name: a, url: 'http://a', header: []}
+          |                                ^^^^^^
+          |
+          = help: did you mean `headers`?
+
+        error: expected a GraphQL type such as `Int`, `uuid!` or `[product!]!`, found `[products`
+          --> router.yaml:10:18
+           |
+        10 |     output_type: '[products'
+           |                  ^^^^^^^^^^^
+
+        error: expected at least 2, found `1`
+          --> router.yaml:12:34
+           |
+        12 |     request_transform: {version: 1, url: '{{$body.input'}
+           |                                  ^
+
+        error: the template is wrong at line 1, column 14: expected `}}`
+          --> router.yaml:12:42
+           |
+        12 |     request_transform: {version: 1, url: '{{$body.input'}
+           |                                          ^^^^^^^^^^^^^^^
+        "#);
+}
+
+#[test]
+fn names_that_lead_nowhere_are_told_with_their_lines() {
+    let text = r#"types: |
+  type product { id: uuid! }
+  interface thing { id: ID }
+  input wish { of: product }
+actions:
+  - {name: product, output_type: wish, arguments: [{name: x, type: product}], handler: 'http://h', response_transform: {body: {action: transform}}}
+  - {name: product, output_type: product, handler: 'http://h', response_transform: {body: {action: x_www_form_urlencoded}}}
+query_collections:
+  - name: all
+    queries: [{name: q, query: 'query ($a: Int) { product(id: $a) { id } }'}]
+rest_endpoints:
+  - {name: one, url: 'x/:b', methods: [GET], query: {collection_name: all, query_name: q}}
+  - {name: two, url: 'x', methods: [GET], query: {collection_name: none, query_name: q}}
+  - {name: two, url: 'x', methods: [GET], query: {collection_name: all, query_name: r}}
+"#;
+    assert_snapshot!(told(text), @r"
+    1:1 `thing` is an interface, which an action cannot return
+    1:1 the type `product`: `uuid` is not defined in `types`
+    1:1 the type `wish`: `product` is an object; arguments take an `input`
+    6:34 `wish` is an `input`, which nothing can return
+    6:51 the argument `x`: `product` is an object; arguments take an `input`
+    6:127 `transform` needs a `template`
+    7:12 the name `product` is in `actions` twice
+    7:91 an answer cannot become a form: write `transform` or `remove`
+    12:22 the query `q` declares no variable `$b`
+    13:68 there is no query collection `none`
+    14:12 the name `two` is in `rest_endpoints` twice
+    14:85 the collection `all` has no query `r`
+    ");
+}
+
+#[test]
+fn stored_queries_hold_one_operation() {
+    let with = |query: &str| {
+        mistakes(&format!(
+            "query_collections: [{{name: a, queries: [{{name: q, query: '{query}'}}]}}]\n"
+        ))
+    };
+    assert_eq!(with("{ a }"), "none");
+    for query in [
+        "{ a } query B { b }",
+        "subscription { a }",
+        "{ a",
+        "fragment F on Q { a }",
+    ] {
+        let told = with(query);
+        assert!(told.contains("router.yaml:1:"), "{told}");
+    }
+}
+
+#[test]
+fn endpoints_that_both_fit_are_warned_about() {
+    let text = r#"query_collections: [{name: a, queries: [{name: q, query: 'query ($x: ID) { a(x: $x) }'}]}]
+rest_endpoints:
+  - {name: one, url: '/p/:x/', methods: [GET, PUT], query: {collection_name: a, query_name: q}}
+  - {name: two, url: p/all, methods: [PUT], query: {collection_name: a, query_name: q}}
+  - {name: three, url: p/all, methods: [POST], query: {collection_name: a, query_name: q}}
+"#;
+    let reading = read(Path::new("router.yaml"), text, &table(), false).unwrap();
+    assert_eq!(reading.warnings.len(), 1, "{:?}", reading.warnings);
+    assert!(
+        reading.warnings[0].starts_with("line 4: "),
+        "{:?}",
+        reading.warnings
+    );
 }
 
 #[test]

@@ -16,6 +16,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
+
+mod rest_path;
+mod template_text;
+
+pub use rest_path::{RestPath, RestSegment};
+pub use template_text::{TemplateJson, TemplateText};
+
 /// A form of text.
 pub(crate) trait Form: Sized {
     /// Its name, the `format` of the JSON Schema.
@@ -29,7 +37,7 @@ pub(crate) trait Form: Sized {
 }
 
 /// A value that stands as text in the file and has been read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written<T>(pub T);
 
 impl<T> Deref for Written<T> {
@@ -120,6 +128,13 @@ pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
         Origin::NAME => with::<Origin>(text),
         BodyPath::NAME => with::<BodyPath>(text),
         Method::NAME => with::<Method>(text),
+        RestPath::NAME => with::<RestPath>(text),
+        TemplateText::NAME => with::<TemplateText>(text),
+        TemplateJson::NAME => with::<TemplateJson>(text),
+        GraphqlName::NAME => with::<GraphqlName>(text),
+        TypeReference::NAME => with::<TypeReference>(text),
+        TypeDefinitions::NAME => with::<TypeDefinitions>(text),
+        StoredText::NAME => with::<StoredText>(text),
         _ => None,
     }
 }
@@ -279,6 +294,12 @@ impl Endpoint {
     /// What was expected and what was found, as one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         <Self as Form>::read(text)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.write())
     }
 }
 

@@ -9,9 +9,10 @@ use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
 
 use crate::address::{endpoint, http2};
 use crate::coprocessor::CoprocessorStage;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Response};
 use crate::header_rules::Rules;
 use crate::observer::{Observer, StageKind};
+use crate::relay::{RelayCall, RelayError};
 use crate::script::{Compiled, ScriptError, Source};
 use crate::service::{Environment, Service, Shared};
 use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
@@ -137,7 +138,15 @@ impl Extensions {
     }
 }
 
-fn subgraph_endpoint(config: &Config, name: &str, url: &str) -> Result<Endpoint, EndpointError> {
+/// The address of a subgraph: what overrides its URL, with what `traffic_shaping` says of it.
+///
+/// # Errors
+/// When it is no address that can be called.
+pub fn subgraph_endpoint(
+    config: &Config,
+    name: &str,
+    url: &str,
+) -> Result<Endpoint, EndpointError> {
     let shaping = config.traffic_shaping.of_subgraph(name);
     let policy = Policy {
         http2: http2(shaping.http_versions),
@@ -290,5 +299,22 @@ impl Worker {
         call: SubgraphCall,
     ) -> SubgraphOutcome {
         self.subgraphs[subgraph].call(exchange, call).await
+    }
+
+    /// Sends any request to the subgraph with this index, through the same rules and stages.
+    /// What comes back is not looked at.
+    ///
+    /// # Errors
+    /// When nothing comes back.
+    ///
+    /// # Panics
+    /// When there is no subgraph with this index.
+    pub async fn relay(
+        &self,
+        subgraph: usize,
+        exchange: &Exchange,
+        call: RelayCall,
+    ) -> Result<Response, RelayError> {
+        self.subgraphs[subgraph].relay(exchange, call).await
     }
 }

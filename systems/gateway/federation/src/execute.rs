@@ -145,14 +145,14 @@ impl Prepared {
         policies: &ErrorPolicies,
         mut state: State,
     ) -> Executed {
-        let presences = presences(self, variables);
+        let presences = presences(&self.checked, variables);
         let mut out = Vec::with_capacity(DATA_OPENER.len() + state.store.raw().len() + 64);
         out.extend_from_slice(DATA_OPENER);
         let mut complaints = Vec::new();
         if state.root_is_null && !state.root_has_data {
             out.extend_from_slice(b"null");
         } else {
-            let mut writer = Writer::new(self, variables, &state.store, &presences, out);
+            let mut writer = Writer::new(&self.checked, variables, &state.store, &presences, out);
             writer.root(state.root);
             state.left_out += writer.left_out;
             complaints = writer.errors;
@@ -230,7 +230,7 @@ impl<F: Fetch> Run<'_, F> {
                 if_true,
                 if_false,
             } => {
-                let clause = if self.prepared.truth(*variable, self.variables) {
+                let clause = if self.prepared.checked.truth(*variable, self.variables) {
                     if_true
                 } else {
                     if_false

@@ -50,7 +50,7 @@ impl<'a> Answer<'a> {
 
 /// Answers a root field.
 pub(crate) fn write_root<'a>(writer: &mut Writer<'a>, asked: &'a Asked, shape: &'a Shape) {
-    let schema = &writer.prepared.supergraph.schema;
+    let schema = &writer.checked.schema;
     let answer = match asked.name.as_str() {
         "__schema" => Answer::One(Node::Schema),
         "__type" => match text_argument(writer, asked, "name") {
@@ -140,15 +140,15 @@ fn write<'a>(writer: &mut Writer<'a>, answer: &Answer<'a>, shape: &'a Shape) {
 }
 
 fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
-    let prepared = writer.prepared;
+    let checked = writer.checked;
     let Shape::Object(selection) = shape else {
         return;
     };
-    let members = prepared
+    let members = checked
         .projection
         .selections
         .get(*selection)
-        .and_then(|per_type| prepared.projection.members.get(per_type.otherwise));
+        .and_then(|per_type| checked.projection.members.get(per_type.otherwise));
     writer.out.push(b'{');
     let mut separate = false;
     for member in members.into_iter().flatten() {
@@ -167,7 +167,7 @@ fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
             (What::Text(text), _) => writer.out.extend_from_slice(text),
             (What::Value(shape), Some(asked)) => {
                 let all = flag_argument(writer, asked, "includeDeprecated");
-                let answer = ask(&prepared.supergraph.schema, node, &asked.name, all);
+                let answer = ask(&checked.schema, node, &asked.name, all);
                 write(writer, &answer, shape);
             }
             (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
@@ -186,7 +186,7 @@ fn literal<'a>(writer: &Writer<'a>, asked: &'a Asked, name: &str) -> Option<serd
     let Literal::Variable(variable) = literal else {
         return of(literal);
     };
-    let declared = &writer.prepared.declared;
+    let declared = &writer.checked.declared;
     let index = declared.iter().position(|it| it.name == *variable)?;
     match writer.variables.json(index) {
         Some(json) => serde_json::from_slice(json).ok(),

@@ -10,10 +10,15 @@
 //! The one idea: everything that can be decided before the variables are known is decided
 //! when the operation is prepared, and every value stays the text that the subgraph wrote.
 //!
+//! [`check_operation`] is the part of this that knows nothing of federation; gateways of merged
+//! schemas use it.
+//!
 //! Absent on purpose: sockets, HTTP, headers, configuration and clocks. Requests leave
 //! through [`Fetch`].
 
 mod answer;
+mod cache;
+mod checked;
 mod entities;
 mod error;
 mod execute;
@@ -38,12 +43,15 @@ mod store;
 mod supergraph;
 mod variables;
 
+pub use cache::{CacheStats, OperationCache};
+pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
 pub use execute::Executed;
 pub use fetch::{Fetch, OperationKind, SubgraphAnswer, SubgraphRequest};
 pub use limits::Limits;
-pub use operations::{CacheStats, OperationOptions, Operations, Refusal};
+pub use operations::{OperationOptions, Operations, Refusal};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
 pub use prepared::Prepared;
+pub use schema::Schema;
 pub use supergraph::{Subgraph, Supergraph, SupergraphError};
 pub use variables::Variables;

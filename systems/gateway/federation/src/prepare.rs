@@ -21,6 +21,7 @@ use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, Seq
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 use hive_router_query_planner::utils::cancellation::CancellationToken;
 
+use crate::checked::Checked;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::introspection;
@@ -30,6 +31,7 @@ use crate::plan::{self, Plan, Surroundings};
 use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
 use crate::roomy;
+use crate::schema::Schema;
 use crate::supergraph::{Supergraph, one_line};
 use crate::variables::Declared;
 
@@ -47,60 +49,79 @@ pub(crate) fn prepare(
     options: &OperationOptions,
 ) -> Result<Prepared, Refusal> {
     roomy::run(|| {
-        let request = Preparing {
-            supergraph,
+        let asked = (query, operation_name);
+        check(
+            &supergraph.schema,
             options,
-        };
-        request.run(query, operation_name)
+            asked,
+            |checked, document, chosen| {
+                let plan = Preparing { supergraph }.plan(document, chosen, &checked.declared)?;
+                Ok(Prepared {
+                    supergraph: Arc::clone(supergraph),
+                    checked,
+                    plan,
+                    shown: Shown::default(),
+                })
+            },
+        )
     })
     .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be planned")))
 }
 
 struct Preparing<'a> {
     supergraph: &'a Arc<Supergraph>,
+}
+
+struct Checking<'a> {
+    schema: &'a Arc<Schema>,
     options: &'a OperationOptions,
 }
 
 /// The operation to execute, taken out of its document.
-struct Chosen<'a> {
-    operation: &'a OperationDefinition<'static, String>,
+pub(crate) struct Chosen<'a> {
+    pub(crate) operation: &'a OperationDefinition<'static, String>,
     kind: OperationKind,
     name: Option<&'a str>,
     extent: Extent,
 }
 
-impl Preparing<'_> {
-    fn run(&self, query: &str, operation_name: Option<&str>) -> Result<Prepared, Refusal> {
-        let document = parse(query, &self.options.limits)?;
-        let extents = self.measure(&document)?;
-        self.validate(&document)?;
-        let chosen = choose(&document, &extents, operation_name)?;
-        self.check_root_type(chosen.kind)?;
-        let over = exceeded(&chosen.extent, &self.options.limits);
-        if !over.is_empty() && !self.options.limits.warn_only {
-            return Err(Refusal::from_errors(over));
-        }
-        let declared = declared(chosen.operation);
-        let projection = self.project(&document, &chosen, &declared)?;
-        self.check_introspection(&projection)?;
-        let plan = self.plan(&document, &chosen, &declared)?;
-        Ok(Prepared {
-            supergraph: Arc::clone(self.supergraph),
-            kind: chosen.kind,
-            operation_name: chosen.name.map(str::to_owned),
-            declared,
-            plan,
-            projection,
-            exceeded: over,
-            shown: Shown::default(),
-        })
+/// Everything that does not depend on where fields come from.
+pub(crate) fn check<T>(
+    schema: &Arc<Schema>,
+    options: &OperationOptions,
+    (query, operation_name): (&str, Option<&str>),
+    next: impl FnOnce(Checked, &QueryDocument, &Chosen<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let checking = Checking { schema, options };
+    let document = parse(query, &options.limits)?;
+    let extents = checking.measure(&document)?;
+    checking.validate(&document)?;
+    let chosen = choose(&document, &extents, operation_name)?;
+    checking.check_root_type(chosen.kind)?;
+    let over = exceeded(&chosen.extent, &options.limits);
+    if !over.is_empty() && !options.limits.warn_only {
+        return Err(Refusal::from_errors(over));
     }
+    let declared = declared(chosen.operation);
+    let projection = checking.project(&document, &chosen, &declared)?;
+    checking.check_introspection(&projection)?;
+    let checked = Checked {
+        schema: Arc::clone(schema),
+        kind: chosen.kind,
+        operation_name: chosen.name.map(str::to_owned),
+        declared,
+        projection,
+        exceeded: over,
+    };
+    next(checked, &document, &chosen)
+}
 
+impl Checking<'_> {
     fn measure(&self, document: &QueryDocument) -> Result<Vec<Extent>, Refusal> {
         measure(document, self.options.limits.parser_max_recursion).map_err(|excess| {
             if excess == TooMuch::Cycle {
                 let rule = ValidationPlan::from(vec![Box::new(NoFragmentsCycle::new())]);
-                let errors = validate(&self.supergraph.schema.document, document, &rule);
+                let errors = validate(&self.schema.document, document, &rule);
                 if !errors.is_empty() {
                     return invalid(errors);
                 }
@@ -111,7 +132,7 @@ impl Preparing<'_> {
 
     fn validate(&self, document: &QueryDocument) -> Result<(), Refusal> {
         let rules = default_rules_validation_plan();
-        let errors = validate(&self.supergraph.schema.document, document, &rules);
+        let errors = validate(&self.schema.document, document, &rules);
         if errors.is_empty() {
             Ok(())
         } else {
@@ -120,7 +141,7 @@ impl Preparing<'_> {
     }
 
     fn check_root_type(&self, kind: OperationKind) -> Result<(), Refusal> {
-        if kind == OperationKind::Mutation && self.supergraph.schema.mutation_root().is_none() {
+        if kind == OperationKind::Mutation && self.schema.mutation_root().is_none() {
             return Err(Refusal::invalid(
                 "The schema has no mutation type; only queries can be executed.",
             ));
@@ -142,7 +163,7 @@ impl Preparing<'_> {
                 Definition::Operation(_) => None,
             })
             .collect::<HashMap<_, _>>();
-        let schema = &self.supergraph.schema;
+        let schema = self.schema;
         let root_type = schema.root(chosen.kind);
         let set = selection_set(chosen.operation);
         projection::compile(schema, &fragments, declared, root_type, set)
@@ -168,7 +189,9 @@ impl Preparing<'_> {
         }
         Ok(())
     }
+}
 
+impl Preparing<'_> {
     fn plan(
         &self,
         document: &QueryDocument,

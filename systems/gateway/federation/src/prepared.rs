@@ -5,23 +5,19 @@ mod plan_json;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
+use crate::checked::Checked;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::plan::{Plan, Step};
-use crate::projection::Projection;
 use crate::supergraph::Supergraph;
-use crate::variables::{self, Declared, Variables};
+use crate::variables::Variables;
 
 /// An operation, parsed, validated and planned. Shared by all requests that send it.
 #[derive(Debug)]
 pub struct Prepared {
     pub(crate) supergraph: Arc<Supergraph>,
-    pub(crate) kind: OperationKind,
-    pub(crate) operation_name: Option<String>,
-    pub(crate) declared: Vec<Declared>,
+    pub(crate) checked: Checked,
     pub(crate) plan: Plan,
-    pub(crate) projection: Projection,
-    pub(crate) exceeded: Vec<GraphqlError>,
     pub(crate) shown: Shown,
 }
 
@@ -36,20 +32,20 @@ impl Prepared {
     /// Query or mutation.
     #[must_use]
     pub fn kind(&self) -> OperationKind {
-        self.kind
+        self.checked.kind
     }
 
     /// The name of the chosen operation, when it has one.
     #[must_use]
     pub fn operation_name(&self) -> Option<&str> {
-        self.operation_name.as_deref()
+        self.checked.operation_name()
     }
 
     /// The limits that the operation breaks and is let through with
     /// ([`Limits::warn_only`](crate::Limits::warn_only)).
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
-        &self.exceeded
+        &self.checked.exceeded
     }
 
     /// How many requests to subgraphs the plan has at most.
@@ -66,7 +62,7 @@ impl Prepared {
     /// `VALIDATION_INVALID_TYPE_VARIABLE` for each variable that does not fit its type,
     /// `INVALID_GRAPHQL_REQUEST` when `raw` is not an object.
     pub fn coerce(&self, raw: Option<&[u8]>) -> Result<Variables, Vec<GraphqlError>> {
-        variables::coerce(&self.declared, raw, &self.supergraph.schema)
+        self.checked.coerce(raw)
     }
 
     /// The plan as indented text, for logs and scripts.
@@ -119,26 +115,17 @@ impl Prepared {
                 if_true,
                 if_false,
             } => {
-                let name = self.declared.get(*variable).map_or("", |it| &it.name);
+                let name = self
+                    .checked
+                    .declared
+                    .get(*variable)
+                    .map_or("", |it| &it.name);
                 for (word, clause) in [("Include", if_true), ("Skip", if_false)] {
                     if let Some(step) = clause {
                         block(&format!("{word}(if: ${name})"), &[step], out);
                     }
                 }
             }
-        }
-    }
-
-    /// The truth of a Boolean variable; one that is neither given nor has a default counts
-    /// as false, which validation leaves possible for nullable variables alone.
-    pub(crate) fn truth(&self, index: usize, variables: &Variables) -> bool {
-        match variables.json(index) {
-            Some(json) => json == b"true",
-            None => self
-                .declared
-                .get(index)
-                .and_then(|it| it.boolean_default)
-                .unwrap_or(false),
         }
     }
 }

@@ -5,10 +5,10 @@
 //! specification, section 6.4.4). Values that the schema does not allow (an `Int` that is a
 //! text, an enum value that clients may not see) count as null, with an error.
 
+use crate::checked::Checked;
 use crate::error::{GraphqlError, PathSegment};
 use crate::execute::ERRORS_MAX;
 use crate::introspection;
-use crate::prepared::Prepared;
 use crate::projection::{Leaf, Member, Shape, What};
 use crate::store::{ObjectId, Store, Value};
 use crate::variables::{IntText, Variables, int_of};
@@ -24,7 +24,7 @@ enum Step<'a> {
 
 /// Writes one response's data.
 pub(crate) struct Writer<'a> {
-    pub(crate) prepared: &'a Prepared,
+    pub(crate) checked: &'a Checked,
     pub(crate) variables: &'a Variables,
     pub(crate) store: &'a Store,
     pub(crate) presences: &'a [bool],
@@ -38,14 +38,14 @@ pub(crate) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(
-        prepared: &'a Prepared,
+        checked: &'a Checked,
         variables: &'a Variables,
         store: &'a Store,
         presences: &'a [bool],
         out: Vec<u8>,
     ) -> Self {
         Writer {
-            prepared,
+            checked,
             variables,
             store,
             presences,
@@ -59,14 +59,14 @@ impl<'a> Writer<'a> {
     /// Writes the object at the root, or null.
     pub(crate) fn root(&mut self, root: ObjectId) {
         let start = self.out.len();
-        if self.members(self.prepared.projection.root, root).is_err() {
+        if self.members(self.checked.projection.root, root).is_err() {
             self.out.truncate(start);
             self.out.extend_from_slice(b"null");
         }
     }
 
     fn members(&mut self, index: usize, object: ObjectId) -> Result<(), Nulled> {
-        let projection = &self.prepared.projection;
+        let projection = &self.checked.projection;
         let Some(members) = projection.members.get(index) else {
             return Err(Nulled);
         };
@@ -170,8 +170,8 @@ impl<'a> Writer<'a> {
     }
 
     fn object(&mut self, selection: usize, object: ObjectId) -> Result<(), Nulled> {
-        let prepared = self.prepared;
-        let Some(per_type) = prepared.projection.selections.get(selection) else {
+        let checked = self.checked;
+        let Some(per_type) = checked.projection.selections.get(selection) else {
             return Err(Nulled);
         };
         if per_type.by_type.is_empty() {
@@ -186,7 +186,7 @@ impl<'a> Writer<'a> {
                 return self.members(*members, object);
             }
         }
-        if prepared.supergraph.schema.is_object(name) {
+        if checked.schema.is_object(name) {
             // An object that clients may not see, or one of another interface.
             self.complain(
                 "a subgraph answered with an object of a type that is not allowed here".to_owned(),
@@ -207,7 +207,7 @@ impl<'a> Writer<'a> {
             (Leaf::Id, Value::Number(text)) => int_of(self.store.text(text)) != IntText::Fraction,
             (Leaf::Enum(index), Value::String(text)) => {
                 let text = self.store.text(text);
-                let kind = self.prepared.projection.enums.get(index);
+                let kind = self.checked.projection.enums.get(index);
                 kind.is_some_and(|kind| kind.values.iter().any(|known| **known == *text))
             }
             _ => false,
@@ -223,7 +223,7 @@ impl<'a> Writer<'a> {
             Leaf::Boolean => "Boolean".to_owned(),
             Leaf::Id => "ID".to_owned(),
             Leaf::Any => "a scalar".to_owned(),
-            Leaf::Enum(index) => match self.prepared.projection.enums.get(index) {
+            Leaf::Enum(index) => match self.checked.projection.enums.get(index) {
                 Some(kind) => format!("a value of the enum {}", kind.name),
                 None => "an enum".to_owned(),
             },
@@ -254,8 +254,8 @@ impl<'a> Writer<'a> {
 }
 
 /// Which conditions hold for these variables.
-pub(crate) fn presences(prepared: &Prepared, variables: &Variables) -> Vec<bool> {
-    prepared
+pub(crate) fn presences(checked: &Checked, variables: &Variables) -> Vec<bool> {
+    checked
         .projection
         .presences
         .iter()
@@ -263,7 +263,7 @@ pub(crate) fn presences(prepared: &Prepared, variables: &Variables) -> Vec<bool>
             clauses.iter().any(|clause| {
                 clause
                     .iter()
-                    .all(|(variable, wanted)| prepared.truth(*variable, variables) == *wanted)
+                    .all(|(variable, wanted)| checked.truth(*variable, variables) == *wanted)
             })
         })
         .collect()

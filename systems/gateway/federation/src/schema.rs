@@ -46,7 +46,7 @@ impl<'a> Named<'a> {
 
 /// The client's schema.
 #[derive(Debug)]
-pub(crate) struct Schema {
+pub struct Schema {
     pub(crate) document: Arc<Document<'static, Text>>,
     /// Index of each type's definition in the document.
     types: HashMap<String, usize>,
@@ -59,6 +59,27 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
+    /// The schema of a document without federation: everything in it can be seen by clients. It
+    /// must hold the types of introspection, too.
+    #[must_use]
+    pub fn of(document: Document<'static, Text>) -> Schema {
+        let document = Arc::new(document);
+        Schema::new(Arc::clone(&document), &document)
+    }
+
+    /// The name at the heart of a field's type.
+    #[must_use]
+    pub fn field_type(&self, parent: &str, field: &str) -> Option<&str> {
+        let field = self.named(parent)?.field(field)?;
+        Some(inner_name(&field.field_type))
+    }
+
+    /// The definitions.
+    #[must_use]
+    pub fn document(&self) -> &Document<'static, Text> {
+        &self.document
+    }
+
     pub(crate) fn new(
         client: Arc<Document<'static, Text>>,
         supergraph: &Document<'static, Text>,
@@ -100,7 +121,9 @@ impl Schema {
         }
     }
 
-    pub(crate) fn query_root(&self) -> &str {
+    /// The name of the query type.
+    #[must_use]
+    pub fn query_root(&self) -> &str {
         self.roots[0].as_deref().unwrap_or("Query")
     }
 
@@ -112,7 +135,9 @@ impl Schema {
         self.roots[2].as_deref()
     }
 
-    pub(crate) fn root(&self, kind: OperationKind) -> &str {
+    /// The name of the type that an operation of this kind selects from.
+    #[must_use]
+    pub fn root(&self, kind: OperationKind) -> &str {
         match kind {
             OperationKind::Query => self.query_root(),
             OperationKind::Mutation => self.mutation_root().unwrap_or("Mutation"),

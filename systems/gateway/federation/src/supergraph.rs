@@ -1,5 +1,7 @@
 //! A supergraph: its text, its subgraphs, the schema that clients see and the planner.
 
+use std::sync::Arc;
+
 use graphql_tools::parser::schema::{Definition, Document, EnumType, TypeDefinition, Value};
 use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
@@ -48,7 +50,7 @@ pub struct Supergraph {
     subgraphs: Vec<Subgraph>,
     /// Interfaces that stand for all their objects, with the subgraph where they do.
     pub(crate) interface_objects: Vec<(usize, String)>,
-    pub(crate) schema: Schema,
+    pub(crate) schema: Arc<Schema>,
     pub(crate) planner: Planner,
 }
 
@@ -98,6 +100,7 @@ impl Supergraph {
                 reason: error.to_string(),
             })?;
         let schema = Schema::new(planner.consumer_schema.document.clone(), &document);
+        let schema = Arc::new(schema);
         let interface_objects = interface_objects_of(&document);
         Ok(Supergraph {
             sdl,

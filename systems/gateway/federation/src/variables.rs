@@ -34,7 +34,8 @@ pub struct Variables {
 
 impl Variables {
     /// The JSON of a variable that the client gave.
-    pub(crate) fn json(&self, index: usize) -> Option<&[u8]> {
+    #[must_use]
+    pub fn json(&self, index: usize) -> Option<&[u8]> {
         let range = self.values.get(index)?.clone()?;
         self.text.get(range)
     }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::client::{Connection, Request, Response};
+use crate::client::{Connection, Request, Response, post};
 
 /// The lab's supergraph: `locations` and `reviews`.
 const SUPERGRAPH: &str = include_str!("../../../planets/supergraph.graphql");
@@ -29,6 +29,7 @@ pub(crate) struct Setup {
     files: Vec<(&'static str, String)>,
     flags: Vec<&'static str>,
     variables: Vec<(&'static str, String)>,
+    has_supergraph: bool,
 }
 
 impl Setup {
@@ -39,6 +40,15 @@ impl Setup {
             files: Vec::new(),
             flags: Vec::new(),
             variables: Vec::new(),
+            has_supergraph: true,
+        }
+    }
+
+    /// A configuration of merged schemas.
+    pub(crate) fn merged(config: &str) -> Self {
+        Self {
+            has_supergraph: false,
+            ..Self::new(config)
         }
     }
 
@@ -68,9 +78,11 @@ impl Setup {
             fs::write(path, text).unwrap();
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_gateway"));
+        if self.has_supergraph {
+            command.args(["--supergraph", "supergraph.graphql"]);
+        }
         command
             .args(["--config", "router.yaml"])
-            .args(["--supergraph", "supergraph.graphql"])
             .args(["--listen", "127.0.0.1:0"])
             .args(["--health-listen", "127.0.0.1:0"])
             .args(["--workers", "1"])
@@ -125,6 +137,24 @@ impl Setup {
 impl Gateway {
     pub(crate) fn start(config: &str) -> Self {
         Setup::new(config).start()
+    }
+
+    /// A gateway of merged schemas.
+    pub(crate) fn merged(config: &str) -> Self {
+        Setup::merged(config).start()
+    }
+
+    /// The answer to a query.
+    pub(crate) fn ask(&self, query: &str) -> String {
+        self.ask_with(query, serde_json::json!({}))
+    }
+
+    /// The answer to a query with variables.
+    pub(crate) fn ask_with(&self, query: &str, variables: serde_json::Value) -> String {
+        let body = serde_json::json!({"query": query, "variables": variables}).to_string();
+        let response = self.send(&post(&body));
+        assert_eq!(response.status, 200, "{}", response.text());
+        response.text().to_owned()
     }
 
     /// A new connection.

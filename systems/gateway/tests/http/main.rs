@@ -5,14 +5,19 @@
 
 #![cfg(test)]
 
+mod actions;
 mod audit;
 mod client;
 mod endpoint;
 mod extensions;
 mod gateway;
+mod healing;
 mod keys;
 mod lifecycle;
 mod limits;
+
 mod quick_start;
+mod remote_schemas;
+mod rest;
 mod stub;
 mod traffic;

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::client::{Connection, Request, get};
+use crate::client::{Connection, Request, get, post};
 use crate::gateway::Setup;
 
 /// The root of the repository.
@@ -82,6 +82,69 @@ fn body_of(command: &str) -> Option<String> {
         Some(path) => fs::read_to_string(root().join(path)).unwrap(),
         None => body.trim_matches('\'').to_owned(),
     })
+}
+
+/// Each `curl` of the README's section about merged schemas, with what its answer begins with.
+fn merged_commands() -> Vec<(String, String)> {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = readme.unwrap();
+    let (_, section) = readme.split_once("## Remote schemas, actions").unwrap();
+    let (_, block) = section.split_once("```sh\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let lines: Vec<&str> = block.lines().collect();
+    let pairs = lines.windows(2).filter_map(|pair| {
+        let answer = pair[1].strip_prefix("# ")?.trim_end_matches('…');
+        Some((pair[0].to_owned(), answer.to_owned()))
+    });
+    pairs.collect()
+}
+
+#[test]
+fn the_commands_about_merged_schemas_do_what_they_show() {
+    let example = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+        fs::read_to_string(folder.join(name)).unwrap()
+    };
+    let products = crate::stub::Stub::start(|seen| {
+        assert_eq!(seen.target, "/api/rest/product?limit=1");
+        crate::stub::json(r#"{"product":[{"id":"1","name":"A"}]}"#)
+    });
+    let internal = Setup::merged(&example("internal.yaml"))
+        .variable("PRODUCTS_URL", &products.url)
+        .start();
+    let url = format!("http://{}/v1/graphql", internal.address);
+    let nobody = format!("http://{}/", crate::remote_schemas::quiet_address());
+    let root = Setup::merged(&example("root.yaml"))
+        .variable("PRODUCT_URL", &url)
+        .variable("LINE_ITEM_URL", &nobody)
+        .start();
+    let commands = merged_commands();
+    assert_eq!(commands.len(), 4);
+    for (command, expected) in commands {
+        let (_, target) = command.split_once("localhost:").unwrap();
+        let (port, path) = target.split_once('/').unwrap();
+        let path = format!("/{}", path.split(' ').next().unwrap());
+        let address = match port {
+            "8085" => &internal.address,
+            "8081" => &root.address,
+            "9081" => &root.health,
+            other => panic!("nobody listens on {other}"),
+        };
+        let body = body_of(&command);
+        let request = match &body {
+            Some(body) => Request {
+                target: &path,
+                ..post(body)
+            },
+            None => get(&path),
+        };
+        let response = Connection::open(address).send(&request);
+        assert!(
+            response.text().starts_with(&expected),
+            "{command}: {}",
+            response.text()
+        );
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 /// A request that a stub saw.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
+    pub(crate) method: String,
     pub(crate) target: String,
     /// Names in lower case, in the order they came.
     pub(crate) headers: Vec<(String, String)>,
@@ -30,6 +32,8 @@ impl Seen {
 /// What a stub does with a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
+    /// Answers with this status, these headers as lines, and this body.
+    Full(u16, String, Vec<u8>),
     /// Answers with this status, media type and body.
     With(u16, Option<&'static str>, Vec<u8>),
     /// Writes this, whatever it is, and closes the connection.
@@ -49,20 +53,38 @@ pub(crate) fn json(body: impl ToString) -> Answer {
 pub(crate) struct Stub {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
+    is_over: Arc<AtomicBool>,
+    acceptor: thread::JoinHandle<()>,
 }
 
 impl Stub {
     pub(crate) fn start(answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), answer)
+    }
+
+    /// A stub on an address that somebody else may have had before.
+    pub(crate) fn on(
+        listener: TcpListener,
+        answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (remembered, answer) = (Arc::clone(&seen), Arc::new(answer));
-        thread::spawn(move || {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let acceptor = thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let over = Arc::clone(&over);
                 let (seen, answer) = (Arc::clone(&remembered), Arc::clone(&answer));
                 thread::spawn(move || {
                     let mut stream = BufReader::new(stream);
                     while let Some(request) = read(&mut stream) {
+                        if over.load(Ordering::SeqCst) {
+                            return;
+                        }
                         seen.lock().unwrap().push(request.clone());
                         if !write(stream.get_mut(), answer(&request)) {
                             return;
@@ -71,7 +93,22 @@ impl Stub {
                 });
             }
         });
-        Self { url, seen }
+        Self {
+            url,
+            seen,
+            is_over,
+            acceptor,
+        }
+    }
+
+    /// Stops listening and answering, and gives the address free.
+    pub(crate) fn stop(self) -> String {
+        let address = self.url.trim_start_matches("http://").to_owned();
+        self.is_over.store(true, Ordering::SeqCst);
+        // Wakes the acceptor.
+        drop(TcpStream::connect(&address));
+        self.acceptor.join().unwrap();
+        address
     }
 
     /// Both subgraphs: two places, of which reviews know the ratings.
@@ -136,6 +173,7 @@ fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let mut seen = Seen {
+        method: first.split(' ').next()?.to_owned(),
         target: first.split(' ').nth(1)?.to_owned(),
         headers,
         body: String::new(),
@@ -156,6 +194,11 @@ fn write(stream: &mut TcpStream, answer: Answer) -> bool {
             let media = media.map_or(String::new(), |it| format!("content-type: {it}\r\n"));
             let length = body.len();
             let head = format!("HTTP/1.1 {status} x\r\n{media}content-length: {length}\r\n\r\n");
+            stream.write_all(head.as_bytes()).is_ok() && stream.write_all(&body).is_ok()
+        }
+        Answer::Full(status, headers, body) => {
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status} x\r\n{headers}content-length: {length}\r\n\r\n");
             stream.write_all(head.as_bytes()).is_ok() && stream.write_all(&body).is_ok()
         }
         Answer::Raw(bytes) => {

@@ -35,6 +35,23 @@ impl Reply {
         self.content_encoding.as_deref()
     }
 
+    /// The values of one header, without building the map.
+    pub fn values(&self, name: &HeaderName) -> Vec<HeaderValue> {
+        let raw = match &self.head {
+            Head::Map(map) => return map.get_all(name).iter().cloned().collect(),
+            Head::Raw(raw) => raw,
+        };
+        let wanted = name.as_str().as_bytes();
+        let lines = raw.split(|byte| *byte == b'\n').skip(1);
+        let values = lines.filter_map(|line| {
+            let (found, rest) = line.split_at_checked(wanted.len())?;
+            let value = rest.strip_prefix(b":")?;
+            let value = found.eq_ignore_ascii_case(wanted).then_some(value)?;
+            HeaderValue::from_maybe_shared(raw.slice_ref(value.trim_ascii())).ok()
+        });
+        values.collect()
+    }
+
     /// All headers as a map. It is built here: most answers are never asked.
     pub fn headers(&self) -> HeaderMap {
         match &self.head {

@@ -44,7 +44,7 @@ impl Prepared {
                 };
                 json!({
                     "kind": "Condition",
-                    "condition": self.declared.get(*variable).map_or("", |it| &it.name),
+                    "condition": self.checked.declared.get(*variable).map_or("", |it| &it.name),
                     "ifClause": clause(if_true),
                     "elseClause": clause(if_false),
                 })
@@ -55,7 +55,7 @@ impl Prepared {
     fn fetch_node(&self, fetch: &FetchPlan) -> Value {
         let variables = fetch.variables.iter();
         let variables: Vec<&str> = variables
-            .filter_map(|(index, _)| Some(self.declared.get(*index)?.name.as_str()))
+            .filter_map(|(index, _)| Some(self.checked.declared.get(*index)?.name.as_str()))
             .collect();
         json!({
             "kind": "Fetch",

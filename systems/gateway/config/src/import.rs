@@ -1,0 +1,207 @@
+//! The metadata folder of Hasura 2 as a configuration of this gateway.
+//!
+//! What has no counterpart here is not dropped in silence: it becomes a note.
+
+mod actions;
+mod text;
+
+use serde_json::Value as Json;
+
+use crate::mistake::{Findings, Mistakes};
+use crate::yaml;
+use text::{Out, expanded};
+
+/// A configuration made from a metadata folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// The configuration, to be written to a file.
+    pub yaml: String,
+    /// What could not be carried over, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// Files that say nothing of remote schemas, actions and REST endpoints.
+const OTHERS: [(&str, &str); 10] = [
+    (
+        "databases/databases.yaml",
+        "databases, their tables and permissions",
+    ),
+    ("allow_list.yaml", "the allow list"),
+    ("cron_triggers.yaml", "cron triggers"),
+    ("inherited_roles.yaml", "inherited roles"),
+    ("network.yaml", "TLS exceptions"),
+    ("api_limits.yaml", "API limits"),
+    ("graphql_schema_introspection.yaml", "introspection by role"),
+    ("opentelemetry.yaml", "OpenTelemetry"),
+    ("metrics_config.yaml", "settings of metrics"),
+    ("backend_configs.yaml", "settings of backends"),
+];
+
+/// Makes a configuration; `read` gives the text of a file of the folder by its name.
+///
+/// # Errors
+/// When a file is not YAML.
+pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes> {
+    let mut importing = Importing { notes: Vec::new() };
+    let mut keys: Vec<(String, Out)> = Vec::new();
+    let remotes = file(read, "remote_schemas.yaml")?;
+    let remotes: Vec<Out> = list(&remotes).map(|it| importing.remote(it)).collect();
+    add(&mut keys, "remote_schemas", remotes);
+    let metadata = file(read, "actions.yaml")?;
+    let sdl = read("actions.graphql").unwrap_or_default();
+    let (types, actions) = actions::import(&metadata, &sdl, &mut importing.notes);
+    if !types.is_empty() {
+        keys.push(("types".to_owned(), Out::Text(types)));
+    }
+    add(&mut keys, "actions", actions);
+    let collections = file(read, "query_collections.yaml")?;
+    let collections: Vec<Out> = list(&collections).map(collection).collect();
+    add(&mut keys, "query_collections", collections);
+    let endpoints = file(read, "rest_endpoints.yaml")?;
+    let endpoints: Vec<Out> = list(&endpoints).map(endpoint).collect();
+    add(&mut keys, "rest_endpoints", endpoints);
+    for (name, what) in OTHERS {
+        let is_empty = |it: &Json| match it {
+            Json::Array(items) => items.is_empty(),
+            Json::Object(members) => members.is_empty(),
+            other => other.is_null(),
+        };
+        if !is_empty(&file(read, name)?) {
+            importing.notes.push(format!("{name}: {what}"));
+        }
+    }
+    keys.insert(0, ("supergraph".to_owned(), endpoint_of_hasura()));
+    let mut yaml = String::new();
+    Out::Map(keys).write(0, &mut yaml);
+    Ok(Import {
+        yaml,
+        notes: importing.notes,
+    })
+}
+
+/// Where Hasura serves GraphQL.
+fn endpoint_of_hasura() -> Out {
+    Out::Map(vec![
+        ("listen".to_owned(), Out::text("0.0.0.0:8080")),
+        ("path".to_owned(), Out::text("/v1/graphql")),
+        ("introspection".to_owned(), Out::Plain("true".to_owned())),
+    ])
+}
+
+fn add(keys: &mut Vec<(String, Out)>, key: &str, items: Vec<Out>) {
+    if !items.is_empty() {
+        keys.push((key.to_owned(), Out::List(items)));
+    }
+}
+
+fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mistakes> {
+    let Some(text) = read(name) else {
+        return Ok(Json::Null);
+    };
+    let mut findings = Findings::default();
+    let tree = yaml::read(&text, &mut findings);
+    if !findings.is_empty() {
+        return Err(findings.settle(name.as_ref(), &text));
+    }
+    Ok(tree.map_or(Json::Null, |tree| tree.json()))
+}
+
+fn list(of: &Json) -> impl Iterator<Item = &Json> {
+    of.as_array().into_iter().flatten()
+}
+
+fn word(of: &Json) -> &str {
+    of.as_str().unwrap_or_default()
+}
+
+/// A member that is copied when it is there.
+fn copy(keys: &mut Vec<(String, Out)>, key: &str, value: &Json) {
+    if !value.is_null() {
+        keys.push((key.to_owned(), Out::of(value)));
+    }
+}
+
+/// `headers` with values from the environment written our way.
+fn headers(of: &Json) -> Out {
+    let headers = list(of).map(|header| {
+        let value = match header["value_from_env"].as_str() {
+            Some(variable) => format!("${{env.{variable}}}"),
+            None => expanded(word(&header["value"])),
+        };
+        Out::Map(vec![
+            ("name".to_owned(), Out::text(word(&header["name"]))),
+            ("value".to_owned(), Out::Text(value)),
+        ])
+    });
+    Out::List(headers.collect())
+}
+
+struct Importing {
+    notes: Vec<String>,
+}
+
+impl Importing {
+    fn remote(&mut self, remote: &Json) -> Out {
+        let definition = &remote["definition"];
+        let name = word(&remote["name"]);
+        let url = match definition["url_from_env"].as_str() {
+            Some(variable) => format!("${{env.{variable}}}"),
+            None => expanded(word(&definition["url"])),
+        };
+        let mut keys = vec![
+            ("name".to_owned(), Out::text(name)),
+            ("url".to_owned(), Out::Text(url)),
+        ];
+        if list(&definition["headers"]).next().is_some() {
+            keys.push(("headers".to_owned(), headers(&definition["headers"])));
+        }
+        copy(
+            &mut keys,
+            "forward_client_headers",
+            &definition["forward_client_headers"],
+        );
+        if let Some(seconds) = definition["timeout_seconds"].as_u64() {
+            keys.push(("timeout".to_owned(), Out::Plain(format!("{seconds}s"))));
+        }
+        copy(&mut keys, "customization", &definition["customization"]);
+        copy(&mut keys, "comment", &remote["comment"]);
+        for key in ["permissions", "remote_relationships"] {
+            if list(&remote[key]).next().is_some() {
+                self.notes
+                    .push(format!("remote_schemas.yaml: the `{key}` of `{name}`"));
+            }
+        }
+        Out::Map(keys)
+    }
+}
+
+fn collection(of: &Json) -> Out {
+    let queries = list(&of["definition"]["queries"]).map(|query| {
+        Out::Map(vec![
+            ("name".to_owned(), Out::text(word(&query["name"]))),
+            (
+                "query".to_owned(),
+                Out::Text(expanded(word(&query["query"]).trim())),
+            ),
+        ])
+    });
+    let mut keys = vec![
+        ("name".to_owned(), Out::text(word(&of["name"]))),
+        ("queries".to_owned(), Out::List(queries.collect())),
+    ];
+    copy(&mut keys, "comment", &of["comment"]);
+    Out::Map(keys)
+}
+
+fn endpoint(of: &Json) -> Out {
+    let mut keys = Vec::new();
+    copy(&mut keys, "name", &of["name"]);
+    copy(&mut keys, "url", &of["url"]);
+    copy(&mut keys, "methods", &of["methods"]);
+    copy(&mut keys, "query", &of["definition"]["query"]);
+    copy(&mut keys, "comment", &of["comment"]);
+    Out::Map(keys)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! `actions.yaml` with `actions.graphql`.
+
+use graphql_tools::parser::parse_schema;
+use graphql_tools::parser::schema::{
+    Definition, Document, Field, Type, TypeDefinition, TypeExtension,
+};
+use serde_json::Value as Json;
+
+use super::text::{Out, expanded};
+use super::{copy, headers, list, word};
+
+/// The types as SDL, and the actions.
+pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (String, Vec<Out>) {
+    let document = match parse_schema::<String>(sdl) {
+        _ if sdl.trim().is_empty() => Document::default(),
+        Ok(document) => document.into_static(),
+        Err(error) => {
+            let reason = error.to_string();
+            let reason: Vec<&str> = reason.split_whitespace().collect();
+            notes.push(format!(
+                "actions.graphql: it cannot be read: {}",
+                reason.join(" ")
+            ));
+            Document::default()
+        }
+    };
+    let roots = Roots::of(&document);
+    let actions = list(&metadata["actions"]).filter_map(|action| one(action, &roots, notes));
+    let actions = actions.collect();
+    for object in list(&metadata["custom_types"]["objects"]) {
+        if list(&object["relationships"]).next().is_some() {
+            let name = word(&object["name"]);
+            notes.push(format!(
+                "actions.yaml: the relationships of the type `{name}`"
+            ));
+        }
+    }
+    (types(document), actions)
+}
+
+/// The fields of the root types, which may be there in several blocks.
+struct Roots {
+    query: Vec<Field<'static, String>>,
+    mutation: Vec<Field<'static, String>>,
+}
+
+impl Roots {
+    fn of(document: &Document<'static, String>) -> Self {
+        let mut roots = Self {
+            query: Vec::new(),
+            mutation: Vec::new(),
+        };
+        for definition in &document.definitions {
+            let (name, fields) = match definition {
+                Definition::TypeDefinition(TypeDefinition::Object(it)) => (&it.name, &it.fields),
+                Definition::TypeExtension(TypeExtension::Object(it)) => (&it.name, &it.fields),
+                _ => continue,
+            };
+            match name.as_str() {
+                "Query" => roots.query.extend(fields.iter().cloned()),
+                "Mutation" => roots.mutation.extend(fields.iter().cloned()),
+                _ => {}
+            }
+        }
+        roots
+    }
+
+    fn find(&self, name: &str) -> Option<(&'static str, &Field<'static, String>)> {
+        let query = self.query.iter().map(|field| ("query", field));
+        let mutation = self.mutation.iter().map(|field| ("mutation", field));
+        query.chain(mutation).find(|(_, field)| field.name == name)
+    }
+}
+
+/// What is left of the document without its roots.
+fn types(mut document: Document<'static, String>) -> String {
+    document.definitions.retain(|definition| match definition {
+        Definition::TypeDefinition(TypeDefinition::Object(it)) => {
+            !matches!(it.name.as_str(), "Query" | "Mutation" | "Subscription")
+        }
+        Definition::TypeDefinition(_) => true,
+        _ => false,
+    });
+    let text = document.to_string();
+    text.trim().replace("$$", "$$$$").replace("${", "$${")
+}
+
+fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
+    let name = word(&action["name"]);
+    let definition = &action["definition"];
+    let mut note = |what: &str| notes.push(format!("actions.yaml: {what} `{name}`"));
+    if definition["kind"] == "asynchronous" {
+        note("the asynchronous action");
+        return None;
+    }
+    let mut keys = vec![("name".to_owned(), Out::text(name))];
+    match roots.find(name) {
+        Some((kind, field)) => field_keys(kind, field, &mut keys),
+        None if definition["output_type"].is_string() => written_keys(definition, &mut keys),
+        None => {
+            note("actions.graphql has no field for the action");
+            return None;
+        }
+    }
+    let handler = Out::Text(expanded(word(&definition["handler"])));
+    keys.push(("handler".to_owned(), handler));
+    if list(&definition["headers"]).next().is_some() {
+        keys.push(("headers".to_owned(), headers(&definition["headers"])));
+    }
+    let forwards = &definition["forward_client_headers"];
+    copy(&mut keys, "forward_client_headers", forwards);
+    if let Some(seconds) = definition["timeout"].as_u64() {
+        keys.push(("timeout".to_owned(), Out::Plain(format!("{seconds}s"))));
+    }
+    for key in ["request_transform", "response_transform"] {
+        if definition[key].is_object() {
+            keys.push((key.to_owned(), transform(&definition[key], key, &mut note)));
+        }
+    }
+    copy(&mut keys, "comment", &action["comment"]);
+    if list(&action["permissions"]).next().is_some() {
+        note("the permissions of the action");
+    }
+    Some(Out::Map(keys))
+}
+
+fn field_keys(kind: &str, field: &Field<'static, String>, keys: &mut Vec<(String, Out)>) {
+    keys.push(("type".to_owned(), Out::text(kind)));
+    let arguments = field.arguments.iter().map(|argument| {
+        let kind: &Type<'_, String> = &argument.value_type;
+        Out::Map(vec![
+            ("name".to_owned(), Out::text(&argument.name)),
+            ("type".to_owned(), Out::Text(kind.to_string())),
+        ])
+    });
+    if !field.arguments.is_empty() {
+        keys.push(("arguments".to_owned(), Out::List(arguments.collect())));
+    }
+    keys.push((
+        "output_type".to_owned(),
+        Out::Text(field.field_type.to_string()),
+    ));
+}
+
+fn written_keys(definition: &Json, keys: &mut Vec<(String, Out)>) {
+    let kind = definition["type"].as_str().unwrap_or("mutation");
+    keys.push(("type".to_owned(), Out::text(kind)));
+    copy(keys, "arguments", &definition["arguments"]);
+    copy(keys, "output_type", &definition["output_type"]);
+}
+
+fn transform(of: &Json, key: &str, note: &mut dyn FnMut(&str)) -> Out {
+    let mut keys = vec![("version".to_owned(), Out::Plain("2".to_owned()))];
+    copy(&mut keys, "method", &of["method"]);
+    copy(&mut keys, "url", &of["url"]);
+    match &of["query_params"] {
+        Json::String(_) => note(&format!("`query_params` as one text in the {key} of")),
+        params => copy(&mut keys, "query_params", params),
+    }
+    match &of["body"] {
+        // Version 1: the template alone.
+        Json::String(template) => {
+            let body = vec![
+                ("action".to_owned(), Out::text("transform")),
+                ("template".to_owned(), Out::Text(expanded(template))),
+            ];
+            keys.push(("body".to_owned(), Out::Map(body)));
+        }
+        body => copy(&mut keys, "body", body),
+    }
+    if of["content_type"].is_string() && of["content_type"] != "application/json" {
+        note(&format!("the `content_type` in the {key} of"));
+    }
+    copy(&mut keys, "request_headers", &of["request_headers"]);
+    Out::Map(keys)
+}

@@ -1,0 +1,148 @@
+//! Writes YAML.
+
+use serde_json::Value as Json;
+
+/// A value to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Out {
+    /// As it stands.
+    Plain(String),
+    /// Text that needs quotes, or a block when it has lines.
+    Text(String),
+    List(Vec<Out>),
+    Map(Vec<(String, Out)>),
+}
+
+impl Out {
+    pub(super) fn text(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+
+    /// A value of a file, its texts safe from expansion.
+    pub(super) fn of(value: &Json) -> Self {
+        match value {
+            Json::String(text) => Self::Text(expanded(text)),
+            Json::Array(items) => Self::List(items.iter().map(Self::of).collect()),
+            Json::Object(members) => {
+                let members = members.iter();
+                Self::Map(
+                    members
+                        .map(|(key, it)| (key.clone(), Self::of(it)))
+                        .collect(),
+                )
+            }
+            other => Self::Plain(other.to_string()),
+        }
+    }
+
+    /// Appends the value as YAML, its lines indented by so many spaces.
+    pub(super) fn write(&self, indent: usize, out: &mut String) {
+        let pad = " ".repeat(indent);
+        match self {
+            Self::Map(members) => {
+                for (key, value) in members {
+                    out.push_str(&pad);
+                    out.push_str(&key_text(key));
+                    out.push(':');
+                    value.write_behind(indent, out);
+                }
+            }
+            Self::List(items) => {
+                for item in items {
+                    let mut inner = String::new();
+                    if let (Self::Map(members), false) = (item, item.is_empty()) {
+                        Self::Map(members.clone()).write(indent + 2, &mut inner);
+                        out.push_str(&format!("{pad}- {}", inner.trim_start()));
+                    } else {
+                        out.push_str(&format!("{pad}-"));
+                        item.write_behind(indent, out);
+                    }
+                }
+            }
+            Self::Plain(_) | Self::Text(_) => self.write_behind(indent, out),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Map(members) => members.is_empty(),
+            Self::List(items) => items.is_empty(),
+            Self::Plain(_) | Self::Text(_) => false,
+        }
+    }
+
+    fn write_behind(&self, indent: usize, out: &mut String) {
+        match self {
+            Self::Plain(text) => out.push_str(&format!(" {text}\n")),
+            Self::Text(text) if is_block(text) => {
+                let pad = " ".repeat(indent + 2);
+                out.push_str(" |-\n");
+                for line in text.trim_end().lines() {
+                    let line = if line.is_empty() {
+                        String::new()
+                    } else {
+                        format!("{pad}{line}")
+                    };
+                    out.push_str(&line);
+                    out.push('\n');
+                }
+            }
+            Self::Text(text) => out.push_str(&format!(" {}\n", Json::from(text.as_str()))),
+            Self::Map(members) if members.is_empty() => out.push_str(" {}\n"),
+            Self::List(items) if items.is_empty() => out.push_str(" []\n"),
+            inner => {
+                out.push('\n');
+                inner.write(indent + 2, out);
+            }
+        }
+    }
+}
+
+/// Whether a text reads better, and means the same, as a block.
+fn is_block(text: &str) -> bool {
+    let is_plain = |letter: char| letter == '\n' || !letter.is_control();
+    text.trim_end().contains('\n')
+        && !text.starts_with([' ', '\n'])
+        && text.chars().all(is_plain)
+        && !text.ends_with([' ', '\n'])
+}
+
+fn key_text(key: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let is_word = key.starts_with(|first: char| first.is_ascii_alphabetic());
+    let means_more = matches!(
+        key.to_ascii_lowercase().as_str(),
+        "true" | "false" | "null" | "on" | "off" | "yes" | "no"
+    );
+    if is_word && !means_more && key.chars().all(is_plain) {
+        key.to_owned()
+    } else {
+        Json::from(key).to_string()
+    }
+}
+
+/// A text of Hasura in ours: `{{NAME}}` of the environment becomes `${env.NAME}`, and what we would
+/// expand stays as it is.
+pub(super) fn expanded(text: &str) -> String {
+    let text = text.replace("$$", "$$$$").replace("${", "$${");
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, inside)) = rest.split_once("{{") {
+        out.push_str(before);
+        let Some((name, after)) = inside.split_once("}}") else {
+            out.push_str("{{");
+            rest = inside;
+            continue;
+        };
+        let is_variable =
+            |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+        if !name.is_empty() && name.chars().all(is_variable) {
+            out.push_str(&format!("${{env.{name}}}"));
+        } else {
+            out.push_str(&format!("{{{{{name}}}}}"));
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,173 @@
+//! Any request to a service, on its way through header rules and stages: remote schemas and
+//! handlers of actions.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway_upstream::{Call, Endpoint, EndpointError, Reply, SendError};
+use http::{HeaderMap, Method, Uri, header};
+
+use crate::encoding;
+use crate::exchange::{Exchange, Request, Response, Step};
+use crate::identifier;
+use crate::subgraph::Subgraph;
+
+/// A request to a service.
+#[derive(Debug)]
+pub struct RelayCall {
+    /// The method.
+    pub method: Method,
+    /// The URL when it is not the service's own.
+    pub url: Option<String>,
+    /// Headers; rules and stages add theirs.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// Whether the body is a GraphQL request, which is said in its headers.
+    pub is_graphql: bool,
+    /// Whether it may be sent again when a connection breaks.
+    pub is_idempotent: bool,
+    /// How long connecting and the whole answer may take.
+    pub timeout: Duration,
+}
+
+/// Why nothing came back.
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    /// The URL cannot be called.
+    #[error(transparent)]
+    Address(#[from] EndpointError),
+    /// The call failed.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The answer is compressed in a way that nobody asked for.
+    #[error("{0}")]
+    Encoding(String),
+}
+
+const GRAPHQL_HEADERS: &[u8] = b"content-type: application/json\r\n\
+    accept: application/json, application/graphql-response+json\r\n";
+const ACCEPT_JSON: &[u8] = b"accept: application/json\r\n";
+
+impl Subgraph {
+    pub(crate) async fn relay(
+        &self,
+        exchange: &Exchange,
+        call: RelayCall,
+    ) -> Result<Response, RelayError> {
+        let moved = match &call.url {
+            None => None,
+            Some(url) => Some(self.moved(url)?),
+        };
+        let mut headers = call.headers;
+        if !self.rules.is_empty() {
+            let client = &exchange.client.headers;
+            let (context, body) = (&exchange.context, &exchange.client_body);
+            self.rules.apply(client, context, body, &mut headers);
+        }
+        let endpoint = moved.as_ref().unwrap_or(&self.endpoint);
+        let sending = Sending {
+            is_graphql: call.is_graphql,
+            is_idempotent: call.is_idempotent,
+            timeout: call.timeout,
+        };
+        let request = Request {
+            method: call.method,
+            uri: Uri::default(),
+            headers,
+            body: call.body,
+        };
+        let Some(service) = &self.service else {
+            let reply = self.dispatch(endpoint, request, &sending).await?;
+            let cookies = reply.values(&header::SET_COOKIE);
+            let mut headers = HeaderMap::new();
+            for cookie in cookies {
+                headers.append(header::SET_COOKIE, cookie);
+            }
+            return Ok(Response {
+                status: reply.status,
+                headers,
+                body: reply.body,
+            });
+        };
+        let id = identifier::uuid_v4();
+        let mut request = Request {
+            uri: endpoint.uri().clone(),
+            ..request
+        };
+        if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
+            return Ok(response);
+        }
+        let rewritten = (request.uri != *endpoint.uri())
+            .then(|| endpoint.moved_to(&request.uri))
+            .transpose()?;
+        let endpoint = rewritten.as_ref().unwrap_or(endpoint);
+        let reply = self.dispatch(endpoint, request, &sending).await?;
+        let mut headers = reply.headers();
+        // The body that stages see has none of them any more.
+        headers.remove(header::CONTENT_LENGTH);
+        headers.remove(header::CONTENT_ENCODING);
+        headers.remove(header::TRANSFER_ENCODING);
+        headers.remove(header::CONNECTION);
+        let mut response = Response {
+            status: reply.status,
+            headers,
+            body: reply.body,
+        };
+        service.response_of(exchange, &mut response, &id).await;
+        Ok(response)
+    }
+
+    fn moved(&self, url: &str) -> Result<Endpoint, EndpointError> {
+        match url.parse::<Uri>() {
+            Ok(uri) => self.endpoint.moved_to(&uri),
+            Err(error) => Err(EndpointError::NotAUrl {
+                text: url.to_owned(),
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    async fn dispatch(
+        &self,
+        endpoint: &Endpoint,
+        mut request: Request,
+        sending: &Sending,
+    ) -> Result<Reply, RelayError> {
+        let rendered_headers = if sending.is_graphql {
+            request.headers.remove(header::CONTENT_TYPE);
+            request.headers.remove(header::ACCEPT);
+            GRAPHQL_HEADERS
+        } else if request.headers.contains_key(header::ACCEPT) {
+            b""
+        } else {
+            ACCEPT_JSON
+        };
+        let started = tokio::time::Instant::now();
+        let call = Call {
+            method: request.method,
+            headers: &request.headers,
+            rendered_headers,
+            body: request.body,
+            timeout: Some(sending.timeout),
+            is_idempotent: sending.is_idempotent,
+        };
+        let sent = self.shared.client.send(endpoint, call).await;
+        let status = sent.as_ref().ok().map(|reply| reply.status.as_u16());
+        self.shared
+            .observer
+            .subgraph(self.index, status, started.elapsed());
+        let mut reply = sent.inspect_err(|error| log::warn!("`{}`: {error}", self.name))?;
+        if let Some(coding) = reply.content_encoding() {
+            reply.body = encoding::expand(coding, &reply.body).map_err(RelayError::Encoding)?;
+        }
+        Ok(reply)
+    }
+}
+
+/// What holds for a request whatever stages make of it.
+struct Sending {
+    is_graphql: bool,
+    is_idempotent: bool,
+    timeout: Duration,
+}

@@ -1,0 +1,269 @@
+//! An operation that fits a schema, before anyone decides where its fields come from.
+//!
+//! Federation plans it over subgraphs; a gateway of merged schemas routes its root fields. Both
+//! need what is here: the variables it declares, the members of its answer, and the answers to
+//! questions about the schema itself.
+
+use std::sync::Arc;
+
+use graphql_tools::parser::query::OperationDefinition;
+
+use crate::error::GraphqlError;
+use crate::fetch::OperationKind;
+use crate::introspection;
+use crate::limits::QueryDocument;
+use crate::operations::{OperationOptions, Refusal};
+use crate::prepare;
+use crate::projection::{Member, Projection, Shape, What};
+use crate::response::{self, Writer};
+use crate::roomy;
+use crate::schema::Schema;
+use crate::store::Store;
+use crate::variables::{self, Declared, Variables};
+
+/// An operation that fits a schema.
+#[derive(Debug)]
+pub struct Checked {
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) kind: OperationKind,
+    pub(crate) operation_name: Option<String>,
+    pub(crate) declared: Vec<Declared>,
+    pub(crate) projection: Projection,
+    pub(crate) exceeded: Vec<GraphqlError>,
+}
+
+/// A member of the answer's root, or of an object in it.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerMember<'a> {
+    member: &'a Member,
+}
+
+/// What a value of the answer looks like.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerShape<'a> {
+    shape: &'a Shape,
+}
+
+impl<'a> AnswerShape<'a> {
+    /// For a list: what its items look like, and whether none may be null.
+    #[must_use]
+    pub fn item(self) -> Option<(AnswerShape<'a>, bool)> {
+        match self.shape {
+            Shape::List {
+                item,
+                item_non_null,
+            } => Some((AnswerShape { shape: item }, *item_non_null)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an object.
+    #[must_use]
+    pub fn is_object(self) -> bool {
+        matches!(self.shape, Shape::Object(_))
+    }
+}
+
+/// What a member is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberSource<'a> {
+    /// `__typename`: this JSON.
+    Typename(&'a [u8]),
+    /// `__schema` or `__type`; see [`Checked::write_introspection`].
+    Introspection,
+    /// A field of the schema.
+    Field,
+}
+
+impl<'a> AnswerMember<'a> {
+    /// The response key.
+    #[must_use]
+    pub fn key(self) -> &'a str {
+        // Keys come from a parsed document.
+        std::str::from_utf8(&self.member.key).unwrap_or_default()
+    }
+
+    /// The key as JSON, with its colon.
+    #[must_use]
+    pub fn opener(self) -> &'a [u8] {
+        &self.member.opener
+    }
+
+    /// Which of [`Checked::presences`] decides whether it is there; none when it always is.
+    #[must_use]
+    pub fn presence(self) -> Option<usize> {
+        self.member.presence
+    }
+
+    /// Whether the schema allows no null here.
+    #[must_use]
+    pub fn is_non_null(self) -> bool {
+        self.member.non_null
+    }
+
+    /// What its value looks like; none when it is no field.
+    #[must_use]
+    pub fn shape(self) -> Option<AnswerShape<'a>> {
+        match &self.member.what {
+            What::Value(shape) => Some(AnswerShape { shape }),
+            What::Text(_) => None,
+        }
+    }
+
+    /// The name of the field, without its alias.
+    #[must_use]
+    pub fn field(self) -> &'a str {
+        let (_, field) = self.member.coordinate.split_once('.').unwrap_or_default();
+        field
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn source(self) -> MemberSource<'a> {
+        match &self.member.what {
+            What::Text(text) => MemberSource::Typename(text),
+            What::Value(_) if self.member.introspection.is_some() => MemberSource::Introspection,
+            What::Value(_) => MemberSource::Field,
+        }
+    }
+}
+
+/// Checks an operation and goes on with it, on a thread with room for deep documents.
+///
+/// `next` gets the operation, its document and its definition in there.
+///
+/// # Errors
+/// With what the client is told, when the text is not an operation that can be executed, or when
+/// `next` refuses it.
+pub fn check_operation<T: Send>(
+    schema: &Arc<Schema>,
+    query: &str,
+    operation_name: Option<&str>,
+    options: &OperationOptions,
+    next: impl FnOnce(
+        Checked,
+        &QueryDocument,
+        &OperationDefinition<'static, String>,
+    ) -> Result<T, Refusal>
+    + Send,
+) -> Result<T, Refusal> {
+    roomy::run(|| {
+        prepare::check(
+            schema,
+            options,
+            (query, operation_name),
+            |checked, document, chosen| next(checked, document, chosen.operation),
+        )
+    })
+    .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be checked")))
+}
+
+impl Checked {
+    /// Query or mutation.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        self.kind
+    }
+
+    /// The name of the chosen operation, when it has one.
+    #[must_use]
+    pub fn operation_name(&self) -> Option<&str> {
+        self.operation_name.as_deref()
+    }
+
+    /// The limits that the operation breaks and is let through with
+    /// ([`Limits::warn_only`](crate::Limits::warn_only)).
+    #[must_use]
+    pub fn exceeded(&self) -> &[GraphqlError] {
+        &self.exceeded
+    }
+
+    /// Position of a variable among those that the operation declares.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<usize> {
+        self.declared.iter().position(|it| it.name == name)
+    }
+
+    /// Checks the variables of a request.
+    ///
+    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean none.
+    ///
+    /// # Errors
+    /// `VALIDATION_INVALID_TYPE_VARIABLE` for each variable that does not fit its type,
+    /// `INVALID_GRAPHQL_REQUEST` when `raw` is not an object.
+    pub fn coerce(&self, raw: Option<&[u8]>) -> Result<Variables, Vec<GraphqlError>> {
+        variables::coerce(&self.declared, raw, &self.schema)
+    }
+
+    /// The members of the answer's root, in the client's order.
+    pub fn root_members(&self) -> impl Iterator<Item = AnswerMember<'_>> {
+        self.members(self.projection.root)
+    }
+
+    /// The members of an object of this shape; none when it is no object, or one of several
+    /// types.
+    pub fn members_of<'a>(
+        &'a self,
+        shape: AnswerShape<'a>,
+    ) -> impl Iterator<Item = AnswerMember<'a>> {
+        let index = match shape.shape {
+            Shape::Object(selection) => self.projection.selections.get(*selection),
+            _ => None,
+        };
+        let index = index.filter(|per_type| per_type.by_type.is_empty());
+        let members = index.map(|per_type| self.members(per_type.otherwise));
+        members.into_iter().flatten()
+    }
+
+    fn members(&self, index: usize) -> impl Iterator<Item = AnswerMember<'_>> {
+        let members = self.projection.members.get(index);
+        members
+            .into_iter()
+            .flatten()
+            .map(|member| AnswerMember { member })
+    }
+
+    /// Which conditions hold for these variables; empty when no member has a condition.
+    #[must_use]
+    pub fn presences(&self, variables: &Variables) -> Vec<bool> {
+        response::presences(self, variables)
+    }
+
+    /// Whether conditions decide about members.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        !self.projection.presences.is_empty()
+    }
+
+    /// Appends the answer to `__schema` or `__type`, a member of the root.
+    pub fn write_introspection(
+        &self,
+        position: usize,
+        variables: &Variables,
+        out: Vec<u8>,
+    ) -> Vec<u8> {
+        let store = Store::default();
+        let presences = self.presences(variables);
+        let mut writer = Writer::new(self, variables, &store, &presences, out);
+        let members = self.projection.members.get(self.projection.root);
+        if let Some(member) = members.and_then(|members| members.get(position))
+            && let (What::Value(shape), Some(asked)) = (&member.what, &member.introspection)
+        {
+            introspection::write_root(&mut writer, asked, shape);
+        }
+        writer.out
+    }
+
+    /// The truth of a Boolean variable; one that is neither given nor has a default counts
+    /// as false, which validation leaves possible for nullable variables alone.
+    pub(crate) fn truth(&self, index: usize, variables: &Variables) -> bool {
+        match variables.json(index) {
+            Some(json) => json == b"true",
+            None => self
+                .declared
+                .get(index)
+                .and_then(|it| it.boolean_default)
+                .unwrap_or(false),
+        }
+    }
+}

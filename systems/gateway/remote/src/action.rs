@@ -1,0 +1,365 @@
+//! An action made ready: how its handler is asked, and what becomes of the answer.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use gateway_config::{
+    Action as WrittenAction, BodyAction, Endpoint, RequestTransform, ResponseTransform,
+    TemplateJson, TemplateText, Written,
+};
+use gateway_federation::GraphqlError;
+use gateway_template::{Json, JsonError, RenderError, Scope, Template};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+
+use crate::call::{Call, CallAnswer, HeaderSettings};
+use crate::failure;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
+
+/// A handler's answer after its transform.
+pub(crate) type Transformed<'a> = Result<Cow<'a, Json<'a>>, RenderError>;
+
+/// An action, its templates read.
+#[derive(Debug)]
+pub(crate) struct Action {
+    pub(crate) name: String,
+    base_url: String,
+    headers: HeaderSettings,
+    is_query: bool,
+    request: Option<Request>,
+    response: Option<Template>,
+}
+
+/// How a request is transformed.
+#[derive(Debug, Default)]
+struct Request {
+    method: Option<Method>,
+    url: Option<Template>,
+    query: Vec<(String, Template)>,
+    body: Body,
+    added: Vec<(HeaderName, Template)>,
+    removed: Vec<HeaderName>,
+}
+
+#[derive(Debug, Default)]
+enum Body {
+    #[default]
+    Payload,
+    None,
+    Json(Template),
+    Form(Vec<(String, Template)>),
+}
+
+/// What went wrong while a request was transformed.
+#[derive(Debug, thiserror::Error)]
+enum TransformError {
+    #[error("{what}: {source}")]
+    Template { what: String, source: RenderError },
+    #[error("the url rendered to null")]
+    NoUrl,
+    #[error("`{value}` is no value for the header `{name}`")]
+    Header { name: HeaderName, value: String },
+    #[error("the payload cannot be read")]
+    Payload,
+}
+
+/// The configuration has checked every template.
+fn read_text(text: &Written<TemplateText>) -> Option<Template> {
+    Template::text(&text.0.0).ok()
+}
+
+fn read_json(text: Option<&Written<TemplateJson>>) -> Option<Template> {
+    Template::json(&text?.0.0).ok()
+}
+
+impl Action {
+    pub(crate) fn new(written: &WrittenAction) -> Self {
+        let base_url = match &written.handler.0 {
+            Endpoint::Http(uri) => uri.to_string(),
+            Endpoint::Unix { path, .. } => format!("http://localhost{path}"),
+        };
+        Self {
+            name: written.name.0.0.clone(),
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            headers: HeaderSettings::new(&written.headers, written.forward_client_headers),
+            is_query: written.kind == gateway_config::ActionKind::Query,
+            request: written.request_transform.as_ref().map(Request::new),
+            response: written.response_transform.as_ref().and_then(response),
+        }
+    }
+
+    /// The request for a payload.
+    pub(crate) fn call(
+        &self,
+        source: usize,
+        payload: Vec<u8>,
+        client: &HeaderMap,
+    ) -> Result<Call, GraphqlError> {
+        let mut headers = self.headers.of(client);
+        headers.entry(header::CONTENT_TYPE).or_insert(JSON);
+        let call = Call {
+            source,
+            method: Method::POST,
+            url: None,
+            headers,
+            body: Bytes::new(),
+            is_idempotent: self.is_query,
+        };
+        let Some(request) = &self.request else {
+            return Ok(Call {
+                body: payload.into(),
+                ..call
+            });
+        };
+        request
+            .apply(call, payload, &self.base_url)
+            .map_err(|reason| {
+                let path = failure::root_path(&self.name);
+                failure::error("Request Transformation Failed", &path, "unexpected")
+                    .with("internal", reason.to_string())
+            })
+    }
+
+    /// The answer of the handler as the action's value, or as an error.
+    pub(crate) fn judge<'a>(
+        &self,
+        answer: &CallAnswer,
+        body: &'a Result<Json<'a>, JsonError>,
+        transformed: Option<&'a Transformed<'a>>,
+    ) -> Result<&'a Json<'a>, GraphqlError> {
+        let path = failure::root_path(&self.name);
+        let unexpected = |message: &str| failure::error(message, &path, "unexpected");
+        let is_refusal = answer.status.is_client_error();
+        if !answer.status.is_success() && !is_refusal {
+            let found = answer.status.as_u16();
+            let reason = format!("expecting 2xx or 4xx status code, but found {found}");
+            return Err(unexpected("internal error").with("internal", reason));
+        }
+        let Ok(body) = body else {
+            return Err(unexpected("not a valid json response from webhook"));
+        };
+        let value: &Json<'_> = match transformed {
+            None => body,
+            Some(Ok(value)) => value,
+            // What a handler refuses with need not look like what it succeeds with.
+            Some(Err(_)) if is_refusal => body,
+            Some(Err(reason)) => {
+                let error = unexpected("Response Transformation Failed");
+                return Err(error.with("internal", reason.to_string()));
+            }
+        };
+        if is_refusal {
+            return Err(refusal(value, &path));
+        }
+        Ok(value)
+    }
+
+    /// The handler's answer transformed; none when there is nothing to transform.
+    pub(crate) fn transformed<'a>(
+        &'a self,
+        body: &'a Json<'a>,
+        status: &'a Json<'a>,
+    ) -> Option<Transformed<'a>> {
+        let template = self.response.as_ref()?;
+        let scope = Scope::default()
+            .with("$body", body)
+            .with("$response", status);
+        Some(template.render(&scope))
+    }
+}
+
+/// `$response` of templates.
+pub(crate) fn response_variable(status: StatusCode) -> Json<'static> {
+    let status = Json::Number(status.as_u16().to_string().into());
+    Json::Object(vec![("status".into(), status)])
+}
+
+/// The error that a handler asked for with 4xx.
+fn refusal(body: &Json<'_>, path: &str) -> GraphqlError {
+    let text = |key: &str| match body.get(key) {
+        Some(Json::Text(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    let Some(message) = text("message") else {
+        let reason = "the handler refused without a `message`";
+        return failure::error("internal error", path, "unexpected").with("internal", reason);
+    };
+    if let Some(extensions @ Json::Object(_)) = body.get("extensions")
+        && let Ok(serde_json::Value::Object(extensions)) =
+            serde_json::from_slice(&extensions.to_bytes())
+    {
+        return GraphqlError {
+            message,
+            extensions,
+            ..GraphqlError::default()
+        };
+    }
+    let code = text("code").unwrap_or_else(|| "unexpected".to_owned());
+    failure::error(message, "$", &code)
+}
+
+fn response(written: &ResponseTransform) -> Option<Template> {
+    let body = written.body.as_ref()?;
+    match body.action {
+        BodyAction::Transform => read_json(body.template.as_ref()),
+        BodyAction::Remove | BodyAction::XWwwFormUrlencoded => None,
+    }
+}
+
+fn named<K: Clone, V: Clone>(
+    of: &std::collections::BTreeMap<K, V>,
+    make: impl Fn(&V) -> Option<Template>,
+) -> Vec<(K, Template)> {
+    let entries = of.iter();
+    entries
+        .filter_map(|(key, text)| Some((key.clone(), make(text)?)))
+        .collect()
+}
+
+impl Request {
+    fn new(written: &RequestTransform) -> Self {
+        let text = read_text;
+        let added = named(&written.request_headers.add_headers, text);
+        let added = added
+            .into_iter()
+            .filter_map(|(name, template)| {
+                Some((HeaderName::from_bytes(name.as_bytes()).ok()?, template))
+            })
+            .collect();
+        let removed = written.request_headers.remove_headers.iter();
+        Self {
+            method: written.method.as_ref().map(|it| it.0.0.clone()),
+            url: written.url.as_ref().and_then(text),
+            query: named(&written.query_params, text),
+            body: match &written.body {
+                None => Body::Payload,
+                Some(body) => match body.action {
+                    BodyAction::Remove => Body::None,
+                    BodyAction::Transform => {
+                        read_json(body.template.as_ref()).map_or(Body::Payload, Body::Json)
+                    }
+                    BodyAction::XWwwFormUrlencoded => Body::Form(named(&body.form_template, text)),
+                },
+            },
+            added,
+            removed: removed.map(|it| it.0.clone()).collect(),
+        }
+    }
+
+    fn apply(
+        &self,
+        mut call: Call,
+        payload: Vec<u8>,
+        base_url: &str,
+    ) -> Result<Call, TransformError> {
+        let tree = Json::parse(&payload).map_err(|_| TransformError::Payload)?;
+        let base = Json::Text(base_url.into());
+        let query = query_of(base_url);
+        let nothing = Json::Null;
+        let scope = Scope::default()
+            .with("$body", &tree)
+            .with("$base_url", &base)
+            .with("$query_params", &query)
+            .with(
+                "$session_variables",
+                tree.get("session_variables").unwrap_or(&nothing),
+            );
+        call.url = self.url(&scope, base_url)?;
+        if let Some(method) = &self.method {
+            call.method = method.clone();
+        }
+        for name in &self.removed {
+            call.headers.remove(name);
+        }
+        let rendered = |what: &str, template: &Template| {
+            template
+                .render_text(&scope)
+                .map_err(|source| TransformError::Template {
+                    what: what.to_owned(),
+                    source,
+                })
+        };
+        let body: Bytes = match &self.body {
+            Body::Payload => Bytes::new(),
+            Body::None => Bytes::new(),
+            Body::Json(template) => {
+                let value = template
+                    .render(&scope)
+                    .map_err(|source| TransformError::Template {
+                        what: "body".to_owned(),
+                        source,
+                    })?;
+                value.to_bytes().into()
+            }
+            Body::Form(fields) => {
+                let mut form = form_urlencoded::Serializer::new(String::new());
+                for (name, template) in fields {
+                    if let Some(value) = rendered(name, template)? {
+                        form.append_pair(name, &value);
+                    }
+                }
+                call.headers.insert(header::CONTENT_TYPE, FORM);
+                form.finish().into()
+            }
+        };
+        for (name, template) in &self.added {
+            if let Some(value) = rendered(name.as_str(), template)? {
+                let value = HeaderValue::from_str(&value).map_err(|_| TransformError::Header {
+                    name: name.clone(),
+                    value,
+                })?;
+                call.headers.insert(name.clone(), value);
+            }
+        }
+        call.body = match self.body {
+            Body::Payload => payload.into(),
+            _ => body,
+        };
+        Ok(call)
+    }
+
+    /// The URL, when a template changes it.
+    fn url(&self, scope: &Scope<'_>, base_url: &str) -> Result<Option<String>, TransformError> {
+        let render = |what: &str, template: &Template| {
+            template
+                .render_text(scope)
+                .map_err(|source| TransformError::Template {
+                    what: what.to_owned(),
+                    source,
+                })
+        };
+        let mut url = match &self.url {
+            Some(template) => render("url", template)?.ok_or(TransformError::NoUrl)?,
+            None if self.query.is_empty() => return Ok(None),
+            None => base_url.to_owned(),
+        };
+        if !self.query.is_empty() {
+            if let Some(at) = url.find('?') {
+                url.truncate(at);
+            }
+            let mut parameters = form_urlencoded::Serializer::new(String::new());
+            for (name, template) in &self.query {
+                if let Some(value) = render(name, template)? {
+                    parameters.append_pair(name, &value);
+                }
+            }
+            let parameters = parameters.finish();
+            if !parameters.is_empty() {
+                url.push('?');
+                url.push_str(&parameters);
+            }
+        }
+        Ok(Some(url))
+    }
+}
+
+/// `$query_params`: the parameters of the handler's own URL.
+fn query_of(url: &str) -> Json<'static> {
+    let (_, query) = url.split_once('?').unwrap_or_default();
+    let members = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| {
+        let name = Cow::Owned(name.into_owned());
+        (name, Json::Text(value.into_owned().into()))
+    });
+    Json::Object(members.collect())
+}

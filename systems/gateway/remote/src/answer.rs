@@ -1,0 +1,228 @@
+//! A service's answer: its root fields as slices of the text, checked and not decoded.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use gateway_template::Json;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
+use serde_json::value::RawValue;
+
+use crate::names::Names;
+use crate::outgoing::{Fragments, Occurrence, Set};
+use graphql_tools::parser::query::Selection;
+
+/// A GraphQL response.
+pub(crate) struct Answer<'a> {
+    pub(crate) data: Data<'a>,
+    /// The list of errors, when there are any.
+    pub(crate) errors: Option<&'a str>,
+}
+
+/// The `data` of a response.
+#[derive(Default)]
+pub(crate) enum Data<'a> {
+    /// Not there, or not an object.
+    #[default]
+    Nothing,
+    Members(Vec<(Cow<'a, str>, &'a str)>),
+}
+
+/// Why bytes are no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    Json,
+    Object,
+}
+
+impl<'a> Answer<'a> {
+    /// Reads a response. All of it is checked to be JSON.
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
+        serde_json::from_slice(body).map_err(|error| {
+            if error.is_data() {
+                Unreadable::Object
+            } else {
+                Unreadable::Json
+            }
+        })
+    }
+
+    pub(crate) fn member(&self, key: &str) -> Option<&'a str> {
+        match &self.data {
+            Data::Members(members) => members.iter().find(|(it, _)| it == key).map(|(_, it)| *it),
+            Data::Nothing => None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Answer<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Answer<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a GraphQL response")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Answer<'de>, A::Error> {
+                let mut answer = Answer {
+                    data: Data::Nothing,
+                    errors: None,
+                };
+                while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+                    match key.as_ref() {
+                        "data" => answer.data = map.next_value()?,
+                        "errors" => {
+                            let errors = map.next_value::<&RawValue>()?.get();
+                            if errors != "null" && !errors.starts_with('[') {
+                                let unexpected = Unexpected::Other("`errors` that is no list");
+                                return Err(A::Error::invalid_type(unexpected, &self));
+                            }
+                            let is_empty = errors.starts_with('[')
+                                && errors[1..].trim_start().starts_with(']');
+                            answer.errors = (errors != "null" && !is_empty).then_some(errors);
+                        }
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(answer)
+            }
+        }
+
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Data<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Data<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object or null")
+            }
+
+            fn visit_unit<E>(self) -> Result<Data<'de>, E> {
+                Ok(Data::Nothing)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Data<'de>, A::Error> {
+                let mut members = Vec::with_capacity(2);
+                while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+                    members.push((key, map.next_value::<&RawValue>()?.get()));
+                }
+                Ok(Data::Members(members))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// Where in an answer names of types stand.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TypeNames {
+    /// Response keys of `__typename`.
+    keys: Vec<String>,
+    below: Vec<(String, TypeNames)>,
+}
+
+impl TypeNames {
+    /// The places in the answer to these fields; none when there are none.
+    pub(crate) fn of(fields: &[Occurrence<'_>], fragments: &Fragments<'_>) -> Option<Self> {
+        let mut names = Self::default();
+        for occurrence in fields {
+            names.add_below(occurrence.key(), &occurrence.field.selection_set, fragments);
+        }
+        names.prune();
+        (!names.is_empty()).then_some(names)
+    }
+
+    fn add_below(&mut self, key: &str, set: &Set, fragments: &Fragments<'_>) {
+        if set.items.is_empty() {
+            return;
+        }
+        let known = self.below.iter().position(|(known, _)| known == key);
+        let index = known.unwrap_or_else(|| {
+            self.below.push((key.to_owned(), Self::default()));
+            self.below.len() - 1
+        });
+        self.below[index].1.add(set, fragments);
+    }
+
+    fn add(&mut self, set: &Set, fragments: &Fragments<'_>) {
+        for selection in &set.items {
+            match selection {
+                Selection::Field(field) => {
+                    let key = field.alias.as_deref().unwrap_or(&field.name);
+                    if field.name == "__typename" {
+                        self.keys.push(key.to_owned());
+                    }
+                    self.add_below(key, &field.selection_set, fragments);
+                }
+                Selection::InlineFragment(it) => self.add(&it.selection_set, fragments),
+                Selection::FragmentSpread(it) => {
+                    if let Some(fragment) = fragments.get(it.fragment_name.as_str()) {
+                        self.add(&fragment.selection_set, fragments);
+                    }
+                }
+            }
+        }
+    }
+
+    fn prune(&mut self) {
+        for (_, inner) in &mut self.below {
+            inner.prune();
+        }
+        self.below.retain(|(_, inner)| !inner.is_empty());
+    }
+
+    fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.below.is_empty()
+    }
+
+    /// Appends the value of a root field with its names of types changed.
+    pub(crate) fn write(&self, key: &str, raw: &str, names: &Names, out: &mut Vec<u8>) {
+        let inner = self.below.iter().find(|(known, _)| known == key);
+        match (inner, Json::parse(raw.as_bytes())) {
+            (Some((_, inner)), Ok(mut value)) => {
+                inner.change(&mut value, names);
+                value.write(out);
+            }
+            // Deeper than we read, or nothing to change.
+            _ => out.extend_from_slice(raw.as_bytes()),
+        }
+    }
+
+    fn change(&self, value: &mut Json<'_>, names: &Names) {
+        match value {
+            Json::List(items) => {
+                for item in items {
+                    self.change(item, names);
+                }
+            }
+            Json::Object(members) => {
+                for (key, value) in members {
+                    if let (true, Json::Text(name)) =
+                        (self.keys.iter().any(|it| it == key), &mut *value)
+                    {
+                        let new = names.new_type(name).to_owned();
+                        *name = new.into();
+                    } else if let Some((_, inner)) = self.below.iter().find(|(it, _)| it == key) {
+                        inner.change(value, names);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

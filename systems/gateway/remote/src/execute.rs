@@ -1,0 +1,385 @@
+//! Carries a route out.
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use gateway_federation::{Checked, GraphqlError, OperationKind, Variables, errors_body};
+use gateway_template::Json;
+use http::{HeaderMap, HeaderValue, Method};
+
+use crate::action;
+use crate::answer::{Answer, Unreadable};
+use crate::call::{Call, CallAnswer, CallError, Sources, write_session};
+use crate::failure;
+use crate::literal::write_members;
+use crate::merged::{Prepared, Settings};
+use crate::output::Selecting;
+use crate::route::{ActionPart, Content, Item, Part, RemotePart};
+
+/// A complete GraphQL response.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// `{"data":…}` or `{"errors":…,"data":null}`.
+    pub body: Bytes,
+    /// Whether there are errors.
+    pub has_errors: bool,
+    /// What services and handlers want the client to keep.
+    pub cookies: Vec<HeaderValue>,
+}
+
+/// What came of one part.
+enum Outcome {
+    /// A service's answer: a GraphQL response without errors.
+    Remote(CallAnswer),
+    /// The JSON of an action's member.
+    Action(Vec<u8>, Vec<HeaderValue>),
+    /// Nobody was asked: no field is wanted.
+    Nothing,
+    /// The list of errors as JSON.
+    Failed(Failure),
+}
+
+enum Failure {
+    /// Errors of a service as it sent them.
+    Verbatim(CallAnswer),
+    Own(Vec<u8>, Vec<HeaderValue>),
+}
+
+impl From<GraphqlError> for Failure {
+    fn from(error: GraphqlError) -> Self {
+        let body = errors_body(&[error]);
+        // The list within `{"errors":…}`.
+        let list = body[b"{\"errors\":".len()..body.len() - 1].to_vec();
+        Failure::Own(list, Vec::new())
+    }
+}
+
+/// What a request brings along.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// The variables, checked.
+    pub variables: &'a Variables,
+    /// The headers of the client.
+    pub client: &'a HeaderMap,
+    /// The text of the query.
+    pub query: &'a str,
+}
+
+impl Prepared {
+    /// Executes the operation. The future stays on this thread.
+    pub async fn execute<S: Sources>(&self, asking: Asking<'_>, sources: &S) -> Executed {
+        let run = Run {
+            prepared: self,
+            checked: &self.checked,
+            settings: &self.settings,
+            presences: if self.checked.has_conditions() {
+                self.checked.presences(asking.variables)
+            } else {
+                Vec::new()
+            },
+            asking,
+            sources,
+        };
+        let parts = &self.route.parts;
+        let outcomes = match parts.as_slice() {
+            [only] => vec![run.part(only).await],
+            _ if self.checked.kind() == OperationKind::Query => {
+                join_all(parts.iter().map(|part| run.part(part))).await
+            }
+            _ => {
+                let mut outcomes = Vec::with_capacity(parts.len());
+                for part in parts {
+                    let outcome = run.part(part).await;
+                    let is_over = matches!(outcome, Outcome::Failed(_));
+                    outcomes.push(outcome);
+                    if is_over {
+                        break;
+                    }
+                }
+                outcomes
+            }
+        };
+        run.respond(outcomes)
+    }
+}
+
+struct Run<'a, S> {
+    prepared: &'a Prepared,
+    checked: &'a Checked,
+    settings: &'a Settings,
+    presences: Vec<bool>,
+    asking: Asking<'a>,
+    sources: &'a S,
+}
+
+impl<S: Sources> Run<'_, S> {
+    fn is_there(&self, presence: Option<usize>) -> bool {
+        presence.is_none_or(|index| self.presences.get(index).is_some_and(|it| *it))
+    }
+
+    async fn part(&self, part: &Part) -> Outcome {
+        match part {
+            Part::Remote(part) => {
+                let is_wanted = self.is_there(part.namespace_presence)
+                    && part.keys.iter().any(|(_, it)| self.is_there(*it));
+                if !is_wanted {
+                    return Outcome::Nothing;
+                }
+                self.remote(part).await
+            }
+            Part::Action(part) if self.is_there(part.presence) => match self.action(part).await {
+                Ok((json, cookies)) => Outcome::Action(json, cookies),
+                Err(error) => Outcome::Failed(Failure::from(*error)),
+            },
+            Part::Action(_) => Outcome::Nothing,
+        }
+    }
+
+    async fn remote(&self, part: &RemotePart) -> Outcome {
+        let remote = &self.settings.remotes[part.remote];
+        let call = Call {
+            source: part.remote,
+            method: Method::POST,
+            url: None,
+            headers: remote.headers.of(self.asking.client),
+            body: self.remote_body(part),
+            is_idempotent: part.is_idempotent,
+        };
+        let path = failure::root_path(&part.field);
+        let failed = |message: String| failure::error(message, &path, "remote-schema-error");
+        let answer = match self.sources.call(call).await {
+            Ok(answer) => answer,
+            Err(CallError(reason)) => {
+                let message = format!(
+                    "HTTP exception occurred while sending the request to {}",
+                    remote.url
+                );
+                let error = self.with_internal(failed(message), &reason);
+                return Outcome::Failed(error.into());
+            }
+        };
+        let problem = match Answer::read(&answer.body) {
+            Err(Unreadable::Json) => "Received invalid JSON value from remote".to_owned(),
+            Err(Unreadable::Object) => {
+                "Received invalid JSON value from remote: expecting a GraphQL response".to_owned()
+            }
+            Ok(read) if read.errors.is_some() => {
+                return Outcome::Failed(Failure::Verbatim(answer));
+            }
+            Ok(read) => {
+                let missing = part
+                    .keys
+                    .iter()
+                    .find(|(key, presence)| self.is_there(*presence) && read.member(key).is_none());
+                match missing {
+                    Some((key, _)) => format!("expecting key \"{key}\" in the answer of remote"),
+                    None => return Outcome::Remote(answer),
+                }
+            }
+        };
+        let status = answer.status.as_u16();
+        let error = self.with_internal(failed(problem), &format!("status {status}"));
+        Outcome::Failed(error.into())
+    }
+
+    /// What only a developer should see.
+    fn with_internal(&self, error: GraphqlError, reason: &str) -> GraphqlError {
+        if self.settings.shows_internal {
+            error.with("internal", reason)
+        } else {
+            error
+        }
+    }
+
+    fn remote_body(&self, part: &RemotePart) -> Bytes {
+        let mut body = Vec::with_capacity(part.prefix.len() + 128);
+        body.extend_from_slice(&part.prefix);
+        let mut separator: &[u8] = b",\"variables\":{";
+        for (index, opener) in &part.variables {
+            if let Some(json) = self.asking.variables.json(*index) {
+                body.extend_from_slice(std::mem::replace(&mut separator, b","));
+                body.extend_from_slice(opener);
+                body.extend_from_slice(json);
+            }
+        }
+        body.extend_from_slice(if separator == b"," { b"}}" } else { b"}" });
+        body.into()
+    }
+
+    async fn action(
+        &self,
+        part: &ActionPart,
+    ) -> Result<(Vec<u8>, Vec<HeaderValue>), Box<GraphqlError>> {
+        let action = &self.settings.actions[part.action];
+        let path = failure::root_path(&action.name);
+        let source = self.settings.remotes.len() + part.action;
+        let payload = self.payload(&action.name, part);
+        let hide = |error: GraphqlError| Box::new(self.hidden(error));
+        let call = action
+            .call(source, payload, self.asking.client)
+            .map_err(hide)?;
+        let answer = self.sources.call(call).await.map_err(|CallError(reason)| {
+            let message = "http exception when calling webhook";
+            let error = failure::error(message, &path, "unexpected");
+            Box::new(self.with_internal(error, &reason))
+        })?;
+        let body = Json::parse(&answer.body);
+        let status = action::response_variable(answer.status);
+        let transformed = body
+            .as_ref()
+            .ok()
+            .and_then(|body| action.transformed(body, &status));
+        let value = action
+            .judge(&answer, &body, transformed.as_ref())
+            .map_err(hide)?;
+        let mut out = Vec::with_capacity(answer.body.len());
+        let selecting = Selecting {
+            checked: self.checked,
+            presences: &self.presences,
+        };
+        if let Some(member) = self.checked.root_members().nth(part.member) {
+            selecting
+                .write(member, value, &mut out)
+                .map_err(|message| Box::new(failure::error(message, &path, "unexpected")))?;
+        }
+        Ok((out, answer.cookies))
+    }
+
+    fn hidden(&self, mut error: GraphqlError) -> GraphqlError {
+        if !self.settings.shows_internal {
+            error.extensions.remove("internal");
+        }
+        error
+    }
+
+    fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256 + self.asking.query.len());
+        out.extend_from_slice(b"{\"action\":{\"name\":");
+        gateway_template::write_text(name, &mut out);
+        out.extend_from_slice(b"},\"input\":");
+        write_members(&part.arguments, self.asking.variables, &mut out);
+        out.extend_from_slice(b",\"session_variables\":");
+        write_session(self.asking.client, &mut out);
+        out.extend_from_slice(b",\"request_query\":");
+        gateway_template::write_text(self.asking.query, &mut out);
+        out.push(b'}');
+        out
+    }
+
+    fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
+        let cookies = cookies(&mut outcomes);
+        if let Some(failure) = outcomes.iter().find_map(|outcome| match outcome {
+            Outcome::Failed(failure) => Some(failure),
+            _ => None,
+        }) {
+            return failed(failure, cookies);
+        }
+        let route = &self.prepared.route;
+        if route.passes_through
+            && let [Outcome::Remote(answer)] = outcomes.as_slice()
+        {
+            return Executed {
+                body: answer.body.clone(),
+                has_errors: false,
+                cookies,
+            };
+        }
+        let answers: Vec<Option<Answer<'_>>> = outcomes
+            .iter()
+            .map(|outcome| match outcome {
+                Outcome::Remote(answer) => Answer::read(&answer.body).ok(),
+                _ => None,
+            })
+            .collect();
+        let mut out = b"{\"data\":".to_vec();
+        self.write_items(&route.items, &outcomes, &answers, &mut out);
+        out.push(b'}');
+        Executed {
+            body: out.into(),
+            has_errors: false,
+            cookies,
+        }
+    }
+
+    fn write_items(
+        &self,
+        items: &[Item],
+        outcomes: &[Outcome],
+        answers: &[Option<Answer<'_>>],
+        out: &mut Vec<u8>,
+    ) {
+        out.push(b'{');
+        let mut is_first = true;
+        for item in items.iter().filter(|item| self.is_there(item.presence)) {
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            out.extend_from_slice(&item.opener);
+            match &item.content {
+                Content::Text(text) => out.extend_from_slice(text),
+                Content::Introspection(position) => {
+                    let written = std::mem::take(out);
+                    let variables = self.asking.variables;
+                    *out = self
+                        .checked
+                        .write_introspection(*position, variables, written);
+                }
+                Content::Namespace(items) => self.write_items(items, outcomes, answers, out),
+                Content::Action(part) => match outcomes.get(*part) {
+                    Some(Outcome::Action(json, _)) => out.extend_from_slice(json),
+                    _ => out.extend_from_slice(b"null"),
+                },
+                Content::Member { part, key } => {
+                    let answer = answers.get(*part).and_then(Option::as_ref);
+                    let raw = answer.and_then(|answer| answer.member(key));
+                    self.write_member(*part, key, raw.unwrap_or("null"), out);
+                }
+            }
+        }
+        out.push(b'}');
+    }
+
+    fn write_member(&self, part: usize, key: &str, raw: &str, out: &mut Vec<u8>) {
+        match self.prepared.route.parts.get(part) {
+            Some(Part::Remote(RemotePart {
+                type_names: Some(type_names),
+                remote,
+                ..
+            })) => type_names.write(key, raw, &self.prepared.merged.names[*remote], out),
+            _ => out.extend_from_slice(raw.as_bytes()),
+        }
+    }
+}
+
+fn cookies(outcomes: &mut [Outcome]) -> Vec<HeaderValue> {
+    let mut cookies = Vec::new();
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Remote(answer) | Outcome::Failed(Failure::Verbatim(answer)) => {
+                cookies.append(&mut answer.cookies);
+            }
+            Outcome::Action(_, own) | Outcome::Failed(Failure::Own(_, own)) => {
+                cookies.append(own);
+            }
+            Outcome::Nothing => {}
+        }
+    }
+    cookies
+}
+
+fn failed(failure: &Failure, cookies: Vec<HeaderValue>) -> Executed {
+    let mut body = b"{\"errors\":".to_vec();
+    match failure {
+        Failure::Own(list, _) => body.extend_from_slice(list),
+        Failure::Verbatim(answer) => {
+            let read = Answer::read(&answer.body).ok();
+            let errors = read.and_then(|it| it.errors).unwrap_or("[]");
+            body.extend_from_slice(errors.as_bytes());
+        }
+    }
+    body.extend_from_slice(b",\"data\":null}");
+    Executed {
+        body: body.into(),
+        has_errors: true,
+        cookies,
+    }
+}

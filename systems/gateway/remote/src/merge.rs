@@ -1,0 +1,433 @@
+//! One schema of several services and of actions, and who answers each of its root fields.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gateway_config::{ActionKind, Config, RemoteSchema};
+use gateway_federation::{OperationKind, Schema};
+use graphql_tools::parser::parse_schema;
+use graphql_tools::parser::schema::{
+    Definition, Document, Field, InputValue, ObjectType, SchemaDefinition, Type, TypeDefinition,
+};
+
+use crate::introspection::SourceSchema;
+use crate::names::{Names, NamesError, fields_of, name_of};
+
+const META: &str = include_str!("meta.graphql");
+pub(crate) const QUERY_ROOT: &str = "query_root";
+pub(crate) const MUTATION_ROOT: &str = "mutation_root";
+/// What a schema without fields shows.
+const PLACEHOLDER: &str = "no_queries_available";
+
+/// Why a service or an action is not part of the schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistency {
+    /// Its names cannot be changed as wished.
+    #[error("{0}")]
+    Names(#[from] NamesError),
+    /// Somebody else has a root field of this name.
+    #[error(
+        "its root field `{field}` is there already, from {other}; give one of them a namespace"
+    )]
+    RootField {
+        /// The field.
+        field: String,
+        /// Who has it.
+        other: String,
+    },
+    /// Somebody else has another type of this name.
+    #[error("its type `{name}` differs from the one of {other}; change it by `type_names`")]
+    Type {
+        /// The type.
+        name: String,
+        /// Who has it.
+        other: String,
+    },
+    /// A type that is used and not defined.
+    #[error("it uses the type `{0}`, which nobody defines")]
+    UnknownType(String),
+}
+
+/// Who answers a root field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A remote schema, by its position.
+    Remote(usize),
+    /// A remote schema whose fields are one level below.
+    Namespace(usize),
+    /// An action, by its position.
+    Action(usize),
+    /// Nobody: the placeholder, which is null.
+    Nobody,
+}
+
+/// A schema and who answers its root fields.
+#[derive(Debug)]
+pub(crate) struct MergedSchema {
+    pub(crate) schema: Arc<Schema>,
+    owners: HashMap<(OperationKind, String), Owner>,
+    /// By position of the remote schema.
+    pub(crate) names: Vec<Names>,
+    /// Names of services and actions that are left out, and why.
+    pub(crate) inconsistencies: Vec<(String, Inconsistency)>,
+}
+
+impl MergedSchema {
+    /// Merges what is there; `schemas` has one entry for each remote schema of the configuration.
+    pub(crate) fn new(config: &Config, schemas: &[Option<Arc<SourceSchema>>]) -> Self {
+        let mut merging = Merging::default();
+        merging.add_actions(config);
+        let mut names = Vec::with_capacity(schemas.len());
+        for (index, (remote, schema)) in config.remote_schemas.iter().zip(schemas).enumerate() {
+            let added = match schema {
+                Some(schema) => merging.add_remote(index, remote, schema),
+                None => Ok(Names::default()),
+            };
+            names.push(added.unwrap_or_else(|reason| {
+                merging.inconsistencies.push((remote.name.clone(), reason));
+                Names::default()
+            }));
+        }
+        merging.finish(names)
+    }
+
+    /// Names and types of a root field's arguments.
+    pub(crate) fn argument_types(
+        &self,
+        kind: OperationKind,
+        field: &str,
+    ) -> Vec<(String, Type<'static, String>)> {
+        let root = match kind {
+            OperationKind::Query => QUERY_ROOT,
+            OperationKind::Mutation => MUTATION_ROOT,
+        };
+        let definitions = self.schema.document().definitions.iter();
+        let fields = definitions.filter_map(|it| match it {
+            Definition::TypeDefinition(it) if name_of(it) == root => Some(fields_of(it)),
+            _ => None,
+        });
+        let field = fields.flatten().find(|it| it.name == field);
+        let arguments = field.into_iter().flat_map(|it| &it.arguments);
+        arguments
+            .map(|it| (it.name.clone(), it.value_type.clone()))
+            .collect()
+    }
+
+    pub(crate) fn owner(&self, kind: OperationKind, field: &str) -> Owner {
+        let key = (kind, field.to_owned());
+        self.owners.get(&key).copied().unwrap_or(Owner::Nobody)
+    }
+}
+
+type Fields = Vec<Field<'static, String>>;
+
+#[derive(Default)]
+struct Merging {
+    types: Vec<TypeDefinition<'static, String>>,
+    /// Who brought a type, by its name.
+    origins: HashMap<String, (usize, String)>,
+    query: Fields,
+    mutation: Fields,
+    owners: HashMap<(OperationKind, String), Owner>,
+    titles: HashMap<(OperationKind, String), String>,
+    inconsistencies: Vec<(String, Inconsistency)>,
+}
+
+impl Merging {
+    fn add_actions(&mut self, config: &Config) {
+        let document = parse_schema::<String>(&config.types.0.0)
+            .map(Document::into_static)
+            .unwrap_or_default();
+        for definition in document.definitions {
+            if let Definition::TypeDefinition(definition) = definition {
+                self.put_type(definition, "`types`");
+            }
+        }
+        for (index, action) in config.actions.iter().enumerate() {
+            let arguments = action.arguments.iter().map(|argument| InputValue {
+                position: Default::default(),
+                description: argument.description.clone(),
+                name: argument.name.0.0.clone(),
+                value_type: argument.kind.0.0.clone(),
+                default_value: None,
+                directives: Vec::new(),
+            });
+            let field = Field {
+                position: Default::default(),
+                description: action.comment.clone(),
+                name: action.name.0.0.clone(),
+                arguments: arguments.collect(),
+                field_type: action.output_type.0.0.clone(),
+                directives: Vec::new(),
+            };
+            let kind = match action.kind {
+                ActionKind::Query => OperationKind::Query,
+                ActionKind::Mutation => OperationKind::Mutation,
+            };
+            let title = format!("the action `{}`", field.name);
+            let name = field.name.clone();
+            let added = self
+                .check_types([&field].into_iter(), &[])
+                .and_then(|()| self.check_root(kind, &field.name));
+            match added {
+                Ok(()) => self.put_root(kind, field, Owner::Action(index), title),
+                Err(reason) => self.inconsistencies.push((name, reason)),
+            }
+        }
+    }
+
+    fn add_remote(
+        &mut self,
+        index: usize,
+        remote: &RemoteSchema,
+        schema: &SourceSchema,
+    ) -> Result<Names, Inconsistency> {
+        let names = Names::new(schema, &remote.customization)?;
+        let title = format!("the remote schema `{}`", remote.name);
+        let mut types = names.renamed(schema);
+        // A way back to the root is no way into the merged one.
+        for definition in &mut types {
+            if let TypeDefinition::Object(ObjectType { fields, .. }) = definition {
+                fields.retain(|field| !schema.is_root(inner_name(&field.field_type)));
+            }
+        }
+        let query = names.renamed_fields(schema, &schema.query);
+        let mutation = schema.mutation.as_deref();
+        let mutation = mutation.map_or(Fields::new(), |root| names.renamed_fields(schema, root));
+        let mut roots = vec![
+            (OperationKind::Query, query),
+            (OperationKind::Mutation, mutation),
+        ];
+        let mut owner = Owner::Remote(index);
+        if let Some(namespace) = &remote.customization.root_fields_namespace {
+            owner = Owner::Namespace(index);
+            for (kind, fields) in &mut roots {
+                let word = match kind {
+                    OperationKind::Query => "Query",
+                    OperationKind::Mutation => "Mutation",
+                };
+                if !fields.is_empty() {
+                    let (field, object) = namespaced(&namespace.0.0, word, std::mem::take(fields));
+                    types.push(object);
+                    fields.push(field);
+                }
+            }
+        }
+        for definition in &types {
+            self.check_type(definition)?;
+        }
+        for (kind, fields) in &roots {
+            self.check_types(fields.iter(), &types)?;
+            for field in fields {
+                self.check_root(*kind, &field.name)?;
+            }
+        }
+        // All or nothing: from here on nothing fails.
+        for definition in types {
+            self.put_type(definition, &title);
+        }
+        for (kind, fields) in roots {
+            for field in fields {
+                self.put_root(kind, field, owner, title.clone());
+            }
+        }
+        Ok(names)
+    }
+
+    fn check_root(&self, kind: OperationKind, field: &str) -> Result<(), Inconsistency> {
+        match self.titles.get(&(kind, field.to_owned())) {
+            None => Ok(()),
+            Some(other) => Err(Inconsistency::RootField {
+                field: field.to_owned(),
+                other: other.clone(),
+            }),
+        }
+    }
+
+    fn put_root(
+        &mut self,
+        kind: OperationKind,
+        field: Field<'static, String>,
+        owner: Owner,
+        title: String,
+    ) {
+        let key = (kind, field.name.clone());
+        self.owners.insert(key.clone(), owner);
+        self.titles.insert(key, title);
+        match kind {
+            OperationKind::Query => self.query.push(field),
+            OperationKind::Mutation => self.mutation.push(field),
+        }
+    }
+
+    /// A type may come from several places when all say the same of it.
+    fn check_type(
+        &self,
+        definition: &TypeDefinition<'static, String>,
+    ) -> Result<(), Inconsistency> {
+        let name = name_of(definition);
+        let reserved = name == QUERY_ROOT || name == MUTATION_ROOT;
+        match self.origins.get(name) {
+            Some((index, _)) if bare(&self.types[*index]) == bare(definition) => Ok(()),
+            None if !reserved => Ok(()),
+            known => Err(Inconsistency::Type {
+                name: name.to_owned(),
+                other: known.map_or_else(|| "the gateway".to_owned(), |(_, title)| title.clone()),
+            }),
+        }
+    }
+
+    fn put_type(&mut self, definition: TypeDefinition<'static, String>, title: &str) {
+        let name = name_of(&definition).to_owned();
+        if !self.origins.contains_key(&name) {
+            self.origins
+                .insert(name, (self.types.len(), title.to_owned()));
+            self.types.push(definition);
+        }
+    }
+
+    /// Whether every type that fields speak of is there or about to be.
+    fn check_types<'a>(
+        &self,
+        fields: impl Iterator<Item = &'a Field<'static, String>>,
+        coming: &[TypeDefinition<'static, String>],
+    ) -> Result<(), Inconsistency> {
+        for field in fields {
+            let inputs = field.arguments.iter().map(|it| inner_name(&it.value_type));
+            for name in inputs.chain([inner_name(&field.field_type)]) {
+                let is_known = self.origins.contains_key(name)
+                    || crate::introspection::is_built_in_scalar(name)
+                    || coming.iter().any(|it| name_of(it) == name);
+                if !is_known {
+                    return Err(Inconsistency::UnknownType(name.to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, names: Vec<Names>) -> MergedSchema {
+        if self.query.is_empty() {
+            let field = Field {
+                position: Default::default(),
+                description: Some("There is nothing to query.".to_owned()),
+                name: PLACEHOLDER.to_owned(),
+                arguments: Vec::new(),
+                field_type: Type::NamedType("String".to_owned()),
+                directives: Vec::new(),
+            };
+            self.put_root(OperationKind::Query, field, Owner::Nobody, String::new());
+        }
+        let mut document = parse_schema::<String>(META)
+            .expect("a test reads the types of introspection")
+            .into_static();
+        for definition in &mut document.definitions {
+            if let Definition::TypeDefinition(TypeDefinition::Object(object)) = definition
+                && object.name == QUERY_ROOT
+            {
+                object.fields.append(&mut self.query);
+            }
+        }
+        let has_mutations = !self.mutation.is_empty();
+        if has_mutations {
+            let mutation = ObjectType {
+                fields: self.mutation,
+                ..ObjectType::new(MUTATION_ROOT.to_owned())
+            };
+            self.types.push(TypeDefinition::Object(mutation));
+        }
+        let types = self.types.into_iter().map(Definition::TypeDefinition);
+        document.definitions.extend(types);
+        let roots = SchemaDefinition {
+            query: Some(QUERY_ROOT.to_owned()),
+            mutation: has_mutations.then(|| MUTATION_ROOT.to_owned()),
+            ..SchemaDefinition::default()
+        };
+        document
+            .definitions
+            .push(Definition::SchemaDefinition(roots));
+        MergedSchema {
+            schema: Arc::new(Schema::of(document)),
+            owners: self.owners,
+            names,
+            inconsistencies: self.inconsistencies,
+        }
+    }
+}
+
+/// The field below which a service's root fields stand, and its type.
+fn namespaced(
+    namespace: &str,
+    word: &str,
+    fields: Fields,
+) -> (Field<'static, String>, TypeDefinition<'static, String>) {
+    let object = ObjectType {
+        fields,
+        ..ObjectType::new(format!("{namespace}{word}"))
+    };
+    let field = Field {
+        position: Default::default(),
+        description: None,
+        name: namespace.to_owned(),
+        arguments: Vec::new(),
+        field_type: Type::NonNullType(Box::new(Type::NamedType(object.name.clone()))),
+        directives: Vec::new(),
+    };
+    (field, TypeDefinition::Object(object))
+}
+
+pub(crate) fn inner_name<'a>(of: &'a Type<'static, String>) -> &'a str {
+    match of {
+        Type::NamedType(name) => name,
+        Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
+    }
+}
+
+/// What two definitions must agree on: everything but what is said for people.
+fn bare(definition: &TypeDefinition<'static, String>) -> String {
+    let inputs = |inputs: &[InputValue<'static, String>]| {
+        let mut inputs: Vec<String> = inputs
+            .iter()
+            .map(|it| {
+                let default = it.default_value.as_ref().map(ToString::to_string);
+                format!(
+                    "{}:{}={}",
+                    it.name,
+                    it.value_type,
+                    default.unwrap_or_default()
+                )
+            })
+            .collect();
+        inputs.sort();
+        inputs.join(",")
+    };
+    let mut parts: Vec<String> = fields_of(definition)
+        .iter()
+        .map(|it| format!("{}({}):{}", it.name, inputs(&it.arguments), it.field_type))
+        .collect();
+    let kind = match definition {
+        TypeDefinition::Scalar(_) => "scalar",
+        TypeDefinition::Object(it) => {
+            parts.extend(it.implements_interfaces.iter().map(|it| format!("&{it}")));
+            "object"
+        }
+        TypeDefinition::Interface(it) => {
+            parts.extend(it.implements_interfaces.iter().map(|it| format!("&{it}")));
+            "interface"
+        }
+        TypeDefinition::Union(it) => {
+            parts.extend(it.types.iter().cloned());
+            "union"
+        }
+        TypeDefinition::Enum(it) => {
+            parts.extend(it.values.iter().map(|value| value.name.clone()));
+            "enum"
+        }
+        TypeDefinition::InputObject(it) => {
+            parts.push(inputs(&it.fields));
+            "input"
+        }
+    };
+    parts.sort();
+    format!("{kind} {}", parts.join(";"))
+}

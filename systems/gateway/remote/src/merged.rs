@@ -1,0 +1,176 @@
+//! Everything that follows from a configuration and what its services said: the schema, and the
+//! operations that are ready.
+
+use std::sync::Arc;
+
+use gateway_config::Config;
+use gateway_federation::{
+    CacheStats, Checked, GraphqlError, OperationCache, OperationKind, OperationOptions, Refusal,
+    Schema, Variables, check_operation,
+};
+
+use crate::action::Action;
+use crate::call::HeaderSettings;
+use crate::failure;
+use crate::introspection::SourceSchema;
+use crate::merge::{Inconsistency, MergedSchema};
+use crate::route::{self, Route};
+
+/// A remote schema made ready.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub(crate) url: String,
+    pub(crate) headers: HeaderSettings,
+}
+
+/// What is decided before any operation.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) remotes: Vec<Remote>,
+    pub(crate) actions: Vec<Action>,
+    /// Whether errors say more than clients should know.
+    pub(crate) shows_internal: bool,
+}
+
+/// The merged schema with the operations that are ready.
+#[derive(Debug)]
+pub struct Merged {
+    schema: Arc<MergedSchema>,
+    settings: Arc<Settings>,
+    options: OperationOptions,
+    operations: OperationCache<Outcome>,
+}
+
+/// An operation, or why it is none.
+pub type Outcome = Result<Arc<Prepared>, Arc<Refusal>>;
+
+/// An operation, parsed, validated and routed. Shared by all requests that send it.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(crate) merged: Arc<MergedSchema>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) checked: Checked,
+    pub(crate) route: Route,
+}
+
+impl Merged {
+    /// Merges what is there; `schemas` has one entry for each remote schema of the configuration,
+    /// none where the service has not told yet.
+    #[must_use]
+    pub fn new(
+        config: &Config,
+        schemas: &[Option<Arc<SourceSchema>>],
+        options: OperationOptions,
+        shows_internal: bool,
+    ) -> Self {
+        let remotes = config.remote_schemas.iter().map(|it| Remote {
+            url: it.url.0.to_string(),
+            headers: HeaderSettings::new(&it.headers, it.forward_client_headers),
+        });
+        Self {
+            schema: Arc::new(MergedSchema::new(config, schemas)),
+            settings: Arc::new(Settings {
+                remotes: remotes.collect(),
+                actions: config.actions.iter().map(Action::new).collect(),
+                shows_internal,
+            }),
+            operations: OperationCache::new(options.cached_plans),
+            options,
+        }
+    }
+
+    /// Services and actions that are not part of the schema, and why.
+    #[must_use]
+    pub fn inconsistencies(&self) -> &[(String, Inconsistency)] {
+        &self.schema.inconsistencies
+    }
+
+    /// The schema that clients see.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema.schema
+    }
+
+    /// The operation if it is ready, or its refusal. Never parses.
+    #[must_use]
+    pub fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
+        self.operations.get(query, operation_name)
+    }
+
+    /// The operation, made ready if it is not yet, on a thread of its own that the caller waits
+    /// for.
+    ///
+    /// # Errors
+    /// With what the client is told, when the text is not an operation that can be executed.
+    pub fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
+        self.operations.get_or_make(query, operation_name, || {
+            let schema = &self.schema.schema;
+            let outcome = check_operation(
+                schema,
+                query,
+                operation_name,
+                &self.options,
+                |checked, document, operation| {
+                    let route = route::route(&self.schema, &checked, document, operation);
+                    Ok(Prepared {
+                        merged: Arc::clone(&self.schema),
+                        settings: Arc::clone(&self.settings),
+                        checked,
+                        route,
+                    })
+                },
+            );
+            let outcome = outcome
+                .map(Arc::new)
+                .map_err(|refusal| Arc::new(failure::refused(refusal, query)));
+            let is_lasting = outcome.as_ref().err().is_none_or(|it| !it.internal);
+            (outcome, is_lasting)
+        })
+    }
+
+    /// What the cache of operations has done so far.
+    #[must_use]
+    pub fn cache_stats(&self) -> CacheStats {
+        self.operations.stats()
+    }
+}
+
+impl Prepared {
+    /// Query or mutation.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        self.checked.kind()
+    }
+
+    /// The name of the chosen operation, when it has one.
+    #[must_use]
+    pub fn operation_name(&self) -> Option<&str> {
+        self.checked.operation_name()
+    }
+
+    /// The limits that the operation breaks and is let through with.
+    #[must_use]
+    pub fn exceeded(&self) -> &[GraphqlError] {
+        self.checked.exceeded()
+    }
+
+    /// Whether the answer of the only service is passed on as it is.
+    #[must_use]
+    pub fn passes_through(&self) -> bool {
+        self.route.passes_through
+    }
+
+    /// Who is asked for what, as text, for logs and scripts.
+    #[must_use]
+    pub fn plan_text(&self) -> String {
+        format!("{:#?}", self.route)
+    }
+
+    /// Checks the variables of a request.
+    ///
+    /// # Errors
+    /// `validation-failed` for each variable that does not fit its type.
+    pub fn coerce(&self, raw: Option<&[u8]>) -> Result<Variables, Vec<GraphqlError>> {
+        self.checked.coerce(raw).map_err(failure::wrong_variables)
+    }
+}

@@ -1,0 +1,300 @@
+//! Names that differ between a service and the merged schema, in both directions.
+
+use std::collections::HashMap;
+
+use gateway_config::Customization;
+use graphql_tools::parser::schema::{Field, InputValue, Type, TypeDefinition};
+
+use crate::introspection::{SourceSchema, is_own};
+
+/// The names of one service. What is not in here has the same name on both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// The service's names of types to the merged schema's.
+    forward: HashMap<String, String>,
+    /// The other way round.
+    back: HashMap<String, String>,
+    /// By the merged schema's names of the type and of the field: the service's of the field.
+    fields: HashMap<String, HashMap<String, String>>,
+}
+
+/// Why names cannot be changed as the configuration wants.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NamesError {
+    /// Two names become one.
+    #[error("`{first}` and `{second}` of {place} would both be called `{name}`")]
+    Duplicate {
+        /// Where: the service, or one of its types.
+        place: String,
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+        /// The name that both would have.
+        name: String,
+    },
+    /// A type that the service does not have.
+    #[error("`field_names` speaks of the type `{0}`, which the service does not have")]
+    UnknownType(String),
+    /// An interface whose field is called differently from that of a type behind it.
+    #[error(
+        "`{object}` implements `{interface}`, whose field `{field}` would be called differently: repeat the change of `field_names` for `{object}`"
+    )]
+    Torn {
+        /// The type.
+        object: String,
+        /// The interface.
+        interface: String,
+        /// The field, as the service calls it.
+        field: String,
+    },
+}
+
+impl Names {
+    /// The names that a configuration gives to a service's schema.
+    ///
+    /// # Errors
+    /// When two things would get one name, or an interface and its objects would not fit any more.
+    pub(crate) fn new(schema: &SourceSchema, wish: &Customization) -> Result<Self, NamesError> {
+        let mut names = Self::default();
+        let change = &wish.type_names;
+        for definition in &schema.types {
+            let old = name_of(definition);
+            if schema.is_root(old) || is_own(old) {
+                continue;
+            }
+            let new = match change.mapping.get(old) {
+                Some(new) => new.0.0.clone(),
+                None => format!("{}{old}{}", change.prefix, change.suffix),
+            };
+            if let Some(first) = names.back.insert(new.clone(), old.to_owned()) {
+                return Err(NamesError::Duplicate {
+                    place: "the service".to_owned(),
+                    first,
+                    second: old.to_owned(),
+                    name: new,
+                });
+            }
+            names.forward.insert(old.to_owned(), new);
+        }
+        names.forward.retain(|old, new| old != new);
+        names.back.retain(|new, old| old != new);
+        for change in &wish.field_names {
+            let definition = schema
+                .types
+                .iter()
+                .find(|it| name_of(it) == change.parent_type);
+            let Some(definition) = definition else {
+                return Err(NamesError::UnknownType(change.parent_type.clone()));
+            };
+            let mut by_new: HashMap<String, String> = HashMap::new();
+            for field in fields_of(definition) {
+                let old = &field.name;
+                let new = match change.mapping.get(old) {
+                    Some(new) => new.0.0.clone(),
+                    None => format!("{}{old}{}", change.prefix, change.suffix),
+                };
+                if let Some(first) = by_new.insert(new.clone(), old.clone()) {
+                    return Err(NamesError::Duplicate {
+                        place: format!("`{}`", change.parent_type),
+                        first,
+                        second: old.clone(),
+                        name: new,
+                    });
+                }
+            }
+            by_new.retain(|new, old| new != old);
+            let parent = names.new_type(&change.parent_type).to_owned();
+            names.fields.insert(parent, by_new);
+        }
+        names.check_interfaces(schema)?;
+        Ok(names)
+    }
+
+    /// Whether types have other names.
+    #[must_use]
+    pub(crate) fn renames_types(&self) -> bool {
+        !self.forward.is_empty()
+    }
+
+    /// The merged schema's name of a type.
+    #[must_use]
+    pub(crate) fn new_type<'a>(&'a self, old: &'a str) -> &'a str {
+        self.forward.get(old).map_or(old, String::as_str)
+    }
+
+    /// The service's name of a type.
+    #[must_use]
+    pub(crate) fn old_type<'a>(&'a self, new: &'a str) -> &'a str {
+        self.back.get(new).map_or(new, String::as_str)
+    }
+
+    /// The service's name of a field; both names are the merged schema's.
+    #[must_use]
+    pub(crate) fn old_field<'a>(&'a self, parent: &str, new: &'a str) -> &'a str {
+        let fields = self.fields.get(parent);
+        fields
+            .and_then(|fields| fields.get(new))
+            .map_or(new, String::as_str)
+    }
+
+    /// The merged schema's name of a field; `parent` and `old` are the service's.
+    #[must_use]
+    pub(crate) fn new_field<'a>(&'a self, parent: &str, old: &'a str) -> &'a str {
+        let fields = self.fields.get(self.new_type(parent));
+        let found = fields.and_then(|fields| fields.iter().find(|(_, known)| *known == old));
+        found.map_or(old, |(new, _)| new)
+    }
+
+    fn check_interfaces(&self, schema: &SourceSchema) -> Result<(), NamesError> {
+        for definition in &schema.types {
+            let interfaces = match definition {
+                TypeDefinition::Object(it) => &it.implements_interfaces,
+                TypeDefinition::Interface(it) => &it.implements_interfaces,
+                _ => continue,
+            };
+            let object = name_of(definition);
+            for interface in interfaces {
+                let of = schema.types.iter().find(|it| name_of(it) == interface);
+                for field in of.into_iter().flat_map(fields_of) {
+                    if self.new_field(interface, &field.name) != self.new_field(object, &field.name)
+                    {
+                        return Err(NamesError::Torn {
+                            object: object.to_owned(),
+                            interface: interface.clone(),
+                            field: field.name.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The service's types under the merged schema's names, without its roots.
+    pub(crate) fn renamed(&self, schema: &SourceSchema) -> Vec<TypeDefinition<'static, String>> {
+        let types = schema.types.iter();
+        types
+            .filter(|it| !schema.is_root(name_of(it)))
+            .map(|it| self.renamed_type(it))
+            .collect()
+    }
+
+    /// The fields of one of the service's roots under the merged schema's names.
+    pub(crate) fn renamed_fields(
+        &self,
+        schema: &SourceSchema,
+        root: &str,
+    ) -> Vec<Field<'static, String>> {
+        let root = schema.types.iter().find(|it| name_of(it) == root);
+        let fields = root.into_iter().flat_map(|root| {
+            let parent = name_of(root);
+            fields_of(root)
+                .iter()
+                .map(move |it| self.renamed_field(parent, it))
+        });
+        fields.collect()
+    }
+
+    fn renamed_type(
+        &self,
+        definition: &TypeDefinition<'static, String>,
+    ) -> TypeDefinition<'static, String> {
+        let mut renamed = definition.clone();
+        let old = name_of(definition);
+        let new = self.new_type(old).to_owned();
+        let types = |names: &mut Vec<String>| {
+            for name in names {
+                *name = self.new_type(name).to_owned();
+            }
+        };
+        let fields = |fields: &mut Vec<Field<'static, String>>| {
+            for field in fields {
+                *field = self.renamed_field(old, field);
+            }
+        };
+        match &mut renamed {
+            TypeDefinition::Scalar(it) => it.name = new,
+            TypeDefinition::Enum(it) => it.name = new,
+            TypeDefinition::Union(it) => {
+                it.name = new;
+                types(&mut it.types);
+            }
+            TypeDefinition::Object(it) => {
+                it.name = new;
+                types(&mut it.implements_interfaces);
+                fields(&mut it.fields);
+            }
+            TypeDefinition::Interface(it) => {
+                it.name = new;
+                types(&mut it.implements_interfaces);
+                fields(&mut it.fields);
+            }
+            TypeDefinition::InputObject(it) => {
+                it.name = new;
+                self.rename_inputs(&mut it.fields);
+            }
+        }
+        renamed
+    }
+
+    fn renamed_field(
+        &self,
+        parent: &str,
+        field: &Field<'static, String>,
+    ) -> Field<'static, String> {
+        let mut field = field.clone();
+        field.name = self.new_field(parent, &field.name).to_owned();
+        rename_inside(&mut field.field_type, &|name| {
+            self.new_type(name).to_owned()
+        });
+        self.rename_inputs(&mut field.arguments);
+        field
+    }
+
+    fn rename_inputs(&self, inputs: &mut [InputValue<'static, String>]) {
+        for input in inputs {
+            rename_inside(&mut input.value_type, &|name| {
+                self.new_type(name).to_owned()
+            });
+        }
+    }
+}
+
+/// Changes the name at the heart of a type.
+pub(crate) fn rename_inside(of: &mut Type<'static, String>, rename: &dyn Fn(&str) -> String) {
+    match of {
+        Type::NamedType(name) => *name = rename(name),
+        Type::ListType(inner) | Type::NonNullType(inner) => rename_inside(inner, rename),
+    }
+}
+
+pub(crate) fn name_of<'a>(definition: &'a TypeDefinition<'static, String>) -> &'a str {
+    match definition {
+        TypeDefinition::Scalar(it) => &it.name,
+        TypeDefinition::Object(it) => &it.name,
+        TypeDefinition::Interface(it) => &it.name,
+        TypeDefinition::Union(it) => &it.name,
+        TypeDefinition::Enum(it) => &it.name,
+        TypeDefinition::InputObject(it) => &it.name,
+    }
+}
+
+pub(crate) fn fields_of<'a>(
+    definition: &'a TypeDefinition<'static, String>,
+) -> &'a [Field<'static, String>] {
+    match definition {
+        TypeDefinition::Object(it) => &it.fields,
+        TypeDefinition::Interface(it) => &it.fields,
+        _ => &[],
+    }
+}
+
+impl SourceSchema {
+    /// Whether a type is where operations begin.
+    pub(crate) fn is_root(&self, name: &str) -> bool {
+        self.query == name
+            || self.mutation.as_deref() == Some(name)
+            || self.subscription.as_deref() == Some(name)
+    }
+}

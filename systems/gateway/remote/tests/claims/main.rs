@@ -1,0 +1,9 @@
+//! Claims about merged schemas, in one process: services are functions, and one of them executes
+//! what it is asked against its own schema.
+
+#![cfg(test)]
+
+mod echo;
+mod names;
+mod responses;
+mod stand;

@@ -1,0 +1,137 @@
+//! No answer of a service breaks a gateway, and none is believed that is no answer.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use gateway_remote::{CallError, Merged, RestAnswer, SourceSchema, unwrap_response};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::stand::{Functions, ask, config, introspected, options, schema};
+
+const SERVICE: &str = "type Query { a(x: Int): Int b: [B] } type B { c: String }";
+
+fn gateway(more: &str) -> Merged {
+    let told = Arc::new(introspected(&schema(SERVICE)));
+    let yaml = format!(
+        "remote_schemas: [{{name: s, url: 'http://h', {more}}}]\ntypes: 'type T {{ x: Int! l: [T!] s: String }}'\nactions: [{{name: act, type: query, output_type: '[T!]', handler: 'http://h'}}]\n"
+    );
+    Merged::new(&config(&yaml), &[Some(told)], options(), true)
+}
+
+/// Something like a response.
+fn body() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("{"),
+        Just("}"),
+        Just("["),
+        Just("]"),
+        Just(":"),
+        Just(","),
+        Just("null"),
+        Just("1"),
+        Just("\"data\":"),
+        Just("\"errors\":"),
+        Just("\"a\":"),
+        Just("\"b\":"),
+        Just("\"c\":\"x\""),
+        Just("{\"data\":{\"a\":1}}"),
+        Just("{\"x\":1,\"l\":[]}"),
+        Just(" "),
+        Just("\"__typename\":\"B\""),
+        Just("\u{0}"),
+        Just("\\"),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn whatever_a_service_answers_the_client_gets_a_response(body in body(), renames: bool) {
+        let more = if renames { "customization: {type_names: {prefix: P_}}" } else { "" };
+        let merged = gateway(more);
+        let sources = Functions::new(|_: &str| Ok(body.clone().into_bytes()));
+        for query in ["{ a }", "{ a b { c __typename } }", "{ act { x l { s } } }", "{ a act { x } __typename }"] {
+            let (text, has_errors) = ask(&merged, query, &sources);
+            let answer: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            if has_errors {
+                prop_assert!(answer["errors"].is_array() && answer["data"].is_null(), "{}", text);
+            } else {
+                prop_assert!(answer["data"].is_object(), "{}", text);
+            }
+        }
+        let _ = SourceSchema::read(body.as_bytes());
+        if let RestAnswer::Data(data) = unwrap_response(body.as_bytes()) {
+            prop_assert!(serde_json::from_slice::<Value>(&data).is_ok());
+        }
+    }
+
+    #[test]
+    fn no_query_breaks_the_routing(query in "(query|mutation|\\{|\\}|a|b|c|act|x|l|__typename|__schema|\\.\\.\\.|on|query_root|B|F|fragment|@skip\\(if: true\\)|@include\\(if: \\$v\\)|\\(x: 1\\)|\\$v: Boolean!|\\(|\\)|:| ){0,24}") {
+        let merged = gateway("customization: {root_fields_namespace: ns}");
+        let sources = Functions::new(|_: &str| Ok(br#"{"data":{}}"#.to_vec()));
+        if merged.prepare(&query, None).is_ok_and(|it| it.coerce(None).is_ok()) {
+            let (text, _) = ask(&merged, &query, &sources);
+            prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+        }
+    }
+}
+
+#[test]
+fn a_query_that_was_seen_is_not_prepared_again() {
+    let merged = gateway("");
+    let sources = Functions::new(|_: &str| Ok(br#"{"data":{"a":1}}"#.to_vec()));
+    for _ in 0..3 {
+        assert_eq!(ask(&merged, "{ a }", &sources).0, r#"{"data":{"a":1}}"#);
+    }
+    let stats = merged.cache_stats();
+    assert_eq!((stats.misses, stats.entries), (1, 1));
+    assert!(stats.hits >= 2);
+}
+
+#[test]
+fn only_a_whole_operation_of_one_service_passes_through() {
+    let passes =
+        |merged: &Merged, query: &str| merged.prepare(query, None).unwrap().passes_through();
+    let plain = gateway("");
+    assert!(passes(
+        &plain,
+        "query Q($x: Int) { n: a(x: $x) ... on query_root { b { __typename } } }"
+    ));
+    assert!(!passes(&plain, "{ a __typename }"));
+    assert!(!passes(&plain, "{ a act { x } }"));
+    assert!(!passes(&plain, "{ __schema { queryType { name } } }"));
+    assert!(!passes(
+        &gateway("customization: {root_fields_namespace: ns}"),
+        "{ ns { a } }"
+    ));
+    let renamed = gateway("customization: {type_names: {prefix: P_}}");
+    assert!(!passes(&renamed, "{ b { __typename } }"));
+    // The answer has no name of a type in it.
+    assert!(passes(&renamed, "{ b { c } }"));
+}
+
+#[test]
+fn of_several_failures_the_first_in_the_document_is_told() {
+    let merged = gateway("");
+    let count = Cell::new(0);
+    let sources = Functions::new(|body: &str| {
+        count.set(count.get() + 1);
+        if body.contains("\"action\"") {
+            return Err(CallError("gone".to_owned()));
+        }
+        Ok(br#"{"errors":[{"message":"first"}]}"#.to_vec())
+    });
+    let (text, has_errors) = ask(&merged, "{ a act { x } }", &sources);
+    assert!(has_errors);
+    assert_eq!(text, r#"{"errors":[{"message":"first"}],"data":null}"#);
+    // Both were asked: parts of a query do not wait for each other.
+    assert_eq!(count.get(), 2);
+    let (text, _) = ask(&merged, "{ act { x } a }", &sources);
+    assert!(
+        text.contains("http exception when calling webhook"),
+        "{text}"
+    );
+}

@@ -1,0 +1,73 @@
+//! From files, and from what services say, to a generation.
+
+use std::sync::Arc;
+
+use gateway_config::{Config, Reading, RemoteSchema};
+use gateway_remote::SourceSchema;
+use gateway_upstream::{Client, ClientSettings};
+
+use crate::engine::Engine;
+use crate::environment::Environment;
+use crate::generation::{self, Generation, GenerationError, Sources};
+use crate::remotes::Remotes;
+
+/// Loads generations, and remembers between them what services said.
+pub(crate) struct Loader {
+    pub(crate) sources: Sources,
+    environment: Environment,
+    /// For asking services; workers have clients of their own.
+    pub(crate) client: Client,
+    remotes: Remotes,
+}
+
+impl Loader {
+    pub(crate) fn new(sources: Sources, environment: Environment) -> Self {
+        Self {
+            sources,
+            environment,
+            client: Client::new(ClientSettings::default()),
+            remotes: Remotes::default(),
+        }
+    }
+
+    /// Reads and checks everything, and asks the services. Keys without effect become lines of
+    /// the log.
+    pub(crate) async fn load(&mut self) -> Result<Arc<Generation>, GenerationError> {
+        let Reading { config, warnings } = generation::read_config(
+            self.sources.config.as_deref(),
+            &self.environment,
+            self.sources.is_development,
+        )?;
+        for warning in warnings {
+            log::warn!("{warning}");
+        }
+        let config = Arc::new(config);
+        self.remotes.ask_all(&self.client, &config).await;
+        self.build(&config)
+    }
+
+    /// Builds a generation of a configuration and what is known of its services.
+    pub(crate) fn build(&self, config: &Arc<Config>) -> Result<Arc<Generation>, GenerationError> {
+        Generation::build(config, &self.sources, &self.environment, &self.remotes).map(Arc::new)
+    }
+
+    /// Whether a service was asked and did not answer.
+    pub(crate) fn is_missing(&self, name: &str) -> bool {
+        self.remotes.missing.iter().any(|(it, _)| it == name)
+    }
+
+    /// Notes what a service said that was missing.
+    pub(crate) fn told(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
+        self.remotes.told(remote, schema);
+    }
+
+    /// What is not part of the schema, and why.
+    pub(crate) fn missing(&self, generation: &Generation) -> Vec<(String, String)> {
+        let mut missing = self.remotes.missing.clone();
+        if let Engine::Merged(merged) = &generation.engine {
+            let left_out = merged.inconsistencies().iter();
+            missing.extend(left_out.map(|(name, reason)| (name.clone(), reason.to_string())));
+        }
+        missing
+    }
+}

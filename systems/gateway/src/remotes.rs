@@ -1,0 +1,127 @@
+//! What the services of remote schemas say of themselves, and asking those that do not answer
+//! again and again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use gateway_config::{Config, RemoteSchema};
+use gateway_extensions::subgraph_endpoint;
+use gateway_remote::{INTROSPECTION_BODY, SourceSchema};
+use gateway_upstream::{Call, Client};
+use http::{HeaderMap, Method};
+
+/// Longest that a start or a reload waits for a service; then it is asked in the background.
+const WAIT_MAX: Duration = Duration::from_secs(3);
+/// First and longest pause between two times that a service is asked.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// What services said, kept until they are asked again.
+#[derive(Debug, Default)]
+pub(crate) struct Remotes {
+    known: HashMap<String, Arc<SourceSchema>>,
+    /// Why a service that was asked did not tell, by its name.
+    pub(crate) missing: Vec<(String, String)>,
+}
+
+/// What makes the same service of two configurations.
+fn identity(remote: &RemoteSchema) -> String {
+    format!("{} {} {:?}", remote.name, remote.url.0, remote.headers)
+}
+
+impl Remotes {
+    /// Asks all services of a configuration. Who does not answer keeps what it said before.
+    pub(crate) async fn ask_all(&mut self, client: &Client, config: &Config) {
+        let asking = config.remote_schemas.iter().map(|remote| async move {
+            let limit = remote.timeout.0.min(WAIT_MAX);
+            (remote, ask(client, config, remote, limit).await)
+        });
+        let answers = join_all(asking).await;
+        self.missing.clear();
+        let mut known = HashMap::new();
+        for (remote, answer) in answers {
+            let key = identity(remote);
+            match answer {
+                Ok(schema) => {
+                    known.insert(key, Arc::new(schema));
+                }
+                Err(reason) => {
+                    log::warn!("the remote schema `{}` is not there: {reason}", remote.name);
+                    if let Some(schema) = self.known.remove(&key) {
+                        known.insert(key, schema);
+                    }
+                    self.missing.push((remote.name.clone(), reason));
+                }
+            }
+        }
+        self.known = known;
+    }
+
+    /// Notes what a service said that was missing.
+    pub(crate) fn told(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
+        self.known.insert(identity(remote), Arc::new(schema));
+        self.missing.retain(|(name, _)| *name != remote.name);
+    }
+
+    /// What is known of each remote schema of a configuration.
+    pub(crate) fn schemas(&self, config: &Config) -> Vec<Option<Arc<SourceSchema>>> {
+        let remotes = config.remote_schemas.iter();
+        remotes
+            .map(|remote| self.known.get(&identity(remote)).cloned())
+            .collect()
+    }
+}
+
+/// Asks a service until it answers, or until nobody wants to know any more.
+pub(crate) async fn ask_until_told(
+    client: &Client,
+    config: &Config,
+    remote: &RemoteSchema,
+    round: &Weak<()>,
+) -> Option<SourceSchema> {
+    let (mut pause, longest) = PAUSES;
+    loop {
+        tokio::time::sleep(pause).await;
+        if round.strong_count() == 0 {
+            return None;
+        }
+        match ask(client, config, remote, remote.timeout.0).await {
+            Ok(schema) => return Some(schema),
+            Err(reason) => {
+                log::debug!("the remote schema `{}` is not there: {reason}", remote.name);
+            }
+        }
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Asks a service for its schema, with the configured headers and none of a client.
+async fn ask(
+    client: &Client,
+    config: &Config,
+    remote: &RemoteSchema,
+    limit: Duration,
+) -> Result<SourceSchema, String> {
+    let endpoint = subgraph_endpoint(config, &remote.name, &remote.url.0.to_string())
+        .map_err(|error| error.to_string())?;
+    let mut headers = HeaderMap::new();
+    for header in &remote.headers {
+        headers.insert(header.name.0.clone(), header.value.0.clone());
+    }
+    let call = Call {
+        method: Method::POST,
+        headers: &headers,
+        rendered_headers: b"content-type: application/json\r\naccept: application/json\r\n",
+        body: Bytes::from_static(INTROSPECTION_BODY.as_bytes()),
+        timeout: Some(limit),
+        is_idempotent: true,
+    };
+    let reply = client.send(&endpoint, call).await;
+    let reply = reply.map_err(|error| error.to_string())?;
+    SourceSchema::read(&reply.body).map_err(|error| {
+        let status = reply.status.as_u16();
+        format!("{error} (status {status})")
+    })
+}

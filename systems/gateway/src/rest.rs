@@ -1,0 +1,55 @@
+//! Stored operations as REST: a request becomes a GraphQL request, goes through all stages, and its
+//! answer loses the wrapper.
+
+use gateway_extensions::Request;
+use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
+use http::header::{self, HeaderValue};
+use http::{Method, StatusCode};
+
+use crate::pipeline::{self, Summary};
+use crate::reply::{self, JSON, Reply};
+use crate::serving::Serving;
+
+/// Answers a request below `/api/rest/`.
+pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
+    let Some(endpoints) = &serving.generation.rest else {
+        return reply::empty(StatusCode::NOT_FOUND);
+    };
+    let asked = RestRequest {
+        method: request.method.as_str(),
+        path: request.uri.path(),
+        parameters: request.uri.query().unwrap_or_default(),
+        body: &request.body,
+    };
+    match endpoints.graphql(asked) {
+        Ok(body) => request.body = body.into(),
+        Err(error) => return refused(&error),
+    }
+    request.method = Method::POST;
+    request.headers.insert(header::CONTENT_TYPE, JSON);
+    request.headers.insert(header::ACCEPT, JSON);
+    let mut reply = pipeline::serve(serving, request, summary).await;
+    let (status, body) = match unwrap_response(&reply.body) {
+        RestAnswer::Data(body) => (reply.status, body),
+        RestAnswer::Error(status, body) if reply.status == StatusCode::OK => {
+            (status_of(status), body)
+        }
+        RestAnswer::Error(_, body) => (reply.status, body),
+    };
+    reply.status = status;
+    reply.body = body.into();
+    reply
+}
+
+fn refused(error: &RestError) -> Reply {
+    let mut reply = reply::with_body(status_of(error.status), JSON, error.body());
+    let allow = error.allow.as_deref().map(HeaderValue::from_str);
+    if let Some(Ok(allow)) = allow {
+        reply.headers.insert(header::ALLOW, allow);
+    }
+    reply
+}
+
+fn status_of(number: u16) -> StatusCode {
+    StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}

@@ -1,0 +1,245 @@
+//! The functions that templates may call.
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::json::Json;
+use crate::render::{Rendered, Scope, Value, truth, wrong};
+
+/// What a URL need not escape: RFC 3986's unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// A function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Not,
+    EscapeUri,
+    Empty,
+    Size,
+    Inverse,
+    Head,
+    Tail,
+    ToLower,
+    ToUpper,
+    ToCaseFold,
+    ToTitle,
+    RemoveNulls,
+    Concat,
+    GetSessionVariable,
+}
+
+const NAMES: [(&str, Function); 14] = [
+    ("not", Function::Not),
+    ("escapeUri", Function::EscapeUri),
+    ("empty", Function::Empty),
+    ("size", Function::Size),
+    ("inverse", Function::Inverse),
+    ("head", Function::Head),
+    ("tail", Function::Tail),
+    ("toLower", Function::ToLower),
+    ("toUpper", Function::ToUpper),
+    ("toCaseFold", Function::ToCaseFold),
+    ("toTitle", Function::ToTitle),
+    ("removeNulls", Function::RemoveNulls),
+    ("concat", Function::Concat),
+    ("getSessionVariable", Function::GetSessionVariable),
+];
+
+impl Function {
+    pub(crate) fn named(word: &str) -> Option<Self> {
+        let mut names = NAMES.iter();
+        names.find(|(name, _)| *name == word).map(|(_, it)| *it)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        let mut names = NAMES.iter();
+        let found = names.find(|(_, function)| *function == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// The least and the most arguments.
+    pub(crate) fn arity(self) -> (usize, usize) {
+        match self {
+            Self::GetSessionVariable => (1, 2),
+            _ => (1, 1),
+        }
+    }
+
+    pub(crate) fn apply<'a>(self, arguments: Vec<Value<'a>>, scope: &Scope<'a>) -> Rendered<'a> {
+        let mut arguments = arguments.into_iter();
+        let value = arguments.next().unwrap_or(Cow::Owned(Json::Null));
+        let refused = |value: &Json<'_>| {
+            let name = self.name();
+            wrong(format!("`{name}` cannot be applied to {}", value.kind()))
+        };
+        let made = match (self, &*value) {
+            (Self::Not, value) => Json::Bool(!truth(value, "what `not` turns around")?),
+            (Self::Empty, value) => match is_empty(value) {
+                Some(flag) => Json::Bool(flag),
+                None => return refused(value),
+            },
+            (Self::Size, value) => match size(value) {
+                Some(size) => size,
+                None => return refused(value),
+            },
+            (Self::Inverse, _) => match inverse(value.into_owned()) {
+                Ok(value) => value,
+                Err(value) => return refused(&value),
+            },
+            (Self::Head, Json::List(items)) => match items.first() {
+                Some(first) => first.clone(),
+                None => return wrong("`head` of an array without items"),
+            },
+            (Self::Head, Json::Text(text)) => match text.chars().next() {
+                Some(first) => Json::Text(first.to_string().into()),
+                None => return wrong("`head` of an empty string"),
+            },
+            (Self::Tail, Json::List(items)) => {
+                Json::List(items.get(1..).unwrap_or_default().to_vec())
+            }
+            (Self::Tail, Json::Text(text)) => Json::Text(text.chars().skip(1).collect()),
+            (Self::RemoveNulls, Json::List(items)) => {
+                let kept = items.iter().filter(|item| **item != Json::Null);
+                Json::List(kept.cloned().collect())
+            }
+            (Self::Concat, Json::List(items)) => return concat(items),
+            (Self::GetSessionVariable, Json::Text(name)) => {
+                return session_variable(name, arguments.next(), scope);
+            }
+            (_, Json::Text(text)) => match self.of_text(text) {
+                Some(text) => Json::Text(text.into()),
+                None => return refused(&value),
+            },
+            (_, other) => return refused(other),
+        };
+        Ok(Cow::Owned(made))
+    }
+
+    fn of_text(self, text: &str) -> Option<String> {
+        Some(match self {
+            Self::EscapeUri => utf8_percent_encode(text, RESERVED).to_string(),
+            Self::ToLower | Self::ToCaseFold => text.to_lowercase(),
+            Self::ToUpper => text.to_uppercase(),
+            Self::ToTitle => title(text),
+            _ => return None,
+        })
+    }
+}
+
+fn is_empty(value: &Json<'_>) -> Option<bool> {
+    match value {
+        Json::Null => Some(true),
+        Json::Text(text) => Some(text.is_empty()),
+        Json::List(items) => Some(items.is_empty()),
+        Json::Object(members) => Some(members.is_empty()),
+        Json::Number(digits) => Some(digits.parse() == Ok(0.0)),
+        Json::Bool(_) => None,
+    }
+}
+
+fn size<'a>(value: &Json<'a>) -> Option<Json<'a>> {
+    let count = match value {
+        Json::Null => 0,
+        Json::Bool(flag) => usize::from(*flag),
+        Json::Text(text) => text.chars().count(),
+        Json::List(items) => items.len(),
+        Json::Object(members) => members.len(),
+        Json::Number(digits) => return Some(Json::Number(digits.clone())),
+    };
+    Some(Json::Number(count.to_string().into()))
+}
+
+/// The opposite of a value; the value again when it has none.
+fn inverse(value: Json<'_>) -> Result<Json<'_>, Json<'_>> {
+    match value {
+        Json::Null => Ok(Json::Null),
+        Json::Bool(flag) => Ok(Json::Bool(!flag)),
+        Json::Text(text) => Ok(Json::Text(text.chars().rev().collect())),
+        Json::List(mut items) => {
+            items.reverse();
+            Ok(Json::List(items))
+        }
+        Json::Number(digits) => match digits.parse::<f64>().map(|number| 1.0 / number) {
+            Ok(number) if number.is_finite() => Ok(Json::Number(number.to_string().into())),
+            _ => Err(Json::Number(digits)),
+        },
+        Json::Object(members) => {
+            let is_text = |value: &Json<'_>| matches!(value, Json::Text(_));
+            if !members.iter().all(|(_, value)| is_text(value)) {
+                return Err(Json::Object(members));
+            }
+            let turned = members.into_iter().filter_map(|(key, value)| match value {
+                Json::Text(text) => Some((text, Json::Text(key))),
+                _ => None,
+            });
+            Ok(Json::Object(turned.collect()))
+        }
+    }
+}
+
+fn title(text: &str) -> String {
+    let mut titled = String::with_capacity(text.len());
+    let mut is_inside = false;
+    for letter in text.chars() {
+        match (letter.is_alphabetic(), is_inside) {
+            (true, false) => titled.extend(letter.to_uppercase()),
+            _ => titled.extend(letter.to_lowercase()),
+        }
+        is_inside = letter.is_alphanumeric();
+    }
+    titled
+}
+
+fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
+    let mut items = items.iter();
+    let Some(first) = items.next() else {
+        return Ok(Cow::Owned(Json::List(Vec::new())));
+    };
+    let mut joined = first.clone();
+    for item in items {
+        joined = match (joined, item) {
+            (Json::Text(text), Json::Text(more)) => Json::Text((text.into_owned() + more).into()),
+            (Json::List(mut list), Json::List(more)) => {
+                list.extend(more.iter().cloned());
+                Json::List(list)
+            }
+            (Json::Object(mut object), Json::Object(more)) => {
+                for (key, value) in more {
+                    match object.iter_mut().find(|(known, _)| known == key) {
+                        Some((_, known)) => *known = value.clone(),
+                        None => object.push((key.clone(), value.clone())),
+                    }
+                }
+                Json::Object(object)
+            }
+            (joined, item) => {
+                return wrong(format!(
+                    "`concat` cannot join {} and {}",
+                    joined.kind(),
+                    item.kind()
+                ));
+            }
+        };
+    }
+    match joined {
+        Json::Text(_) | Json::List(_) | Json::Object(_) => Ok(Cow::Owned(joined)),
+        other => wrong(format!("`concat` cannot join {}", other.kind())),
+    }
+}
+
+fn session_variable<'a>(name: &str, default: Option<Value<'a>>, scope: &Scope<'a>) -> Rendered<'a> {
+    let name = name.to_lowercase();
+    let found = scope
+        .variable("$session_variables")
+        .and_then(|variables| variables.get(&name).cloned());
+    match (found, default) {
+        (Some(value), _) => Ok(Cow::Owned(value)),
+        (None, Some(default)) => Ok(default),
+        (None, None) => wrong(format!("there is no session variable `{name}`")),
+    }
+}

@@ -1,0 +1,521 @@
+//! From a text to a template.
+
+use crate::expression::{Node, Operator, Step, Target};
+use crate::functions::Function;
+
+/// Deepest nesting of a template.
+const DEPTH_MAX: usize = 64;
+
+/// Why a text is not a template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the template is wrong at line {line}, column {column}: expected {expected}")]
+pub struct TemplateError {
+    expected: String,
+    /// From 1.
+    line: usize,
+    /// From 1, in characters.
+    column: usize,
+}
+
+type Parsed<T> = Result<T, TemplateError>;
+
+pub(crate) fn json(text: &str) -> Parsed<Node> {
+    let mut parser = Parser::new(text);
+    let node = parser.value(Mode::Json)?;
+    parser.space();
+    parser.end(node)
+}
+
+pub(crate) fn text(text: &str) -> Parsed<Node> {
+    let mut parser = Parser::new(text);
+    let node = parser.text(false)?;
+    parser.end(node)
+}
+
+/// In what a block's branches are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Json,
+    Text { is_quoted: bool },
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    fn expected<T>(&self, expected: impl Into<String>) -> Parsed<T> {
+        let before = &self.text[..self.text.floor_char_boundary(self.at)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Err(TemplateError {
+            expected: expected.into(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        })
+    }
+
+    fn end(&self, node: Node) -> Parsed<Node> {
+        if self.rest().is_empty() {
+            Ok(node)
+        } else {
+            self.expected("the end of the template")
+        }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn takes(&mut self, token: &str) -> bool {
+        let is_there = self.rest().starts_with(token);
+        if is_there {
+            self.at += token.len();
+        }
+        is_there
+    }
+
+    fn need(&mut self, token: &str) -> Parsed<()> {
+        self.space();
+        if self.takes(token) {
+            Ok(())
+        } else {
+            self.expected(format!("`{token}`"))
+        }
+    }
+
+    fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= DEPTH_MAX {
+            return self.expected("less nesting");
+        }
+        self.depth += 1;
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// The word that begins here; nothing is taken.
+    fn word(&self) -> &'a str {
+        let rest = self.rest();
+        let is_inside =
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+        if !rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+            return "";
+        }
+        let length = rest.find(|letter| !is_inside(letter));
+        &rest[..length.unwrap_or(rest.len())]
+    }
+
+    /// The word behind `{{`, if `{{` is here; nothing is taken.
+    fn keyword(&self) -> Option<&'a str> {
+        let inside = self.rest().strip_prefix("{{")?.trim_start();
+        let length = inside.find(|letter: char| !letter.is_ascii_alphabetic());
+        Some(&inside[..length.unwrap_or(inside.len())])
+    }
+
+    fn closes_block(&self) -> bool {
+        matches!(self.keyword(), Some("elif" | "else" | "end"))
+    }
+
+    /// `{{ keyword`.
+    fn open(&mut self, keyword: &str) -> Parsed<()> {
+        self.space();
+        if self.keyword() != Some(keyword) {
+            return self.expected(format!("`{{{{ {keyword}`"));
+        }
+        self.at += 2;
+        self.space();
+        self.at += keyword.len();
+        Ok(())
+    }
+
+    /// Text with expressions in it, up to the quote, the end, or what closes a block.
+    fn text(&mut self, is_quoted: bool) -> Parsed<Node> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        while let Some(letter) = self.rest().chars().next() {
+            if is_quoted && letter == '"' || self.closes_block() {
+                break;
+            }
+            if self.rest().starts_with("{{") {
+                if !plain.is_empty() {
+                    parts.push(Node::Plain(std::mem::take(&mut plain)));
+                }
+                parts.push(self.deeper(|it| it.braces(Mode::Text { is_quoted }))?);
+            } else if is_quoted && letter == '\\' {
+                plain.push(self.escape()?);
+            } else {
+                plain.push(letter);
+                self.at += letter.len_utf8();
+            }
+        }
+        if !plain.is_empty() {
+            parts.push(Node::Plain(plain));
+        }
+        Ok(match (parts.len(), parts.pop()) {
+            (1, Some(only)) if !is_quoted => only,
+            (1, Some(Node::Plain(only))) => Node::Plain(only),
+            (0, _) => Node::Plain(String::new()),
+            (_, last) => {
+                parts.extend(last);
+                Node::Text(parts)
+            }
+        })
+    }
+
+    /// An escape of a JSON string, by the reader of JSON.
+    fn escape(&mut self) -> Parsed<char> {
+        let length = match self.rest().as_bytes().get(1) {
+            Some(b'u') if self.rest()[2..].get(4..6) == Some("\\u") => 12,
+            Some(b'u') => 6,
+            _ => 2,
+        };
+        // Two escapes that are no pair are read one by one.
+        for length in [length, length.min(6)] {
+            let Some(escape) = self.rest().get(..length) else {
+                continue;
+            };
+            let quoted = format!("\"{escape}\"");
+            if let Ok(crate::Json::Text(text)) = crate::Json::parse(quoted.as_bytes())
+                && let (Some(letter), 1) = (text.chars().next(), text.chars().count())
+            {
+                self.at += length;
+                return Ok(letter);
+            }
+        }
+        self.expected("an escape such as `\\n`")
+    }
+
+    /// A JSON value with expressions in it.
+    fn value(&mut self, mode: Mode) -> Parsed<Node> {
+        self.space();
+        self.deeper(|it| {
+            if it.rest().starts_with("{{") {
+                return it.braces(mode);
+            }
+            match it.rest().as_bytes().first() {
+                Some(b'{') => it.object(),
+                Some(b'[') => it.list(),
+                Some(b'"') => it.quoted(),
+                Some(b'-' | b'0'..=b'9') => it.number(),
+                _ => match it.word() {
+                    word @ ("true" | "false" | "null") => {
+                        it.at += word.len();
+                        Ok(constant(word))
+                    }
+                    _ => it.expected("a JSON value or `{{`"),
+                },
+            }
+        })
+    }
+
+    fn quoted(&mut self) -> Parsed<Node> {
+        self.at += 1;
+        let text = self.text(true)?;
+        if self.takes("\"") {
+            Ok(text)
+        } else {
+            self.expected("the `\"` at the end of a string")
+        }
+    }
+
+    fn number(&mut self) -> Parsed<Node> {
+        let rest = self.rest();
+        let is_inside = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let length = rest.bytes().take_while(is_inside).count();
+        match crate::Json::parse(&rest.as_bytes()[..length]) {
+            Ok(crate::Json::Number(digits)) => {
+                self.at += length;
+                Ok(Node::Number(digits.into_owned()))
+            }
+            _ => self.expected("a number"),
+        }
+    }
+
+    fn list(&mut self) -> Parsed<Node> {
+        self.at += 1;
+        let mut items = Vec::new();
+        self.space();
+        while !self.takes("]") {
+            if !items.is_empty() {
+                self.need(",")?;
+            }
+            items.push(self.item()?);
+            self.space();
+        }
+        Ok(Node::List(items))
+    }
+
+    /// An item of a list or a member of an object: a value or an expression, `[$a, 1]`.
+    fn item(&mut self) -> Parsed<Node> {
+        self.space();
+        match self.rest().as_bytes().first() {
+            Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9') => self.value(Mode::Json),
+            _ => self.expression(),
+        }
+    }
+
+    fn object(&mut self) -> Parsed<Node> {
+        self.at += 1;
+        let mut members = Vec::new();
+        self.space();
+        while !self.takes("}") {
+            if !members.is_empty() {
+                self.need(",")?;
+                self.space();
+            }
+            if !self.rest().starts_with('"') {
+                return self.expected("a key in quotes or `}`");
+            }
+            let key = self.quoted()?;
+            self.need(":")?;
+            members.push((key, self.item()?));
+            self.space();
+        }
+        Ok(Node::Object(members))
+    }
+
+    /// `{{ … }}`; `at` is at the braces.
+    fn braces(&mut self, mode: Mode) -> Parsed<Node> {
+        match self.keyword() {
+            Some("if") => self.condition(mode),
+            Some("range") => self.range(mode),
+            Some(word @ ("elif" | "else" | "end")) => {
+                self.expected(format!("an expression: `{word}` closes no block here"))
+            }
+            _ => {
+                self.at += 2;
+                let node = self.expression()?;
+                self.need("}}")?;
+                Ok(node)
+            }
+        }
+    }
+
+    fn branch(&mut self, mode: Mode) -> Parsed<Node> {
+        match mode {
+            Mode::Json => self.value(mode),
+            Mode::Text { is_quoted } => self.text(is_quoted),
+        }
+    }
+
+    fn close(&mut self) -> Parsed<()> {
+        self.open("end")?;
+        self.need("}}")
+    }
+
+    fn condition(&mut self, mode: Mode) -> Parsed<Node> {
+        let mut branches = Vec::new();
+        let mut keyword = "if";
+        loop {
+            self.open(keyword)?;
+            let condition = self.expression()?;
+            self.need("}}")?;
+            branches.push((condition, self.branch(mode)?));
+            if mode == Mode::Json {
+                self.space();
+            }
+            if self.keyword() != Some("elif") {
+                break;
+            }
+            keyword = "elif";
+        }
+        self.open("else")?;
+        self.need("}}")?;
+        let otherwise = Box::new(self.branch(mode)?);
+        self.close()?;
+        Ok(Node::If {
+            branches,
+            otherwise,
+        })
+    }
+
+    fn range(&mut self, mode: Mode) -> Parsed<Node> {
+        self.open("range")?;
+        let first = self.binding()?;
+        self.space();
+        let (index, item) = if self.takes(",") {
+            (first, self.binding()?)
+        } else {
+            (None, first)
+        };
+        self.need(":=")?;
+        let over = Box::new(self.expression()?);
+        self.need("}}")?;
+        let body = Box::new(self.branch(mode)?);
+        self.close()?;
+        Ok(Node::Range {
+            index,
+            item,
+            over,
+            body,
+        })
+    }
+
+    /// The name of a variable; `_` is none.
+    fn binding(&mut self) -> Parsed<Option<String>> {
+        self.space();
+        let word = self.word();
+        if word.is_empty() {
+            return self.expected("the name of a variable or `_`");
+        }
+        self.at += word.len();
+        Ok((word != "_").then(|| word.to_owned()))
+    }
+
+    fn expression(&mut self) -> Parsed<Node> {
+        self.deeper(|it| it.binary(0))
+    }
+
+    fn binary(&mut self, level: usize) -> Parsed<Node> {
+        let Some(operators) = Operator::LEVELS.get(level) else {
+            return self.defaulted();
+        };
+        let mut left = self.binary(level + 1)?;
+        loop {
+            self.space();
+            let found = operators.iter().find(|(token, operator)| match operator {
+                Operator::In => self.word() == *token,
+                _ => self.rest().starts_with(token),
+            });
+            let Some((token, operator)) = found else {
+                return Ok(left);
+            };
+            self.at += token.len();
+            let right = self.binary(level + 1)?;
+            left = Node::Binary(*operator, Box::new(left), Box::new(right));
+        }
+    }
+
+    fn defaulted(&mut self) -> Parsed<Node> {
+        let mut left = self.primary()?;
+        loop {
+            self.space();
+            if !self.takes("??") {
+                return Ok(left);
+            }
+            let right = self.primary()?;
+            left = Node::Default(Box::new(left), Box::new(right));
+        }
+    }
+
+    fn primary(&mut self) -> Parsed<Node> {
+        self.space();
+        match self.rest().as_bytes().first() {
+            Some(b'(') => {
+                self.at += 1;
+                let inner = self.expression()?;
+                self.need(")")?;
+                Ok(inner)
+            }
+            Some(b'\'') => {
+                let inside = &self.rest()[1..];
+                let Some(length) = inside.find('\'') else {
+                    return self.expected("the `'` at the end of a string");
+                };
+                self.at += length + 2;
+                Ok(Node::Plain(inside[..length].to_owned()))
+            }
+            Some(b'$') => {
+                self.at += 1;
+                let word = self.word();
+                self.at += word.len();
+                self.path(format!("${word}"))
+            }
+            Some(b'"' | b'[' | b'{' | b'-' | b'0'..=b'9') => self.value(Mode::Json),
+            _ => self.named(),
+        }
+    }
+
+    fn named(&mut self) -> Parsed<Node> {
+        let word = self.word();
+        match word {
+            "" => self.expected("an expression"),
+            "true" | "false" | "null" => {
+                self.at += word.len();
+                Ok(constant(word))
+            }
+            _ => match Function::named(word) {
+                Some(function) => {
+                    self.at += word.len();
+                    self.call(function)
+                }
+                None => {
+                    self.at += word.len();
+                    self.path(word.to_owned())
+                }
+            },
+        }
+    }
+
+    fn call(&mut self, function: Function) -> Parsed<Node> {
+        self.space();
+        let mut arguments = Vec::new();
+        if self.takes("(") {
+            loop {
+                arguments.push(self.expression()?);
+                self.space();
+                if !self.takes(",") {
+                    break;
+                }
+            }
+            self.need(")")?;
+        } else {
+            arguments.push(self.deeper(Self::primary)?);
+        }
+        let (least, most) = function.arity();
+        if arguments.len() < least || arguments.len() > most {
+            let word = function.name();
+            return self.expected(format!("{least} to {most} arguments for `{word}`"));
+        }
+        Ok(Node::Call(function, arguments))
+    }
+
+    fn path(&mut self, variable: String) -> Parsed<Node> {
+        let mut steps = Vec::new();
+        loop {
+            let start = self.at;
+            // `??` is another operator.
+            let is_optional = !self.rest().starts_with("??") && self.takes("?");
+            let to = if self.takes(".") {
+                let word = self.word();
+                if word.is_empty() {
+                    return self
+                        .expected("a key after `.`; write `['key']` for one that is no word");
+                }
+                self.at += word.len();
+                Target::Key(word.to_owned())
+            } else if self.takes("[") {
+                let inner = self.expression()?;
+                self.need("]")?;
+                Target::Computed(Box::new(inner))
+            } else {
+                self.at = start;
+                return Ok(Node::Path { variable, steps });
+            };
+            steps.push(Step { is_optional, to });
+        }
+    }
+}
+
+fn constant(word: &str) -> Node {
+    match word {
+        "true" => Node::Bool(true),
+        "false" => Node::Bool(false),
+        _ => Node::Null,
+    }
+}

@@ -1,0 +1,241 @@
+//! Claims about templates: what they make, what they refuse, and that no text breaks them.
+
+#![cfg(test)]
+
+use gateway_template::{Json, Scope, Template};
+use proptest::prelude::*;
+
+const BODY: &str = r#"{"input":{"id":"a b","n":12345678901234567890.10,"tags":["x","y"],"none":null},"on":true,"x-y":[{"k":1},{"k":2}]}"#;
+
+fn made(template: &str) -> String {
+    let body = Json::parse(BODY.as_bytes()).unwrap();
+    let base = Json::Text("http://h".into());
+    let session = Json::parse(br#"{"x-hasura-role":"admin"}"#).unwrap();
+    let scope = Scope::default()
+        .with("$body", &body)
+        .with("$base_url", &base)
+        .with("$session_variables", &session);
+    let template = match Template::json(template) {
+        Ok(template) => template,
+        Err(error) => return error.to_string(),
+    };
+    match template.render(&scope) {
+        Ok(value) => String::from_utf8(value.to_bytes()).unwrap(),
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+fn text(template: &str) -> String {
+    let body = Json::parse(BODY.as_bytes()).unwrap();
+    let base = Json::Text("http://h".into());
+    let scope = Scope::default()
+        .with("$body", &body)
+        .with("$base_url", &base);
+    match Template::text(template).map(|it| it.render_text(&scope)) {
+        Ok(Ok(text)) => format!("{text:?}"),
+        Ok(Err(error)) => format!("error: {error}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn json_with_expressions_becomes_json() {
+    insta::assert_snapshot!(
+        [
+            "{{$body.input.tags}}",
+            r#"{"a": {{$body.input.n}}, "b-{{$body.on}}": "x{{$base_url}}y\n", "c": [1, {{$body.input.id}}]}"#,
+            "{{$body['x-y'][1].k}}",
+            "{{$body.x-y[0]['k']}}",
+            "{{$body.input?.missing}}",
+            "{{$body?.a.b.c}}",
+            "{{$body.input?.none ?? 'd'}}",
+            "{{ if $body.on && 1 < 2 }} 1 {{ elif true }} 2 {{ else }} 3 {{ end }}",
+            "{{ range i, x := $body.input.tags }} {\"{{i}}\": {{x}}} {{ end }}",
+            "{{ range _, x := $body.x-y }} {{ range _, y := [$body.on] }} [{{x.k}}, {{y}}] {{ end }} {{ end }}",
+            r#"{{ 'x' in $body.input.tags }}"#,
+            r#"{{ "input" in $body }}"#,
+            "{{ 1 == 1.0 || $body.nothing }}",
+            r#""{{ if false }}a{{ else }}b{{$body.on}}{{ end }}c""#,
+            r#"{{ {"a": {"b": 1}} }}"#,
+        ]
+        .map(made)
+        .join("\n"), @r#"
+        ["x","y"]
+        {"a":12345678901234567890.10,"b-true":"xhttp://hy\n","c":[1,"a b"]}
+        2
+        1
+        null
+        null
+        "d"
+        1
+        [{"0":"x"},{"1":"y"}]
+        [[[1,true]],[[2,true]]]
+        true
+        true
+        true
+        "btruec"
+        {"a":{"b":1}}
+        "#);
+}
+
+#[test]
+fn functions_do_what_their_names_say() {
+    insta::assert_snapshot!(
+        [
+            "{{not true}}", "{{escapeUri $body.input.id}}", "{{empty ''}}", "{{empty(false)}}",
+            "{{size $body.input.tags}}", "{{inverse $body.input.tags}}", r#"{{inverse {"a":"b"} }}"#,
+            "{{inverse 4}}", "{{head $body.input.tags}}", "{{tail 'abc'}}", "{{toUpper 'aé'}}",
+            "{{toTitle 'red apple'}}", "{{removeNulls [1, null, 2]}}", "{{concat ['a', $base_url]}}",
+            r#"{{concat [{"a":1}, {"a":2}]}}"#, "{{concat [1]}}",
+            "{{getSessionVariable('X-Hasura-Role')}}", "{{getSessionVariable('x', 'none')}}",
+            "{{getSessionVariable('x')}}", "{{toLower 1}}", "{{head []}}",
+        ]
+        .map(made)
+        .join("\n"), @r#"
+        false
+        "a%20b"
+        true
+        error: `empty` cannot be applied to a boolean
+        2
+        ["y","x"]
+        {"b":"a"}
+        0.25
+        "x"
+        "bc"
+        "AÉ"
+        "Red Apple"
+        [1,2]
+        "ahttp://h"
+        {"a":2}
+        error: `concat` cannot join a number
+        "admin"
+        "none"
+        error: there is no session variable `x`
+        error: `toLower` cannot be applied to a number
+        error: `head` of an array without items
+        "#);
+}
+
+#[test]
+fn text_templates_make_text_and_null_is_none() {
+    insta::assert_snapshot!(
+        [
+            "{{$base_url}}/p/{{escapeUri $body.input.id}}?a=\"b\"",
+            "{{$body.input?.none}}", "{{$body.input.n}}", "plain \\ text", "", "{{$body.input.tags}}",
+            "a{{$body.input.none}}", "{{ if $body.on }}yes{{ else }}no{{ end }}",
+        ]
+        .map(text)
+        .join("\n"), @r#"
+        Some("http://h/p/a%20b?a=\"b\"")
+        None
+        Some("12345678901234567890.10")
+        Some("plain \\ text")
+        Some("")
+        error: an array cannot be part of a text
+        Some("anull")
+        Some("yes")
+        "#);
+}
+
+#[test]
+fn wrong_templates_say_where_and_what_was_expected() {
+    insta::assert_snapshot!(
+        [
+            "{{$body.input", "{{ if true }} 1 {{ end }}", "{\"a\": }", "{{ else }}", "[1, 2", "{{ size }}",
+            "{{ getSessionVariable('a', 'b', 'c') }}", "\"abc", "{{ range := $body }}", "1 2", "{{$body.}}",
+            "{{$body.missing}}", "{{$nobody}}", "{{ if 1 }} 1 {{ else }} 2 {{ end }}", "{{ 1 < 'a' }}", "\"{{$body}}\"",
+        ]
+        .map(made)
+        .join("\n"), @r#"
+        the template is wrong at line 1, column 14: expected `}}`
+        the template is wrong at line 1, column 17: expected `{{ else`
+        the template is wrong at line 1, column 7: expected an expression
+        the template is wrong at line 1, column 1: expected an expression: `else` closes no block here
+        the template is wrong at line 1, column 6: expected `,`
+        the template is wrong at line 1, column 9: expected an expression
+        the template is wrong at line 1, column 37: expected 1 to 2 arguments for `getSessionVariable`
+        the template is wrong at line 1, column 5: expected the `"` at the end of a string
+        the template is wrong at line 1, column 10: expected the name of a variable or `_`
+        the template is wrong at line 1, column 3: expected the end of the template
+        the template is wrong at line 1, column 9: expected a key after `.`; write `['key']` for one that is no word
+        error: `$body` has no "missing"; write `?.` or `?[…]` where it may be missing
+        error: there is no variable `$nobody`
+        error: a condition must be a boolean, found a number
+        error: a number and a string have no order
+        error: an object cannot be part of a text
+        "#);
+}
+
+#[test]
+fn nesting_is_bounded_and_no_stack_is_lost() {
+    let deep = "[".repeat(100_000);
+    assert!(Json::parse(deep.as_bytes()).is_err());
+    assert!(Template::json(&deep).is_err());
+    assert!(Template::json(&format!("{{{{{}", "(".repeat(100_000))).is_err());
+    assert!(Template::text(&"{{ if true }}".repeat(10_000)).is_err());
+}
+
+fn json_value() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>().prop_map(|number| serde_json::json!(number)),
+        ".{0,8}".prop_map(Into::into),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            prop::collection::btree_map(".{0,4}", inner, 0..4)
+                .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn json_is_read_as_serde_reads_it_and_written_back(value in json_value()) {
+        let text = value.to_string();
+        let parsed = Json::parse(text.as_bytes()).unwrap();
+        let written = String::from_utf8(parsed.to_bytes()).unwrap();
+        // Both are read by the same reader, whose floats need not be exact.
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        prop_assert_eq!(read(&written), read(&text));
+    }
+
+    #[test]
+    fn bytes_are_json_here_when_they_are_to_serde(bytes in "[\\[\\]{}\",:0-9eE+. tfnrualse\\\\-]{0,24}") {
+        let theirs = serde_json::from_str::<serde_json::Value>(&bytes);
+        // A number beyond f64 is one to us: it stays its digits.
+        let is_range = theirs.as_ref().is_err_and(|error| error.to_string().contains("number out of range"));
+        if !is_range {
+            prop_assert_eq!(Json::parse(bytes.as_bytes()).is_ok(), theirs.is_ok(), "{}", bytes);
+        }
+    }
+
+    #[test]
+    fn any_json_is_a_template_of_itself(value in json_value()) {
+        let text = value.to_string();
+        // `{{` begins an expression, also in a string.
+        prop_assume!(!text.contains("{{"));
+        let template = Template::json(&text).unwrap();
+        let made = template.render(&Scope::default()).unwrap().to_bytes();
+        let read = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+        prop_assert_eq!(read(&made), read(text.as_bytes()));
+    }
+
+    #[test]
+    fn no_text_breaks_a_template(text in "([{}\\[\\]$.a-c'\"?|&=<>!,:0-9 ()\\\\]|\\{\\{|\\}\\}|if|else|end|range|\\$body|in|not|concat){0,24}") {
+        let body = Json::parse(BODY.as_bytes()).unwrap();
+        let scope = Scope::default().with("$body", &body);
+        for template in [Template::json(&text), Template::text(&text)].into_iter().flatten() {
+            if let Ok(value) = template.render(&scope) {
+                let bytes = value.to_bytes();
+                prop_assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok());
+            }
+            let _ = template.render_text(&scope);
+        }
+    }
+}

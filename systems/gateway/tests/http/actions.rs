@@ -1,0 +1,326 @@
+//! Actions through the whole gateway: what a handler is asked, and what becomes of its answer.
+
+use serde_json::{Value, json};
+
+use crate::client::{Request, post};
+use crate::gateway::{Gateway, Setup};
+use crate::remote_schemas::quiet_address;
+use crate::stub::{self, Answer, Seen, Stub};
+
+const TYPES: &str = "
+types: |
+  scalar uuid
+  type product { id: uuid! name: String parts: [product!] }
+  input wish { name: String! tags: [String!] of: ID }
+";
+
+/// A gateway with one query action `product` whose keys are completed by these.
+fn with_action(handler: &str, keys: &str) -> Gateway {
+    let action = format!(
+        "  - {{name: product, type: query, arguments: [{{name: id, type: ID}}, {{name: wish, type: wish}}], output_type: product, handler: '{handler}', {keys}}}"
+    );
+    Gateway::merged(&format!("{TYPES}actions:\n{action}\n"))
+}
+
+fn answering(body: &'static str) -> impl Fn(&Seen) -> Answer + Send + Sync {
+    move |_| stub::json(body)
+}
+
+fn error(answer: &str) -> Value {
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    assert_eq!(answer["data"], Value::Null, "{answer}");
+    assert_eq!(answer["errors"].as_array().unwrap().len(), 1, "{answer}");
+    answer["errors"][0].clone()
+}
+
+#[test]
+fn a_handler_gets_the_payload_and_the_client_what_it_selected() {
+    let handler = Stub::start(answering(
+        r#"{"id":"1","name":"A\u00e9","more":1,"parts":[{"id":2.50,"name":null}]}"#,
+    ));
+    let gateway = with_action(&handler.url, "");
+    let query = "query Q($n: String!, $of: ID, $no: [String!]) { p: product(id: 7, wish: {name: $n, of: $of, tags: $no}) { n: name ...F __typename } } fragment F on product { parts { id i: id name } }";
+    let body = json!({"query": query, "variables": {"n": "x", "of": 3}}).to_string();
+    let request = Request {
+        headers: &[
+            ("content-type", "application/json"),
+            ("X-Hasura-Role", "user"),
+            ("x-own", "1"),
+        ],
+        ..post(&body)
+    };
+    assert_eq!(
+        gateway.send(&request).text(),
+        r#"{"data":{"p":{"n":"Aé","parts":[{"id":2.50,"i":2.50,"name":null}],"__typename":"product"}}}"#
+    );
+    let seen = handler.only();
+    assert_eq!((seen.method.as_str(), seen.target.as_str()), ("POST", "/"));
+    assert_eq!(seen.header("content-type"), Some("application/json"));
+    assert_eq!(seen.header("x-own"), None);
+    assert_eq!(
+        seen.json(),
+        json!({
+            "action": {"name": "product"},
+            "input": {"id": "7", "wish": {"name": "x", "of": 3}},
+            "session_variables": {"x-hasura-role": "user"},
+            "request_query": query,
+        })
+    );
+}
+
+#[test]
+fn transforms_make_the_request_and_read_the_answer() {
+    let handler = Stub::start(answering(
+        r#"{"product":{"id":"1","name":"A"},"status":"ok"}"#,
+    ));
+    let keys = r#"headers: [{name: x-key, value: k}], request_transform: {version: 2, template_engine: Kriti, method: GET, url: '{{$base_url}}/api/{{escapeUri $body.input.id}}', query_params: {name: '{{$body.input.wish?.name}}', none: '{{$body.input?.nothing}}', role: "{{$session_variables['x-hasura-role']}}"}, body: {action: remove}, request_headers: {remove_headers: [content-type], add_headers: {x-id: 'no {{$body.input.id}}'}}}, response_transform: {version: 2, body: {action: transform, template: '{{ if $response.status == 200 }} {{$body.product}} {{ else }} null {{ end }}'}}"#;
+    let gateway = with_action(&format!("{}/base", handler.url), keys);
+    assert_eq!(
+        gateway.ask(r#"{ product(id: "a b/c", wish: {name: "x&y"}) { id } }"#),
+        r#"{"data":{"product":{"id":"1"}}}"#
+    );
+    let seen = handler.only();
+    assert_eq!(seen.method, "GET");
+    assert_eq!(seen.target, "/base/api/a%20b%2Fc?name=x%26y&role=admin");
+    assert_eq!(seen.header("content-type"), None);
+    assert_eq!(seen.header("x-id"), Some("no a b/c"));
+    assert_eq!(seen.header("x-key"), Some("k"));
+    assert_eq!(seen.body, "");
+}
+
+#[test]
+fn bodies_are_json_or_forms_as_the_transform_says() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    for (body, sent, media) in [
+        (
+            "{action: transform, template: '{\"n\": {{$body.input.id}}, \"q\": \"<{{$body.action.name}}>\"}'}",
+            r#"{"n":"5","q":"<product>"}"#,
+            "application/json",
+        ),
+        (
+            "{action: x_www_form_urlencoded, form_template: {a: '{{$body.input.id}} &', b: '{{$body.input?.x}}'}}",
+            "a=5+%26",
+            "application/x-www-form-urlencoded",
+        ),
+    ] {
+        let before = handler.seen().len();
+        let gateway = with_action(
+            &handler.url,
+            &format!("request_transform: {{version: 2, body: {body}}}"),
+        );
+        assert_eq!(
+            gateway.ask("{ product(id: 5) { id } }"),
+            r#"{"data":{"product":{"id":"1"}}}"#
+        );
+        let seen = handler.seen();
+        assert_eq!(seen[before].body, sent);
+        assert_eq!(seen[before].header("content-type"), Some(media));
+    }
+}
+
+#[test]
+fn a_template_that_fails_is_an_error_and_nobody_is_asked() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    let keys = "request_transform: {version: 2, url: '{{$base_url}}/{{$body.input.id}}'}";
+    let gateway = with_action(&handler.url, keys);
+    let expected = json!({"message": "Request Transformation Failed", "extensions": {"code": "unexpected", "path": "$.selectionSet.product"}});
+    assert_eq!(error(&gateway.ask("{ product { id } }")), expected);
+    assert!(handler.seen().is_empty());
+    let keys = "response_transform: {version: 2, body: {action: transform, template: '{{$body.product}}'}}";
+    let gateway = with_action(&handler.url, keys);
+    assert_eq!(
+        error(&gateway.ask("{ product { id } }"))["message"],
+        "Response Transformation Failed"
+    );
+    // A developer is told why.
+    let config = format!(
+        "{TYPES}actions: [{{name: product, type: query, output_type: product, handler: '{}', {keys}}}]",
+        handler.url
+    );
+    let gateway = Setup::merged(&config).flag("--dev").start();
+    let told = error(&gateway.ask("{ product { id } }"));
+    let reason = told["extensions"]["internal"].as_str().unwrap();
+    assert!(reason.contains("`$body` has no \"product\""), "{reason}");
+}
+
+#[test]
+fn answers_of_another_form_are_errors() {
+    for (answer, message) in [
+        ("{", "not a valid json response from webhook"),
+        (
+            "[]",
+            "expecting object for action webhook response but got array",
+        ),
+        (
+            "\"x\"",
+            "expecting object for action webhook response but got string",
+        ),
+        (
+            "{\"name\":\"A\"}",
+            "field \"id\" expected in webhook response, but not found",
+        ),
+        ("{\"id\":null}", "expecting not null value for field \"id\""),
+        (
+            "{\"id\":1,\"parts\":{}}",
+            "expecting array for action webhook response but got object",
+        ),
+        (
+            "{\"id\":1,\"parts\":[null]}",
+            "expecting not null value for field \"parts\"",
+        ),
+    ] {
+        let handler = Stub::start(answering(answer));
+        let gateway = with_action(&handler.url, "");
+        let told = error(&gateway.ask("{ product { id parts { id } } }"));
+        assert_eq!(
+            told,
+            json!({"message": message, "extensions": {"code": "unexpected", "path": "$.selectionSet.product"}})
+        );
+    }
+    let handler = Stub::start(answering("null"));
+    let gateway = with_action(&handler.url, "");
+    assert_eq!(
+        gateway.ask("{ product { id } }"),
+        r#"{"data":{"product":null}}"#
+    );
+}
+
+#[test]
+fn refusals_of_a_handler_become_errors() {
+    let unexpected = |message: &str| json!({"message": message, "extensions": {"code": "unexpected", "path": "$.selectionSet.product"}});
+    for (status, body, expected) in [
+        (
+            400,
+            r#"{"message":"no"}"#,
+            json!({"message": "no", "extensions": {"path": "$", "code": "unexpected"}}),
+        ),
+        (
+            404,
+            r#"{"message":"no","code":"gone"}"#,
+            json!({"message": "no", "extensions": {"path": "$", "code": "gone"}}),
+        ),
+        (
+            422,
+            r#"{"message":"no","code":"x","extensions":{"a":[1]}}"#,
+            json!({"message": "no", "extensions": {"a": [1]}}),
+        ),
+        (400, r#"{"error":"no"}"#, unexpected("internal error")),
+        (
+            400,
+            "no",
+            unexpected("not a valid json response from webhook"),
+        ),
+        (500, r#"{"message":"no"}"#, unexpected("internal error")),
+        (302, "", unexpected("internal error")),
+    ] {
+        let handler =
+            Stub::start(move |_| Answer::With(status, Some("application/json"), body.into()));
+        let gateway = with_action(&handler.url, "");
+        assert_eq!(
+            error(&gateway.ask("{ product { id } }")),
+            expected,
+            "{status} {body}"
+        );
+    }
+}
+
+#[test]
+fn a_handler_that_is_not_there_or_too_slow_is_an_error() {
+    let expected = json!({"message": "http exception when calling webhook", "extensions": {"code": "unexpected", "path": "$.selectionSet.product"}});
+    let gateway = with_action(&format!("http://{}", quiet_address()), "");
+    assert_eq!(error(&gateway.ask("{ product { id } }")), expected);
+    let slow = Stub::start(|_| Answer::Hang);
+    let gateway = with_action(&slow.url, "timeout: 100ms");
+    assert_eq!(error(&gateway.ask("{ product { id } }")), expected);
+}
+
+#[test]
+fn the_clients_headers_reach_a_handler_only_when_forwarded() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    for (keys, expected) in [("", None), ("forward_client_headers: true", Some("1"))] {
+        let gateway = with_action(&handler.url, keys);
+        let request = Request {
+            headers: &[("content-type", "application/json"), ("x-own", "1")],
+            ..post(r#"{"query":"{ product { id } }"}"#)
+        };
+        assert_eq!(gateway.send(&request).status, 200);
+        let seen = handler.seen();
+        assert_eq!(seen.last().unwrap().header("x-own"), expected);
+    }
+}
+
+#[test]
+fn actions_of_a_mutation_run_one_after_the_other() {
+    let handler = Stub::start(|seen| match seen.json()["action"]["name"].as_str() {
+        Some("second") => Answer::With(400, None, br#"{"message":"stop"}"#.to_vec()),
+        _ => stub::json("1"),
+    });
+    let url = &handler.url;
+    let action = |name| format!("{{name: {name}, output_type: Int!, handler: '{url}'}}");
+    let (first, second, third) = (action("first"), action("second"), action("third"));
+    let gateway = Gateway::merged(&format!("actions: [{first}, {second}, {third}]"));
+    assert_eq!(
+        gateway.ask("mutation { b: first a: first }"),
+        r#"{"data":{"b":1,"a":1}}"#
+    );
+    assert_eq!(
+        error(&gateway.ask("mutation { first second third }"))["message"],
+        "stop"
+    );
+    let names: Vec<Value> = handler
+        .seen()
+        .iter()
+        .map(|it| it.json()["action"]["name"].clone())
+        .collect();
+    assert_eq!(names, ["first", "first", "first", "second"]);
+}
+
+#[test]
+fn a_chain_of_two_gateways_tells_the_same_data_and_the_same_errors() {
+    let leaf = Stub::start(|seen| match seen.target.as_str() {
+        "/api/rest/product?limit=2" => {
+            stub::json(r#"{"product":[{"id":"1","name":"A"},{"id":"2","name":"B"}]}"#)
+        }
+        _ => Answer::Raw(Vec::new()),
+    });
+    let examples = |name: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("examples")
+            .join(name);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let internal = Setup::merged(&examples("internal.yaml"))
+        .variable("PRODUCTS_URL", &leaf.url)
+        .start();
+    let url = format!("http://{}/v1/graphql", internal.address);
+    let root = Setup::merged(&format!("supergraph: {{path: /v1/graphql}}\nremote_schemas: [{{name: product, url: '{url}', forward_client_headers: true}}]"))
+        .start();
+    let ask = |gateway: &Gateway, limit: u8| {
+        let query = json!({"query": "query ($n: Int) { p: product(limit: $n) { ...F } } fragment F on product { id name }", "variables": {"n": limit}}).to_string();
+        let request = Request {
+            target: "/v1/graphql",
+            ..post(&query)
+        };
+        gateway.send(&request).text().to_owned()
+    };
+    let data = r#"{"data":{"p":[{"id":"1","name":"A"},{"id":"2","name":"B"}]}}"#;
+    assert_eq!(ask(&internal, 2), data);
+    assert_eq!(ask(&root, 2), data);
+    assert_eq!(
+        error(&ask(&internal, 3))["message"],
+        "http exception when calling webhook"
+    );
+    assert_eq!(ask(&root, 3), ask(&internal, 3));
+    let rest = internal.send(&crate::client::get("/api/rest/products/2"));
+    assert_eq!(
+        rest.text(),
+        r#"{"product":[{"id":"1","name":"A"},{"id":"2","name":"B"}]}"#
+    );
+    drop(internal);
+    let told = error(&ask(&root, 2));
+    assert_eq!(told["extensions"]["code"], "remote-schema-error");
+    assert_eq!(
+        told["message"],
+        format!("HTTP exception occurred while sending the request to {url}")
+    );
+}
