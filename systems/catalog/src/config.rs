@@ -1,0 +1,211 @@
+//! What the person who starts the service may choose, by flags or by environment variables.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Parser;
+use hyper::header::HeaderName;
+
+use crate::seed::Amount;
+
+/// Longest time that can be asked for.
+const TIME_MAX: Duration = Duration::from_secs(3_600);
+
+/// Where the rows are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Database {
+    /// As `postgres://USER:PASSWORD@HOST:PORT/NAME`.
+    Postgres(String),
+    /// A file, made when it is not there.
+    Sqlite(PathBuf),
+}
+
+/// Why a text names no database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected postgres://USER@HOST:PORT/NAME or sqlite:FILE")]
+pub(crate) struct DatabaseError;
+
+impl FromStr for Database {
+    type Err = DatabaseError;
+
+    fn from_str(text: &str) -> Result<Self, DatabaseError> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        let file = text.strip_prefix("sqlite:").ok_or(DatabaseError)?;
+        let file = file.strip_prefix("//").unwrap_or(file);
+        // Each connection would have a memory of its own.
+        if file.is_empty() || file.starts_with(':') {
+            return Err(DatabaseError);
+        }
+        Ok(Self::Sqlite(file.into()))
+    }
+}
+
+/// Products and line items over PostgreSQL or SQLite, as GraphQL and REST.
+///
+/// Paths: /v1/graphql and /graphql (GraphQL), /api/rest/product, /api/rest/product/ID,
+/// /api/rest/lineItem, /api/rest/lineItem/ID (GET), /health, /metrics.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "catalog",
+    version,
+    args_override_self = true,
+    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+)]
+pub(crate) struct Config {
+    /// Address and port to listen on; port 0 takes a free one and prints it.
+    #[arg(long, env, value_name = "HOST:PORT", default_value = "127.0.0.1:4010")]
+    pub(crate) listen: String,
+
+    /// PostgreSQL as postgres://USER:PASSWORD@HOST:PORT/NAME, or a file as sqlite:FILE.
+    #[arg(
+        long,
+        env,
+        value_name = "URL",
+        default_value = "sqlite:catalog.sqlite3",
+        hide_env_values = true
+    )]
+    pub(crate) database_url: Database,
+
+    /// Make and fill the tables, then leave.
+    #[arg(long, env, value_name = "true|false", num_args = 0..=1, require_equals = true,
+          default_value = "false", default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub(crate) prepare: bool,
+
+    /// Products that new tables are filled with.
+    #[arg(long, env, value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub(crate) seed_products: u32,
+
+    /// Line items that new tables are filled with.
+    #[arg(long, env, value_name = "N", default_value_t = 100_000,
+          value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    pub(crate) seed_line_items: u32,
+
+    /// Threads that serve requests [default: one for each processor].
+    #[arg(long, env, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    workers: Option<u16>,
+
+    /// Connections to PostgreSQL, at most, of each worker.
+    #[arg(long, env, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) pool: u16,
+
+    /// Rows that one list may have; more is refused.
+    #[arg(long, env, value_name = "ROWS", default_value_t = 1_000,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) limit_max: u32,
+
+    /// Name of a header of requests that /metrics counts; several with commas or by repeating the
+    /// flag.
+    #[arg(long, env, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) count_headers: Vec<HeaderName>,
+
+    /// Largest body of a request, in bytes; more is answered with 413.
+    #[arg(long, env, value_name = "BYTES", default_value_t = 100 << 10,
+          value_parser = clap::value_parser!(u32).range(1..=16 << 20))]
+    body_limit: u32,
+
+    /// Time that a client may take to send a request, such as 10s.
+    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub(crate) request_timeout: Duration,
+
+    /// Time that the database may take for a statement, such as 500ms or 5s.
+    #[arg(long, env, value_name = "TIME", default_value = "5s", value_parser = time)]
+    pub(crate) statement_timeout: Duration,
+
+    /// Time that the database may take at the start until it answers and its tables are free.
+    #[arg(long, env, value_name = "TIME", default_value = "30s", value_parser = time)]
+    pub(crate) connect_timeout: Duration,
+
+    /// Time that requests in flight may take after SIGTERM or SIGINT, such as 10s.
+    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub(crate) stop_timeout: Duration,
+}
+
+impl Config {
+    /// Threads that serve requests.
+    pub(crate) fn workers(&self) -> u16 {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.workers
+            .unwrap_or_else(|| u16::try_from(processors()).unwrap_or(512).min(512))
+    }
+
+    /// What new tables are filled with.
+    pub(crate) fn amount(&self) -> Amount {
+        Amount {
+            products: self.seed_products,
+            line_items: self.seed_line_items,
+        }
+    }
+
+    /// Largest body, in bytes.
+    pub(crate) fn body_limit(&self) -> usize {
+        usize::try_from(self.body_limit).unwrap_or(usize::MAX)
+    }
+}
+
+/// Why a time was not understood. The text follows the flag's name and the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum TimeError {
+    #[error("expected a whole number and a unit (ms, s), such as 500ms")]
+    Shape,
+    #[error("expected a time from 1ms to 3600s")]
+    Range,
+}
+
+fn time(text: &str) -> Result<Duration, TimeError> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.ok_or(TimeError::Shape)?);
+    let number: u64 = number.parse().map_err(|_| TimeError::Shape)?;
+    let time = match unit {
+        "ms" => Duration::from_millis(number),
+        "s" => Duration::from_secs(number),
+        _ => return Err(TimeError::Shape),
+    };
+    if time.is_zero() || time > TIME_MAX {
+        return Err(TimeError::Range);
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_needs_its_unit_and_has_bounds() {
+        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("3600s"), Ok(TIME_MAX));
+        assert_eq!(time("3601s"), Err(TimeError::Range));
+        assert_eq!(time("0s"), Err(TimeError::Range));
+        for wrong in ["5", "ms", "5us", "0.5s", "-1s", ""] {
+            assert_eq!(time(wrong), Err(TimeError::Shape), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_database_is_a_server_or_a_file() {
+        let file = |path: &str| Ok(Database::Sqlite(path.into()));
+        assert_eq!("sqlite:a.db".parse(), file("a.db"));
+        assert_eq!("sqlite:///tmp/a.db".parse(), file("/tmp/a.db"));
+        let url = "postgresql://u:p@h:1/n";
+        assert_eq!(url.parse(), Ok(Database::Postgres(url.to_owned())));
+        for wrong in ["", "a.db", "sqlite:", "sqlite::memory:", "mysql://h/n"] {
+            assert_eq!(wrong.parse::<Database>(), Err(DatabaseError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_bounds_and_prepare_is_a_switch() {
+        let read = |words: &[&str]| Config::try_parse_from(["catalog"].iter().chain(words));
+        assert!(!read(&[]).unwrap().prepare);
+        assert!(read(&["--prepare"]).unwrap().prepare);
+        assert!(!read(&["--prepare=false"]).unwrap().prepare);
+        for wrong in ["--limit-max=0", "--pool=0", "--workers=0", "--body-limit=0"] {
+            assert!(read(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What there is: products, and line items that refer to them.
+
+use std::sync::Arc;
+
+use async_graphql::SimpleObject;
+use serde::Serialize;
+
+use crate::id::Id;
+use crate::moment::Moment;
+use crate::select::{Column, Select, Table, Test};
+use crate::store::{Datum, RowError, Store, StoreError};
+
+/// Longest name of a product, in characters.
+pub(crate) const NAME_LENGTH_MAX: usize = 200;
+
+/// Something that can be sold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, SimpleObject)]
+#[graphql(name = "product", rename_fields = "snake_case")]
+pub(crate) struct Product {
+    pub(crate) id: Id,
+    /// From 1 to 200 characters.
+    pub(crate) name: String,
+    /// In cents.
+    pub(crate) price: i32,
+    pub(crate) created_at: Moment,
+    pub(crate) updated_at: Moment,
+}
+
+/// A number of units of one product.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, SimpleObject)]
+#[graphql(name = "lineItem", complex, rename_fields = "snake_case")]
+pub(crate) struct LineItem {
+    pub(crate) id: Id,
+    pub(crate) units: i32,
+    pub(crate) product_id: Id,
+    pub(crate) created_at: Moment,
+    pub(crate) updated_at: Moment,
+    /// The product, where it was asked for with the line items of a whole list.
+    #[graphql(skip)]
+    #[serde(skip)]
+    pub(crate) loaded: Option<Arc<Product>>,
+}
+
+/// A row as the databases give it, columns in the order of the table's description.
+pub(crate) trait Row {
+    /// The value in the column of this number.
+    fn id(&self, column: usize) -> Result<Id, RowError>;
+    /// The value in the column of this number.
+    fn text(&self, column: usize) -> Result<String, RowError>;
+    /// The value in the column of this number.
+    fn integer(&self, column: usize) -> Result<i32, RowError>;
+    /// The value in the column of this number.
+    fn moment(&self, column: usize) -> Result<Moment, RowError>;
+}
+
+/// What rows of a table become.
+pub(crate) trait Entity: Sized + Send + Sync + 'static {
+    /// Where its rows are.
+    const TABLE: &'static Table;
+
+    /// Reads a row.
+    fn read(row: &impl Row) -> Result<Self, RowError>;
+
+    /// All values of a new row, in the order of the columns.
+    fn data(&self) -> Vec<Datum>;
+}
+
+impl Entity for Product {
+    const TABLE: &'static Table = &Table {
+        name: "product",
+        columns: &[
+            Column::ID,
+            Column::NAME,
+            Column::PRICE,
+            Column::CREATED_AT,
+            Column::UPDATED_AT,
+        ],
+    };
+
+    fn read(row: &impl Row) -> Result<Self, RowError> {
+        Ok(Self {
+            id: row.id(0)?,
+            name: row.text(1)?,
+            price: row.integer(2)?,
+            created_at: row.moment(3)?,
+            updated_at: row.moment(4)?,
+        })
+    }
+
+    fn data(&self) -> Vec<Datum> {
+        vec![
+            Datum::Id(self.id),
+            Datum::Text(self.name.clone()),
+            Datum::Integer(self.price),
+            Datum::Moment(self.created_at),
+            Datum::Moment(self.updated_at),
+        ]
+    }
+}
+
+impl Entity for LineItem {
+    const TABLE: &'static Table = &Table {
+        name: "line_item",
+        columns: &[
+            Column::ID,
+            Column::UNITS,
+            Column::PRODUCT_ID,
+            Column::CREATED_AT,
+            Column::UPDATED_AT,
+        ],
+    };
+
+    fn read(row: &impl Row) -> Result<Self, RowError> {
+        Ok(Self {
+            id: row.id(0)?,
+            units: row.integer(1)?,
+            product_id: row.id(2)?,
+            created_at: row.moment(3)?,
+            updated_at: row.moment(4)?,
+            loaded: None,
+        })
+    }
+
+    fn data(&self) -> Vec<Datum> {
+        vec![
+            Datum::Id(self.id),
+            Datum::Integer(self.units),
+            Datum::Id(self.product_id),
+            Datum::Moment(self.created_at),
+            Datum::Moment(self.updated_at),
+        ]
+    }
+}
+
+impl LineItem {
+    /// Asks for the products of all of them at once.
+    pub(crate) async fn load_products(items: &mut [Self], store: &Store) -> Result<(), StoreError> {
+        let mut ids: Vec<Id> = items.iter().map(|item| item.product_id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut select = Select::of(Product::TABLE, u32::try_from(ids.len()).unwrap_or(u32::MAX));
+        select.test(Column::ID, Test::OneOf(Datum::Ids(ids)));
+        let products: Vec<Product> = store.rows(select).await?;
+        let products: Vec<Arc<Product>> = products.into_iter().map(Arc::new).collect();
+        for item in items {
+            // Both are sorted by id.
+            let found = products.binary_search_by_key(&item.product_id, |product| product.id);
+            item.loaded = found.ok().map(|at| Arc::clone(&products[at]));
+        }
+        Ok(())
+    }
+}

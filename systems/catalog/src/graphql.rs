@@ -1,0 +1,261 @@
+//! GraphQL: a request as JSON or a URL says it, and its execution.
+
+mod filter;
+mod schema;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_graphql::parser::parse_query;
+use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationType};
+use async_graphql::{Error, ErrorExtensionValues, Request, ServerError, Variables};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::store::{Store, StoreError};
+
+/// Rows that all lists of one request may have together.
+const ROWS_MAX: u32 = 10_000;
+/// What a statement costs at least, in rows: a hundred statements and no more.
+const STATEMENT_ROWS: u32 = 100;
+
+/// A request.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(expecting = "a JSON object")]
+pub(crate) struct Question {
+    query: String,
+    #[serde(default, rename = "operationName")]
+    operation_name: Option<String>,
+    #[serde(default)]
+    variables: Option<Map<String, Value>>,
+    /// Read so that a wrong one is refused; no extension is known.
+    #[serde(default)]
+    extensions: Option<Map<String, Value>>,
+}
+
+/// Why a request is not a GraphQL request.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum QuestionError {
+    #[error("expected one JSON object with `query`; batches are not served")]
+    Batch,
+    #[error("expected one JSON object with `query`: {0}")]
+    Body(serde_json::Error),
+    #[error("the parameter `query` is missing")]
+    NoQuery,
+    #[error("the parameter `{name}` must be a JSON object: {source}")]
+    Parameter {
+        name: &'static str,
+        source: serde_json::Error,
+    },
+}
+
+impl Question {
+    /// Decodes a body.
+    pub(crate) fn from_body(body: &[u8]) -> Result<Self, QuestionError> {
+        // An array would pass as the fields of an object in their order.
+        if body.trim_ascii_start().starts_with(b"[") {
+            return Err(QuestionError::Batch);
+        }
+        serde_json::from_slice(body).map_err(QuestionError::Body)
+    }
+
+    /// Decodes the part of a URL after the question mark.
+    pub(crate) fn from_parameters(text: &str) -> Result<Self, QuestionError> {
+        let mut question = Self::default();
+        let mut has_query = false;
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            match &*name {
+                "query" => {
+                    has_query = true;
+                    question.query = value.into_owned();
+                }
+                "operationName" => question.operation_name = Some(value.into_owned()),
+                "variables" => question.variables = object("variables", &value)?,
+                "extensions" => question.extensions = object("extensions", &value)?,
+                _ => {}
+            }
+        }
+        has_query.then_some(question).ok_or(QuestionError::NoQuery)
+    }
+}
+
+fn object(name: &'static str, text: &str) -> Result<Option<Map<String, Value>>, QuestionError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    serde_json::from_str(text).map_err(|source| QuestionError::Parameter { name, source })
+}
+
+/// What became of a request; the texts are JSON.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It was executed, maybe with errors of fields.
+    Executed(Vec<u8>),
+    /// The document or a variable is wrong.
+    Refused(Vec<u8>),
+    /// A GET may not change anything.
+    MutationByGet,
+}
+
+/// The body of an answer to what is no GraphQL request.
+pub(crate) fn refusal(message: &str) -> Vec<u8> {
+    let error = json!({"message": message, "extensions": {"path": "$", "code": "bad-request"}});
+    json!({"errors": [error]}).to_string().into_bytes()
+}
+
+/// Why a field has no value.
+///
+/// No `Display` on purpose: async-graphql would take it for a text and lose the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FieldError {
+    Store(StoreError),
+    /// An argument; the text says what was expected.
+    Argument(String),
+    /// More rows or statements than one request may have.
+    TooMuch,
+    /// A line item whose product is no more.
+    Gone,
+}
+
+impl From<StoreError> for FieldError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<FieldError> for Error {
+    fn from(error: FieldError) -> Self {
+        let (code, message) = match error {
+            FieldError::Store(error @ (StoreError::Duplicate | StoreError::Reference)) => {
+                ("constraint-violation", error.to_string())
+            }
+            FieldError::Store(error) => ("unexpected", error.to_string()),
+            FieldError::Argument(message) => ("validation-failed", message),
+            FieldError::TooMuch => {
+                let most = ROWS_MAX / STATEMENT_ROWS;
+                let message = format!(
+                    "the lists of a request may have {ROWS_MAX} rows together, and a request {most} \
+                     statements; ask for less at once"
+                );
+                ("validation-failed", message)
+            }
+            FieldError::Gone => {
+                let message = "the product was deleted in the meantime".to_owned();
+                ("unexpected", message)
+            }
+        };
+        let mut extensions = ErrorExtensionValues::default();
+        extensions.set("code", code);
+        let mut error = Self::new(message);
+        error.extensions = Some(extensions);
+        error
+    }
+}
+
+/// What a request may still ask the database for, in rows.
+pub(crate) struct Allowance(AtomicU32);
+
+impl Allowance {
+    fn new() -> Self {
+        Self(AtomicU32::new(ROWS_MAX))
+    }
+
+    /// Takes a statement with so many rows.
+    pub(crate) fn spend(&self, rows: u32) -> Result<(), FieldError> {
+        let rows = rows.max(STATEMENT_ROWS);
+        let less = |left: u32| left.checked_sub(rows);
+        let spent = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        spent.map(|_| ()).map_err(|_| FieldError::TooMuch)
+    }
+}
+
+/// The schema of a worker.
+pub(crate) struct Executor {
+    schema: schema::Schema,
+}
+
+impl Executor {
+    pub(crate) fn new(store: Store, limit_max: u32) -> Self {
+        let schema = schema::schema(store, limit_max.min(ROWS_MAX));
+        Self { schema }
+    }
+
+    /// Executes a request.
+    pub(crate) async fn execute(&self, question: Question, is_get: bool) -> Answer {
+        // An empty name is what some clients send for none.
+        let name = question.operation_name.filter(|name| !name.is_empty());
+        let document = match checked(&question.query) {
+            Ok(document) => document,
+            Err(error) => return refused(&[error]),
+        };
+        if is_get && is_mutation(&document, name.as_deref()) {
+            return Answer::MutationByGet;
+        }
+        let variables = Value::Object(question.variables.unwrap_or_default());
+        let mut request = Request::new(question.query)
+            .variables(Variables::from_json(variables))
+            .data(Allowance::new());
+        request.operation_name = name;
+        request.set_parsed_query(document);
+        let response = self.schema.execute(request).await;
+        // A wrong document or variable leaves no `data`; an error while executing has a path.
+        let is_refused = response.data == async_graphql::Value::Null
+            && !response.errors.is_empty()
+            && response.errors.iter().all(|error| error.path.is_empty());
+        if is_refused {
+            return refused(&response.errors);
+        }
+        Answer::Executed(serde_json::to_vec(&response).expect("a response has text for keys"))
+    }
+}
+
+fn checked(query: &str) -> Result<ExecutableDocument, ServerError> {
+    let wrong = |error: graphql_document::DocumentError| ServerError::new(error.to_string(), None);
+    graphql_document::check_text(query).map_err(wrong)?;
+    let document = parse_query(query)?;
+    graphql_document::check_fragments(&document).map_err(wrong)?;
+    Ok(document)
+}
+
+fn refused(errors: &[ServerError]) -> Answer {
+    let body = serde_json::to_vec(&json!({ "errors": errors }));
+    Answer::Refused(body.expect("errors have text for keys"))
+}
+
+/// Whether the operation that would be executed changes something.
+fn is_mutation(document: &ExecutableDocument, name: Option<&str>) -> bool {
+    let operation = match (&document.operations, name) {
+        (DocumentOperations::Single(operation), _) => Some(operation),
+        (DocumentOperations::Multiple(operations), Some(name)) => operations.get(name),
+        // Without a name it is refused.
+        (DocumentOperations::Multiple(_), None) => None,
+    };
+    operation.is_some_and(|operation| operation.node.ty == OperationType::Mutation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_may_have_so_many_rows_and_statements() {
+        let allowance = Allowance::new();
+        assert_eq!(allowance.spend(9_000), Ok(()));
+        for _ in 0..10 {
+            assert_eq!(allowance.spend(1), Ok(()));
+        }
+        assert_eq!(allowance.spend(0), Err(FieldError::TooMuch));
+    }
+
+    #[test]
+    fn only_the_operation_that_is_executed_counts_as_mutation() {
+        let is = |query: &str, name| is_mutation(&parse_query(query).unwrap(), name);
+        let both =
+            "query a { product { id } } mutation b { delete_product_by_pk(id: \"\") { id } }";
+        assert!(is(both, Some("b")));
+        assert!(!is(both, Some("a")));
+        assert!(!is(both, None));
+        assert!(is("mutation { __typename }", None));
+    }
+}

@@ -1,0 +1,345 @@
+//! The schema in the library's words.
+
+use async_graphql::{
+    ComplexObject, Context, EmptySubscription, InputObject, MaybeUndefined, Object,
+};
+
+use super::filter::{
+    Filter, LineItemFilter, LineItemOrder, Order, ProductFilter, ProductOrder, storable,
+};
+use super::{Allowance, FieldError};
+use crate::clock;
+use crate::entity::{Entity, LineItem, NAME_LENGTH_MAX, Product};
+use crate::id::Id;
+use crate::rest::{LIMIT_DEFAULT, OFFSET_MAX};
+use crate::select::{Column, Select, Statement};
+use crate::store::{Datum, Store};
+use graphql_document::DEPTH_MAX;
+
+/// The schema of one worker.
+pub(super) type Schema = async_graphql::Schema<QueryRoot, MutationRoot, EmptySubscription>;
+
+/// Most rows of one list.
+struct LimitMax(u32);
+
+pub(super) fn schema(store: Store, limit_max: u32) -> Schema {
+    // The library counts the selection set of the operation as 0, `DEPTH_MAX` counts it as 1.
+    async_graphql::Schema::build(QueryRoot, MutationRoot, EmptySubscription)
+        .limit_recursive_depth(DEPTH_MAX - 1)
+        .data(store)
+        .data(LimitMax(limit_max))
+        .finish()
+}
+
+/// What can be asked.
+pub(super) struct QueryRoot;
+
+#[Object(
+    name = "query_root",
+    rename_fields = "snake_case",
+    rename_args = "snake_case"
+)]
+impl QueryRoot {
+    /// Products: the first 100 by id, or as asked.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arguments of the field"
+    )]
+    async fn product(
+        &self,
+        context: &Context<'_>,
+        #[graphql(name = "where")] filter: Option<ProductFilter>,
+        order_by: Option<Vec<ProductOrder>>,
+        limit: Option<i32>,
+        offset: Option<i32>,
+    ) -> Result<Vec<Product>, FieldError> {
+        list(context, filter, order_by, (limit, offset)).await
+    }
+
+    /// The product with this id; null when there is none.
+    #[graphql(name = "product_by_pk")]
+    async fn product_by_pk(
+        &self,
+        context: &Context<'_>,
+        id: Id,
+    ) -> Result<Option<Product>, FieldError> {
+        one(context, id).await
+    }
+
+    /// Line items: the first 100 by id, or as asked.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arguments of the field"
+    )]
+    #[graphql(name = "lineItem")]
+    async fn line_item(
+        &self,
+        context: &Context<'_>,
+        #[graphql(name = "where")] filter: Option<LineItemFilter>,
+        order_by: Option<Vec<LineItemOrder>>,
+        limit: Option<i32>,
+        offset: Option<i32>,
+    ) -> Result<Vec<LineItem>, FieldError> {
+        let mut items: Vec<LineItem> = list(context, filter, order_by, (limit, offset)).await?;
+        if context.look_ahead().field("product").exists() && !items.is_empty() {
+            allow(context, u32::try_from(items.len()).unwrap_or(u32::MAX))?;
+            LineItem::load_products(&mut items, context.data_unchecked()).await?;
+        }
+        Ok(items)
+    }
+
+    /// The line item with this id; null when there is none.
+    #[graphql(name = "lineItem_by_pk")]
+    async fn line_item_by_pk(
+        &self,
+        context: &Context<'_>,
+        id: Id,
+    ) -> Result<Option<LineItem>, FieldError> {
+        one(context, id).await
+    }
+}
+
+#[ComplexObject]
+impl LineItem {
+    /// What the units are of.
+    async fn product(&self, context: &Context<'_>) -> Result<Product, FieldError> {
+        if let Some(product) = &self.loaded {
+            return Ok(Product::clone(product));
+        }
+        one(context, self.product_id).await?.ok_or(FieldError::Gone)
+    }
+}
+
+fn allow(context: &Context<'_>, rows: u32) -> Result<(), FieldError> {
+    context.data_unchecked::<Allowance>().spend(rows)
+}
+
+async fn list<E: Entity>(
+    context: &Context<'_>,
+    filter: Option<impl Filter>,
+    order: Option<Vec<impl Order>>,
+    (limit, offset): (Option<i32>, Option<i32>),
+) -> Result<Vec<E>, FieldError> {
+    let LimitMax(limit_max) = context.data_unchecked();
+    let limit = bounded("limit", limit, *limit_max)?.unwrap_or(LIMIT_DEFAULT.min(*limit_max));
+    let mut select = Select::of(E::TABLE, limit);
+    if let Some(offset) = bounded("offset", offset, OFFSET_MAX)? {
+        select.skip(offset);
+    }
+    if let Some(filter) = filter {
+        filter.apply(&mut select)?;
+    }
+    for order in order.into_iter().flatten() {
+        order.apply(&mut select);
+    }
+    allow(context, limit)?;
+    let store: &Store = context.data_unchecked();
+    Ok(store.rows(select).await?)
+}
+
+async fn one<E: Entity>(context: &Context<'_>, id: Id) -> Result<Option<E>, FieldError> {
+    allow(context, 1)?;
+    let store: &Store = context.data_unchecked();
+    Ok(store.one(Select::by_id(E::TABLE, id)).await?)
+}
+
+async fn change<E: Entity>(
+    context: &Context<'_>,
+    statement: Statement,
+) -> Result<Option<E>, FieldError> {
+    allow(context, 1)?;
+    let store: &Store = context.data_unchecked();
+    Ok(store.change(statement).await?)
+}
+
+fn bounded(name: &str, number: Option<i32>, max: u32) -> Result<Option<u32>, FieldError> {
+    let Some(found) = number else {
+        return Ok(None);
+    };
+    let number = u32::try_from(found).ok().filter(|number| *number <= max);
+    number.map(Some).ok_or_else(|| {
+        FieldError::Argument(format!(
+            "{name}: expected a whole number from 0 to {max}, found {found}"
+        ))
+    })
+}
+
+/// A new product.
+#[derive(InputObject)]
+#[graphql(name = "product_insert_input")]
+struct NewProduct {
+    /// By default one that nothing has yet. With an id, a repeated insert is refused.
+    id: Option<Id>,
+    name: String,
+    price: i32,
+}
+
+/// Other values for a product.
+#[derive(InputObject)]
+#[graphql(name = "product_set_input")]
+struct ProductValues {
+    name: MaybeUndefined<String>,
+    price: MaybeUndefined<i32>,
+}
+
+/// A new line item.
+#[derive(InputObject)]
+#[graphql(name = "lineItem_insert_input", rename_fields = "snake_case")]
+struct NewLineItem {
+    /// By default one that nothing has yet. With an id, a repeated insert is refused.
+    id: Option<Id>,
+    units: i32,
+    product_id: Id,
+}
+
+/// Other values for a line item.
+#[derive(InputObject)]
+#[graphql(name = "lineItem_set_input")]
+struct LineItemValues {
+    units: MaybeUndefined<i32>,
+}
+
+/// The row that is meant.
+#[derive(InputObject)]
+#[graphql(name = "product_pk_columns_input")]
+struct ProductKey {
+    id: Id,
+}
+
+/// The row that is meant.
+#[derive(InputObject)]
+#[graphql(name = "lineItem_pk_columns_input")]
+struct LineItemKey {
+    id: Id,
+}
+
+/// What can be changed.
+pub(super) struct MutationRoot;
+
+#[Object(
+    name = "mutation_root",
+    rename_fields = "snake_case",
+    rename_args = "snake_case"
+)]
+impl MutationRoot {
+    /// Adds a product.
+    async fn insert_product_one(
+        &self,
+        context: &Context<'_>,
+        object: NewProduct,
+    ) -> Result<Option<Product>, FieldError> {
+        let now = clock::time_of_day();
+        let product = Product {
+            id: object.id.unwrap_or_else(Id::fresh),
+            name: name(object.name)?,
+            price: at_least("price", 0, object.price)?,
+            created_at: now,
+            updated_at: now,
+        };
+        change(context, Statement::insert(Product::TABLE, product.data())).await
+    }
+
+    /// Changes a product; null when there is none with this id.
+    async fn update_product_by_pk(
+        &self,
+        context: &Context<'_>,
+        pk_columns: ProductKey,
+        #[graphql(name = "_set")] set: ProductValues,
+    ) -> Result<Option<Product>, FieldError> {
+        let mut values = Vec::new();
+        if let Some(text) = given("name", set.name)? {
+            values.push((Column::NAME, Datum::Text(name(text)?)));
+        }
+        if let Some(price) = given("price", set.price)? {
+            values.push((Column::PRICE, Datum::Integer(at_least("price", 0, price)?)));
+        }
+        values.push((Column::UPDATED_AT, Datum::Moment(clock::time_of_day())));
+        let statement = Statement::update(Product::TABLE, pk_columns.id, values);
+        change(context, statement).await
+    }
+
+    /// Removes a product that no line item refers to, and tells what it was.
+    async fn delete_product_by_pk(
+        &self,
+        context: &Context<'_>,
+        id: Id,
+    ) -> Result<Option<Product>, FieldError> {
+        change(context, Statement::delete(Product::TABLE, id)).await
+    }
+
+    /// Adds a line item.
+    #[graphql(name = "insert_lineItem_one")]
+    async fn insert_line_item_one(
+        &self,
+        context: &Context<'_>,
+        object: NewLineItem,
+    ) -> Result<Option<LineItem>, FieldError> {
+        let now = clock::time_of_day();
+        let item = LineItem {
+            id: object.id.unwrap_or_else(Id::fresh),
+            units: at_least("units", 1, object.units)?,
+            product_id: object.product_id,
+            created_at: now,
+            updated_at: now,
+            loaded: None,
+        };
+        change(context, Statement::insert(LineItem::TABLE, item.data())).await
+    }
+
+    /// Changes a line item; null when there is none with this id.
+    #[graphql(name = "update_lineItem_by_pk")]
+    async fn update_line_item_by_pk(
+        &self,
+        context: &Context<'_>,
+        pk_columns: LineItemKey,
+        #[graphql(name = "_set")] set: LineItemValues,
+    ) -> Result<Option<LineItem>, FieldError> {
+        let mut values = Vec::new();
+        if let Some(units) = given("units", set.units)? {
+            values.push((Column::UNITS, Datum::Integer(at_least("units", 1, units)?)));
+        }
+        values.push((Column::UPDATED_AT, Datum::Moment(clock::time_of_day())));
+        let statement = Statement::update(LineItem::TABLE, pk_columns.id, values);
+        change(context, statement).await
+    }
+
+    /// Removes a line item, and tells what it was.
+    #[graphql(name = "delete_lineItem_by_pk")]
+    async fn delete_line_item_by_pk(
+        &self,
+        context: &Context<'_>,
+        id: Id,
+    ) -> Result<Option<LineItem>, FieldError> {
+        change(context, Statement::delete(LineItem::TABLE, id)).await
+    }
+}
+
+/// A value to be set; no column may become null.
+fn given<T>(column: &str, value: MaybeUndefined<T>) -> Result<Option<T>, FieldError> {
+    match value {
+        MaybeUndefined::Undefined => Ok(None),
+        MaybeUndefined::Value(value) => Ok(Some(value)),
+        MaybeUndefined::Null => Err(FieldError::Argument(format!(
+            "{column}: expected a value, found null"
+        ))),
+    }
+}
+
+fn name(text: String) -> Result<String, FieldError> {
+    let length = text.chars().count();
+    if !(1..=NAME_LENGTH_MAX).contains(&length) {
+        return Err(FieldError::Argument(format!(
+            "name: expected 1 to {NAME_LENGTH_MAX} characters, found {length}"
+        )));
+    }
+    storable(text)
+}
+
+fn at_least(column: &str, least: i32, number: i32) -> Result<i32, FieldError> {
+    if number < least {
+        return Err(FieldError::Argument(format!(
+            "{column}: expected at least {least}, found {number}"
+        )));
+    }
+    Ok(number)
+}

@@ -1,0 +1,7 @@
+//! `catalog`: see the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    catalog::run(std::env::args_os())
+}

@@ -1,0 +1,84 @@
+//! From the command line to a stopped server.
+//!
+//! Each worker has its own connections to the database. The counters, and the writing thread of
+//! SQLite, are all that workers share.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use chassis::{Patience, Worker, journal};
+use clap::Parser as _;
+use tokio::runtime::Runtime;
+
+use crate::config::Config;
+use crate::exchange::Desk;
+use crate::metrics::Metrics;
+use crate::store::{OpenError, Prepared, Store};
+
+/// Why nothing was served, or no longer.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
+    Listen { listen: String, source: io::Error },
+    #[error("cannot serve: {0}")]
+    Serve(#[from] io::Error),
+    #[error("{0}; choose another database with --database-url")]
+    Open(#[from] OpenError),
+}
+
+/// The whole program.
+#[must_use]
+pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
+    chassis::run(Config::try_parse_from(words), prepare_and_serve)
+}
+
+fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
+    let runtime = chassis::runtime()?;
+    if config.prepare {
+        runtime.block_on(Prepared::new(config))?.close();
+        return Ok(());
+    }
+    // The port is taken first: nobody waits for tables only to hear that it is taken.
+    let listener = TcpListener::bind(&config.listen).map_err(|source| ServeError::Listen {
+        listen: config.listen.clone(),
+        source,
+    })?;
+    let prepared = runtime.block_on(Prepared::new(config))?;
+    let served = serve(config, &runtime, listener, &prepared);
+    prepared.close();
+    served?;
+    journal::write("stopped", &[]);
+    Ok(())
+}
+
+fn serve(
+    config: &Config,
+    runtime: &Runtime,
+    listener: TcpListener,
+    prepared: &Prepared,
+) -> Result<(), ServeError> {
+    let metrics = Arc::new(Metrics::new(&config.count_headers));
+    let patience = Patience {
+        head: config.request_timeout,
+        stop: config.stop_timeout,
+    };
+    let mut workers = Vec::new();
+    let mut kind = "";
+    for number in 0..config.workers() {
+        let store = Store::open(prepared, config, &metrics)?;
+        kind = store.kind();
+        let desk = Desk::new(store, Arc::clone(&metrics), config);
+        let prepare = async move || {
+            // The first request need not wait for a connection. What is wrong with the database,
+            // /health tells.
+            let _ = desk.store.check().await;
+            desk
+        };
+        workers.push(Worker::start(number, patience, prepare)?);
+    }
+    chassis::serve(runtime, listener, workers, &[("database", kind.into())])?;
+    Ok(())
+}

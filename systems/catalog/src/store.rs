@@ -1,0 +1,188 @@
+//! The database, whichever it is.
+
+mod postgres;
+mod sqlite;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock;
+use crate::config::{Config, Database};
+use crate::entity::Entity;
+use crate::id::Id;
+use crate::metrics::Metrics;
+use crate::moment::Moment;
+use crate::select::{Dialect, Select, Statement};
+
+use postgres::Postgres;
+use sqlite::{Sqlite, Writer};
+
+/// A value on its way to a database.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Datum {
+    Id(Id),
+    Text(String),
+    Integer(i32),
+    Moment(Moment),
+    /// A number of rows.
+    Count(i64),
+    Ids(Vec<Id>),
+    Texts(Vec<String>),
+    Integers(Vec<i32>),
+    Moments(Vec<Moment>),
+}
+
+/// A row that does not fit its table: somebody else changed the database.
+#[derive(Debug, thiserror::Error)]
+#[error("column {column} of a row is not as the migrations made it: {reason}")]
+pub(crate) struct RowError {
+    pub(crate) column: usize,
+    pub(crate) reason: String,
+}
+
+/// Why a database did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum StoreError {
+    #[error("the database is not available; try again later")]
+    Away,
+    #[error("the database took longer than {0:?}; ask for less, or try again later")]
+    TooSlow(Duration),
+    #[error("Uniqueness violation: there is a row with this id already")]
+    Duplicate,
+    #[error(
+        "Foreign key violation: a line item needs a product that exists, and a product with line items stays"
+    )]
+    Reference,
+    #[error("the database failed; the log of the service says why")]
+    Failed,
+}
+
+/// Why there is no database to serve from.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error("PostgreSQL at {at} cannot be used: {reason}")]
+    Postgres { at: String, reason: String },
+    #[error("SQLite file `{path}` cannot be used: {reason}")]
+    Sqlite { path: String, reason: String },
+}
+
+/// What all workers start from: a database with its tables and rows.
+pub(crate) enum Prepared {
+    /// Its URL.
+    Postgres(String),
+    /// Its file, and what writes to it.
+    Sqlite(PathBuf, Writer),
+}
+
+impl Prepared {
+    /// Connects, brings the tables up to date and fills new ones.
+    pub(crate) async fn new(config: &Config) -> Result<Self, OpenError> {
+        match &config.database_url {
+            Database::Postgres(url) => {
+                postgres::prepare(url, config).await?;
+                Ok(Self::Postgres(url.clone()))
+            }
+            Database::Sqlite(path) => {
+                Ok(Self::Sqlite(path.clone(), sqlite::prepare(path, config)?))
+            }
+        }
+    }
+
+    /// Waits until everything that was written is where it belongs.
+    pub(crate) fn close(self) {
+        if let Self::Sqlite(_, writer) = self {
+            writer.close();
+        }
+    }
+}
+
+enum Backend {
+    Postgres(Postgres),
+    Sqlite(Sqlite),
+}
+
+/// The database as one worker uses it.
+#[derive(Clone)]
+pub(crate) struct Store {
+    backend: Arc<Backend>,
+    metrics: Arc<Metrics>,
+}
+
+impl Store {
+    /// A worker's own connections, made when they are needed.
+    pub(crate) fn open(
+        prepared: &Prepared,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Self, OpenError> {
+        let backend = match prepared {
+            Prepared::Postgres(url) => Backend::Postgres(Postgres::open(url, config)?),
+            Prepared::Sqlite(path, writer) => {
+                Backend::Sqlite(Sqlite::open(path, writer, config.statement_timeout)?)
+            }
+        };
+        Ok(Self {
+            backend: Arc::new(backend),
+            metrics: Arc::clone(metrics),
+        })
+    }
+
+    /// The rows of a select.
+    pub(crate) async fn rows<E: Entity>(&self, select: Select) -> Result<Vec<E>, StoreError> {
+        let start = clock::now();
+        let rows = match &*self.backend {
+            Backend::Postgres(postgres) => {
+                postgres
+                    .rows(select.into_statement(Dialect::Postgres))
+                    .await
+            }
+            Backend::Sqlite(sqlite) => sqlite.rows(&select.into_statement(Dialect::Sqlite)),
+        };
+        let count = rows.as_ref().map_or(0, Vec::len);
+        self.metrics.statement(start.elapsed(), count, rows.is_ok());
+        rows
+    }
+
+    /// The first row of a select.
+    pub(crate) async fn one<E: Entity>(&self, select: Select) -> Result<Option<E>, StoreError> {
+        Ok(self.rows(select).await?.pop())
+    }
+
+    /// Changes one row and tells what it is now, or was; nothing when there is none.
+    pub(crate) async fn change<E: Entity>(
+        &self,
+        statement: Statement,
+    ) -> Result<Option<E>, StoreError> {
+        let start = clock::now();
+        let rows = match &*self.backend {
+            Backend::Postgres(postgres) => postgres.rows(statement).await,
+            Backend::Sqlite(sqlite) => sqlite.change(statement).await,
+        };
+        let count = rows.as_ref().map_or(0, Vec::len);
+        self.metrics.statement(start.elapsed(), count, rows.is_ok());
+        Ok(rows?.pop())
+    }
+
+    /// Whether the database answers.
+    pub(crate) async fn check(&self) -> Result<(), StoreError> {
+        match &*self.backend {
+            Backend::Postgres(postgres) => postgres.check().await,
+            Backend::Sqlite(sqlite) => sqlite.check(),
+        }
+    }
+
+    /// Its name, for a person.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &*self.backend {
+            Backend::Postgres(_) => "postgres",
+            Backend::Sqlite(_) => "sqlite",
+        }
+    }
+}
+
+/// Writes down what only the log may say, and gives the error that a client may see.
+fn failed(reason: &dyn std::fmt::Display) -> StoreError {
+    chassis::journal::write("database failed", &[("reason", reason.to_string().into())]);
+    StoreError::Failed
+}

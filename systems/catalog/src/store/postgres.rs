@@ -1,0 +1,357 @@
+//! PostgreSQL: a pool of connections for each worker, each with its prepared statements.
+
+use std::pin::pin;
+use std::str::FromStr as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Client, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{NoTls, Transaction};
+use uuid::Uuid;
+
+use super::{Datum, OpenError, RowError, StoreError, failed};
+use crate::config::Config;
+use crate::entity::{Entity, Row};
+use crate::id::Id;
+use crate::journal;
+use crate::migrations;
+use crate::moment::Moment;
+use crate::seed::{self, Amount};
+use crate::select::Statement;
+
+/// Statements that a connection keeps prepared; one more, and it starts over.
+const STATEMENTS_KEPT: usize = 256;
+/// What two processes that start at once agree on, so that one of them makes the tables.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(7163428905517)";
+/// Time between two attempts to connect at the start.
+const RETRY_EVERY: Duration = Duration::from_millis(100);
+/// Time that a statement has beyond its own limit before its connection is given up.
+const NETWORK_MARGIN: Duration = Duration::from_millis(500);
+
+type BoxedError = Box<dyn std::error::Error + Sync + Send>;
+
+/// PostgreSQL as one worker uses it.
+pub(crate) struct Postgres {
+    pool: Pool,
+    timeout: Duration,
+    /// Whether the log says that the database is away.
+    is_away: AtomicBool,
+}
+
+impl Postgres {
+    /// A pool without connections so far.
+    pub(super) fn open(url: &str, config: &Config) -> Result<Self, OpenError> {
+        let mut settings = read(url)?;
+        let timeout = config.statement_timeout;
+        let more = format!("-c statement_timeout={}", timeout.as_millis());
+        let options = match settings.get_options() {
+            Some(options) => format!("{more} {options}"),
+            None => more,
+        };
+        settings.options(options).connect_timeout(timeout);
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method });
+        let pool = Pool::builder(manager)
+            .max_size(config.pool.into())
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(timeout))
+            .create_timeout(Some(timeout))
+            .build()
+            .map_err(|error| unusable(url, &error))?;
+        let is_away = AtomicBool::new(false);
+        Ok(Self {
+            pool,
+            timeout,
+            is_away,
+        })
+    }
+
+    /// Runs a statement and reads its rows.
+    pub(super) async fn rows<E: Entity>(&self, statement: Statement) -> Result<Vec<E>, StoreError> {
+        let client = self.client().await?;
+        let parameters: Vec<&(dyn ToSql + Sync)> =
+            statement.data.iter().map(|datum| datum as _).collect();
+        let work = async {
+            let prepared = client.prepare_cached(&statement.text).await?;
+            client.query(&prepared, &parameters).await
+        };
+        let Ok(rows) = timeout(self.timeout + NETWORK_MARGIN, work).await else {
+            // Its answer may still come, so nobody else may have this connection.
+            drop(Object::take(client));
+            return Err(StoreError::TooSlow(self.timeout));
+        };
+        let rows = rows.map_err(|error| self.cause(&error))?;
+        let entities = rows.iter().map(E::read).collect::<Result<_, _>>();
+        entities.map_err(|error| failed(&error))
+    }
+
+    pub(super) async fn check(&self) -> Result<(), StoreError> {
+        let client = self.client().await?;
+        let asked = client.query_one("SELECT COUNT(*) FROM catalog_seed", &[]);
+        match timeout(self.timeout + NETWORK_MARGIN, asked).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(self.cause(&error)),
+            Err(_) => {
+                drop(Object::take(client));
+                Err(StoreError::TooSlow(self.timeout))
+            }
+        }
+    }
+
+    async fn client(&self) -> Result<Client, StoreError> {
+        let client = self.pool.get().await.map_err(|error| match error {
+            PoolError::Timeout(_) => StoreError::TooSlow(self.timeout),
+            other => self.away(&other),
+        })?;
+        if self.is_away.swap(false, Ordering::Relaxed) {
+            chassis::journal::write("database back", &[]);
+        }
+        if client.statement_cache.size() >= STATEMENTS_KEPT {
+            client.statement_cache.clear();
+        }
+        Ok(client)
+    }
+
+    fn cause(&self, error: &tokio_postgres::Error) -> StoreError {
+        match error.code() {
+            Some(&SqlState::UNIQUE_VIOLATION) => StoreError::Duplicate,
+            Some(&SqlState::FOREIGN_KEY_VIOLATION) => StoreError::Reference,
+            Some(&SqlState::QUERY_CANCELED) => StoreError::TooSlow(self.timeout),
+            Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN) => StoreError::Away,
+            Some(_) => failed(&chain(error)),
+            None => self.away(error),
+        }
+    }
+
+    /// Says so once, not for each request that finds it out.
+    fn away(&self, error: &dyn std::error::Error) -> StoreError {
+        if !self.is_away.swap(true, Ordering::Relaxed) {
+            chassis::journal::write("database away", &[("reason", chain(error).into())]);
+        }
+        StoreError::Away
+    }
+}
+
+/// The error with what caused it; the library's own text leaves that out.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+fn read(url: &str) -> Result<tokio_postgres::Config, OpenError> {
+    tokio_postgres::Config::from_str(url).map_err(|error| unusable(url, &chain(&error)))
+}
+
+/// Says which database, without the user's password.
+fn unusable(url: &str, reason: &dyn std::fmt::Display) -> OpenError {
+    let after_user = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
+    let at = after_user
+        .split_once("://")
+        .map_or(after_user, |(_, rest)| rest);
+    OpenError::Postgres {
+        at: format!("`{at}`"),
+        reason: reason.to_string(),
+    }
+}
+
+/// Brings the tables up to date, in one transaction; waits for a database that is still starting.
+pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError> {
+    let settings = read(url)?;
+    let give_up = Instant::now() + config.connect_timeout;
+    let (mut client, connection) = loop {
+        let error = match settings.connect(NoTls).await {
+            Ok(connected) => break connected,
+            Err(error) => error,
+        };
+        // What the server says about who asks does not change by asking again.
+        let is_refused = error
+            .code()
+            .is_some_and(|code| *code != SqlState::CANNOT_CONNECT_NOW);
+        if is_refused || Instant::now() >= give_up {
+            return Err(unusable(url, &chain(&error)));
+        }
+        sleep(RETRY_EVERY).await;
+    };
+    let connection = tokio::spawn(connection);
+    let migrated = async {
+        let all = client.transaction().await?;
+        migrate(&all, config.amount()).await?;
+        Ok::<_, MigrateError>(all.commit().await?)
+    };
+    let migrated = migrated.await;
+    drop(client);
+    // It ends with its client; what went wrong with it, the client has told.
+    let _ = connection.await;
+    migrated.map_err(|error| unusable(url, &chain(&error)))
+}
+
+#[derive(Debug, thiserror::Error)]
+enum MigrateError {
+    #[error("the tables could not be made")]
+    Sql(#[from] tokio_postgres::Error),
+    #[error(transparent)]
+    TooNew(#[from] migrations::TooNew),
+}
+
+async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateError> {
+    all.batch_execute(LOCK).await?;
+    all.batch_execute(migrations::TABLE).await?;
+    let had: i32 = all.query_one(migrations::COUNT, &[]).await?.try_get(0)?;
+    for (number, migration) in migrations::missing(had)? {
+        all.batch_execute(migration.postgres).await?;
+        all.execute(migrations::RECORD, &[&number, &migration.name])
+            .await?;
+        journal::migrated(number, migration.name);
+    }
+    let seeded = all
+        .query_one("SELECT COUNT(*) FROM catalog_seed", &[])
+        .await?;
+    if seeded.try_get::<_, i64>(0)? == 0 {
+        let (products, items) = seed::rows(amount);
+        insert(all, &products).await?;
+        insert(all, &items).await?;
+        let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+        let counts: [&(dyn ToSql + Sync); 2] = [&count(amount.products), &count(amount.line_items)];
+        let seeded = "INSERT INTO catalog_seed (products, line_items) VALUES ($1, $2)";
+        all.execute(seeded, &counts).await?;
+        all.batch_execute("ANALYZE product; ANALYZE line_item")
+            .await?;
+        journal::seeded(amount);
+    }
+    Ok(())
+}
+
+/// Copies rows into their table.
+async fn insert<E: Entity>(all: &Transaction<'_>, rows: &[E]) -> Result<(), tokio_postgres::Error> {
+    let Some(first) = rows.first() else {
+        return Ok(());
+    };
+    let types: Vec<Type> = first.data().iter().map(Datum::sql_type).collect();
+    let copy = format!("COPY {} FROM STDIN BINARY", E::TABLE.name);
+    let mut writer = pin!(BinaryCopyInWriter::new(all.copy_in(&copy).await?, &types));
+    for row in rows {
+        let data = row.data();
+        let values: Vec<&(dyn ToSql + Sync)> = data.iter().map(|datum| datum as _).collect();
+        writer.as_mut().write(&values).await?;
+    }
+    writer.finish().await?;
+    Ok(())
+}
+
+impl Datum {
+    /// The type of its column.
+    fn sql_type(&self) -> Type {
+        match self {
+            Self::Id(_) => Type::UUID,
+            Self::Text(_) => Type::TEXT,
+            Self::Integer(_) => Type::INT4,
+            Self::Moment(_) => Type::TIMESTAMPTZ,
+            Self::Count(_) => Type::INT8,
+            Self::Ids(_) => Type::UUID_ARRAY,
+            Self::Texts(_) => Type::TEXT_ARRAY,
+            Self::Integers(_) => Type::INT4_ARRAY,
+            Self::Moments(_) => Type::TIMESTAMPTZ_ARRAY,
+        }
+    }
+}
+
+impl ToSql for Datum {
+    fn to_sql(&self, of: &Type, out: &mut BytesMut) -> Result<IsNull, BoxedError> {
+        match self {
+            Self::Id(id) => id.to_sql_checked(of, out),
+            Self::Text(text) => text.to_sql_checked(of, out),
+            Self::Integer(number) => number.to_sql_checked(of, out),
+            Self::Moment(moment) => moment.to_sql_checked(of, out),
+            Self::Count(count) => count.to_sql_checked(of, out),
+            Self::Ids(ids) => ids.to_sql_checked(of, out),
+            Self::Texts(texts) => texts.to_sql_checked(of, out),
+            Self::Integers(numbers) => numbers.to_sql_checked(of, out),
+            Self::Moments(moments) => moments.to_sql_checked(of, out),
+        }
+    }
+
+    /// Each value is checked against the type when it is written.
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+impl ToSql for Id {
+    fn to_sql(&self, of: &Type, out: &mut BytesMut) -> Result<IsNull, BoxedError> {
+        self.0.to_sql(of, out)
+    }
+
+    fn accepts(of: &Type) -> bool {
+        <Uuid as ToSql>::accepts(of)
+    }
+
+    to_sql_checked!();
+}
+
+/// 2000-01-01, from which PostgreSQL counts, in microseconds since 1970.
+const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
+
+impl ToSql for Moment {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, BoxedError> {
+        (self.us() - POSTGRES_EPOCH_US).to_sql(&Type::INT8, out)
+    }
+
+    fn accepts(of: &Type) -> bool {
+        *of == Type::TIMESTAMPTZ
+    }
+
+    to_sql_checked!();
+}
+
+impl FromSql<'_> for Moment {
+    fn from_sql(_: &Type, raw: &[u8]) -> Result<Self, BoxedError> {
+        let us = i64::from_be_bytes(raw.try_into()?);
+        let us = us.checked_add(POSTGRES_EPOCH_US);
+        Ok(us
+            .and_then(Self::from_us)
+            .ok_or("the time is not within the years 1 to 9999")?)
+    }
+
+    fn accepts(of: &Type) -> bool {
+        *of == Type::TIMESTAMPTZ
+    }
+}
+
+impl Row for tokio_postgres::Row {
+    fn id(&self, column: usize) -> Result<Id, RowError> {
+        self.try_get(column).map(Id).map_err(wrong(column))
+    }
+
+    fn text(&self, column: usize) -> Result<String, RowError> {
+        self.try_get(column).map_err(wrong(column))
+    }
+
+    fn integer(&self, column: usize) -> Result<i32, RowError> {
+        self.try_get(column).map_err(wrong(column))
+    }
+
+    fn moment(&self, column: usize) -> Result<Moment, RowError> {
+        self.try_get(column).map_err(wrong(column))
+    }
+}
+
+fn wrong(column: usize) -> impl Fn(tokio_postgres::Error) -> RowError {
+    move |error| RowError {
+        column,
+        reason: chain(&error),
+    }
+}

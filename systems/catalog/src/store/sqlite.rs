@@ -1,0 +1,311 @@
+//! SQLite: a file, read by each worker on a connection of its own and written by one thread.
+//!
+//! A read takes microseconds and, in WAL mode, waits for nobody, so it runs right on the worker.
+//! SQLite has one writer at a time anyway; a thread of its own keeps workers from waiting for it.
+
+use std::ffi::CStr;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rusqlite::types::{ToSql, ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi, params_from_iter};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::{Datum, OpenError, RowError, StoreError, failed};
+use crate::clock;
+use crate::config::Config;
+use crate::entity::{Entity, Row};
+use crate::id::Id;
+use crate::journal;
+use crate::migrations;
+use crate::moment::Moment;
+use crate::seed::{self, Amount};
+use crate::select::Statement;
+
+/// Instructions of SQLite's machine between two looks at the clock.
+const INSTRUCTIONS: i32 = 10_000;
+/// Statements that a connection keeps prepared; the least used one makes room.
+const STATEMENTS_KEPT: usize = 64;
+
+/// The name under which `rarray` knows the pointers that it is given.
+const ARRAY: &CStr = c"rarray";
+
+/// Something for the writing thread.
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// The thread that writes.
+pub(crate) struct Writer {
+    jobs: mpsc::Sender<Job>,
+    thread: JoinHandle<()>,
+}
+
+impl Writer {
+    /// Waits for the last job.
+    pub(crate) fn close(self) {
+        drop(self.jobs);
+        // A writer that panicked has said so already.
+        let _ = self.thread.join();
+    }
+}
+
+/// The file as one worker uses it.
+pub(crate) struct Sqlite {
+    reader: Mutex<Connection>,
+    deadline: Deadline,
+    timeout: Duration,
+    jobs: mpsc::Sender<Job>,
+}
+
+/// When the statement under way is to be given up.
+#[derive(Debug, Clone)]
+struct Deadline {
+    start: Instant,
+    /// Microseconds after the start; 0 is never.
+    at_us: Arc<AtomicU64>,
+}
+
+impl Deadline {
+    fn never() -> Self {
+        Self {
+            start: clock::now(),
+            at_us: Arc::default(),
+        }
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn set(&self, time: Duration) {
+        let time_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let at_us = self.elapsed_us().saturating_add(time_us).max(1);
+        self.at_us.store(at_us, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        let at_us = self.at_us.load(Ordering::Relaxed);
+        at_us != 0 && self.elapsed_us() > at_us
+    }
+}
+
+impl Sqlite {
+    /// Opens the file for reading.
+    pub(super) fn open(path: &Path, writer: &Writer, timeout: Duration) -> Result<Self, OpenError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let deadline = Deadline::never();
+        let open = || -> Result<Connection, rusqlite::Error> {
+            let mut connection = Connection::open_with_flags(path, flags)?;
+            equip(&connection, timeout)?;
+            let seen = deadline.clone();
+            connection.progress_handler(INSTRUCTIONS, Some(move || seen.is_over()))?;
+            Ok(connection)
+        };
+        let reader = open().map_err(|error| unusable(path, &error))?;
+        Ok(Self {
+            reader: Mutex::new(reader),
+            deadline,
+            timeout,
+            jobs: writer.jobs.clone(),
+        })
+    }
+
+    pub(super) fn rows<E: Entity>(&self, statement: &Statement) -> Result<Vec<E>, StoreError> {
+        let reader = self.reader.lock().map_err(|error| failed(&error))?;
+        self.deadline.set(self.timeout);
+        query(&reader, statement).map_err(|error| self.cause(&error))
+    }
+
+    pub(super) async fn change<E: Entity>(
+        &self,
+        statement: Statement,
+    ) -> Result<Vec<E>, StoreError> {
+        let (answer, done) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Nobody listens when the client has gone; the change is made all the same.
+            let _ = answer.send(query(connection, &statement));
+        });
+        self.jobs.send(job).map_err(|_| StoreError::Away)?;
+        let rows = done.await.map_err(|_| StoreError::Away)?;
+        rows.map_err(|error| self.cause(&error))
+    }
+
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let reader = self.reader.lock().map_err(|error| failed(&error))?;
+        self.deadline.set(self.timeout);
+        let count = reader.query_row("SELECT COUNT(*) FROM catalog_seed", [], |_| Ok(()));
+        count.map_err(|error| self.cause(&error.into()))
+    }
+
+    fn cause(&self, error: &QueryError) -> StoreError {
+        match error {
+            QueryError::Sql(rusqlite::Error::SqliteFailure(failure, _)) => {
+                match (failure.code, failure.extended_code) {
+                    (ErrorCode::OperationInterrupted | ErrorCode::DatabaseBusy, _) => {
+                        StoreError::TooSlow(self.timeout)
+                    }
+                    (_, ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_UNIQUE) => {
+                        StoreError::Duplicate
+                    }
+                    (_, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => StoreError::Reference,
+                    _ => failed(error),
+                }
+            }
+            _ => failed(error),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum QueryError {
+    #[error(transparent)]
+    Sql(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Row(#[from] RowError),
+}
+
+fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Result<Vec<E>, QueryError> {
+    let mut prepared = connection.prepare_cached(&statement.text)?;
+    let mut rows = prepared.query(params_from_iter(&statement.data))?;
+    let mut entities = Vec::new();
+    while let Some(row) = rows.next()? {
+        entities.push(E::read(row)?);
+    }
+    Ok(entities)
+}
+
+/// Opens the file, brings its tables up to date and starts the thread that writes.
+pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError> {
+    let open = || -> Result<Connection, QueryError> {
+        let mut connection = Connection::open(path)?;
+        equip(&connection, config.statement_timeout)?;
+        // The wait for another process that writes is that of a start, not that of a statement.
+        connection.busy_timeout(config.connect_timeout)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        migrate(&mut connection, config.amount())?;
+        connection.busy_timeout(config.statement_timeout)?;
+        Ok(connection)
+    };
+    let mut connection = open().map_err(|error| unusable(path, &error))?;
+    let (jobs, arriving) = mpsc::channel::<Job>();
+    let write = move || {
+        for job in arriving {
+            job(&mut connection);
+        }
+    };
+    let thread = thread::Builder::new()
+        .name("writer".to_owned())
+        .spawn(write);
+    let thread = thread.map_err(|error| unusable(path, &error))?;
+    Ok(Writer { jobs, thread })
+}
+
+fn equip(connection: &Connection, timeout: Duration) -> Result<(), rusqlite::Error> {
+    rusqlite::vtab::array::load_module(connection)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    connection.busy_timeout(timeout)
+}
+
+fn unusable(path: &Path, error: &dyn std::fmt::Display) -> OpenError {
+    OpenError::Sqlite {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
+
+fn migrate(connection: &mut Connection, amount: Amount) -> Result<(), QueryError> {
+    // Takes the right to write at once, so that of two processes one waits for the other.
+    let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    all.execute(migrations::TABLE, [])?;
+    let had = all.query_row(migrations::COUNT, [], |row| row.get(0))?;
+    let missing = migrations::missing(had)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    for (number, migration) in missing {
+        all.execute_batch(migration.sqlite)?;
+        all.execute(migrations::RECORD, (number, migration.name))?;
+        journal::migrated(number, migration.name);
+    }
+    let is_new = all.query_row("SELECT COUNT(*) = 0 FROM catalog_seed", [], |row| {
+        row.get(0)
+    })?;
+    if is_new {
+        let (products, items) = seed::rows(amount);
+        insert(&all, &products)?;
+        insert(&all, &items)?;
+        let seeded = "INSERT INTO catalog_seed (products, line_items) VALUES ($1, $2)";
+        all.execute(seeded, (amount.products, amount.line_items))?;
+        all.execute_batch("ANALYZE")?;
+        journal::seeded(amount);
+    }
+    Ok(all.commit()?)
+}
+
+fn insert<E: Entity>(connection: &Connection, entities: &[E]) -> Result<(), rusqlite::Error> {
+    for entity in entities {
+        let statement = Statement::insert(E::TABLE, entity.data());
+        let mut prepared = connection.prepare_cached(&statement.text)?;
+        let mut rows = prepared.query(params_from_iter(&statement.data))?;
+        while rows.next()?.is_some() {}
+    }
+    Ok(())
+}
+
+impl ToSql for Datum {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let blob = |id: &Id| Value::Blob(id.0.as_bytes().to_vec());
+        let array = |values: Vec<Value>| ToSqlOutput::from_rc(Rc::new(values), ARRAY);
+        Ok(match self {
+            Self::Id(id) => ToSqlOutput::Borrowed(ValueRef::Blob(id.0.as_bytes())),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Integer(number) => ToSqlOutput::Owned(Value::Integer((*number).into())),
+            Self::Moment(moment) => ToSqlOutput::Owned(Value::Integer(moment.us())),
+            Self::Count(count) => ToSqlOutput::Owned(Value::Integer(*count)),
+            Self::Ids(ids) => array(ids.iter().map(blob).collect()),
+            Self::Texts(texts) => array(texts.iter().cloned().map(Value::Text).collect()),
+            Self::Integers(numbers) => array(
+                numbers
+                    .iter()
+                    .map(|it| Value::Integer((*it).into()))
+                    .collect(),
+            ),
+            Self::Moments(moments) => {
+                array(moments.iter().map(|it| Value::Integer(it.us())).collect())
+            }
+        })
+    }
+}
+
+impl Row for rusqlite::Row<'_> {
+    fn id(&self, column: usize) -> Result<Id, RowError> {
+        let value = self.get_ref(column).map_err(wrong(column))?;
+        let bytes = value.as_blob().map_err(wrong(column))?;
+        Uuid::from_slice(bytes).map(Id).map_err(wrong(column))
+    }
+
+    fn text(&self, column: usize) -> Result<String, RowError> {
+        self.get(column).map_err(wrong(column))
+    }
+
+    fn integer(&self, column: usize) -> Result<i32, RowError> {
+        self.get(column).map_err(wrong(column))
+    }
+
+    fn moment(&self, column: usize) -> Result<Moment, RowError> {
+        let us = self.get(column).map_err(wrong(column))?;
+        let found = Moment::from_us(us);
+        found.ok_or_else(|| wrong(column)("the time is not within the years 1 to 9999"))
+    }
+}
+
+fn wrong<T: std::fmt::Display>(column: usize) -> impl Fn(T) -> RowError {
+    move |reason| RowError {
+        column,
+        reason: reason.to_string(),
+    }
+}

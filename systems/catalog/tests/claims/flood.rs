@@ -1,0 +1,122 @@
+//! Many requests at once, of all kinds: each has its own answer, and each insert is there once.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::databases::Database;
+use crate::server::{Client, PRODUCTS, Server};
+
+const CONNECTIONS: usize = 20;
+const PER_CONNECTION: usize = 500;
+
+const INSERT: &str = "mutation($id: uuid!, $name: String!, $price: Int!) \
+    { insert_product_one(object: {id: $id, name: $name, price: $price}) { id name price } }";
+const BY_NAME: &str =
+    "query($name: String!) { product(where: {name: {_eq: $name}}) { name price } }";
+
+/// An id that no other request of the flood has.
+fn id(connection: usize, number: usize) -> String {
+    format!("00000000-0000-8000-8000-{connection:04x}{number:08x}")
+}
+
+/// One request of many kinds; panics when the answer is not the one to it.
+fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
+    let own = (connection * PER_CONNECTION + number) % PRODUCTS;
+    let product = &seeded[own];
+    let name = format!("flood {connection} {number}");
+    let variables = json!({"id": id(connection, number), "name": name, "price": number});
+    match number % 5 {
+        0 => {
+            let answer = client.graphql(INSERT, &variables);
+            let expected = json!({"data": {"insert_product_one": variables}});
+            assert_eq!(answer, expected);
+        }
+        1 => {
+            // The insert of the request before, sent once more as after a lost answer.
+            let id = id(connection, number - 1);
+            let again = json!({"id": id, "name": "again", "price": 0});
+            let answer = client.graphql(INSERT, &again);
+            assert_eq!(
+                answer["errors"][0]["extensions"]["code"],
+                "constraint-violation"
+            );
+            assert_eq!(
+                answer["data"]["insert_product_one"],
+                Value::Null,
+                "{answer}"
+            );
+        }
+        2 => {
+            let id = product["id"].as_str().unwrap();
+            let answer = client.get(&format!("/api/rest/product/{id}"));
+            assert_eq!(answer.json(), json!({"product_by_pk": product}));
+        }
+        3 => {
+            let answer = client.get(&format!("/api/rest/product?limit=1&offset={own}"));
+            // Inserted ids come first, so only the number of rows is known.
+            assert_eq!(answer.json()["product"].as_array().unwrap().len(), 1);
+        }
+        _ => {
+            let name = &product["name"];
+            let answer = client.graphql(BY_NAME, &json!({ "name": name }));
+            let expected = json!({"name": name, "price": product["price"]});
+            assert_eq!(answer, json!({"data": {"product": [expected]}}));
+        }
+    }
+}
+
+/// How often each name of the flood is there.
+fn inserted(client: &mut Client) -> BTreeMap<String, usize> {
+    let mut names = BTreeMap::new();
+    for offset in (0..).step_by(1_000) {
+        let page = client.get(&format!("/api/rest/product?limit=1000&offset={offset}"));
+        let page = page.json();
+        let rows = page["product"].as_array().unwrap();
+        for row in rows {
+            let name = row["name"].as_str().unwrap();
+            if name.starts_with("flood ") {
+                *names.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+        if rows.len() < 1_000 {
+            break;
+        }
+    }
+    names
+}
+
+#[test]
+fn of_ten_thousand_concurrent_requests_none_is_lost_or_done_twice() {
+    for database in Database::both() {
+        let server = Server::start(&database, &["--workers", "2"]);
+        let seeded = server.client().get("/api/rest/product?limit=1000").json();
+        let seeded = &seeded["product"];
+        assert_eq!(seeded.as_array().unwrap().len(), PRODUCTS);
+        thread::scope(|scope| {
+            for connection in 0..CONNECTIONS {
+                let mut client = server.client();
+                scope.spawn(move || {
+                    for number in 0..PER_CONNECTION {
+                        ask(&mut client, seeded, connection, number);
+                    }
+                });
+            }
+        });
+        let mut client = server.client();
+        let mut counted = |endpoint: &str| {
+            client.metric(&format!(
+                "catalog_requests_total{{endpoint=\"{endpoint}\",status=\"2xx\"}}"
+            ))
+        };
+        let each = (CONNECTIONS * PER_CONNECTION / 5) as u64;
+        assert_eq!(counted("product_by_pk"), each);
+        // One more asked for what was seeded.
+        assert_eq!(counted("product"), each + 1);
+        assert_eq!(counted("graphql"), 3 * each);
+        let names = inserted(&mut server.client());
+        assert!(names.values().all(|count| *count == 1), "{names:?}");
+        assert_eq!(names.len() as u64, each);
+    }
+}

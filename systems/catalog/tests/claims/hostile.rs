@@ -1,0 +1,157 @@
+//! Texts that would be SQL if anybody took them for it come back as data, from every argument.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::databases::Database;
+use crate::server::{Client, PRODUCTS, Server};
+
+const TEXTS: [&str; 14] = [
+    "' OR '1'='1",
+    "'; DROP TABLE product; --",
+    "\"; DROP TABLE line_item; --",
+    "x' UNION SELECT id, name, price, created_at, updated_at FROM product --",
+    "\\'; DELETE FROM product; --",
+    "1; UPDATE product SET price = 0",
+    "$1",
+    "$$; DROP TABLE product; $$",
+    "%' OR 1=1 /*",
+    "product\"); DROP TABLE product; --",
+    "E'\\x27'",
+    "\u{2019} OR 1=1 --",
+    "name COLLATE \"C\"",
+    "`; ATTACH DATABASE 'x' AS y; --",
+];
+
+/// As part of a URL.
+fn escaped(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// A text where REST takes a text, an id or a number.
+fn in_urls(client: &mut Client, text: &str) {
+    let text = escaped(text);
+    let named = client.get(&format!("/api/rest/product?name={text}"));
+    assert_eq!((named.status, &*named.body), (200, r#"{"product":[]}"#));
+    for refused in [
+        format!("/api/rest/product/{text}"),
+        format!("/api/rest/lineItem/{text}"),
+        format!("/api/rest/product?limit={text}"),
+        format!("/api/rest/product?offset={text}"),
+        format!("/api/rest/lineItem?product_id={text}"),
+        format!("/api/rest/product?{text}=1"),
+    ] {
+        let answer = client.get(&refused);
+        assert_eq!(answer.status, 400, "{refused}: {answer:?}");
+        assert_eq!(answer.json()["code"], "bad-request", "{refused}");
+    }
+}
+
+/// A text where GraphQL takes one: stored, found, changed, compared and removed again.
+fn in_arguments(client: &mut Client, text: &str) {
+    let insert = "mutation($name: String!) \
+        { insert_product_one(object: {name: $name, price: 7}) { id name } }";
+    let inserted = client.graphql(insert, &json!({ "name": text }));
+    let product = &inserted["data"]["insert_product_one"];
+    assert_eq!(product["name"], text, "{inserted}");
+    let find = "query($name: String!) { equal: product(where: {name: {_eq: $name}}) { name } \
+        listed: product(where: {name: {_in: [$name], _gte: $name, _lte: $name}}) { name } \
+        other: product(where: {name: {_gt: $name, _lt: $name}}) { name } }";
+    let found = client.graphql(find, &json!({ "name": text }));
+    let one = json!([{ "name": text }]);
+    assert_eq!(
+        found,
+        json!({"data": {"equal": one, "listed": one, "other": []}})
+    );
+    let change = "mutation($id: uuid!, $name: String!) \
+        { update_product_by_pk(pk_columns: {id: $id}, _set: {name: $name}) { name price } }";
+    let changed = format!("{text}!");
+    let answer = client.graphql(change, &json!({"id": product["id"], "name": changed}));
+    let expected = json!({"name": changed, "price": 7});
+    assert_eq!(answer["data"]["update_product_by_pk"], expected, "{answer}");
+    let remove = "mutation($id: uuid!) { delete_product_by_pk(id: $id) { name } }";
+    let removed = client.graphql(remove, &json!({"id": product["id"]}));
+    assert_eq!(removed["data"]["delete_product_by_pk"]["name"], changed);
+}
+
+/// A text where GraphQL takes something else.
+fn in_wrong_places(client: &mut Client, text: &str) {
+    for query in [
+        "query($x: uuid!) { product_by_pk(id: $x) { id } }",
+        "query($x: timestamptz) { product(where: {created_at: {_gt: $x}}) { id } }",
+        "query($x: Int) { product(limit: $x) { id } }",
+        "query($x: [product_order_by!]) { product(order_by: $x) { id } }",
+        "query($x: order_by) { product(order_by: [{price: $x}]) { id } }",
+        "query($x: [uuid!]) { lineItem(where: {product_id: {_in: $x}}) { id } }",
+        "mutation($x: Int!) { insert_product_one(object: {name: \"n\", price: $x}) { id } }",
+    ] {
+        let answer = client.graphql(query, &json!({ "x": text }));
+        assert!(
+            answer["errors"][0]["message"].is_string(),
+            "{query}: {answer}"
+        );
+        let message = answer["errors"][0]["message"].as_str().unwrap();
+        assert!(
+            !message.contains("the log of the service"),
+            "{query}: {answer}"
+        );
+    }
+}
+
+fn count(client: &mut Client) -> usize {
+    let all = client.get("/api/rest/product?limit=1000").json();
+    all["product"].as_array().unwrap().len()
+}
+
+#[test]
+fn hostile_texts_in_every_argument_come_back_as_data() {
+    for database in Database::both() {
+        let server = Server::start(&database, &[]);
+        let mut client = server.client();
+        for text in TEXTS {
+            in_urls(&mut client, text);
+            in_arguments(&mut client, text);
+            in_wrong_places(&mut client, text);
+        }
+        assert_eq!(count(&mut client), PRODUCTS);
+        let failed = client.metric("catalog_statements_failed_total ");
+        assert_eq!(failed, 0, "no text may reach a database as a mistake");
+    }
+}
+
+#[test]
+fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
+    let servers = Database::both().map(|database| {
+        let server = Server::start(&database, &[]);
+        (database, server)
+    });
+    let clients = servers
+        .each_ref()
+        .map(|(_, server)| RefCell::new(server.client()));
+    // The name decides: there is no other state that a case could leave behind.
+    let mut runner = TestRunner::new(Config {
+        cases: 60,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let texts = "\\PC{0,20}[\u{0}-\u{1F}'\"\\\\$;%\u{80}-\u{FFFF}]{0,4}\\PC{0,190}";
+    let insert = "mutation($name: String!) \
+        { insert_product_one(object: {name: $name, price: 1}) { name } }";
+    let checked = runner.run(&texts, |text| {
+        let name = json!({ "name": text });
+        let answers = clients
+            .each_ref()
+            .map(|client| client.borrow_mut().graphql(insert, &name));
+        prop_assert_eq!(&answers[0], &answers[1]);
+        let kept = &answers[0]["data"]["insert_product_one"]["name"];
+        let length = text.chars().count();
+        let is_fine = (1..=200).contains(&length) && !text.contains('\0');
+        let expected = if is_fine { json!(text) } else { Value::Null };
+        prop_assert_eq!(kept, &expected, "{}", &answers[0]);
+        Ok(())
+    });
+    checked.unwrap();
+}

@@ -1,0 +1,14 @@
+//! What the process promises, seen from outside, on SQLite and on a real PostgreSQL.
+
+#![cfg(test)]
+
+mod answers;
+mod audit;
+mod databases;
+mod flood;
+mod hostile;
+mod model;
+mod outage;
+mod quick_start;
+mod server;
+mod start_and_stop;
