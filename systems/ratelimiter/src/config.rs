@@ -42,6 +42,10 @@ pub(crate) struct Config {
     #[arg(long, env = "PORT", value_name = "N", default_value_t = 4000)]
     pub(crate) port: u16,
 
+    /// The name that `serverinfo` gives, by which instances are told apart [default: the machine's].
+    #[arg(long, env = "RATELIMIT_HOSTNAME", value_name = "NAME")]
+    pub(crate) hostname: Option<String>,
+
     /// `production` refuses introspection; `development` looks for Redis on this machine.
     #[arg(long, env = "NODE_ENV", value_name = "NAME")]
     pub(crate) node_env: Option<String>,
@@ -168,6 +172,12 @@ impl Config {
             mode: self.compat,
             inclusive: self.inclusive,
         }
+    }
+
+    /// What metrics call the rule: `fixed` or `original`.
+    pub(crate) fn rule_name(&self) -> String {
+        let value = self.compat.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// The address of Redis; `None` for the memory store.

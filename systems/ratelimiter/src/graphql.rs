@@ -16,6 +16,7 @@ use async_graphql::{ErrorExtensionValues, Pos, Request, ServerError, Value, Vari
 use hyper::StatusCode;
 use serde::Serialize;
 
+use crate::config::Config;
 use crate::gate::Gate;
 
 pub(crate) use schema::ErrorShape;
@@ -102,10 +103,10 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    pub(crate) fn new(gate: Gate, shape: ErrorShape, has_introspection: bool) -> Self {
+    pub(crate) fn new(gate: Gate, config: &Config) -> Self {
         Self {
-            schema: schema::schema(gate, shape),
-            has_introspection,
+            schema: schema::schema(gate, config.errors, config.hostname.clone()),
+            has_introspection: config.has_introspection(),
         }
     }
 

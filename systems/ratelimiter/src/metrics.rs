@@ -14,6 +14,8 @@ const BOUNDS_US: [u64; 12] = [
 /// What happened since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
+    /// Labels of decisions: which store is asked, and by which rule.
+    made_by: String,
     passed: AtomicU64,
     limited: AtomicU64,
     bans: AtomicU64,
@@ -27,6 +29,14 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
+    /// Nothing has happened yet.
+    pub(crate) fn of(store: &str, rule: &str) -> Self {
+        Self {
+            made_by: format!("store=\"{store}\",rule=\"{rule}\""),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
@@ -95,11 +105,12 @@ impl Metrics {
             ));
         }
         line(format_args!(
-            "# HELP ratelimiter_decisions_total answers by result\n# TYPE ratelimiter_decisions_total counter\n"
+            "# HELP ratelimiter_decisions_total answers by result, with the store asked and its rule\n# TYPE ratelimiter_decisions_total counter\n"
         ));
         for (result, counter) in [("passed", &self.passed), ("limited", &self.limited)] {
             line(format_args!(
-                "ratelimiter_decisions_total{{result=\"{result}\"}} {}\n",
+                "ratelimiter_decisions_total{{result=\"{result}\",{}}} {}\n",
+                self.made_by,
                 read(counter)
             ));
         }

@@ -26,6 +26,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that the first connection to Redis may delay the start.
 const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// What the log and the metrics call the stores.
+const MEMORY: &str = "memory";
+const REDIS: &str = "redis";
 
 /// Why nothing was served, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +71,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
 }
 
 fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError> {
-    let (has_introspection, shape) = (config.has_introspection(), config.errors);
+    let executor = graphql::Executor::new(gate.clone(), config);
     let patience = Patience {
         head: HEAD_TIMEOUT,
         stop: config.stop_timeout(),
@@ -81,7 +84,7 @@ fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError>
         }
         Desk {
             metrics: Arc::clone(&gate.metrics),
-            executor: graphql::Executor::new(gate, shape, has_introspection),
+            executor,
         }
     };
     Ok(Worker::start(number, patience, prepare)?)
@@ -114,21 +117,18 @@ impl<'a> Setup<'a> {
                 FingerprintKey::from_text("")
             }
         };
+        let store = if redis.is_some() { REDIS } else { MEMORY };
         Ok(Self {
             config,
             memory: redis.is_none().then(memory),
             redis,
             key,
-            metrics: Arc::default(),
+            metrics: Arc::new(Metrics::of(store, &config.rule_name())),
         })
     }
 
     fn store_name(&self) -> &'static str {
-        if self.memory.is_some() {
-            "memory"
-        } else {
-            "redis"
-        }
+        if self.memory.is_some() { MEMORY } else { REDIS }
     }
 
     /// The gate of one worker.

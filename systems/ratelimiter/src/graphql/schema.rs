@@ -23,8 +23,12 @@ pub(crate) enum ErrorShape {
 /// The schema of one worker.
 pub(crate) type Schema = async_graphql::Schema<Query, EmptyMutation, EmptySubscription>;
 
-pub(crate) fn schema(gate: Gate, shape: ErrorShape) -> Schema {
-    let query = Query { gate, shape };
+pub(crate) fn schema(gate: Gate, shape: ErrorShape, hostname: Option<String>) -> Schema {
+    let query = Query {
+        gate,
+        shape,
+        hostname,
+    };
     // The library counts the selection set of the operation as 0, `DEPTH_MAX` counts it as 1.
     Schema::build(query, EmptyMutation, EmptySubscription)
         .limit_recursive_depth(DEPTH_MAX - 1)
@@ -35,6 +39,8 @@ pub(crate) fn schema(gate: Gate, shape: ErrorShape) -> Schema {
 pub(crate) struct Query {
     gate: Gate,
     shape: ErrorShape,
+    /// The name of this instance, where it is not the machine's.
+    hostname: Option<String>,
 }
 
 #[Object]
@@ -62,7 +68,7 @@ impl Query {
     }
 
     async fn serverinfo(&self) -> Option<Serverinfo> {
-        Some(Serverinfo::read())
+        Some(Serverinfo::read(self.hostname.as_deref()))
     }
 }
 
@@ -111,12 +117,12 @@ pub(crate) struct Serverinfo {
     /// The IPv4 addresses of the machine, joined by commas.
     #[graphql(name = "hostIPs")]
     host_ips: String,
-    /// The name of the machine.
+    /// The name of the machine, or of the instance.
     hostname: String,
 }
 
 impl Serverinfo {
-    fn read() -> Self {
+    fn read(hostname: Option<&str>) -> Self {
         let addresses = if_addrs::get_if_addrs().unwrap_or_default();
         let host_ips: Vec<_> = addresses
             .into_iter()
@@ -127,7 +133,10 @@ impl Serverinfo {
         let system = rustix::system::uname();
         Self {
             host_ips: host_ips.join(","),
-            hostname: system.nodename().to_string_lossy().into_owned(),
+            hostname: hostname.map_or_else(
+                || system.nodename().to_string_lossy().into_owned(),
+                str::to_owned,
+            ),
         }
     }
 }

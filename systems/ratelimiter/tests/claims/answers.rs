@@ -210,3 +210,14 @@ fn introspection_is_refused_in_production_only() {
         (400, "GRAPHQL_VALIDATION_FAILED".to_owned())
     );
 }
+
+#[test]
+fn an_instance_may_have_a_name_of_its_own() {
+    let name = |flags: &[&str]| {
+        let server = Server::start(flags);
+        let answer = server.client().query("{ serverinfo { hostname } }").json();
+        answer["data"]["serverinfo"]["hostname"].clone()
+    };
+    assert_eq!(name(&["--hostname", "limiter-3"]), "limiter-3");
+    assert_ne!(name(&[]), "");
+}

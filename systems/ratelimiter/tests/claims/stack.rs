@@ -1,0 +1,239 @@
+//! The compose stack, started for real: Redis, four rate limiters, HAProxy.
+//!
+//! Its images come from a registry or are built from one's images. So that nothing has to be fetched,
+//! this test makes images of its own out of the programs of this machine and puts them in their
+//! places with an override file; everything else is the stack's own.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::server::{Client, now};
+
+/// How long containers may take to come up.
+const UP_WITHIN: Duration = Duration::from_secs(120);
+
+/// A stack that runs; dropping it takes it down with its volumes and images.
+struct Stack {
+    compose: Vec<String>,
+    images: Vec<String>,
+    folder: TempDir,
+    port: u16,
+}
+
+fn run(command: &mut Command) -> Output {
+    command
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+fn must(command: &mut Command) -> String {
+    let output = run(command);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn works(words: &[&str]) -> bool {
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// The command line of compose, or why the stack cannot be started here.
+fn compose() -> Result<Vec<&'static str>, &'static str> {
+    if !works(&["docker", "info"]) {
+        return Err("no Docker engine answers");
+    }
+    for words in [&["docker", "compose"][..], &["docker-compose"]] {
+        if works(&[words, &["version"]].concat()) {
+            return Ok(words.to_vec());
+        }
+    }
+    Err("neither `docker compose` nor `docker-compose` is installed")
+}
+
+/// Where a program of this machine lies.
+fn find(program: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let aside = [PathBuf::from("/usr/sbin")];
+    std::env::split_paths(&path)
+        .chain(aside)
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+        .ok_or_else(|| format!("`{program}` is not installed"))
+}
+
+/// Copies a program and the libraries it is linked with to where they lie, below `root`.
+fn copy(program: &Path, to: &str, root: &Path) {
+    let place = |file: &str| {
+        let place = root.join(file.trim_start_matches('/'));
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        place
+    };
+    fs::copy(program, place(to)).unwrap();
+    for word in must(Command::new("ldd").arg(program)).split_whitespace() {
+        if word.starts_with('/') && Path::new(word).is_file() {
+            fs::copy(word, place(word)).unwrap();
+        }
+    }
+}
+
+/// An image of nothing but these programs.
+fn image(name: &str, programs: &[PathBuf], changes: &[&str]) {
+    let root = tempfile::tempdir().unwrap();
+    for program in programs {
+        let file = program.file_name().unwrap().to_string_lossy();
+        copy(program, &format!("/usr/local/bin/{file}"), root.path());
+    }
+    for folder in ["data", "tmp"] {
+        fs::create_dir(root.path().join(folder)).unwrap();
+    }
+    let archive = tempfile::NamedTempFile::new().unwrap();
+    must(
+        Command::new("tar")
+            .args(["--create", "--file"])
+            .arg(archive.path())
+            .arg("--directory")
+            .arg(root.path())
+            .arg("."),
+    );
+    let mut import = Command::new("docker");
+    import.arg("import");
+    for change in changes {
+        import.args(["--change", change]);
+    }
+    must(import.arg(archive.path()).arg(name));
+}
+
+impl Stack {
+    /// Makes the images and starts everything; or says why that cannot be done here.
+    fn start() -> Result<Self, String> {
+        let compose = compose()?;
+        let is_old = compose[0] == "docker-compose";
+        let (redis, cli) = (find("redis-server")?, find("redis-cli")?);
+        let haproxy = find("haproxy")?;
+        let ratelimiter = PathBuf::from(env!("CARGO_BIN_EXE_ratelimiter"));
+        let project = format!("weighbridge-test-{}", std::process::id());
+        let name = |part: &str| format!("{project}-{part}");
+        image(&name("redis"), &[redis, cli], &["WORKDIR /data"]);
+        let command = r#"CMD ["haproxy", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]"#;
+        image(&name("balancer"), &[haproxy], &[command]);
+        let entry = r#"ENTRYPOINT ["/usr/local/bin/ratelimiter"]"#;
+        image(
+            &name("ratelimiter"),
+            &[ratelimiter],
+            &[entry, "USER 65534:65534"],
+        );
+        let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/ratelimiter");
+        let files = fs::canonicalize(files).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        // The old compose knows no configs outside of a swarm.
+        let mount = match is_old {
+            true => format!(
+                "    volumes: ['{}/haproxy.cfg:/usr/local/etc/haproxy/haproxy.cfg:ro']\n",
+                files.display()
+            ),
+            false => String::new(),
+        };
+        let text = format!(
+            "services:\n  redis:\n    image: {}\n    \
+             command: [redis-server, --appendonly, 'yes', --protected-mode, 'no']\n  \
+             ratelimiter:\n    image: {}\n    environment: {{RATELIMIT_STORE_DEADLINE_MS: '30000', \
+             RATELIMIT_FAILED_REQ_PER_OBSERVED_SECONDS: '3600'}}\n  balancer:\n    image: {}\n{mount}",
+            name("redis"),
+            name("ratelimiter"),
+            name("balancer"),
+        );
+        let own = folder.path().join("images.yaml");
+        fs::write(&own, text).unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let mut words: Vec<String> = compose.into_iter().map(str::to_owned).collect();
+        if is_old {
+            words.push("--compatibility".to_owned());
+        }
+        for file in [files.join("compose.yaml"), own] {
+            words.extend(["--file".to_owned(), file.display().to_string()]);
+        }
+        words.extend(["--project-name".to_owned(), project.clone()]);
+        let images = ["redis", "balancer", "ratelimiter"].map(name).to_vec();
+        let stack = Self {
+            compose: words,
+            images,
+            folder,
+            port,
+        };
+        must(stack.command().args(["up", "--detach", "--no-build"]));
+        Ok(stack)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.compose[0]);
+        command
+            .args(&self.compose[1..])
+            .current_dir(self.folder.path())
+            .env("RATELIMIT_EMAIL_KEY", "secret")
+            .env("PUBLISHED_PORT", self.port.to_string());
+        command
+    }
+
+    /// The name of the instance that answers a new connection; none while nobody does.
+    fn hostname(&self) -> Option<String> {
+        let address = format!("127.0.0.1:{}", self.port);
+        TcpStream::connect(&address).ok()?;
+        let answer = Client::to(&address).try_query("{ serverinfo { hostname } }")?;
+        let name = &answer["data"]["serverinfo"]["hostname"];
+        name.as_str().map(str::to_owned)
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // What cannot be taken down is shown by what is left.
+        let _ = run(self.command().args(["down", "--volumes", "--timeout", "2"]));
+        for image in &self.images {
+            let _ = run(Command::new("docker").args(["image", "rm", "--force", image]));
+        }
+    }
+}
+
+#[test]
+fn four_instances_of_the_compose_stack_serve_and_share_their_counts() {
+    let stack = match Stack::start() {
+        Ok(stack) => stack,
+        Err(reason) => {
+            println!("NOT RUN: the compose stack: {reason}");
+            return;
+        }
+    };
+    let deadline = now() + UP_WITHIN;
+    let mut seen = BTreeSet::new();
+    while seen.len() < 4 {
+        assert!(now() < deadline, "only {seen:?} serve");
+        match stack.hostname() {
+            Some(name) => {
+                seen.insert(name);
+            }
+            None => thread::park_timeout(Duration::from_millis(100)),
+        }
+    }
+    let address = format!("127.0.0.1:{}", stack.port);
+    let limited = (0..6).map(|number| {
+        // Each over a connection of its own, so by whichever instance has its turn.
+        let email = format!("user{}@example.com", number % 2);
+        Client::to(&address).is_limited("LOGIN_FAILED", "192.0.2.9", &email)
+    });
+    let limited: Vec<bool> = limited.collect();
+    assert_eq!(limited, [false, false, false, false, false, true]);
+}
