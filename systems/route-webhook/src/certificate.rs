@@ -1,0 +1,161 @@
+//! The certificates of routes: an add-on that asks cert-manager for them.
+//!
+//! A pure function: the annotations of a route say whether it wants a certificate and from whom.
+
+use std::borrow::Cow;
+
+use crate::json::{Style, Writer};
+use crate::request::{Node, Refusal};
+use crate::route::store_kind;
+
+/// What cert-manager's annotations contain, and the group of its objects.
+const GROUP: &str = "cert-manager.io";
+
+/// The parts of a certificate's subject, with the annotations that hold them.
+const SUBJECT: [(&str, &str); 4] = [
+    (
+        "organizationalUnits",
+        "cert-manager.io/subject-organizationalunits",
+    ),
+    ("countries", "cert-manager.io/subject-countries"),
+    ("provinces", "cert-manager.io/subject-provinces"),
+    ("localities", "cert-manager.io/subject-localities"),
+];
+
+/// The answer to a reconciliation: a list of no or one certificate.
+///
+/// # Errors
+///
+/// When the request is no JSON or lacks what the answer is made of.
+pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
+    let body = Node::of_body(body)?;
+    let [object] = body.required(["object"])?;
+    let [metadata] = object.required(["metadata"])?;
+    let [name, namespace] = metadata.required(["name", "namespace"])?;
+    let (name, namespace) = (name.text()?, namespace.text()?);
+    let annotations = metadata.member("annotations")?.and_then(Node::unless_null);
+    let mut answer = Writer::new(Style::Compact, 1024);
+    let wanted = match &annotations {
+        Some(annotations) => Wanted::of(annotations, &name)?,
+        None => None,
+    };
+    let Some(wanted) = wanted else {
+        answer.object(|answer| answer.key("attachments").list(|_| {}));
+        return Ok(answer.finish());
+    };
+    let [spec] = object.required(["spec"])?;
+    let [tls] = spec.required(["tls"])?;
+    let [keystore] = tls.required(["keystore"])?;
+    let (kind, store) = store_kind(&keystore)?;
+    let [password] = store.required(["passwordSecretRef"])?;
+    let keystore = (kind.key(), password.text()?);
+    answer.object(|answer| {
+        answer.key("attachments").list(|answer| {
+            answer.object(|answer| {
+                answer.member("apiVersion", "cert-manager.io/v1");
+                answer.member("kind", "Certificate");
+                answer.key("metadata").object(|answer| {
+                    answer.key("name").joined(&[&name, "-certs"]);
+                    answer.member("namespace", &namespace);
+                });
+                answer
+                    .key("spec")
+                    .object(|answer| wanted.write((&name, &namespace), &keystore, answer));
+            });
+        });
+    });
+    Ok(answer.finish())
+}
+
+/// What the annotations of a route ask for.
+struct Wanted<'a> {
+    issuer_kind: &'static str,
+    issuer: Cow<'a, str>,
+    common_name: Cow<'a, str>,
+    alt_names: Option<Cow<'a, str>>,
+    subject: [Option<Cow<'a, str>>; 4],
+}
+
+impl<'a> Wanted<'a> {
+    /// `None` when they ask for no certificate, or for one of nobody or of two.
+    fn of(annotations: &Node<'a, '_>, name: &Cow<'a, str>) -> Result<Option<Self>, Refusal> {
+        let names = [
+            "cert-manager.io/issuer",
+            "cert-manager.io/cluster-issuer",
+            "cert-manager.io/common-name",
+            "cert-manager.io/alt-names",
+        ];
+        let [issuer, cluster_issuer, common_name, alt_names] = annotations.members(names)?;
+        let (issuer_kind, issuer) = match (issuer, cluster_issuer) {
+            (Some(issuer), None) => ("Issuer", issuer),
+            (None, Some(issuer)) => ("ClusterIssuer", issuer),
+            _ => return Ok(None),
+        };
+        let text = |node: Option<Node<'a, '_>>| node.map(|node| node.text()).transpose();
+        let parts = annotations.members(SUBJECT.map(|(_, annotation)| annotation))?;
+        let mut subject = [const { None }; 4];
+        for (place, part) in subject.iter_mut().zip(parts) {
+            *place = text(part)?;
+        }
+        Ok(Some(Self {
+            issuer_kind,
+            issuer: issuer.text()?,
+            common_name: text(common_name)?.unwrap_or_else(|| name.clone()),
+            alt_names: text(alt_names)?,
+            subject,
+        }))
+    }
+
+    fn write(
+        &self,
+        (name, namespace): (&str, &str),
+        (kind, password): &(&str, Cow<'_, str>),
+        answer: &mut Writer,
+    ) {
+        let common_name = &*self.common_name;
+        answer
+            .key("commonName")
+            .joined(&[common_name, ".", namespace]);
+        answer.key("dnsNames").list(|answer| {
+            answer.joined(&[common_name, ".", namespace, ".svc.cluster.local"]);
+            answer.joined(&[common_name, ".", namespace, ".svc"]);
+            answer.joined(&[common_name, ".", namespace]);
+            answer.text(common_name);
+            answer.joined(&[name, "-actuator.", namespace, ".svc.cluster.local"]);
+            for name in listed(self.alt_names.as_deref()) {
+                answer.text(name);
+            }
+        });
+        answer.key("issuerRef").object(|answer| {
+            answer.member("group", GROUP);
+            answer.member("kind", self.issuer_kind);
+            answer.member("name", &self.issuer);
+        });
+        answer.key("keystores").object(|answer| {
+            answer.key(kind).object(|answer| {
+                answer.key("create").truth(true);
+                answer.key("passwordSecretRef").object(|answer| {
+                    answer.member("key", "password");
+                    answer.member("name", password);
+                });
+            });
+        });
+        answer.key("secretName").joined(&[name, "-certstore"]);
+        answer.key("subject").object(|answer| {
+            for ((member, _), part) in SUBJECT.iter().zip(&self.subject) {
+                let mut parts = listed(part.as_deref()).peekable();
+                if parts.peek().is_some() {
+                    answer
+                        .key(member)
+                        .list(|answer| parts.for_each(|part| answer.text(part)));
+                }
+            }
+        });
+    }
+}
+
+/// The items of a list with commas, without space around them; empty ones do not count.
+fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
+    let items = text.unwrap_or_default().split(',').map(str::trim);
+    items.filter(|item| !item.is_empty())
+}

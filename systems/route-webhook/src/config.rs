@@ -1,0 +1,210 @@
+//! What the person who starts the service may choose: by flags, by environment variables, by a
+//! file `.env` in the working folder, in this order of precedence.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, CommandFactory as _, Parser};
+
+use crate::cors::Origins;
+use crate::journal::Level;
+use crate::sync::{Format, Rules};
+
+/// The webhook of the IntegrationRoute controller: POST /webhook/sync and
+/// /webhook/addons/certmanager/sync, PUT /route, GET /status and /metrics.
+///
+/// Flags win over environment variables, and those over lines NAME=VALUE of a file `.env` in the
+/// working folder.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "route-webhook",
+    version,
+    args_override_self = true,
+    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+)]
+pub(crate) struct Config {
+    /// Address to listen on.
+    #[arg(long, env = "HOST", value_name = "ADDRESS", default_value = "0.0.0.0")]
+    pub(crate) host: std::net::IpAddr,
+
+    /// Port to listen on; 0 takes a free one and prints it.
+    #[arg(long, env = "PORT", value_name = "N", default_value_t = 7080)]
+    pub(crate) port: u16,
+
+    /// Image of routes that name none.
+    #[arg(
+        long,
+        env = "INTEGRATION_IMAGE",
+        value_name = "IMAGE",
+        default_value = "keip-integration"
+    )]
+    integration_image: String,
+
+    /// Which answers are given: those of today, or those of the first benchmark.
+    #[arg(
+        long,
+        env = "WEBHOOK_COMPAT",
+        value_name = "FORMAT",
+        default_value = "today"
+    )]
+    compat: Format,
+
+    /// Web pages of these origins may put routes and ask for the status; none when empty.
+    #[arg(
+        long,
+        env = "CORS_ALLOWED_ORIGINS",
+        value_name = "ORIGIN,ORIGIN",
+        default_value = "",
+        hide_default_value = true
+    )]
+    cors_allowed_origins: String,
+
+    /// The cluster that PUT /route speaks to [default: what kubectl would take, else the cluster
+    /// that this runs in].
+    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Least level of the log.
+    #[arg(
+        long,
+        env = "LOG_LEVEL",
+        value_name = "LEVEL",
+        default_value = "info",
+        ignore_case = true
+    )]
+    log_level: Level,
+
+    /// Log every refused request, too; the same as --log-level=debug.
+    #[arg(long, env = "DEBUG", value_name = "true|false", default_value = "false",
+          action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    debug: bool,
+
+    /// Largest body, in bytes.
+    #[arg(long, env = "BODY_LIMIT", value_name = "BYTES", default_value_t = 4 << 20,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    body_limit: u32,
+
+    /// Threads that serve requests [default: one for each processor, or for each that a limit of
+    /// processor time leaves].
+    #[arg(long, env = "WORKERS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    workers: Option<u16>,
+
+    /// Time that requests in flight have after SIGTERM or SIGINT, in seconds.
+    #[arg(long, env = "STOP_TIMEOUT_SECONDS", value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(0..=3_600))]
+    stop_timeout_seconds: u64,
+}
+
+impl Config {
+    /// Reads flags, environment variables and `.env`.
+    pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        // No file, no lines; one that cannot be read is none.
+        let file = std::fs::read_to_string(".env").unwrap_or_default();
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        Self::try_parse_from(with_file(words.collect(), &file, is_set))
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            format: self.compat,
+            image: self.integration_image.clone(),
+        }
+    }
+
+    pub(crate) fn origins(&self) -> Origins {
+        Origins::read(&self.cors_allowed_origins)
+    }
+
+    pub(crate) fn level(&self) -> Level {
+        if self.debug {
+            Level::Debug
+        } else {
+            self.log_level
+        }
+    }
+
+    pub(crate) fn body_limit(&self) -> usize {
+        usize::try_from(self.body_limit).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn stop_timeout(&self) -> Duration {
+        Duration::from_secs(self.stop_timeout_seconds)
+    }
+
+    /// Threads that serve requests.
+    pub(crate) fn workers(&self) -> u16 {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.workers
+            .unwrap_or_else(|| u16::try_from(processors()).unwrap_or(512).min(512))
+    }
+}
+
+/// The words with a flag in front for each variable of the file that the environment lacks.
+fn with_file(words: Vec<OsString>, file: &str, is_set: impl Fn(&str) -> bool) -> Vec<OsString> {
+    let lines = file
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'));
+    let pairs: HashMap<&str, &str> = lines
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.trim(), unquoted(value.trim())))
+        .collect();
+    let command = Config::command();
+    let flags = command.get_arguments().filter_map(|argument| {
+        let name = argument.get_env()?.to_str()?;
+        let value = pairs.get(name).filter(|_| !is_set(name))?;
+        Some(OsString::from(format!(
+            "--{}={value}",
+            argument.get_long()?
+        )))
+    });
+    let mut words = words.into_iter();
+    words.next().into_iter().chain(flags).chain(words).collect()
+}
+
+fn unquoted(value: &str) -> &str {
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Config, clap::Error> {
+        Config::try_parse_from(["route-webhook"].iter().chain(words))
+    }
+
+    #[test]
+    fn the_file_stands_behind_environment_and_flags() {
+        let file =
+            "# a comment\nPORT=5\nINTEGRATION_IMAGE = \"mine\"\nWORKERS=3\nUNKNOWN=1\nnothing";
+        let words = ["route-webhook", "--workers", "7"]
+            .map(OsString::from)
+            .to_vec();
+        let words = with_file(words, file, |name| name == "PORT");
+        let config = Config::try_parse_from(&words).unwrap();
+        assert_eq!(config.workers(), 7);
+        assert_eq!(config.rules().image, "mine");
+        assert!(
+            !words
+                .iter()
+                .any(|word| word.to_string_lossy().contains("port"))
+        );
+    }
+
+    #[test]
+    fn debug_is_a_level_of_the_log() {
+        assert_eq!(read(&[]).unwrap().level(), Level::Info);
+        assert_eq!(read(&["--debug"]).unwrap().level(), Level::Debug);
+        assert_eq!(read(&["--debug=false"]).unwrap().level(), Level::Info);
+        assert_eq!(
+            read(&["--log-level=WARNING"]).unwrap().level(),
+            Level::Warning
+        );
+        assert!(read(&["--log-level=loud"]).is_err());
+        assert!(read(&["--body-limit=0"]).is_err());
+    }
+}

@@ -1,0 +1,270 @@
+//! What is asked of `PUT /route`, and all that is wrong with it.
+
+use crate::json::{Style, Writer};
+use crate::request::{Node, Refusal};
+
+/// The body of a request, understood or not.
+pub(crate) enum Order {
+    /// At least one.
+    Routes(Vec<RouteOrder>),
+    /// Everything that is wrong, as JSON.
+    Violations(String),
+}
+
+/// A route to put into the cluster.
+#[derive(Debug)]
+pub(crate) struct RouteOrder {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) xml: String,
+}
+
+impl RouteOrder {
+    /// The ConfigMap that holds the route.
+    pub(crate) fn config_map(&self) -> String {
+        format!("{}-cm", self.name)
+    }
+}
+
+/// What a member that is a text may hold.
+struct Rule {
+    name: &'static str,
+    default: Option<&'static str>,
+    length_max: usize,
+    pattern: Option<Pattern>,
+}
+
+/// What the letters of a text must be.
+#[derive(Clone, Copy)]
+struct Pattern {
+    /// A regular expression that says it.
+    text: &'static str,
+    /// The function that does it.
+    is_match: fn(&str) -> bool,
+}
+
+const NAME: Rule = Rule {
+    name: "name",
+    default: None,
+    length_max: 253,
+    pattern: Some(Pattern {
+        text: "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+        is_match: |text| is_name(text, &['-', '.']),
+    }),
+};
+const NAMESPACE: Rule = Rule {
+    name: "namespace",
+    default: Some("default"),
+    length_max: 63,
+    pattern: Some(Pattern {
+        text: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        is_match: |text| is_name(text, &['-']),
+    }),
+};
+const XML: Rule = Rule {
+    name: "xml",
+    default: None,
+    length_max: 1_048_576,
+    pattern: None,
+};
+
+/// One thing that is wrong.
+struct Violation<'a> {
+    kind: &'static str,
+    index: Option<usize>,
+    member: Option<&'static str>,
+    message: String,
+    /// JSON of what was given.
+    input: &'a str,
+    /// What the message is made of, as JSON.
+    context: Option<String>,
+}
+
+impl Order {
+    /// # Errors
+    ///
+    /// When the body is no JSON.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
+        let body = Node::of_body(body)?;
+        let mut violations = Vec::new();
+        let routes = routes(&body, &mut violations);
+        if violations.is_empty() {
+            return Ok(Self::Routes(routes));
+        }
+        Ok(Self::Violations(report(&violations)))
+    }
+}
+
+fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<RouteOrder> {
+    let wrong = |kind, message: &str, input: &Node<'a, '_>| Violation {
+        kind,
+        index: None,
+        member: Some("routes"),
+        message: message.to_owned(),
+        input: input.json(),
+        context: None,
+    };
+    let list = match body.member("routes") {
+        Ok(Some(list)) => list,
+        Ok(None) => {
+            violations.push(wrong("missing", "Field required", body));
+            return Vec::new();
+        }
+        Err(_) => {
+            let violation = wrong("dict_type", "Input should be an object", body);
+            violations.push(Violation {
+                member: None,
+                ..violation
+            });
+            return Vec::new();
+        }
+    };
+    let Ok(items) = list.items() else {
+        violations.push(wrong("list_type", "Input should be a valid list", &list));
+        return Vec::new();
+    };
+    if items.is_empty() {
+        let message = "List should have at least 1 item after validation, not 0";
+        let context = r#"{"field_type":"List","min_length":1,"actual_length":0}"#;
+        violations.push(Violation {
+            context: Some(context.to_owned()),
+            ..wrong("too_short", message, &list)
+        });
+    }
+    let each = items.iter().enumerate();
+    each.filter_map(|(index, item)| route(index, item, violations))
+        .collect()
+}
+
+fn route<'a>(
+    index: usize,
+    item: &Node<'a, '_>,
+    violations: &mut Vec<Violation<'a>>,
+) -> Option<RouteOrder> {
+    let members = item.members([NAME.name, NAMESPACE.name, XML.name]);
+    let Ok([name, namespace, xml]) = members else {
+        violations.push(Violation {
+            kind: "dict_type",
+            index: Some(index),
+            member: None,
+            message: "Input should be an object".to_owned(),
+            input: item.json(),
+            context: None,
+        });
+        return None;
+    };
+    let mut text = |rule: &Rule, member: Option<Node<'a, '_>>| {
+        let read = rule.read(member);
+        read.map_err(|(kind, message, context)| {
+            violations.push(Violation {
+                kind,
+                index: Some(index),
+                member: Some(rule.name),
+                message,
+                input: member.map_or(item.json(), |member| member.json()),
+                context,
+            });
+        })
+    };
+    // All three are looked at, so that all that is wrong is said.
+    let texts = (
+        text(&NAME, name),
+        text(&NAMESPACE, namespace),
+        text(&XML, xml),
+    );
+    let (Ok(name), Ok(namespace), Ok(xml)) = texts else {
+        return None;
+    };
+    Some(RouteOrder {
+        name,
+        namespace,
+        xml,
+    })
+}
+
+impl Rule {
+    /// The text, or what is wrong with it: kind, message and context.
+    fn read(
+        &self,
+        member: Option<Node<'_, '_>>,
+    ) -> Result<String, (&'static str, String, Option<String>)> {
+        let Some(member) = member else {
+            let default = self.default.map(str::to_owned);
+            return default.ok_or_else(|| ("missing", "Field required".to_owned(), None));
+        };
+        let Ok(text) = member.text() else {
+            let message = "Input should be a valid string".to_owned();
+            return Err(("string_type", message, None));
+        };
+        let max = self.length_max;
+        if text.is_empty() {
+            return Err((
+                "string_too_short",
+                "String should have at least 1 character".to_owned(),
+                Some(r#"{"min_length":1}"#.to_owned()),
+            ));
+        }
+        if text.chars().nth(max).is_some() {
+            return Err((
+                "string_too_long",
+                format!("String should have at most {max} characters"),
+                Some(format!(r#"{{"max_length":{max}}}"#)),
+            ));
+        }
+        match self.pattern {
+            Some(Pattern {
+                text: pattern,
+                is_match,
+            }) if !is_match(&text) => Err((
+                "string_pattern_mismatch",
+                format!("String should match pattern '{pattern}'"),
+                Some(format!(r#"{{"pattern":"{pattern}"}}"#)),
+            )),
+            _ => Ok(text.into_owned()),
+        }
+    }
+}
+
+/// Lower-case letters and digits, with others between them.
+fn is_name(text: &str, between: &[char]) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    text.starts_with(is_plain)
+        && text.ends_with(is_plain)
+        && text
+            .chars()
+            .all(|letter| is_plain(letter) || between.contains(&letter))
+}
+
+fn report(violations: &[Violation<'_>]) -> String {
+    let mut report = Writer::new(Style::Compact, 512);
+    report.object(|report| {
+        report.member("status", "error");
+        report.member("message", "Validation failed");
+        report.key("errors").list(|report| {
+            for violation in violations {
+                report.object(|report| violation.write(report));
+            }
+        });
+    });
+    report.finish()
+}
+
+impl Violation<'_> {
+    fn write(&self, report: &mut Writer) {
+        report.member("type", self.kind);
+        report.key("loc").list(|report| {
+            if let Some(index) = self.index {
+                report.text("routes");
+                report.json(&index.to_string());
+            }
+            if let Some(member) = self.member {
+                report.text(member);
+            }
+        });
+        report.member("msg", &self.message);
+        report.key("input").json(self.input);
+        if let Some(context) = &self.context {
+            report.key("ctx").json(context);
+        }
+    }
+}

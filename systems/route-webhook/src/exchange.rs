@@ -1,0 +1,238 @@
+//! One HTTP request and its answer: paths, methods, bodies and statuses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+
+use crate::cors::Origins;
+use crate::deploy::{Cluster, Order};
+use crate::journal::{Journal, Level};
+use crate::metrics::Metrics;
+use crate::request::Refusal;
+use crate::sync::{Format, Rules, sync};
+use crate::{certificate, clock};
+
+/// Time that a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+type Reply = Response<Full<Bytes>>;
+
+/// What there is to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Sync,
+    Certificates,
+    Route,
+    Status,
+    Metrics,
+    Unknown,
+}
+
+impl Endpoint {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Sync,
+        Self::Certificates,
+        Self::Route,
+        Self::Status,
+        Self::Metrics,
+        Self::Unknown,
+    ];
+
+    fn of(path: &str) -> Self {
+        match path {
+            "/webhook/sync" | "/sync" => Self::Sync,
+            "/webhook/addons/certmanager/sync" | "/addons/certmanager/sync" => Self::Certificates,
+            "/route" => Self::Route,
+            "/status" | "/health" => Self::Status,
+            "/metrics" => Self::Metrics,
+            _ => Self::Unknown,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Certificates => "certificates",
+            Self::Route => "route",
+            Self::Status => "status",
+            Self::Metrics => "metrics",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The methods that it understands, as a header says it.
+    fn methods(self) -> &'static str {
+        match self {
+            Self::Sync | Self::Certificates => "POST",
+            Self::Route => "PUT",
+            Self::Status | Self::Metrics | Self::Unknown => "GET, HEAD",
+        }
+    }
+}
+
+/// What a worker needs to answer.
+pub(crate) struct Desk {
+    pub(crate) rules: Rules,
+    pub(crate) origins: Origins,
+    pub(crate) body_limit: usize,
+    pub(crate) cluster: Cluster,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) journal: Journal,
+}
+
+/// Why a request has no other answer: a status and what the client reads.
+struct Refused(StatusCode, String);
+
+impl Desk {
+    /// Answers one request, whatever it is.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
+        let began = clock::now();
+        let origin = request.headers().get(header::ORIGIN).cloned();
+        let endpoint = Endpoint::of(request.uri().path());
+        let reply = self.reply(endpoint, request).await;
+        let mut reply = reply.unwrap_or_else(|Refused(status, text)| {
+            let fields = [
+                ("endpoint", endpoint.name().into()),
+                ("status", status.as_u16().into()),
+                ("answer", text.as_str().into()),
+            ];
+            self.journal.write(Level::Debug, "refused", &fields);
+            with_body(status, TEXT, text)
+        });
+        self.origins.allow(origin.as_ref(), reply.headers_mut());
+        set(&mut reply, header::SERVER, "route-webhook");
+        let status = reply.status().as_u16();
+        self.metrics.answered(endpoint, status, began.elapsed());
+        reply
+    }
+
+    async fn reply(
+        &self,
+        endpoint: Endpoint,
+        request: Request<Incoming>,
+    ) -> Result<Reply, Refused> {
+        if request.method() == Method::OPTIONS
+            && let Some(reply) = self.origins.preflight(request.headers())
+        {
+            return Ok(reply);
+        }
+        if endpoint == Endpoint::Unknown {
+            return without_slash(&request);
+        }
+        let mut methods = endpoint.methods().split(", ");
+        if !methods.any(|method| method == request.method().as_str()) {
+            let text = "Method Not Allowed";
+            let mut reply = with_body(StatusCode::METHOD_NOT_ALLOWED, TEXT, text);
+            set(&mut reply, header::ALLOW, endpoint.methods());
+            return Ok(reply);
+        }
+        let ok = StatusCode::OK;
+        match endpoint {
+            Endpoint::Sync => {
+                let body = self.body(request).await?;
+                let answer = sync(&body, &self.rules, clock::utc);
+                let answer = answer.map_err(|refusal| self.refused(&refusal))?;
+                Ok(with_body(ok, JSON, answer))
+            }
+            Endpoint::Certificates => {
+                let body = self.body(request).await?;
+                let answer = certificate::certificates(&body);
+                let answer = answer.map_err(|refusal| self.refused(&refusal))?;
+                Ok(with_body(ok, JSON, answer))
+            }
+            Endpoint::Route => self.deploy(&self.body(request).await?).await,
+            Endpoint::Metrics => {
+                let text = self.metrics.text();
+                Ok(with_body(ok, "text/plain; version=0.0.4", text))
+            }
+            Endpoint::Status | Endpoint::Unknown => Ok(with_body(ok, JSON, r#"{"status":"UP"}"#)),
+        }
+    }
+
+    /// Puts routes into the cluster.
+    async fn deploy(&self, body: &[u8]) -> Result<Reply, Refused> {
+        let order = Order::read(body).map_err(|refusal| self.refused(&refusal))?;
+        let routes = match order {
+            Order::Routes(routes) => routes,
+            Order::Violations(report) => {
+                return Ok(with_body(StatusCode::UNPROCESSABLE_ENTITY, JSON, report));
+            }
+        };
+        match self.cluster.deploy(&routes).await {
+            Ok(report) => Ok(with_body(StatusCode::CREATED, JSON, report)),
+            Err(error) => {
+                let fields = [("error", error.to_string().into())];
+                self.journal
+                    .write(Level::Warning, "routes not deployed", &fields);
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                Err(Refused(status, "Internal server error".to_owned()))
+            }
+        }
+    }
+
+    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Refused> {
+        let body = Limited::new(request.into_body(), self.body_limit).collect();
+        match tokio::time::timeout(BODY_TIMEOUT, body).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refused(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("expected a body of at most {} bytes", self.body_limit),
+            )),
+            Ok(Err(_)) => {
+                let text = "the body broke off".to_owned();
+                Err(Refused(StatusCode::BAD_REQUEST, text))
+            }
+            Err(_) => {
+                let text = "the body did not arrive within 10 s".to_owned();
+                Err(Refused(StatusCode::REQUEST_TIMEOUT, text))
+            }
+        }
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Refused {
+        let text = match (self.rules.format, refusal) {
+            // It did not say why.
+            (Format::Seed, Refusal::NoJson(_)) => "Failed to parse request body".to_owned(),
+            _ => refusal.to_string(),
+        };
+        Refused(StatusCode::BAD_REQUEST, text)
+    }
+}
+
+/// Sends a client that wrote one slash too many to the right path.
+fn without_slash(request: &Request<Incoming>) -> Result<Reply, Refused> {
+    let uri = request.uri();
+    let path = uri.path().trim_end_matches('/');
+    if Endpoint::of(path) == Endpoint::Unknown {
+        return Err(Refused(StatusCode::NOT_FOUND, "Not Found".to_owned()));
+    }
+    let query = uri.query().map(|query| format!("?{query}"));
+    let location = format!("{path}{}", query.unwrap_or_default());
+    let mut reply = Response::new(Full::default());
+    *reply.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    if let Ok(location) = HeaderValue::try_from(location) {
+        reply.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(reply)
+}
+
+fn with_body(status: StatusCode, media: &'static str, body: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(body.into()));
+    *reply.status_mut() = status;
+    set(&mut reply, header::CONTENT_TYPE, media);
+    reply
+}
+
+fn set(reply: &mut Reply, name: HeaderName, value: &'static str) {
+    reply
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(value));
+}

@@ -1,0 +1,440 @@
+//! Reading a request: the members that are asked for, and what is said when they are not there.
+//!
+//! Only what is needed is looked at; the rest of a body is checked for its syntax and skipped.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Most items of a list, and members of an object, that are taken apart. A pod cannot have as many.
+const ITEMS_MAX: usize = 10_000;
+
+/// Why a request is not answered as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The body is no JSON.
+    #[error("Failed to parse request body: {0}")]
+    NoJson(String),
+    /// A member is needed and absent.
+    #[error("Missing field from request: {0}")]
+    Missing(String),
+    /// A member is something else than it should be.
+    #[error("Wrong type in request: expected {place} to be {expected}, found {found}")]
+    Unfit {
+        /// Where it stands.
+        place: String,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+}
+
+/// A value of the body and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a, 'p> {
+    json: &'a str,
+    place: Place<'p>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place<'p> {
+    Body,
+    Member(&'p Place<'p>, &'p str),
+    Item(&'p Place<'p>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Body => f.write_str("the body"),
+            Place::Member(Place::Body, name) => f.write_str(name),
+            Place::Member(place, name) if name.contains(['.', '/']) => {
+                write!(f, "{place}[\"{name}\"]")
+            }
+            Place::Member(place, name) => write!(f, "{place}.{name}"),
+            Place::Item(place, index) => write!(f, "{place}[{index}]"),
+        }
+    }
+}
+
+impl<'a> Node<'a, 'static> {
+    /// The whole body.
+    ///
+    /// # Errors
+    ///
+    /// When it is no JSON in UTF-8.
+    pub fn of_body(body: &'a [u8]) -> Result<Self, Refusal> {
+        let no_json = |why: &dyn fmt::Display| Refusal::NoJson(why.to_string());
+        let text = std::str::from_utf8(body).map_err(|error| no_json(&error))?;
+        let raw: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
+        if let Some(escape) = lone_surrogate(text) {
+            return Err(no_json(&format!("`{escape}` is half of a letter")));
+        }
+        Ok(Self {
+            json: raw.get(),
+            place: Place::Body,
+        })
+    }
+}
+
+impl<'a, 'p> Node<'a, 'p> {
+    /// Its text as it came.
+    #[must_use]
+    pub fn json(&self) -> &'a str {
+        self.json
+    }
+
+    /// Members of an object by name; the last of a name counts.
+    ///
+    /// # Errors
+    ///
+    /// When this is no object.
+    pub fn members<'s, const N: usize>(
+        &'s self,
+        names: [&'s str; N],
+    ) -> Result<[Option<Node<'a, 's>>; N], Refusal> {
+        self.must_be(b'{', "an object")?;
+        let mut found = [None; N];
+        self.visit(Members(|name: &str, value: &'a str| {
+            if let Some(index) = names.iter().position(|wanted| *wanted == name) {
+                found[index] = Some(Node {
+                    json: value,
+                    place: Place::Member(&self.place, names[index]),
+                });
+            }
+        }));
+        Ok(found)
+    }
+
+    /// One member of an object, `None` when it is absent.
+    ///
+    /// # Errors
+    ///
+    /// When this is no object.
+    pub fn member<'s>(&'s self, name: &'s str) -> Result<Option<Node<'a, 's>>, Refusal> {
+        self.members([name]).map(|[member]| member)
+    }
+
+    /// Members of an object that must be there; the first that is absent is named.
+    ///
+    /// # Errors
+    ///
+    /// When this is no object, or a member is absent.
+    pub fn required<'s, const N: usize>(
+        &'s self,
+        names: [&'s str; N],
+    ) -> Result<[Node<'a, 's>; N], Refusal> {
+        let found = self.members(names)?;
+        if let Some(index) = found.iter().position(Option::is_none) {
+            return Err(self.missing(names[index]));
+        }
+        // The place is that of the object where nothing is absent any more.
+        Ok(found.map(|member| member.unwrap_or(*self)))
+    }
+
+    /// Says that a member is needed.
+    #[must_use]
+    pub fn missing(&self, name: &str) -> Refusal {
+        Refusal::Missing(Place::Member(&self.place, name).to_string())
+    }
+
+    /// Every member of an object with its name, in order.
+    ///
+    /// # Errors
+    ///
+    /// When this is no object, or one of more members than an object of Kubernetes can have.
+    pub fn entries(&self) -> Result<Vec<(String, &'a str)>, Refusal> {
+        self.must_be(b'{', "an object")?;
+        let mut entries = Vec::new();
+        self.visit(Members(|name: &str, value: &'a str| {
+            if entries.len() <= ITEMS_MAX {
+                entries.push((name.to_owned(), value));
+            }
+        }));
+        if entries.len() > ITEMS_MAX {
+            return Err(self.unfit("an object of at most 10000 members", "more"));
+        }
+        Ok(entries)
+    }
+
+    /// The items of a list.
+    ///
+    /// # Errors
+    ///
+    /// When this is no list, or one that no pod could have.
+    pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
+        self.must_be(b'[', "a list")?;
+        let mut items = Vec::new();
+        self.visit(Items(|index: usize, json: &'a str| {
+            if index <= ITEMS_MAX {
+                let place = Place::Item(&self.place, index);
+                items.push(Node { json, place });
+            }
+        }));
+        if items.len() > ITEMS_MAX {
+            return Err(self.unfit("a list of at most 10000 items", "more"));
+        }
+        Ok(items)
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    ///
+    /// When this is something else.
+    pub fn text(&self) -> Result<Cow<'a, str>, Refusal> {
+        self.must_be(b'"', "a text")?;
+        let inside = &self.json[1..self.json.len() - 1];
+        if !inside.contains('\\') {
+            return Ok(Cow::Borrowed(inside));
+        }
+        match serde_json::from_str(self.json) {
+            Ok(text) => Ok(Cow::Owned(text)),
+            Err(error) => Err(Refusal::NoJson(error.to_string())),
+        }
+    }
+
+    /// This, unless it is `null`.
+    #[must_use]
+    pub fn unless_null(self) -> Option<Self> {
+        (self.json != "null").then_some(self)
+    }
+
+    /// This, unless it holds nothing: null, false, 0, and texts, lists and objects without content.
+    #[must_use]
+    pub fn unless_empty(self) -> Option<Self> {
+        let inside = self.json.get(1..self.json.len().saturating_sub(1));
+        let is_hollow = inside.is_some_and(|inside| inside.trim().is_empty());
+        let is_empty = match self.json.bytes().next() {
+            Some(b'n' | b'f') => true,
+            Some(b'{' | b'[') => is_hollow,
+            Some(b'"') => self.json.len() == 2,
+            Some(b't') => false,
+            _ => self.json.parse().is_ok_and(|number: f64| number == 0.0),
+        };
+        (!is_empty).then_some(self)
+    }
+
+    /// The same, checked to be an object that can be passed on.
+    ///
+    /// # Errors
+    ///
+    /// When this is something else.
+    pub fn object(self) -> Result<Self, Refusal> {
+        self.must_be(b'{', "an object").map(|()| self)
+    }
+
+    /// The same, checked to be a list that can be passed on.
+    ///
+    /// # Errors
+    ///
+    /// When this is something else.
+    pub fn list(self) -> Result<Self, Refusal> {
+        self.must_be(b'[', "a list").map(|()| self)
+    }
+
+    /// Whether both are the same number, or the same text.
+    #[must_use]
+    pub fn is_same_as(&self, other: &str) -> bool {
+        let number = |json: &str| json.parse::<f64>().ok();
+        self.json == other
+            || number(self.json)
+                .zip(number(other))
+                .is_some_and(|(own, other)| own == other)
+    }
+
+    /// Says that this is not what it should be.
+    fn unfit(&self, expected: &'static str, found: &'static str) -> Refusal {
+        Refusal::Unfit {
+            place: self.place.to_string(),
+            expected,
+            found,
+        }
+    }
+
+    /// Says that this is neither of several things.
+    #[must_use]
+    pub fn neither(&self, expected: &'static str) -> Refusal {
+        self.unfit(expected, kind(self.json))
+    }
+
+    fn must_be(&self, first: u8, expected: &'static str) -> Result<(), Refusal> {
+        if self.json.as_bytes().first() == Some(&first) {
+            return Ok(());
+        }
+        Err(self.neither(expected))
+    }
+
+    fn visit<V: Visitor<'a>>(&self, visitor: V) {
+        let mut parser = serde_json::Deserializer::from_str(self.json);
+        // It is part of a body that was read without a mistake.
+        let _ = parser.deserialize_any(visitor);
+    }
+}
+
+fn kind(json: &str) -> &'static str {
+    match json.bytes().next() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "true or false",
+        _ => "a number",
+    }
+}
+
+/// The first escape of half a letter whose other half does not follow.
+fn lone_surrogate(text: &str) -> Option<&str> {
+    let mut rest = text;
+    let mut open: Option<&str> = None;
+    while let Some(place) = rest.find('\\') {
+        if open.is_some() && place > 0 {
+            return open;
+        }
+        let escape = &rest[place..];
+        let unit = escape
+            .strip_prefix("\\u")
+            .and_then(|digits| u16::from_str_radix(digits.get(..4)?, 16).ok());
+        let length = if unit.is_some() { 6 } else { 2 };
+        let written = &escape[..length];
+        match (unit, open) {
+            (Some(0xdc00..=0xdfff), Some(_)) => open = None,
+            (_, Some(high)) => return Some(high),
+            (Some(0xd800..=0xdbff), None) => open = Some(written),
+            (Some(0xdc00..=0xdfff), None) => return Some(written),
+            _ => {}
+        }
+        rest = &escape[length..];
+    }
+    open
+}
+
+/// Shows every member of an object.
+struct Members<F>(F);
+
+impl<'de, F: FnMut(&str, &'de str)> Visitor<'de> for Members<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Name<'de>>()? {
+            let value: &RawValue = map.next_value()?;
+            (self.0)(&name.0, value.get());
+        }
+        Ok(())
+    }
+}
+
+/// Shows every item of a list.
+struct Items<F>(F);
+
+impl<'de, F: FnMut(usize, &'de str)> Visitor<'de> for Items<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        while index <= ITEMS_MAX
+            && let Some(item) = list.next_element::<&RawValue>()?
+        {
+            (self.0)(index, item.get());
+            index += 1;
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// The name of a member, borrowed where it holds no escapes.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Node<'_, 'static> {
+        Node::of_body(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_last_member_of_a_name_counts_and_escapes_are_read() {
+        let body = read(r#" {"a": 1, "\u0062": [ ], "a": "\u00e9" } "#);
+        let [a, b, c] = body.members(["a", "b", "c"]).unwrap();
+        assert_eq!(a.unwrap().text().unwrap(), "é");
+        assert_eq!(b.unwrap().items().unwrap().len(), 0);
+        assert!(c.is_none());
+        assert!(b.unwrap().unless_empty().is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let body = read(r#"{"a": {"b.c": [1, null]}}"#);
+        let a = body.member("a").unwrap().unwrap();
+        let list = a.member("b.c").unwrap().unwrap();
+        let items = list.items().unwrap();
+        assert_eq!(
+            items[1].text().unwrap_err().to_string(),
+            r#"Wrong type in request: expected a["b.c"][1] to be a text, found null"#
+        );
+        assert_eq!(
+            a.required(["b.c", "d"]).unwrap_err(),
+            Refusal::Missing("a.d".to_owned())
+        );
+        let unfit = read("[]").member("a").unwrap_err().to_string();
+        assert!(unfit.ends_with("expected the body to be an object, found a list"));
+    }
+
+    #[test]
+    fn half_letters_and_half_bodies_are_no_json() {
+        for wrong in [
+            "",
+            "{",
+            "{} {}",
+            "nul",
+            "NaN",
+            r#""\ud800""#,
+            r#""\udc00""#,
+            r#""\ud800\n""#,
+            r#""\ud800x\udc00""#,
+            r#""\ud800\ud800\udc00""#,
+        ] {
+            let refusal = Node::of_body(wrong.as_bytes()).unwrap_err().to_string();
+            assert!(
+                refusal.starts_with("Failed to parse request body: "),
+                "{wrong}: {refusal}"
+            );
+        }
+        assert!(Node::of_body(b"\"\xff\"").is_err());
+        read(r#""\ud83d\ude00\\ud800 \u00e9""#);
+    }
+
+    #[test]
+    fn a_list_that_no_pod_could_have_is_refused() {
+        let long = format!("[{}0]", "0,".repeat(ITEMS_MAX));
+        assert!(read(&long).items().is_err());
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert_eq!(read(&deep).items().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn empty_is_what_holds_nothing() {
+        for empty in [
+            "null", "false", "0", "-0", "0.0", "\"\"", "[]", "{ }", "[\n]",
+        ] {
+            assert!(read(empty).unless_empty().is_none(), "{empty}");
+        }
+        for full in ["true", "1", "\" \"", "[0]", "{\"\":0}", "1e-9"] {
+            assert!(read(full).unless_empty().is_some(), "{full}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! An IntegrationRoute as its Deployment needs it. Unknown members are ignored; what is passed on
+//! without a look is kept as it came.
+
+use std::borrow::Cow;
+
+use crate::request::{Node, Refusal};
+
+/// Labels that begin so belong to the controller.
+const OWN_LABELS: &str = "app.kubernetes.io/";
+
+/// What is said of a route: its metadata and its `spec`.
+#[derive(Debug)]
+pub(crate) struct Route<'a> {
+    pub(crate) name: Cow<'a, str>,
+    /// The number of pods as it came; nobody checks it here.
+    pub(crate) replicas: &'a str,
+    /// The ConfigMap that holds the route itself.
+    pub(crate) config_map: Cow<'a, str>,
+    pub(crate) image: Option<&'a str>,
+    /// JSON of the object, unless it is empty.
+    pub(crate) annotations: Option<&'a str>,
+    /// The user's labels, with their values as JSON.
+    pub(crate) labels: Vec<(String, &'a str)>,
+    pub(crate) sources: Sources<'a>,
+    pub(crate) claims: Vec<Mounted<'a>>,
+    pub(crate) config_maps: Vec<Mounted<'a>>,
+    pub(crate) truststore: Option<Store<'a>>,
+    pub(crate) keystore: Option<Keystore<'a>>,
+    /// JSON of each variable.
+    pub(crate) env: Vec<&'a str>,
+    /// JSON of the list, unless it is empty.
+    pub(crate) env_from: Option<&'a str>,
+    /// JSON of the object, unless it is empty.
+    pub(crate) resources: Option<&'a str>,
+}
+
+/// Where a route's properties and secrets come from.
+#[derive(Debug)]
+pub(crate) struct Sources<'a> {
+    /// JSON of the list, unless it is empty.
+    pub(crate) properties: Option<&'a str>,
+    pub(crate) secrets: Vec<Cow<'a, str>>,
+    /// The route's namespace; there whenever there are sources.
+    pub(crate) namespace: Option<Cow<'a, str>>,
+}
+
+impl Sources<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.properties.is_none() && self.secrets.is_empty()
+    }
+}
+
+/// Something that is mounted at a path of the route's choice.
+#[derive(Debug)]
+pub(crate) struct Mounted<'a> {
+    pub(crate) name: Cow<'a, str>,
+    /// JSON of the path.
+    pub(crate) path: &'a str,
+}
+
+/// The format of a store of certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    Jks,
+    Pkcs12,
+}
+
+impl StoreKind {
+    /// Its name in a route.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            StoreKind::Jks => "jks",
+            StoreKind::Pkcs12 => "pkcs12",
+        }
+    }
+
+    /// Its name in Java.
+    pub(crate) fn java(self) -> &'static str {
+        match self {
+            StoreKind::Jks => "JKS",
+            StoreKind::Pkcs12 => "PKCS12",
+        }
+    }
+}
+
+/// One file of a ConfigMap or Secret that holds certificates.
+#[derive(Debug)]
+pub(crate) struct Store<'a> {
+    pub(crate) kind: StoreKind,
+    /// The ConfigMap or Secret.
+    pub(crate) name: Cow<'a, str>,
+    /// Its entry, which is the name of the file too.
+    pub(crate) key: Cow<'a, str>,
+}
+
+/// The certificate that a route shows to its clients.
+#[derive(Debug)]
+pub(crate) struct Keystore<'a> {
+    pub(crate) store: Store<'a>,
+    pub(crate) alias: Cow<'a, str>,
+    /// The Secret with the password.
+    pub(crate) password: Cow<'a, str>,
+}
+
+/// The parts of `parent` that are read before the rest of a route.
+#[derive(Clone, Copy)]
+pub(crate) struct Parent<'a, 'p> {
+    pub(crate) metadata: Node<'a, 'p>,
+    pub(crate) spec: Node<'a, 'p>,
+    pub(crate) replicas: &'a str,
+}
+
+impl<'a> Route<'a> {
+    /// A route as it is written today.
+    pub(crate) fn of(name: Cow<'a, str>, parent: Parent<'a, '_>) -> Result<Self, Refusal> {
+        let spec = parent.spec;
+        let names = ["image", "configMaps", "tls", "env", "envFrom", "resources"];
+        let [image, config_maps, tls, env, env_from, resources] = spec.members(names)?;
+        let mut route = Self::of_seed(name, parent)?;
+        route.image = image.map(|image| image.json());
+        route
+            .labels
+            .retain(|(label, _)| !label.starts_with(OWN_LABELS));
+        route.config_maps = mounted(config_maps, "name")?;
+        if let Some(tls) = tls.and_then(Node::unless_null) {
+            let [truststore, keystore] = tls.members(["truststore", "keystore"])?;
+            let truststore = truststore.and_then(Node::unless_null);
+            route.truststore = truststore.map(truststore_of).transpose()?;
+            let keystore = keystore.and_then(Node::unless_null);
+            route.keystore = keystore.map(keystore_of).transpose()?;
+        }
+        if let Some(env) = env {
+            route.env = env.items()?.iter().map(Node::json).collect();
+        }
+        let env_from = env_from.and_then(Node::unless_empty);
+        route.env_from = env_from.map(Node::list).transpose()?.map(|it| it.json());
+        let resources = resources.and_then(Node::unless_empty);
+        route.resources = resources.map(Node::object).transpose()?.map(|it| it.json());
+        Ok(route)
+    }
+
+    /// A route as it was written in November 2023, when all later members meant nothing.
+    pub(crate) fn of_seed(name: Cow<'a, str>, parent: Parent<'a, '_>) -> Result<Self, Refusal> {
+        let spec = parent.spec;
+        let [config_map] = spec.required(["routeConfigMap"])?;
+        let names = ["annotations", "labels", "persistentVolumeClaims"];
+        let [annotations, labels, claims] = spec.members(names)?;
+        let annotations = annotations.and_then(Node::unless_empty);
+        Ok(Self {
+            name,
+            replicas: parent.replicas,
+            config_map: config_map.text()?,
+            image: None,
+            annotations: annotations
+                .map(Node::object)
+                .transpose()?
+                .map(|it| it.json()),
+            labels: labels
+                .map(|labels| labels.entries())
+                .transpose()?
+                .unwrap_or_default(),
+            sources: sources(parent)?,
+            claims: mounted(claims, "claimName")?,
+            config_maps: Vec::new(),
+            truststore: None,
+            keystore: None,
+            env: Vec::new(),
+            env_from: None,
+            resources: None,
+        })
+    }
+}
+
+fn sources<'a>(parent: Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
+    let [properties, secrets] = parent.spec.members(["propSources", "secretSources"])?;
+    let properties = properties.and_then(Node::unless_empty);
+    let properties = properties.map(Node::list).transpose()?;
+    let mut names = Vec::new();
+    if let Some(secrets) = secrets {
+        for secret in secrets.items()? {
+            names.push(secret_name(secret)?);
+        }
+    }
+    let mut sources = Sources {
+        properties: properties.map(|it| it.json()),
+        secrets: names,
+        namespace: None,
+    };
+    if !sources.is_empty() {
+        let [namespace] = parent.metadata.required(["namespace"])?;
+        sources.namespace = Some(namespace.text()?);
+    }
+    Ok(sources)
+}
+
+/// A text in v1alpha1, an object with a name in v1alpha2.
+fn secret_name<'a>(secret: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
+    match secret.json().bytes().next() {
+        Some(b'"') => secret.text(),
+        Some(b'{') => {
+            let [name] = secret.required(["name"])?;
+            name.text()
+        }
+        _ => Err(secret.neither("a text or an object with a `name`")),
+    }
+}
+
+fn mounted<'a>(list: Option<Node<'a, '_>>, name: &str) -> Result<Vec<Mounted<'a>>, Refusal> {
+    let Some(list) = list else {
+        return Ok(Vec::new());
+    };
+    let one = |item: Node<'a, '_>| {
+        let [name, path] = item.required([name, "mountPath"])?;
+        Ok(Mounted {
+            name: name.text()?,
+            path: path.json(),
+        })
+    };
+    list.items()?.into_iter().map(one).collect()
+}
+
+/// The format of a store: `jks` where there is one, else `pkcs12`.
+pub(crate) fn store_kind<'a, 's>(
+    node: &'s Node<'a, '_>,
+) -> Result<(StoreKind, Node<'a, 's>), Refusal> {
+    let [jks, pkcs12] = node.members(["jks", "pkcs12"])?;
+    match (jks, pkcs12) {
+        (Some(jks), _) => Ok((StoreKind::Jks, jks)),
+        (None, Some(pkcs12)) => Ok((StoreKind::Pkcs12, pkcs12)),
+        (None, None) => Err(node.missing("pkcs12")),
+    }
+}
+
+fn truststore_of<'a>(node: Node<'a, '_>) -> Result<Store<'a>, Refusal> {
+    let (kind, store) = store_kind(&node)?;
+    let [name, key] = store.required(["configMapName", "key"])?;
+    Ok(Store {
+        kind,
+        name: name.text()?,
+        key: key.text()?,
+    })
+}
+
+fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
+    let (kind, store) = store_kind(&node)?;
+    let names = ["secretName", "key", "passwordSecretRef"];
+    let [name, key, password] = store.required(names)?;
+    let alias = match kind {
+        StoreKind::Pkcs12 => Cow::Borrowed("1"),
+        StoreKind::Jks => match store.member("alias")?.and_then(Node::unless_empty) {
+            Some(alias) => alias.text()?,
+            None => Cow::Borrowed("certificate"),
+        },
+    };
+    Ok(Keystore {
+        store: Store {
+            kind,
+            name: name.text()?,
+            key: key.text()?,
+        },
+        alias,
+        password: password.text()?,
+    })
+}

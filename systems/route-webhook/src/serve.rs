@@ -1,0 +1,188 @@
+//! Sockets, threads and the end: from the command line to a stopped server.
+//!
+//! Each worker takes connections from the one listening socket and serves them on a runtime of its
+//! own, so that no connection changes threads. Counters are all that workers share.
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::config::Config;
+use crate::deploy::Cluster;
+use crate::exchange::Desk;
+use crate::journal::{Journal, Level};
+use crate::metrics::Metrics;
+
+/// Time that a client may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why nothing was served, or no longer.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error("cannot listen on `{listen}`: {source}; choose another with --host and --port")]
+    Listen {
+        listen: SocketAddr,
+        source: io::Error,
+    },
+    #[error("cannot serve: {0}")]
+    Serve(#[from] io::Error),
+}
+
+/// The whole program.
+#[must_use]
+pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
+    chassis::run(Config::read(words), listen_and_serve)
+}
+
+fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
+    let listen = SocketAddr::new(config.host, config.port);
+    let listener =
+        TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let journal = Journal {
+        least: config.level(),
+    };
+    let metrics = Arc::new(Metrics::default());
+    let (stop, stopped) = watch::channel(());
+    let workers = (0..config.workers())
+        .map(|number| {
+            let listener = listener.try_clone()?;
+            let site = Site {
+                listener,
+                config: config.clone(),
+                metrics: Arc::clone(&metrics),
+                journal,
+                stopped: stopped.clone(),
+            };
+            site.start(number)
+        })
+        .collect::<io::Result<Vec<_>>>()?;
+    drop(listener);
+    let runtime = chassis::runtime()?;
+    runtime.block_on(async {
+        let asked = chassis::stop_signal()?;
+        chassis::journal::announce(&format!("listening on http://{address}"));
+        let fields = [
+            ("address", address.to_string().into()),
+            ("workers", workers.len().into()),
+        ];
+        journal.write(Level::Info, "started", &fields);
+        asked.await;
+        Ok::<_, io::Error>(())
+    })?;
+    journal.write(Level::Info, "stopping", &[]);
+    drop(stop);
+    for worker in workers {
+        // A worker that panicked has said so already.
+        let _ = worker.join();
+    }
+    journal.write(Level::Info, "stopped", &[]);
+    Ok(())
+}
+
+/// What a worker starts with.
+struct Site {
+    listener: TcpListener,
+    config: Config,
+    metrics: Arc<Metrics>,
+    journal: Journal,
+    /// Closed when the service is to stop.
+    stopped: watch::Receiver<()>,
+}
+
+impl Site {
+    fn start(self, number: u16) -> io::Result<JoinHandle<()>> {
+        let runtime = chassis::runtime()?;
+        thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(move || LocalSet::new().block_on(&runtime, self.serve()))
+    }
+
+    /// Serves until it is to stop, and until the connections that are open then have had their time.
+    async fn serve(self) {
+        let desk = Rc::new(Desk {
+            rules: self.config.rules(),
+            origins: self.config.origins(),
+            body_limit: self.config.body_limit(),
+            cluster: Cluster::new(self.config.kubeconfig.clone()),
+            metrics: self.metrics,
+            journal: self.journal,
+        });
+        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => {
+                let fields = [("error", error.to_string().into())];
+                return self.journal.write(Level::Error, "cannot serve", &fields);
+            }
+        };
+        let graceful = GracefulShutdown::new();
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT);
+        let mut stopped = self.stopped;
+        let mut closed = pin!(stopped.changed());
+        loop {
+            let accepted = std::future::poll_fn(|task| {
+                if closed.as_mut().poll(task).is_ready() {
+                    return Poll::Ready(None);
+                }
+                listener.poll_accept(task).map(Some)
+            });
+            match accepted.await {
+                None => break,
+                Some(Ok((stream, _))) => {
+                    spawn_local(converse(stream, &builder, Rc::clone(&desk), &graceful));
+                }
+                Some(Err(error)) => {
+                    // Out of file descriptors, most likely: connections that end make room.
+                    let fields = [("error", error.to_string().into())];
+                    self.journal.write(Level::Warning, "accept failed", &fields);
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+        drop(listener);
+        // Those that are not done by now are closed with the runtime.
+        let patience = self.config.stop_timeout();
+        let _ = tokio::time::timeout(patience, graceful.shutdown()).await;
+    }
+}
+
+/// Answers every request of a connection.
+fn converse(
+    stream: TcpStream,
+    builder: &http1::Builder,
+    desk: Rc<Desk>,
+    graceful: &GracefulShutdown,
+) -> impl Future<Output = ()> + 'static {
+    // A client that is gone by now is told nothing.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let desk = Rc::clone(&desk);
+        async move { Ok::<_, std::convert::Infallible>(desk.answer(request).await) }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = graceful.watch(connection);
+    async move {
+        // What goes wrong here is the client's: it left, or it does not speak HTTP.
+        let _ = connection.await;
+    }
+}

@@ -1,0 +1,105 @@
+//! The sync hook: from what is observed of a route to what it should consist of.
+//!
+//! A pure function: the same request has the same answer, but for the time in a condition that is
+//! new. Whoever calls gives that time.
+
+mod deployment;
+mod seed;
+mod service;
+mod settings;
+mod status;
+mod volumes;
+
+use clap::ValueEnum;
+
+use crate::json::{Style, Writer};
+use crate::request::{Node, Refusal};
+use crate::route::{Parent, Route};
+
+/// Which answers are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Those of today: status, Deployment and Service.
+    Today,
+    /// Those of November 2023, when the service was first measured: a Deployment.
+    Seed,
+}
+
+/// What an answer depends on besides the request.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Which answers are given.
+    pub format: Format,
+    /// The image of routes that name none.
+    pub image: String,
+}
+
+/// The answer to a reconciliation. `now` is the time of conditions that change with it.
+///
+/// # Errors
+///
+/// When the request is no JSON or lacks what the answer is made of.
+pub fn sync(body: &[u8], rules: &Rules, now: impl FnOnce() -> String) -> Result<String, Refusal> {
+    let body = Node::of_body(body)?;
+    let mut answer = Writer::new(Style::Compact, 4096);
+    match rules.format {
+        Format::Today => today(&body, rules, now, &mut answer)?,
+        Format::Seed => seed::answer(&body, &rules.image, &mut answer)?,
+    }
+    Ok(answer.finish())
+}
+
+fn today(
+    body: &Node<'_, '_>,
+    rules: &Rules,
+    now: impl FnOnce() -> String,
+    answer: &mut Writer,
+) -> Result<(), Refusal> {
+    let [parent, children] = body.required(["parent", "children"])?;
+    let [metadata] = parent.required(["metadata"])?;
+    let [name, generation] = metadata.required(["name", "generation"])?;
+    let [spec] = parent.required(["spec"])?;
+    let [replicas] = spec.required(["replicas"])?;
+    let name = name.text()?;
+    let [deployments] = children.required(["Deployment.apps/v1"])?;
+    let deployment = deployments.member(&name)?;
+    let pods = status::Pods::of(deployment)?;
+    let before = parent.member("status")?;
+    let ready = status::Ready {
+        is_ready: replicas.is_same_as(pods.ready),
+        generation,
+    };
+    let unchanged = match pods.available {
+        Some(_) => ready.unchanged(before)?,
+        None => None,
+    };
+    let parent = Parent {
+        metadata,
+        spec,
+        replicas: replicas.json(),
+    };
+    let route = Route::of(name, parent)?;
+    answer.object(|answer| {
+        answer.key("status").object(|answer| {
+            answer.key("expectedReplicas").json(route.replicas);
+            answer.key("readyReplicas").json(pods.ready);
+            answer.key("runningReplicas").json(pods.running);
+            if let Some(available) = &pods.available {
+                answer.key("conditions").list(|answer| {
+                    for condition in available {
+                        answer.json(condition);
+                    }
+                    match unchanged {
+                        Some(condition) => answer.json(condition),
+                        None => ready.write(&now(), answer),
+                    }
+                });
+            }
+        });
+        answer.key("children").list(|answer| {
+            deployment::write(&route, &rules.image, answer);
+            service::write(&route, answer);
+        });
+    });
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! What is said of a route: how many pods there are, and whether they are all ready.
+
+use crate::json::Writer;
+use crate::request::{Node, Refusal};
+
+/// The pods of a route, as its Deployment counts them.
+pub(super) struct Pods<'a> {
+    pub(super) ready: &'a str,
+    pub(super) running: &'a str,
+    /// The Deployment's own conditions of this type; none when nothing is known of it.
+    pub(super) available: Option<Vec<&'a str>>,
+}
+
+impl<'a> Pods<'a> {
+    pub(super) fn of(deployment: Option<Node<'a, '_>>) -> Result<Self, Refusal> {
+        let mut pods = Pods {
+            ready: "0",
+            running: "0",
+            available: None,
+        };
+        let Some(deployment) = deployment.and_then(Node::unless_empty) else {
+            return Ok(pods);
+        };
+        let Some(status) = deployment.member("status")?.and_then(Node::unless_empty) else {
+            return Ok(pods);
+        };
+        let names = ["readyReplicas", "replicas", "conditions"];
+        let [ready, running, conditions] = status.members(names)?;
+        let or_zero = |count: Option<Node<'a, '_>>| {
+            let count = count.and_then(Node::unless_empty);
+            count.map_or("0", |count| count.json())
+        };
+        pods.ready = or_zero(ready);
+        pods.running = or_zero(running);
+        let mut available = Vec::new();
+        if let Some(conditions) = conditions {
+            for condition in conditions.items()? {
+                if is_of_type(condition, "Available")? {
+                    available.push(condition.json());
+                }
+            }
+        }
+        pods.available = Some(available);
+        Ok(pods)
+    }
+}
+
+/// Whether all pods are ready, as a condition of the route.
+pub(super) struct Ready<'a, 'p> {
+    pub(super) is_ready: bool,
+    /// Of the route that this is said of.
+    pub(super) generation: Node<'a, 'p>,
+}
+
+impl<'a> Ready<'a, '_> {
+    fn status(&self) -> &'static str {
+        if self.is_ready { "True" } else { "False" }
+    }
+
+    /// The route's condition where it says the same already, so that its time stays.
+    pub(super) fn unchanged(
+        &self,
+        status: Option<Node<'a, '_>>,
+    ) -> Result<Option<&'a str>, Refusal> {
+        let Some(status) = status.and_then(Node::unless_null) else {
+            return Ok(None);
+        };
+        let Some(conditions) = status.member("conditions")?.and_then(Node::unless_null) else {
+            return Ok(None);
+        };
+        for condition in conditions.items()? {
+            if !is_of_type(condition, "Ready")? {
+                continue;
+            }
+            let [status, generation] = condition.members(["status", "observedGeneration"])?;
+            let is_same = match (status, generation) {
+                (Some(status), Some(generation)) => {
+                    is_text(status, self.status()) && generation.is_same_as(self.generation.json())
+                }
+                _ => false,
+            };
+            return Ok(is_same.then_some(condition.json()));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn write(&self, now: &str, answer: &mut Writer) {
+        let (reason, message) = if self.is_ready {
+            (
+                "ReplicasReady",
+                "All IntegrationRoute pod replicas are ready",
+            )
+        } else {
+            (
+                "ReplicasNotReady",
+                "Some IntegrationRoute pod replicas are not ready",
+            )
+        };
+        answer.object(|answer| {
+            answer.member("lastTransitionTime", now);
+            answer
+                .key("observedGeneration")
+                .json(self.generation.json());
+            answer.member("status", self.status());
+            answer.member("type", "Ready");
+            answer.member("message", message);
+            answer.member("reason", reason);
+        });
+    }
+}
+
+fn is_of_type(condition: Node<'_, '_>, wanted: &str) -> Result<bool, Refusal> {
+    let kind = condition.member("type")?;
+    Ok(kind.is_some_and(|kind| is_text(kind, wanted)))
+}
+
+fn is_text(node: Node<'_, '_>, wanted: &str) -> bool {
+    node.text().is_ok_and(|text| text == wanted)
+}

@@ -1,0 +1,339 @@
+//! `PUT /route` against a small Kubernetes API that writes down what it is sent.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::server::{Response, Server};
+
+/// A request as the API saw it.
+#[derive(Clone, Debug)]
+struct Seen {
+    path: String,
+    method: String,
+    media: String,
+    token: String,
+    body: String,
+}
+
+#[derive(Default)]
+struct State {
+    seen: Vec<Seen>,
+    /// Paths of objects that exist.
+    objects: BTreeMap<String, Value>,
+    /// Answers everything with this status.
+    refuses: Option<u16>,
+}
+
+/// An API of ConfigMaps and IntegrationRoutes.
+struct Api {
+    address: String,
+    state: Arc<Mutex<State>>,
+    folder: TempDir,
+}
+
+impl Api {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        // It ends with the process of the tests.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, state) = (stream.unwrap(), Arc::clone(&shared));
+                thread::spawn(move || converse(stream, &state));
+            }
+        });
+        Self {
+            address,
+            state,
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// A kubeconfig that leads here, written when asked to.
+    fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("config")
+    }
+
+    fn write_kubeconfig(&self) {
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "here",
+            "clusters": [{"name": "here", "cluster": {"server": format!("http://{}", self.address)}}],
+            "users": [{"name": "me", "user": {"token": "secret"}}],
+            "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+        });
+        fs::write(self.kubeconfig(), config.to_string()).unwrap();
+    }
+
+    fn webhook(&self) -> Server {
+        let path = self.kubeconfig();
+        Server::start(&["--kubeconfig", path.to_str().unwrap(), "--workers", "1"])
+    }
+
+    /// What was sent since this was asked last.
+    fn seen(&self) -> Vec<Seen> {
+        let seen = std::mem::take(&mut self.state.lock().unwrap().seen);
+        assert!(
+            seen.iter().all(|it| it.token == "bearer secret"),
+            "{seen:?}"
+        );
+        seen
+    }
+}
+
+fn converse(stream: TcpStream, state: &Mutex<State>) {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if stream.read_line(&mut head).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        let lower = head.to_ascii_lowercase();
+        let field = |name: &str| {
+            let line = lower.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_default().trim().to_owned()
+        };
+        let mut body = vec![0; field("content-length:").parse().unwrap_or(0)];
+        stream.read_exact(&mut body).unwrap();
+        let mut words = head.split(' ');
+        let (method, path) = (words.next().unwrap(), words.next().unwrap());
+        let seen = Seen {
+            // An empty query says nothing.
+            path: path.trim_end_matches(['?', '&']).to_owned(),
+            method: method.to_owned(),
+            media: field("content-type:"),
+            token: field("authorization:"),
+            body: String::from_utf8(body).unwrap(),
+        };
+        let (status, answer) = state.lock().unwrap().answer(seen);
+        let answer = answer.to_string();
+        let head = format!(
+            "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            answer.len()
+        );
+        if stream
+            .get_mut()
+            .write_all(format!("{head}{answer}").as_bytes())
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+impl State {
+    fn answer(&mut self, seen: Seen) -> (u16, Value) {
+        let status = |code: u16, reason: &str| {
+            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
+                                "status": "Failure", "reason": reason, "code": code});
+            (code, status)
+        };
+        self.seen.push(seen.clone());
+        if let Some(code) = self.refuses {
+            return status(code, "Forbidden");
+        }
+        let path = seen.path.as_str();
+        let object: Value = serde_json::from_str(&seen.body).unwrap();
+        if seen.method != "POST" {
+            let known = self.objects.get(path).cloned();
+            return known.map_or_else(|| status(404, "NotFound"), |object| (200, object));
+        }
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let own = format!("{path}/{name}");
+        if self.objects.contains_key(&own) {
+            return status(409, "AlreadyExists");
+        }
+        self.objects.insert(own, object.clone());
+        (201, object)
+    }
+}
+
+fn put(server: &Server, body: &Value) -> Response {
+    let body = body.to_string();
+    server.client().send("PUT", "/route", "", body.as_bytes())
+}
+
+#[test]
+fn routes_are_created_and_the_next_time_updated() {
+    let api = Api::start();
+    api.write_kubeconfig();
+    let server = api.webhook();
+    let order = json!({"routes": [
+        {"name": "orders", "namespace": "shop", "xml": "<beans id=\"ä\"/>"},
+        {"name": "a.b-1", "xml": "<x/>"},
+    ]});
+    let response = put(&server, &order);
+    assert_eq!(response.status, 201, "{response:?}");
+    assert_eq!(
+        response.body,
+        r#"[{"name":"orders-cm","status":"created"},{"name":"orders","status":"created"},{"name":"a.b-1-cm","status":"created"},{"name":"a.b-1","status":"created"}]"#
+    );
+    let json = "application/json";
+    let map = |name: &str, xml: &str| {
+        let labels = json!({"app.kubernetes.io/created-by": "keip"});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"integrationRoute.xml": xml},
+               "metadata": {"labels": labels, "name": format!("{name}-cm")}})
+    };
+    let spec = |name: &str| json!({"routeConfigMap": format!("{name}-cm")});
+    let route = |name: &str| {
+        json!({"apiVersion": "keip.codice.org/v1alpha2", "kind": "IntegrationRoute",
+               "metadata": {"name": name}, "spec": spec(name)})
+    };
+    let maps = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");
+    let routes = |namespace: &str| {
+        format!("/apis/keip.codice.org/v1alpha2/namespaces/{namespace}/integrationroutes")
+    };
+    // Routes are put side by side.
+    let mut seen = api.seen();
+    seen.sort_by(|a, b| a.path.cmp(&b.path));
+    check(
+        &seen,
+        &[
+            ("POST", maps("default"), json, map("a.b-1", "<x/>")),
+            (
+                "POST",
+                maps("shop"),
+                json,
+                map("orders", "<beans id=\"ä\"/>"),
+            ),
+            ("POST", routes("default"), json, route("a.b-1")),
+            ("POST", routes("shop"), json, route("orders")),
+        ],
+    );
+    let order = json!({"routes": [{"name": "orders", "namespace": "shop", "xml": "<y/>"}]});
+    let response = put(&server, &order);
+    assert_eq!(
+        (response.status, &*response.body),
+        (
+            201,
+            r#"[{"name":"orders-cm","status":"updated"},{"name":"orders","status":"updated"}]"#
+        )
+    );
+    let merge = "application/merge-patch+json";
+    let new_map = map("orders", "<y/>");
+    let patch = json!({"spec": spec("orders")});
+    let (own_map, own_route) = (maps("shop") + "/orders-cm", routes("shop") + "/orders");
+    check(
+        &api.seen(),
+        &[
+            ("POST", maps("shop"), json, new_map.clone()),
+            ("PUT", own_map, json, new_map),
+            ("POST", routes("shop"), json, route("orders")),
+            ("PATCH", own_route, merge, patch),
+        ],
+    );
+}
+
+/// What was sent, in this order, and nothing else.
+fn check(seen: &[Seen], expected: &[(&str, String, &str, Value)]) {
+    assert_eq!(seen.len(), expected.len(), "{seen:#?}");
+    for (seen, (method, path, media, expected)) in seen.iter().zip(expected) {
+        assert_eq!((&*seen.method, &seen.path), (*method, path));
+        assert_eq!(seen.media, *media);
+        let body: Value = serde_json::from_str(&seen.body).unwrap();
+        assert_eq!(&body, expected);
+    }
+}
+
+#[test]
+fn a_cluster_that_refuses_or_is_not_there_is_not_remembered() {
+    let api = Api::start();
+    let server = api.webhook();
+    let order = json!({"routes": [{"name": "a", "xml": "<x/>"}]});
+    let failed = (500, "Internal server error".to_owned());
+    let answer = || {
+        let response = put(&server, &order);
+        (response.status, response.body)
+    };
+    assert_eq!(answer(), failed, "there is no kubeconfig yet");
+    api.write_kubeconfig();
+    api.state.lock().unwrap().refuses = Some(403);
+    assert_eq!(answer(), failed);
+    api.state.lock().unwrap().refuses = None;
+    assert_eq!(answer().0, 201);
+}
+
+/// Orders with one thing wrong, what it is called, and where it stands.
+const WRONG: [(&str, &str, &str); 13] = [
+    ("{}", "missing", r#"["routes"]"#),
+    (r#"{"routes":[]}"#, "too_short", r#"["routes"]"#),
+    (r#"{"routes":{}}"#, "list_type", r#"["routes"]"#),
+    ("[]", "dict_type", "[]"),
+    (r#"{"routes":["a"]}"#, "dict_type", r#"["routes",0]"#),
+    (r#"{"routes":[{"xml":"x"}]}"#, "missing", NAME),
+    (r#"{"routes":[{"name":"a"}]}"#, "missing", XML),
+    (r#"{"routes":[{"name":1,"xml":"x"}]}"#, "string_type", NAME),
+    (
+        r#"{"routes":[{"name":"","xml":"x"}]}"#,
+        "string_too_short",
+        NAME,
+    ),
+    (
+        r#"{"routes":[{"name":"a","xml":""}]}"#,
+        "string_too_short",
+        XML,
+    ),
+    (r#"{"routes":[{"name":"A","xml":"x"}]}"#, PATTERN, NAME),
+    (r#"{"routes":[{"name":"a.","xml":"x"}]}"#, PATTERN, NAME),
+    (r#"{"routes":[{"name":"a\n","xml":"x"}]}"#, PATTERN, NAME),
+];
+const NAME: &str = r#"["routes",0,"name"]"#;
+const NAMESPACE: &str = r#"["routes",0,"namespace"]"#;
+const XML: &str = r#"["routes",0,"xml"]"#;
+const PATTERN: &str = "string_pattern_mismatch";
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn order(name: &str, namespace: &str, xml: &str) -> Value {
+    json!({"routes": [{"name": name, "namespace": namespace, "xml": xml}]})
+}
+
+#[test]
+fn what_is_wrong_with_an_order_is_said_and_nothing_is_sent() {
+    let api = Api::start();
+    api.write_kubeconfig();
+    let server = api.webhook();
+    let long = "a".repeat(254);
+    let big = "x".repeat(1_048_577);
+    let too_long = "string_too_long";
+    let mut orders = vec![
+        (order(&long, "n", "x"), too_long, NAME),
+        (order("a", "n.m", "x"), PATTERN, NAMESPACE),
+        (order("a", &long[..64], "x"), too_long, NAMESPACE),
+        (order("a", "n", &big), too_long, XML),
+    ];
+    orders.extend(WRONG.map(|(order, kind, place)| (read(order), kind, place)));
+    for (order, kind, place) in orders {
+        let response = put(&server, &order);
+        assert_eq!(response.status, 422, "{kind} at {place}");
+        let report = read(&response.body);
+        assert_eq!(report["status"], "error");
+        assert_eq!(report["message"], "Validation failed");
+        let errors = report["errors"].as_array().unwrap();
+        assert_eq!(errors.len(), 1, "{report}");
+        assert_eq!(
+            (&errors[0]["type"], &errors[0]["loc"]),
+            (&json!(kind), &read(place))
+        );
+        assert!(errors[0]["msg"].is_string() && errors[0].get("input").is_some());
+    }
+    let response = server.client().send("PUT", "/route", "", b"{");
+    assert_eq!(response.status, 400);
+    assert!(response.body.starts_with("Failed to parse request body: "));
+    assert!(api.state.lock().unwrap().seen.is_empty());
+    let longest = order(&long[..253], &long[..63], &big[1..]);
+    assert_eq!(put(&server, &longest).status, 201);
+}

@@ -1,0 +1,37 @@
+//! Objects held against the types of Kubernetes' own description of its API.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Reads an object as a type of Kubernetes. Nothing of it may be unknown there.
+pub(crate) fn as_type<T: DeserializeOwned + Serialize>(object: &Value) -> Result<T, String> {
+    let typed: T = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
+    let again = serde_json::to_value(&typed).map_err(|error| error.to_string())?;
+    let (given, known) = (without_nothing(object), without_nothing(&again));
+    if given == known {
+        return Ok(typed);
+    }
+    Err(format!("of {given} only this is known: {known}"))
+}
+
+/// Empty members and members that are null say nothing, and types leave them out.
+fn without_nothing(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(name, value)| (name.clone(), without_nothing(value)));
+            let is_something = |value: &Value| {
+                !value.is_null()
+                    && value != &Value::Object(Map::new())
+                    && value != &Value::Array(Vec::new())
+            };
+            Value::Object(members.filter(|(_, value)| is_something(value)).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_nothing).collect()),
+        // Types may make whole numbers of others and the other way round.
+        Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
+        other => other.clone(),
+    }
+}
