@@ -1,0 +1,36 @@
+#!/bin/sh
+# `router.sh find apollo-router` says where it is, or ends with 127 and what is missing;
+# `router.sh run apollo-router CONFIG` becomes it, `router.sh version …` asks it.
+set -eu
+task=$1 router=$2
+
+case "$router" in
+  gateway)
+    program=../../target/release/gateway hint="cargo build --release -p gateway" ;;
+  apollo-router)
+    program=${APOLLO_ROUTER:-$(command -v apollo-router || command -v router || true)}
+    hint="put apollo-router on PATH, or name it in APOLLO_ROUTER" ;;
+  hive_router)
+    program=${HIVE_ROUTER:-$(command -v hive_router || true)}
+    hint="put hive_router on PATH, or name it in HIVE_ROUTER" ;;
+  *)
+    echo "expected gateway, apollo-router or hive_router, found $router" >&2
+    exit 2 ;;
+esac
+
+if [ ! -x "$program" ]; then
+  echo "$router is not installed; $hint" >&2
+  exit 127
+fi
+case "$task" in
+  find) echo "$program" ;;
+  version) exec "$program" --version ;;
+  run)
+    if [ "$router" = hive_router ]; then
+      # It has keys of its own, and a variable for their place.
+      config=beyond/hive/$(basename "$3")
+      export ROUTER_CONFIG_FILE_PATH="$config" HIVE_CONFIG_FILE_PATH="$config"
+      exec "$program"
+    fi
+    exec "$program" --config "$3" ;;
+esac
