@@ -30,6 +30,7 @@ pub(crate) fn ci() -> anyhow::Result<()> {
         ],
         &[],
     )?;
+    coprocessor_lints()?;
     // The end-to-end tests start the binaries; building them once up front keeps
     // parallel tests from queueing behind each other's build lock.
     cargo(&["build", "--locked", "--workspace", "--bins"], &[])?;
@@ -56,6 +57,28 @@ pub(crate) fn ci() -> anyhow::Result<()> {
             "e2e",
             "--",
             "--test-threads=1",
+        ],
+        &[],
+    )
+}
+
+/// The coprocessor in Rust is a workspace of its own, as the other languages are, and no member
+/// of this one.
+fn coprocessor_lints() -> anyhow::Result<()> {
+    let manifest = ["--manifest-path", "systems/coprocessors/rust/Cargo.toml"];
+    cargo(&["fmt", manifest[0], manifest[1], "--check"], &[])?;
+    cargo(
+        &[
+            "clippy",
+            manifest[0],
+            manifest[1],
+            "--target-dir",
+            "systems/coprocessors/rust/build",
+            "--locked",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
         ],
         &[],
     )

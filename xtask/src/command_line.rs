@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use crate::{aa, bench, calibrate, chores, gateway_bench};
+use crate::{aa, bench, calibrate, chores, gateway_bench, reports, results};
 
 /// Chores of the repository.
 #[derive(Debug, Parser)]
@@ -14,12 +14,16 @@ pub(crate) enum Chore {
     Tidy,
     /// Write the generated files again: JSON Schemas and the lab reference.
     Schema,
+    /// Write RESULTS.md of a lab's folder: the reports of its committed recordings.
+    Reports(reports::Args),
     /// Hold weigh against other load generators, on the same nginx worker.
     BenchLoad(bench::Args),
     /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
     Aa(aa::Args),
     /// Measure what the gateway adds to its origin.
     BenchGateway(gateway_bench::Args),
+    /// Write RESULTS.md of a folder of labs from the recordings committed with it.
+    Results(results::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
     Calibrate(calibrate::Args),
 }
@@ -31,8 +35,10 @@ impl Chore {
             Chore::Ci => chores::ci(),
             Chore::Tidy => chores::tidy(),
             Chore::Schema => chores::schema(),
+            Chore::Reports(args) => reports::write(&args),
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
+            Chore::Results(args) => results::run(&args),
             Chore::Aa(args) => aa::run(&args),
             Chore::Calibrate(args) => calibrate::calibrate(&args),
         }

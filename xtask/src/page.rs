@@ -14,6 +14,18 @@ pub(crate) fn write(document: &str, title: &str, page: &str) -> anyhow::Result<(
     fs::write(&path, text).with_context(|| format!("{document} cannot be written"))
 }
 
+/// The text with a place for the table of that title: where it is, or at the end.
+pub(crate) fn with_place(text: &str, title: &str) -> String {
+    let begin = format!("<!-- written by a chore: {title} -->");
+    if text.contains(&begin) {
+        return text.to_owned();
+    }
+    format!(
+        "{}\n\n{begin}\n\n<!-- end of {title} -->\n",
+        text.trim_end()
+    )
+}
+
 fn replaced(text: &str, title: &str, page: &str) -> anyhow::Result<String> {
     let begin = format!("<!-- written by a chore: {title} -->");
     let end = format!("<!-- end of {title} -->");
@@ -44,5 +56,23 @@ pub(crate) fn assert_places(document: &str, titles: &[&str]) {
             };
             assert_eq!(is_same(&written), other != title, "{title}, {other}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_made_once_and_what_stands_around_it_stays() {
+        let text = with_place("# Title\n", "one");
+        let text = replaced(&text, "one", "| 1 |\n").unwrap() + "A conclusion.\n";
+        let text = with_place(&with_place(&text, "one"), "two");
+        let text = replaced(&text, "two", "| 2 |").unwrap();
+        assert_eq!(
+            replaced(&text, "one", "| 3 |").unwrap(),
+            "# Title\n\n<!-- written by a chore: one -->\n\n| 3 |\n\n<!-- end of one -->\nA conclusion.\n\n\
+             <!-- written by a chore: two -->\n\n| 2 |\n\n<!-- end of two -->\n"
+        );
     }
 }

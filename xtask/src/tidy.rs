@@ -4,6 +4,7 @@
 //! here are those about the whole: who may import whom, which rooms are pure,
 //! what must not stand in a file.
 
+mod coprocessors;
 mod graph;
 
 use std::fs;

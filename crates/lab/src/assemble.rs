@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::data::{self, Data};
-use crate::experiment::{Lab, LabStep, Variant};
+use crate::experiment::{Lab, LabStep, Settle, Variant};
 use crate::formats::{Name, Title, Written};
 use crate::include::Reading;
 use crate::load::{self, time_span};
@@ -20,7 +20,7 @@ use crate::setups;
 use crate::structure;
 use crate::systems::{Systems, values};
 use crate::variants::{self, Draft};
-use crate::wire::{LabFile, LoadFile, default};
+use crate::wire::{LabFile, LoadFile, SettleFile, default};
 use crate::yaml::{Node, Value};
 
 /// The lab that a tree means, or `None` when a part of it is missing; that is reported.
@@ -68,6 +68,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         path: path.to_owned(),
         sources: Vec::new(),
         load: sending.load,
+        capacity: sending.capacity,
         requests: baseline.requests.clone(),
         steps,
         data: data.clone(),
@@ -79,6 +80,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         threads: sending.threads,
         connections_max: sending.connections_max,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
+        settle: file.settle.map(settle),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         until: file.until.map(|Written(until)| until),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
@@ -158,8 +160,10 @@ impl Assembly<'_> {
         reading: &mut Reading<'_>,
     ) -> (Variant, Vec<LabStep>) {
         self.systems.check_with(draft, reading);
+        self.systems.check_target(draft.target, reading);
         let scope = Scope::new(self.systems, draft);
-        let stack = setups::stack(&scope, self.target(), reading);
+        let own = draft.target.map(|target| target.value.0.0.as_str());
+        let stack = setups::stack(&scope, own.or(self.target()), reading);
         let nothing = LoadFile::default();
         let load = self.file.load.as_ref().unwrap_or(&nothing);
         let sent = Sent::of_lab(load, draft.sent)
@@ -184,6 +188,7 @@ impl Assembly<'_> {
             with: draft.values(),
             against: against.map(str::to_owned),
             requests,
+            keep_alive: load::keeps_connections(load, draft, reading),
             expect,
             proofs,
             stack,
@@ -257,6 +262,13 @@ impl Assembly<'_> {
                 );
             }
         }
+    }
+}
+
+fn settle(file: SettleFile) -> Settle {
+    Settle {
+        connections: file.connections.unwrap_or(default::SETTLE_CONNECTIONS),
+        within: time_span::<LongerThanZero>(file.within.as_ref(), default::SETTLE_WITHIN).0,
     }
 }
 

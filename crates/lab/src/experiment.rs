@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schedule::{Load, Until};
+use schedule::{Capacity, Load, Until};
 
 use crate::data::Data;
 use crate::text::Text;
@@ -24,6 +24,9 @@ pub struct Lab {
     ///
     /// The seed of Poisson arrivals is the lab's `seed`, or 0 when the lab leaves it to the run.
     pub load: Load,
+    /// The search for the highest rate that is sustained, which every round makes anew; `load` is
+    /// then its first step.
+    pub capacity: Option<Capacity>,
     /// What is sent to the baseline, in rotation or as the steps of a scenario. At least one. What
     /// is sent to another variant is its own [`Variant::requests`].
     pub requests: Vec<LabRequest>,
@@ -33,7 +36,7 @@ pub struct Lab {
     pub data: Option<Data>,
     /// How long a request may take before it counts as failed. Above 0.
     pub timeout: Duration,
-    /// Whether a connection is used for more than one request.
+    /// Whether a connection is used for more than one request, unless a variant says otherwise.
     pub keep_alive: bool,
     /// How it is spoken with the target.
     pub protocol: Protocol,
@@ -47,6 +50,8 @@ pub struct Lab {
     pub connections_max: u32,
     /// Load that is sent and thrown away before each measurement; 0 for none.
     pub warmup: Duration,
+    /// Load in a closed loop after each start, until it gets no faster; none where absent.
+    pub settle: Option<Settle>,
     /// How often every variant is measured. At least 1.
     pub rounds: u32,
     /// The width of an interval to go on for; then `rounds` are the pilot.
@@ -55,7 +60,7 @@ pub struct Lab {
     pub max_time: Duration,
     /// The seed of the order of variants, when the lab fixes it.
     pub seed: Option<u64>,
-    /// The system that gets the load; a name in `systems`.
+    /// The system that gets the load where a variant has no target of its own; a name in `systems`.
     pub target: String,
     /// Every system the lab declares, by name.
     pub systems: Vec<System>,
@@ -82,6 +87,15 @@ impl Lab {
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)
     }
+}
+
+/// Load after a start, until a target gets no faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settle {
+    /// Connections of the closed loop. At least 1.
+    pub connections: u32,
+    /// The longest that it takes. Above 0.
+    pub within: Duration,
 }
 
 /// How it is spoken with a target, beside the encryption that [`Setup::is_encrypted`] says.
@@ -220,12 +234,16 @@ pub enum ProofWhat {
     Answer {
         /// The request, sent to the target.
         request: Option<Box<LabRequest>>,
+        /// How often it is sent, each time over a connection of its own. At least 1.
+        times: u32,
         /// What the answer must look like.
         expect: Box<Expect>,
         /// How many values headers must have.
         values: Vec<HeaderValues>,
         /// JSON pointers into the body, with what must stand there as JSON text.
         members: Vec<(String, String)>,
+        /// How many different values all the answers together must have.
+        distinct: Vec<DistinctValues>,
     },
 }
 
@@ -263,6 +281,17 @@ pub struct HeaderValues {
     pub distinct: Option<u32>,
 }
 
+/// How many different values must stand at one place of several answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DistinctValues {
+    /// A JSON pointer into the body.
+    pub pointer: String,
+    /// At least so many; every answer has one.
+    pub least: u32,
+    /// At most so many.
+    pub most: Option<u32>,
+}
+
 /// A setup: the settings in which it differs from what the lab declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
@@ -274,6 +303,8 @@ pub struct Variant {
     pub against: Option<String>,
     /// What is sent to it. As many as the lab has; in the same order.
     pub requests: Vec<LabRequest>,
+    /// Whether its connections are used for more than one request.
+    pub keep_alive: bool,
     /// What every answer must look like, unless its request says otherwise.
     pub expect: Expect,
     /// What it must be seen to do besides.
@@ -322,6 +353,49 @@ pub struct Setup {
     pub after: Vec<String>,
     /// Its own settings and the lab-wide ones as this variant has them; addresses remain open.
     pub settings: BTreeMap<String, Text>,
+    /// How many instances of it run behind a balancer, which is the next setup of the stack and has
+    /// the address that others know; at least 1. Absent for one that listens there itself.
+    pub replicas: Option<u32>,
+    /// What it balances, for the setup of a balancer.
+    pub balances: Option<Balances>,
+}
+
+/// What a balancer stands in front of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Balances {
+    /// The system, which is the setup before it.
+    pub system: String,
+    /// How it chooses among the instances.
+    pub balance: Balance,
+}
+
+/// How a balancer chooses an instance for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// The one with the fewest connections under way.
+    LeastConn,
+    /// One after the other.
+    RoundRobin,
+}
+
+impl Balance {
+    /// Its word in lab files and in HAProxy's configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Balance::LeastConn => "leastconn",
+            Balance::RoundRobin => "roundrobin",
+        }
+    }
+}
+
+impl Setup {
+    /// Whether it listens on a Unix socket: it is told the path of one that is its own.
+    #[must_use]
+    pub fn is_on_socket(&self) -> bool {
+        let mut told = self.run.iter().chain(self.env.iter().map(|(_, text)| text));
+        told.any(|text| text.has_socket_of(&self.system))
+    }
 }
 
 /// When a system counts as ready.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
 use crate::data::Numbers;
+use crate::limits::{Cores, Limit};
 use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
 use crate::template::{Command, Template};
 
@@ -47,6 +48,8 @@ const READERS: &[(&str, Check)] = &[
     reader::<Duration>(),
     reader::<LongerThanZero>(),
     reader::<Bytes>(),
+    reader::<Limit<Cores>>(),
+    reader::<Limit<Bytes>>(),
     reader::<PositiveRate>(),
     reader::<Rate>(),
     reader::<Method>(),

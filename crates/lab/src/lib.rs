@@ -19,6 +19,7 @@
 //! through [`Files`], given by the caller.
 
 mod assemble;
+mod capacity;
 mod command_line;
 mod data;
 mod decode;
@@ -26,12 +27,14 @@ mod experiment;
 mod fields;
 mod formats;
 mod include;
+mod limits;
 mod load;
 mod manual;
 mod mistake;
 mod places;
 mod proofs;
 mod quantities;
+mod replicas;
 mod requests;
 mod scenario;
 mod schema;
@@ -51,15 +54,15 @@ use std::path::{Path, PathBuf};
 pub use command_line::{duration, find, rate};
 pub use data::{Data, DataRange};
 pub use experiment::{
-    CapturePlace, Expect, HeaderValues, Lab, LabCapture, LabRequest, LabStep, Limits, Probe, Proof,
-    ProofWhat, Protocol, Ready, Scenario, SeenNumber, SeenRule, Setup, Source, System, Trust,
-    Variant,
+    Balance, Balances, CapturePlace, DistinctValues, Expect, HeaderValues, Lab, LabCapture,
+    LabRequest, LabStep, Limits, Probe, Proof, ProofWhat, Protocol, Ready, Scenario, SeenNumber,
+    SeenRule, Settle, Setup, Source, System, Trust, Variant,
 };
 pub use manual::manual;
 pub use mistake::{Mistake, Mistakes, Related};
 pub use schema::{scenario_schema, schema};
 pub use table::Table;
-pub use text::Text;
+pub use text::{Text, Whereabouts};
 
 use include::Reading;
 use mistake::{Finding, Place};

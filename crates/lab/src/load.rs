@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
+use schedule::{Arrival, Capacity, Load, OpenPlan, Phase, Rate, Stop};
 
+use crate::capacity;
 use crate::experiment::Protocol;
 use crate::fields::At;
 use crate::formats::{Format, Written};
@@ -15,11 +16,12 @@ use crate::yaml::{Entry, Node};
 
 mod protocol;
 
-pub(crate) use protocol::check_certificate;
+pub(crate) use protocol::{check_certificate, keeps_connections};
 
 /// What a lab's `load` says, but for its requests.
 pub(crate) struct Sending {
     pub(crate) load: Load,
+    pub(crate) capacity: Option<Capacity>,
     pub(crate) timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) threads: u32,
@@ -39,7 +41,13 @@ pub(crate) fn check(
 ) -> Option<Sending> {
     let choice = choice(entry, reading)?;
     check_neighbors(choice, &entry.node, reading);
-    let load = load(file, seed)?;
+    let (load, capacity) = match &file.capacity {
+        Some(_) => {
+            let (load, capacity) = capacity::check(file, seed, reading)?;
+            (load, Some(capacity))
+        }
+        None => (load(file, seed)?, None),
+    };
     let finds = &mut reading.findings;
     if let Load::Open {
         phases,
@@ -82,6 +90,7 @@ pub(crate) fn check(
             .as_ref()
             .is_none_or(|realtime| realtime.value == Switch::On),
         load,
+        capacity,
         timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,
         keep_alive: file.keep_alive != Some(Switch::Off),
         threads: threads.map_or(default::THREADS, |threads| threads.value),
@@ -99,7 +108,7 @@ pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default:
 
 /// The one key that says how requests arrive.
 fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
-    let mut given = ["connections", "rate", "phases"]
+    let mut given = ["connections", "rate", "phases", "capacity"]
         .iter()
         .filter_map(|key| load.node.entry(key));
     let findings = &mut reading.findings;
@@ -109,7 +118,7 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
         }
         findings.add(
             Finding::new(load.key_place, "nothing says how requests arrive").help(
-                "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop)",
+                "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), or `capacity` (which looks for the highest rate)",
             ),
         );
         return None;
@@ -133,19 +142,22 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
 /// Keys that go with one kind of load and not with another, and the end that each needs.
 fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
     let findings = &mut reading.findings;
-    let stops = ["duration", "count"]
-        .iter()
-        .any(|key| load.entry(key).is_some());
+    let ends: &[&str] = match choice.key.as_str() {
+        "capacity" => &["duration"],
+        _ => &["duration", "count"],
+    };
+    let stops = ends.iter().any(|key| load.entry(key).is_some());
     if choice.key != "phases" && !stops && !reading.has_gaps {
-        findings.add(
-            Finding::new(choice.key_place, "nothing says when the load ends").help(
-                "give `duration: 5s`, `count: 10000`, or both: then the first to come ends it",
-            ),
-        );
+        let help = match choice.key.as_str() {
+            "capacity" => "give `duration: 5s`: each rate is held that long",
+            _ => "give `duration: 5s`, `count: 10000`, or both: then the first to come ends it",
+        };
+        findings.add(Finding::new(choice.key_place, "nothing says when the load ends").help(help));
     }
     let misplaced: &[&str] = match choice.key.as_str() {
         "connections" => &["arrival", "connections-max", "spin", "realtime"],
         "phases" => &["duration"],
+        "capacity" => &["count"],
         _ => &[],
     };
     let given = misplaced.iter().filter_map(|key| load.entry(key));
@@ -154,6 +166,10 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
             "duration" => (
                 "`duration` beside `phases`",
                 "each phase has a duration of its own; remove this one",
+            ),
+            "count" => (
+                "`count` beside `capacity`",
+                "each rate is held for `duration`, which is how long it must be sustained; remove this key",
             ),
             "arrival" => (
                 "`arrival` beside `connections`",
@@ -202,17 +218,21 @@ fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
         let phases = file.phases.as_ref()?;
         phases.value.iter().map(phase).collect::<Option<_>>()?
     };
-    let arrival = match file.arrival.as_ref().map(|arrival| arrival.value) {
+    Some(Load::Open {
+        phases,
+        arrival: arrival(file, seed),
+        requests_max: count,
+    })
+}
+
+/// The law of the gaps of an open loop.
+pub(crate) fn arrival(file: &LoadFile, seed: Option<u64>) -> Arrival {
+    match file.arrival.as_ref().map(|arrival| arrival.value) {
         Some(ArrivalFile::Poisson) => Arrival::Poisson {
             seed: seed.unwrap_or(0),
         },
         Some(ArrivalFile::Uniform) | None => Arrival::Uniform,
-    };
-    Some(Load::Open {
-        phases,
-        arrival,
-        requests_max: count,
-    })
+    }
 }
 
 fn phase(file: &PhaseFile) -> Option<Phase> {

@@ -28,10 +28,12 @@ pub fn manual() -> String {
 const SECTIONS: &[(&str, &str)] = &[
     ("load", "`load`"),
     ("phase", "`load.phases`"),
+    ("capacity", "`load.capacity`"),
     ("request", "`load.requests`"),
     ("step", "`load.scenario`"),
     ("capture", "`load.scenario.*.capture`"),
     ("data", "`load.data`"),
+    ("settle", "`settle`"),
     ("system", "`systems`"),
     ("ready", "`systems.*.ready`"),
     ("limits", "`systems.*.limits`"),
@@ -42,6 +44,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("proof", "`proof`"),
     ("proof-expect", "`proof.*.expect`"),
     ("values", "`proof.*.expect.values`"),
+    ("distinct", "`proof.*.expect.distinct`"),
 ];
 
 fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
@@ -138,6 +141,8 @@ fn in_words(format: &str) -> String {
     match format {
         "time-span" | "time-span-above-zero" => "a length of time: `500ms`, `5s`, `2m`",
         "size" => "a size: `64KiB`, `128MiB`, `1GB`",
+        "size-or-none" => "a size: `64KiB`, `128MiB`, `1GB`, or `none`",
+        "cores-or-none" => "a number of cores: `0.25`, or `none`",
         "rate" | "rate-or-zero" => "a rate: `100/s`, `90/m`",
         "until" => "a figure and a width: `p99 ±2%`, `p99 ±0.1ms`",
         "path-and-query" => "a path: `/graphql`",

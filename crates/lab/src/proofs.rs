@@ -1,6 +1,8 @@
 //! What a variant must be seen to do: each proof is of one kind, complete, and about systems that run.
 
-use crate::experiment::{Expect, HeaderValues, Proof, ProofWhat, SeenNumber, SeenRule, Setup};
+use crate::experiment::{
+    DistinctValues, Expect, HeaderValues, Proof, ProofWhat, SeenNumber, SeenRule, Setup,
+};
 use crate::fields::At;
 use crate::formats::{Pointer, Title, Verbatim, Written};
 use crate::include::Reading;
@@ -10,7 +12,9 @@ use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::template::Template;
 use crate::variants::Draft;
-use crate::wire::{ExpectFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
+use crate::wire::{
+    DistinctFile, ExpectFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile, default,
+};
 
 /// What one variant sends, knows and consists of.
 pub(crate) struct Prover<'a> {
@@ -146,11 +150,62 @@ impl Prover<'_> {
                 distinct,
             }
         });
+        let distinct = expect.distinct.0.iter().filter_map(|(pointer, file)| {
+            let Pointer(pointer) = &pointer.value;
+            self.distinct(pointer, file, reading)
+        });
+        let distinct = distinct.collect();
+        let times = file.times.as_ref();
+        if let Some(times) = times.filter(|_| request.is_none()) {
+            reading.findings.add(
+                Finding::new(times.place, "`times` without `request`")
+                    .help("say what is sent so often: `request: {path: /who}`"),
+            );
+        }
         Some(ProofWhat::Answer {
             request,
+            times: times.map_or(default::TIMES, |times| times.value),
+            distinct,
             values: values.collect(),
             members,
             expect: Box::new(self.expect(expect, reading)),
+        })
+    }
+
+    fn distinct(
+        &self,
+        pointer: &str,
+        file: &At<DistinctFile>,
+        reading: &mut Reading<'_>,
+    ) -> Option<DistinctValues> {
+        let mut number = |written: &At<Verbatim<Template>>| {
+            let Verbatim(template) = &written.value;
+            let text = self.scope.lab_text(template, written.place, &[], reading);
+            let number: Option<u32> = text.to_string().trim().parse().ok();
+            if number.is_none_or(|number| number == 0) {
+                reading.findings.add(
+                    Finding::new(written.place, format!("`{text}` is not a number of values"))
+                        .help("write a whole number from 1, or a setting that holds one"),
+                );
+            }
+            number
+        };
+        let least = file.value.at_least.as_ref().map(&mut number);
+        let most = file.value.at_most.as_ref().map(&mut number);
+        if least.is_none() && most.is_none() {
+            reading.findings.add(
+                Finding::new(
+                    file.place,
+                    "nothing says how many different values there must be",
+                )
+                .help("give `at-least: 4`, `at-most: 4` or both"),
+            );
+            return None;
+        }
+        Some(DistinctValues {
+            pointer: pointer.to_owned(),
+            least: least.flatten().unwrap_or(1),
+            most: most.flatten(),
         })
     }
 
@@ -188,6 +243,7 @@ fn check_neighbors(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Op
     ];
     let of_answers = [
         ("request", file.request.as_ref().map(|it| it.place)),
+        ("times", file.times.as_ref().map(|it| it.place)),
         ("expect", file.expect.as_ref().map(|it| it.place)),
     ];
     let first = |keys: &[(&'static str, Option<Place>)]| {

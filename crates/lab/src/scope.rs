@@ -141,6 +141,10 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         if reference.system.is_none() && word == "name" {
             return text.push_plain(&self.scope.variant.name);
         }
+        // A value that only a running system has; a request or a proof knows no instance.
+        if reference.system.is_none() && word == "instance" && system.is_some() {
+            return text.push_instance();
+        }
         // `{{other.x}}` is looked up there and nowhere else.
         let owner = match &reference.system {
             Some(other) => self.scope.systems.names().find(|name| name == other),
@@ -231,6 +235,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         if other.is_none() {
             if system.is_some() {
                 known.extend(systems.setting_names(None));
+                known.push("instance");
             }
             known.push("name");
             known.extend(

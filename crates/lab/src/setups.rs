@@ -3,13 +3,17 @@
 //! Every variant's systems are worked out while the lab is checked; what comes out has no holes
 //! left but addresses.
 
-use crate::experiment::{Limits, Probe, Ready, Setup};
+use std::collections::BTreeMap;
+
+use crate::experiment::{Probe, Ready, Setup};
 use crate::fields::At;
 use crate::formats::{Name, Title, UrlPath, VariableName, Written};
 use crate::include::Reading;
+use crate::limits::limits;
 use crate::load::time_span;
 use crate::mistake::{Finding, Place};
-use crate::quantities::{Bytes, LongerThanZero};
+use crate::quantities::LongerThanZero;
+use crate::replicas;
 use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::Command;
@@ -24,9 +28,18 @@ pub(crate) fn stack(
 ) -> Vec<Setup> {
     let systems = scope.systems;
     let mut setups = Vec::new();
+    let mut balancers = BTreeMap::new();
     for (name, file) in systems.declared {
         let system = System { name, file, scope };
-        setups.extend(system.setup(reading));
+        let Some(mut setup) = system.setup(reading) else {
+            continue;
+        };
+        if let Some(replicas) = replicas::of(scope, (name, file), reading) {
+            setup.replicas = Some(replicas.count);
+            let balancer = replicas::balancer(&setup, replicas.balance);
+            balancers.insert(setup.system.clone(), balancer);
+        }
+        setups.push(setup);
     }
     let mut order = Order {
         setups: &setups,
@@ -45,7 +58,10 @@ pub(crate) fn stack(
     }
     let done: Vec<usize> = order.done[..stack].to_vec();
     done.into_iter()
-        .map(|index| setups[index].clone())
+        .flat_map(|index| {
+            let balancer = balancers.get(&setups[index].system).cloned();
+            std::iter::once(setups[index].clone()).chain(balancer)
+        })
         .collect()
 }
 
@@ -79,14 +95,13 @@ impl System<'_> {
             env,
             ready: self.ready(),
             is_encrypted: self.file.scheme == Some(SchemeFile::Https),
-            limits: Limits {
-                cpus: self.file.limits.cpus,
-                memory: self.file.limits.memory.map(|Written(Bytes(bytes))| bytes),
-            },
+            limits: limits(system, &self.file.limits, self.scope, reading),
             pin: self.pin(),
             needs: self.needs(),
             after: Vec::new(),
             settings: self.scope.settings(system, reading),
+            replicas: None,
+            balances: None,
         };
         setup.after = self.after(&setup);
         Some(setup)
@@ -113,6 +128,12 @@ impl System<'_> {
                     "this command needs an address, which is not known yet",
                 )
                 .help("addresses are known only while systems run: to `run` and `env`"),
+            );
+        }
+        if words.iter().any(Text::has_instance) {
+            reading.findings.add(
+                Finding::new(command.place, "this command is the same for all instances")
+                    .help("`{{instance}}` is known only while systems run: to `run` and `env`"),
             );
         }
         words
@@ -144,8 +165,9 @@ impl System<'_> {
         let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
         if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
             reading.findings.add(
-                Finding::new(run_at, format!("`{system}` is not told where to listen"))
-                    .help("hand it `{{addr}}`, `{{port}}` or `{{url}}` in `run` or `env`"),
+                Finding::new(run_at, format!("`{system}` is not told where to listen")).help(
+                    "hand it `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` in `run` or `env`",
+                ),
             );
         }
     }

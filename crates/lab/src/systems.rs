@@ -7,13 +7,14 @@ use crate::fields::{At, Table};
 use crate::formats::{Name, Written};
 use crate::include::Reading;
 use crate::mistake::{Finding, Place};
+use crate::replicas;
 use crate::structure::did_you_mean;
 use crate::variants::Draft;
 use crate::wire::{ReadyFile, SchemeFile, Settings, SystemFile};
 use crate::yaml::{Node, Value};
 
 /// Words of templates that no setting may take.
-pub(crate) const RESERVED: [&str; 4] = ["addr", "port", "url", "name"];
+pub(crate) const RESERVED: [&str; 6] = ["addr", "port", "url", "socket", "name", "instance"];
 
 /// Most cores that can be named: what Linux's own default mask holds.
 const CORES: u32 = 1024;
@@ -81,15 +82,14 @@ impl<'a> Systems<'a> {
 
     /// What can be said of systems without looking at variants.
     pub(crate) fn check(&self, target: Option<&At<Written<Name>>>, reading: &mut Reading<'_>) {
-        if let Some(target) = target {
-            self.check_known(&target.value.0.0, target.place, reading);
-        }
+        self.check_target(target, reading);
         check_reserved(self.settings, reading);
         for (name, file) in self.declared {
             check_reserved(&file.settings, reading);
             for other in &file.after.0 {
                 self.check_known(&other.value.0.0, other.place, reading);
             }
+            replicas::check_names(name, file, self, reading);
             let tree = self.tree_of(&name.value.0);
             let has_no_run = tree.is_some_and(|tree| tree.entry("run").is_none());
             if has_no_run && !reading.has_gaps {
@@ -134,6 +134,17 @@ impl<'a> Systems<'a> {
                     .unwrap_or_else(|| list("the systems are", self.names())),
             ),
         );
+    }
+
+    /// Reports a target that does not exist.
+    pub(crate) fn check_target(
+        &self,
+        target: Option<&At<Written<Name>>>,
+        reading: &mut Reading<'_>,
+    ) {
+        if let Some(target) = target {
+            self.check_known(&target.value.0.0, target.place, reading);
+        }
     }
 
     /// Reports settings of a variant that do not exist.

@@ -2,6 +2,25 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where a system can be found while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// The address that was given out for it.
+    pub address: SocketAddr,
+    /// The path that was given out for its Unix socket, where it wants one.
+    pub socket: Option<PathBuf>,
+}
+
+impl From<SocketAddr> for Whereabouts {
+    fn from(address: SocketAddr) -> Whereabouts {
+        Whereabouts {
+            address,
+            socket: None,
+        }
+    }
+}
 
 /// A template in which settings are filled in and only addresses of systems remain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +32,12 @@ pub struct Text {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Plain(String),
-    Address { system: String, form: Form },
+    Address {
+        system: String,
+        form: Form,
+    },
+    /// The number of the instance, from 1.
+    Instance,
 }
 
 /// How an address is written.
@@ -27,14 +51,17 @@ pub(crate) enum Form {
     Url,
     /// `https://127.0.0.1:8080`
     SecureUrl,
+    /// The path of a Unix socket.
+    Socket,
 }
 
 impl Form {
     /// Every form with its word in templates.
-    pub(crate) const ALL: [(&'static str, Form); 3] = [
+    pub(crate) const ALL: [(&'static str, Form); 4] = [
         ("addr", Form::Addr),
         ("port", Form::Port),
         ("url", Form::Url),
+        ("socket", Form::Socket),
     ];
 
     /// The form a template's word asks for.
@@ -50,6 +77,7 @@ impl Form {
             Form::Addr => "addr",
             Form::Port => "port",
             Form::Url | Form::SecureUrl => "url",
+            Form::Socket => "socket",
         }
     }
 }
@@ -70,11 +98,21 @@ impl Text {
         });
     }
 
+    pub(crate) fn push_instance(&mut self) {
+        self.pieces.push(Piece::Instance);
+    }
+
+    /// Whether it differs from instance to instance of a system, beside addresses.
+    pub(crate) fn has_instance(&self) -> bool {
+        self.pieces.contains(&Piece::Instance)
+    }
+
     pub(crate) fn append(&mut self, other: &Text) {
         for piece in &other.pieces {
             match piece {
                 Piece::Plain(plain) => self.push_plain(plain),
                 Piece::Address { system, form } => self.push_address(system, *form),
+                Piece::Instance => self.push_instance(),
             }
         }
     }
@@ -90,35 +128,74 @@ impl Text {
     /// The systems whose addresses it waits for, in order of appearance, perhaps repeated.
     pub fn systems(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Plain(_) => None,
+            Piece::Plain(_) | Piece::Instance => None,
             Piece::Address { system, .. } => Some(system.as_str()),
+        })
+    }
+
+    /// Whether the path of this system's Unix socket stands in it.
+    pub fn has_socket_of(&self, system: &str) -> bool {
+        self.pieces.iter().any(|piece| {
+            matches!(piece, Piece::Address { system: whose, form: Form::Socket } if whose == system)
         })
     }
 
     /// The text with every address filled in.
     ///
     /// # Errors
-    /// A sentence that names the first system for which `address_of` gives none.
-    pub fn render(
+    /// A sentence that names the first system for which `find` gives none.
+    pub fn render(&self, find: &dyn Fn(&str) -> Option<Whereabouts>) -> Result<String, String> {
+        self.fill(None, find)
+    }
+
+    /// The same for one instance of a system, numbered from 1.
+    ///
+    /// # Errors
+    /// A sentence that names the first system for which `find` gives none.
+    pub fn render_instance(
         &self,
-        address_of: &dyn Fn(&str) -> Option<SocketAddr>,
+        instance: u32,
+        find: &dyn Fn(&str) -> Option<Whereabouts>,
+    ) -> Result<String, String> {
+        self.fill(Some(instance), find)
+    }
+
+    fn fill(
+        &self,
+        instance: Option<u32>,
+        find: &dyn Fn(&str) -> Option<Whereabouts>,
     ) -> Result<String, String> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
                 Piece::Plain(plain) => text.push_str(plain),
+                Piece::Instance => text.push_str(
+                    &instance
+                        .ok_or("`{{instance}}` has no value: nothing of the system runs yet")?
+                        .to_string(),
+                ),
                 Piece::Address { system, form } => {
-                    let addr = address_of(system).ok_or_else(|| {
+                    let none = |what: &str| {
                         format!(
-                            "`{{{{{system}.{}}}}}` has no value: `{system}` has no address yet",
+                            "`{{{{{system}.{}}}}}` has no value: `{system}` has no {what}",
                             form.word()
                         )
-                    })?;
+                    };
+                    let found = find(system).ok_or_else(|| none("address yet"))?;
+                    let addr = found.address;
                     text.push_str(&match form {
                         Form::Addr => addr.to_string(),
                         Form::Port => addr.port().to_string(),
                         Form::Url => format!("http://{addr}"),
                         Form::SecureUrl => format!("https://{addr}"),
+                        Form::Socket => match found.socket {
+                            Some(path) => path.display().to_string(),
+                            None => {
+                                return Err(none(
+                                    "Unix socket; hand it `{{socket}}` in its own `run` or `env`",
+                                ));
+                            }
+                        },
                     });
                 }
             }
@@ -134,6 +211,7 @@ impl fmt::Display for Text {
             match piece {
                 Piece::Plain(plain) => f.write_str(plain)?,
                 Piece::Address { system, form } => write!(f, "{{{{{system}.{}}}}}", form.word())?,
+                Piece::Instance => f.write_str("{{instance}}")?,
             }
         }
         Ok(())
@@ -158,8 +236,8 @@ mod tests {
     #[test]
     fn addresses_are_filled_in_as_address_port_and_url() {
         let rendered = text().render(&|system| match system {
-            "server" => Some(([127, 0, 0, 1], 4000).into()),
-            _ => Some(([127, 0, 0, 1], 5000).into()),
+            "server" => Some(SocketAddr::from(([127, 0, 0, 1], 4000)).into()),
+            _ => Some(SocketAddr::from(([127, 0, 0, 1], 5000)).into()),
         });
         assert_eq!(
             rendered.as_deref(),
@@ -168,9 +246,23 @@ mod tests {
     }
 
     #[test]
+    fn an_instance_has_a_number_and_a_build_has_none() {
+        let mut text = Text::default();
+        text.push_plain("limiter-");
+        text.push_instance();
+        let nowhere = |_: &str| None;
+        assert_eq!(
+            text.render_instance(3, &nowhere).as_deref(),
+            Ok("limiter-3")
+        );
+        assert!(text.render(&nowhere).unwrap_err().contains("{{instance}}"));
+        assert_eq!(text.to_string(), "limiter-{{instance}}");
+    }
+
+    #[test]
     fn a_missing_address_is_named() {
         let rendered = text().render(&|system| {
-            (system == "server").then(|| SocketAddr::from(([127, 0, 0, 1], 4000)))
+            (system == "server").then(|| SocketAddr::from(([127, 0, 0, 1], 4000)).into())
         });
         assert_eq!(
             rendered.unwrap_err(),
@@ -190,11 +282,32 @@ mod tests {
     fn a_url_of_what_speaks_tls_says_so_and_is_written_the_same() {
         let mut text = Text::default();
         text.push_address("server", Form::SecureUrl);
-        let address = |_: &str| Some(SocketAddr::from(([127, 0, 0, 1], 4000)));
+        let address = |_: &str| Some(SocketAddr::from(([127, 0, 0, 1], 4000)).into());
         assert_eq!(
             text.render(&address).as_deref(),
             Ok("https://127.0.0.1:4000")
         );
         assert_eq!(text.to_string(), "{{server.url}}");
+    }
+
+    #[test]
+    fn a_socket_is_a_path_and_belongs_to_who_has_one() {
+        let mut text = Text::default();
+        text.push_plain("unix://");
+        text.push_address("server", Form::Socket);
+        let address = SocketAddr::from(([127, 0, 0, 1], 4000));
+        let found = |_: &str| {
+            Some(Whereabouts {
+                address,
+                socket: Some("/run/s".into()),
+            })
+        };
+        assert_eq!(text.render(&found).as_deref(), Ok("unix:///run/s"));
+        assert!(text.has_socket_of("server") && !text.has_socket_of("origin"));
+        assert_eq!(
+            text.render(&|_| Some(address.into())).unwrap_err(),
+            "`{{server.socket}}` has no value: `server` has no Unix socket; \
+             hand it `{{socket}}` in its own `run` or `env`"
+        );
     }
 }

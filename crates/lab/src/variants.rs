@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::fields::At;
-use crate::formats::{Format, Name, SettingPath, Title, Verbatim};
+use crate::formats::{Format, Name, SettingPath, Title, Verbatim, Written};
 use crate::include::Reading;
 use crate::mistake::{Finding, Findings, Place};
 use crate::systems::RESERVED;
@@ -19,6 +19,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) factors: Vec<(String, String)>,
     /// Values by setting, with `{{name}}` and factors filled in.
     pub(crate) with: Vec<(At<SettingPath>, At<Template>)>,
+    /// The system that gets its load instead of the lab's.
+    pub(crate) target: Option<&'a At<Written<Name>>>,
     /// What it sends instead of the lab's requests.
     pub(crate) sent: Option<&'a SentFile>,
     /// What it must be seen to do, besides what all must.
@@ -52,6 +54,7 @@ impl Draft<'_> {
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     with: &'a With,
+    target: Option<&'a At<Written<Name>>>,
     sent: Option<&'a SentFile>,
     proof: &'a [At<ProofFile>],
 }
@@ -66,6 +69,7 @@ pub(crate) fn baselines<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec
     };
     let parts = Parts {
         with: &baseline.with,
+        target: baseline.target.as_ref(),
         sent: baseline.load.as_ref(),
         proof: &baseline.proof,
     };
@@ -80,11 +84,13 @@ pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<
             name,
             r#for,
             with,
+            target,
             load,
             proof,
         } = &variant.value;
         let parts = Parts {
             with,
+            target: target.as_ref(),
             sent: load.as_ref(),
             proof,
         };
@@ -184,6 +190,7 @@ fn draft<'a>(
             .iter()
             .map(|(setting, text)| (setting.clone(), value(text)))
             .collect(),
+        target: parts.target,
         sent: parts.sent,
         proof: parts.proof,
     }

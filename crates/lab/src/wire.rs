@@ -21,14 +21,17 @@ use crate::formats::{
     HeaderName, HeaderValue, Method, Name, Pointer, RequestPath, Title, UrlPath, VariableName,
     Verbatim, Written,
 };
+use crate::limits::{Cores, Limit};
 use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
 use crate::template::{Command, Template};
 
+mod capacity;
 mod proof;
 mod scenario;
 mod variant;
 
-pub(crate) use proof::{HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
+pub(crate) use capacity::CapacityFile;
+pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
@@ -42,6 +45,8 @@ pub(crate) mod default {
     pub(crate) const CONNECTIONS_MAX: u32 = 1000;
     pub(crate) const PATH: &str = "/";
     pub(crate) const WARMUP: &str = "1s";
+    pub(crate) const SETTLE_CONNECTIONS: u32 = 4;
+    pub(crate) const SETTLE_WITHIN: &str = "10s";
     pub(crate) const ROUNDS: u32 = 10;
     pub(crate) const MAX_TIME: &str = "1h";
     pub(crate) const READY_WITHIN: &str = "10s";
@@ -49,6 +54,8 @@ pub(crate) mod default {
     pub(crate) const WEIGHT: u32 = 1;
     pub(crate) const STREAMS: u32 = 1;
     pub(crate) const SPIN_PERCENT: u32 = 25;
+    pub(crate) const STEP_PERCENT: f64 = 10.0;
+    pub(crate) const TIMES: u32 = 1;
 }
 
 /// Settings by name.
@@ -80,6 +87,10 @@ pub(crate) struct LabFile {
     /// Load that is sent and thrown away before each measurement, to fill caches and pools.
     #[schemars(extend("default" = default::WARMUP))]
     pub(crate) warmup: Option<Written<Duration>>,
+    /// Load that is sent and thrown away after each start of the systems, before the first warm-up:
+    /// as fast as a few connections allow, until the target gets no faster. For systems that compile
+    /// themselves while they run.
+    pub(crate) settle: Option<SettleFile>,
     /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
@@ -118,9 +129,10 @@ pub(crate) struct LabFile {
 }
 
 /// How requests arrive: `connections` (closed loop: each connection sends its next request when its
-/// last answer is complete), or `rate` or `phases` (open loop: requests leave by plan, and latency
-/// counts from the planned time). Give exactly one of the three, and say when it ends with
-/// `duration`, `count` or both; phases have durations of their own.
+/// last answer is complete), `rate` or `phases` (open loop: requests leave by plan, and latency
+/// counts from the planned time), or `capacity` (open loop at one rate after the other). Give exactly
+/// one of the four, and say when it ends with `duration`, `count` or both; phases have durations of
+/// their own.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "load")]
@@ -133,6 +145,9 @@ pub(crate) struct LoadFile {
     /// Open loop in phases, one after the other.
     #[schemars(length(min = 1))]
     pub(crate) phases: Option<At<Vec<PhaseFile>>>,
+    /// The highest rate that is sustained, looked for anew in every round. It decides the verdict,
+    /// and all other figures are those of the load at that rate.
+    pub(crate) capacity: Option<At<CapacityFile>>,
     /// The gaps between requests of an open loop: equal, or random as independent users make them.
     #[schemars(extend("default" = "uniform"))]
     pub(crate) arrival: Option<At<ArrivalFile>>,
@@ -204,6 +219,20 @@ pub(crate) struct LoadFile {
     /// Where it is refused (it wants root, `CAP_SYS_NICE` or `ulimit -r`), recordings say so.
     #[schemars(extend("default" = "on"))]
     pub(crate) realtime: Option<At<Switch>>,
+}
+
+/// Load after a start, until a target gets no faster. It is sent in windows of half a second; when
+/// three in a row have answered at most 2 % more requests than the best before them, it ends.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "settle")]
+pub(crate) struct SettleFile {
+    /// Connections, each of which sends its next request when its last answer is complete.
+    #[schemars(range(min = 1), extend("default" = default::SETTLE_CONNECTIONS))]
+    pub(crate) connections: Option<u32>,
+    /// The longest that it takes.
+    #[schemars(extend("default" = default::SETTLE_WITHIN))]
+    pub(crate) within: Option<Written<LongerThanZero>>,
 }
 
 /// A stretch of an open loop.
@@ -314,13 +343,15 @@ pub(crate) struct RequestFile {
 }
 
 /// A program that the lab builds, starts, watches and stops. Ports are given out by `weigh`, so
-/// `run` or `env` must hand it `{{addr}}`, `{{port}}` or `{{url}}`.
+/// `run` or `env` must hand it `{{addr}}`, `{{port}}` or `{{url}}`; or `{{socket}}`, the path of a
+/// Unix socket, and then it is found there.
 ///
 /// In `build`, `run`, `env`, `version` and in settings, `{{setting}}` is a setting of the system or
-/// of the lab, `{{addr}}`, `{{port}}` and `{{url}}` are where it listens, `{{name}}` is the name of
-/// the variant, and `{{other.setting}}`, `{{other.addr}}`, `{{other.port}}` and `{{other.url}}` are
-/// those of another system. Addresses are known only while the system runs, so `build` and `version`
-/// cannot have them. Commands are split as a shell would, but no shell runs them; a value
+/// of the lab, `{{addr}}`, `{{port}}`, `{{url}}` and `{{socket}}` are where it listens, `{{name}}` is
+/// the name of the variant, and `{{other.setting}}`, `{{other.addr}}`, `{{other.port}}`,
+/// `{{other.url}}` and `{{other.socket}}` are those of another system. Of several instances,
+/// `{{instance}}` is the number, from 1. Addresses and this number are known only while the system
+/// runs, so `build` and `version` cannot have them. Commands are split as a shell would, but no shell runs them; a value
 /// with spaces stays one argument.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -332,7 +363,9 @@ pub(crate) struct SystemFile {
     /// The folder its commands run in, relative to the file that says so. By default the folder of
     /// the file that says `run`.
     pub(crate) folder: Option<At<String>>,
-    /// Commands that build it, run in order before anything starts.
+    /// Commands that build it, run in order before anything starts. Where one ends with exit code
+    /// 127, as a shell does when a command is not there, the variants that need this system become
+    /// rows with its last words.
     #[serde(default)]
     pub(crate) build: OneOrMany<At<Written<Command>>>,
     /// The command that runs it, in the foreground until it is told to stop. Every system has one.
@@ -359,6 +392,15 @@ pub(crate) struct SystemFile {
     pub(crate) needs: OneOrMany<Written<Title>>,
     /// A command whose first line of output is recorded as its version.
     pub(crate) version: Option<At<Written<Command>>>,
+    /// How many instances of it run, 1 to 64, or a template that says so. Each has a port of its own,
+    /// and before them stands a balancer, HAProxy, at the address that the load and other systems
+    /// know. The balancer is a system of its own, `SYSTEM-balancer`, with the cores of `pin`; each
+    /// instance has the `limits`. How many requests each answered is in the report. Without this key
+    /// the system listens at its address itself.
+    pub(crate) replicas: Option<At<Verbatim<Template>>>,
+    /// How the balancer chooses an instance: `leastconn` (the default), `roundrobin`, or a template
+    /// that says so. With `none` there is no balancer, and no more than one instance.
+    pub(crate) balance: Option<At<Verbatim<Template>>>,
     /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
     #[serde(default)]
     pub(crate) after: OneOrMany<At<Written<Name>>>,
@@ -439,11 +481,11 @@ pub(crate) struct ReadyProbe {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "limits")]
 pub(crate) struct LimitsFile {
-    /// Cores, also parts of one: `0.25` is Kubernetes' `250m`.
-    #[schemars(range(min = 0.01, max = 1024.0))]
-    pub(crate) cpus: Option<f64>,
-    /// Memory.
-    pub(crate) memory: Option<Written<Bytes>>,
+    /// Cores, also parts of one: `0.25` is Kubernetes' `250m`. `none` is no limit, and `{{setting}}`
+    /// makes it differ from variant to variant.
+    pub(crate) cpus: Option<At<Verbatim<Limit<Cores>>>>,
+    /// Memory, or `none`, or `{{setting}}`.
+    pub(crate) memory: Option<At<Verbatim<Limit<Bytes>>>>,
 }
 
 /// What every answer must look like to count as passed.

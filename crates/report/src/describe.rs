@@ -3,8 +3,8 @@
 use crate::digits;
 use crate::metric::Metric;
 use crate::recording::{
-    ArrivalText, Environment, HttpText, Kind, LimitsText, LoadModel, LoadText, NoiseFloor,
-    PhaseText, ProtocolText, Recording, SystemRecord, TlsText,
+    ArrivalText, CapacityText, Environment, HttpText, Kind, LimitsText, LoadModel, LoadText,
+    NoiseFloor, PhaseText, ProtocolText, Recording, SystemRecord, TlsText,
 };
 use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
 use crate::summary::{PAUSED_SHARE_MAX, STARVED_SHARE_MAX};
@@ -12,7 +12,10 @@ use crate::summary::{PAUSED_SHARE_MAX, STARVED_SHARE_MAX};
 /// `closed loop, 100 connections, 5 s a round after 1 s of warm-up, keep-alive, 1 generator thread`.
 pub(crate) fn load(recording: &Recording) -> String {
     let load = &recording.load;
-    let mut parts = vec![model(&load.model)];
+    let mut parts = vec![match &load.capacity {
+        Some(capacity) => search(capacity, &load.model),
+        None => model(&load.model),
+    }];
     if load.is_scenario {
         let steps = plural(load.requests.len() as u64, "step");
         parts.push(format!("passes of {steps} each"));
@@ -77,6 +80,23 @@ fn model(model: &LoadModel) -> String {
     }
 }
 
+/// `open loop, the highest of 1,000 to 40,000 requests/s (in steps of 10 %) with p99 below 10 ms, …`.
+fn search(capacity: &CapacityText, load: &LoadModel) -> String {
+    let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
+    let rest = model(load);
+    // The rate of the first step says nothing here.
+    let rest: Vec<&str> = rest.split(", ").skip(2).collect();
+    format!(
+        "open loop, the highest of {} to {} requests/s (in steps of {} %) that is sustained with p99 \
+         below {}, {}",
+        rate(capacity.rate_from_per_s),
+        rate(capacity.rate_to_per_s),
+        digits::value(capacity.step_percent, None),
+        digits::length_us(capacity.latency_us_p99_below),
+        rest.join(", ")
+    )
+}
+
 fn rates(phases: &[PhaseText]) -> String {
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
     let phase = |phase: &PhaseText| {
@@ -113,7 +133,9 @@ fn length(recording: &Recording) -> String {
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => "without an end".to_owned(),
     };
-    if recording.kind == Kind::Lab {
+    if recording.load.capacity.is_some() {
+        text += " at each rate";
+    } else if recording.kind == Kind::Lab {
         text += " a round";
     }
     if recording.load.warmup_us > 0 {
@@ -121,6 +143,16 @@ fn length(recording: &Recording) -> String {
             " after {} of warm-up",
             digits::length_us(recording.load.warmup_us)
         );
+    }
+    if let Some(settle) = &recording.load.settle {
+        text += &format!(
+            ", settled after each start by {} until no faster, {} at most",
+            plural(settle.connections.into(), "connection"),
+            digits::length_us(settle.within_us)
+        );
+    }
+    if recording.load.keeps_systems {
+        text += ", systems kept running from round to round";
     }
     text
 }
@@ -184,6 +216,9 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
             summary.against()
         ));
         let decides = match summary.headline {
+            Metric::Requests if summary.is_capacity => {
+                "The highest rate sustained decides the verdict; all other figures are those at that rate"
+            }
             Metric::Requests => "Requests per second decide the verdict (closed loop)",
             _ => "Mean latency decides the verdict (open loop)",
         };
@@ -412,6 +447,9 @@ pub(crate) fn system_facts(system: &SystemRecord) -> String {
             .clone()
             .unwrap_or_else(|| "version unknown".to_owned()),
     ];
+    if let Some(replicas) = system.replicas {
+        facts.push(plural(u64::from(replicas), "instance"));
+    }
     if let Some(cpus) = &system.cpus {
         facts.push(format!("pinned to core {}", numbers(cpus)));
     }

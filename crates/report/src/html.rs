@@ -99,27 +99,23 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             describe::percent(summary.confidence_each)
         )),
         distribution(recording, summary),
-        Section::new(
-            "shift",
-            "Which requests pay",
-            match shift::shifts(recording, summary).as_str() {
-                "" => String::new(),
-                figures => format!("<div class=\"panels small\">\n{figures}</div>\n"),
-            },
-        )
-        .lead(format!(
-            "The difference from <b>{}</b> at each quantile of latency. A cost that every request \
-             pays is a level row of dots; one that few pay rises at the right. All intervals of a \
-             picture hold together at {}.",
-            escape(&summary.baseline),
-            describe::percent(summary.confidence_each)
-        )),
+        shift(recording, summary),
         Section::new("steps", "Steps of the scenario", tables::steps(recording)).lead(
             "Each step over the requests of all rounds; a step that did not pass ends its scenario, \
              and the steps after it are skipped.",
         ),
         time(recording, summary),
+        Section::new(
+            "capacity",
+            "The highest rate sustained",
+            tables::searches(summary),
+        ),
         cost(summary),
+        Section::new(
+            "instances",
+            "Requests by instance",
+            tables::by_instance(summary),
+        ),
         hottest(recording),
         Section::new(
             "traffic",
@@ -287,6 +283,20 @@ fn distribution(recording: &Recording, summary: &Summary) -> Section {
         curves + &tables::distributions(summary),
     )
     .lead(lead)
+}
+
+fn shift(recording: &Recording, summary: &Summary) -> Section {
+    let figures = match shift::shifts(recording, summary).as_str() {
+        "" => String::new(),
+        figures => format!("<div class=\"panels small\">\n{figures}</div>\n"),
+    };
+    Section::new("shift", "Which requests pay", figures).lead(format!(
+        "The difference from <b>{}</b> at each quantile of latency. A cost that every request pays \
+         is a level row of dots; one that few pay rises at the right. All intervals of a picture \
+         hold together at {}.",
+        escape(&summary.baseline),
+        describe::percent(summary.confidence_each)
+    ))
 }
 
 fn time(recording: &Recording, summary: &Summary) -> Section {

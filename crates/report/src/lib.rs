@@ -18,6 +18,7 @@ mod hdr;
 mod hottest;
 mod html;
 pub mod import;
+mod instances;
 mod json;
 mod junit;
 mod layouts;
@@ -32,6 +33,7 @@ pub mod recording;
 mod sample;
 #[cfg(test)]
 mod schema_tests;
+mod searches;
 mod single;
 mod step;
 pub mod summary;

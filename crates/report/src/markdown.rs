@@ -9,8 +9,10 @@ use crate::describe;
 use crate::digits;
 use crate::gate;
 use crate::hottest;
+use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
+use crate::searches;
 use crate::step;
 use crate::summary::{CheckState, Summary, VariantSummary};
 use crate::text::latencies;
@@ -33,7 +35,15 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
     add("Rate and cost", &cost_table(summary));
+    add(
+        "The highest rate sustained, by round",
+        &plain_grid(&searches::HEADINGS, searches::rows(summary)),
+    );
     add("Cost by system", &systems_table(summary));
+    add(
+        "Requests by instance",
+        &plain_grid(&instances::HEADINGS, instances::rows(summary)),
+    );
     add("Hottest functions", &hottest_tables(recording));
     add(
         "Latency over the requests of all rounds",
@@ -144,6 +154,15 @@ fn systems_table(summary: &Summary) -> String {
         &header.map(|name| (*name).to_owned()).collect::<Vec<_>>(),
         &rows,
     )
+}
+
+/// A table of texts as they are.
+fn plain_grid<const N: usize>(headings: &[&str; N], rows: Vec<[String; N]>) -> String {
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|row| row.map(|cell| escape(&cell)).to_vec())
+        .collect();
+    grid(&headings.map(str::to_owned), &rows)
 }
 
 /// The functions that each system spends its time in; nothing without profiles.

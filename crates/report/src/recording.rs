@@ -16,17 +16,19 @@ mod variant;
 
 pub use environment::{Environment, NoiseFloor};
 pub use load::{
-    ArrivalText, HttpText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText, TlsText,
+    ArrivalText, CapacityText, HttpText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText,
+    SettleText, TlsText,
 };
 pub use profile::{HotFunction, Profile};
 pub use round::{
-    FailedCounts, FailureKind, FailureSample, GeneratorRecord, MachineUse, MismatchedCounts,
-    Outcomes, PassCounts, Pause, RoundRecord, StepRecord, SystemUsage, Throttled, Windows,
+    FailedCounts, FailureKind, FailureSample, GeneratorRecord, InstanceUsage, MachineUse,
+    MismatchedCounts, Outcomes, PassCounts, Pause, RoundRecord, SearchRecord, SearchStep,
+    StepRecord, SystemUsage, Throttled, Windows,
 };
 pub use until::{HalfWidthText, PilotText, UntilEnd, UntilText};
 pub use variant::{
-    Header, InvalidKind, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord, VariantRecord,
-    VariantStatus,
+    Header, InvalidKind, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
+    VariantRecord, VariantStatus,
 };
 
 use schemars::JsonSchema;
@@ -206,6 +208,15 @@ impl Recording {
     /// The record of a variant.
     pub fn variant(&self, name: &str) -> Option<&VariantRecord> {
         self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// Whether connections to a variant were used for more than one request.
+    #[must_use]
+    pub fn keeps_connections(&self, variant: &str) -> bool {
+        let own = self
+            .variant(variant)
+            .and_then(|variant| variant.with.get(KEEP_ALIVE));
+        own.map_or(self.load.keep_alive, |switch| switch == "on")
     }
 
     /// The name of the variant that another is compared with; its own for a baseline.

@@ -131,6 +131,17 @@ impl Sample {
         recording
     }
 
+    fn generator(&self, elapsed_us: u64) -> GeneratorRecord {
+        GeneratorRecord {
+            cpu_us: elapsed_us * 7 / 10,
+            threads: 1,
+            pauses: Vec::new(),
+            pauses_unlisted: 0,
+            waited_for_cpu_us: Some(elapsed_us / 200),
+            realtime: self.is_open,
+        }
+    }
+
     fn measure(&mut self, round: u32, position: u32, name: &str, mean_us: f64) -> RoundRecord {
         let mut latency = Histogram::new();
         let mut connect = Histogram::new();
@@ -161,6 +172,7 @@ impl Sample {
             round,
             position,
             variant: name.to_owned(),
+            search: None,
             interrupted: false,
             disturbed: false,
             started_offset_us: u64::from(round) * 4_000_000 + u64::from(position) * 1_000_000,
@@ -182,14 +194,7 @@ impl Sample {
             connect_ns_hdr: Hdr::of(&connect),
             first_byte_ns_hdr: Hdr::of(&first_byte),
             windows,
-            generator: GeneratorRecord {
-                cpu_us: elapsed_us * 7 / 10,
-                threads: 1,
-                pauses: Vec::new(),
-                pauses_unlisted: 0,
-                waited_for_cpu_us: Some(elapsed_us / 200),
-                realtime: self.is_open,
-            },
+            generator: self.generator(elapsed_us),
             steps: Vec::new(),
             passes: None,
             proofs: Vec::new(),
@@ -215,6 +220,7 @@ fn usage(round: u32, cpu_us: u64) -> SystemUsage {
         context_switches: Some(5200),
         context_switches_involuntary: Some(400),
         source: "cgroup v1".to_owned(),
+        instances: Vec::new(),
     }
 }
 
@@ -308,9 +314,12 @@ fn load(is_open: bool) -> LoadText {
     let body = r#"{"query":"{\n  test {\n    id\n  }\n}\n","variables":null}"#;
     LoadText {
         model,
+        capacity: None,
         url: None,
         protocol: None,
         warmup_us: 1_000_000,
+        settle: None,
+        keeps_systems: false,
         threads: 1,
         timeout_us: 5_000_000,
         keep_alive: true,
@@ -354,6 +363,7 @@ fn variant(name: &str) -> VariantRecord {
             limits_enforced: None,
             limits_by: None,
             cpus: Some(vec![0]),
+            replicas: None,
             build_ms: Some(41_000),
         }],
         proof: Some(Proof {

@@ -12,15 +12,18 @@ mod check;
 mod figures;
 mod noise;
 mod pooled;
+mod search;
 mod verdict;
 
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
 pub(crate) use figures::rates;
 pub use figures::{
-    ClaimName, Distribution, MetricSummary, OverheadSummary, RateWindows, SystemSummary,
+    ClaimName, Distribution, InstanceSummary, MetricSummary, OverheadSummary, RateWindows,
+    SystemSummary,
 };
 pub use pooled::PooledDifference;
+pub use search::SearchSummary;
 pub use verdict::{Invalidity, Verdict};
 
 use std::collections::BTreeMap;
@@ -53,6 +56,9 @@ pub struct Summary {
     pub seed: u64,
     /// Whether requests left by plan (open loop) or after answers (closed loop).
     pub is_open_loop: bool,
+    /// Whether every round looked for the highest rate that is sustained, which `requests_per_s` then
+    /// is.
+    pub is_capacity: bool,
     /// Rounds that were to be measured.
     pub rounds_planned: usize,
     /// Rounds in which at least one variant was measured completely.
@@ -114,6 +120,9 @@ pub struct VariantSummary {
     /// when it has no number, and with fewer than ten rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pooled_differences: Vec<PooledDifference>,
+    /// What the search for the highest rate came to in each round; empty where none was made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub searches: Vec<SearchSummary>,
     /// Requests per second within rounds; absent when it has no number or no complete window.
     pub rate_windows: Option<RateWindows>,
     /// What was watched while it was measured, and whether that was in order.
@@ -148,7 +157,7 @@ impl Summary {
         rounds.dedup();
         let frame = Frame {
             kind: recording.kind,
-            headline: if is_open_loop {
+            headline: if is_open_loop && recording.load.capacity.is_none() {
                 Metric::Mean
             } else {
                 Metric::Requests
@@ -164,6 +173,7 @@ impl Summary {
             interrupted: recording.interrupted,
             seed: recording.seed,
             is_open_loop,
+            is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),
             measurements_repeated: recording
@@ -368,6 +378,11 @@ impl<'a> Row<'a> {
             pooled_differences: compared.map_or_else(Vec::new, |row| {
                 pooled::differences(&row.complete, &self.complete, frame.confidence_each)
             }),
+            searches: if is_shown {
+                search::of(&self.complete)
+            } else {
+                Vec::new()
+            },
             rate_windows: is_shown
                 .then(|| figures::rate_windows(&self.complete))
                 .flatten(),

@@ -12,8 +12,10 @@ use crate::describe;
 use crate::digits;
 use crate::gate;
 use crate::hottest;
+use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
+use crate::searches;
 use crate::step;
 use crate::summary::{Distribution, Summary, VariantSummary, Verdict, named_outcomes};
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
@@ -41,12 +43,17 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         "Latency over the requests of all rounds (ms)",
         &distributions(summary, width),
     );
+    add(
+        "The highest rate sustained, by round",
+        &searches(summary, width),
+    );
     add(step::TITLE, &steps(recording, width));
     add(
         "Rates within rounds, throughput, outcomes",
         &traffic(summary, width),
     );
     add("Cost by system", &systems(summary, width));
+    add("Requests by instance", &by_instance(summary, width));
     let profiles = recording.profiles.iter();
     let hottest: Vec<String> = profiles
         .map(|profile| hot_functions(profile, width))
@@ -91,6 +98,9 @@ fn results(summary: &Summary, width: usize) -> String {
     let mut shown = vec![Metric::Requests];
     if summary.is_open_loop {
         shown = vec![Metric::Mean];
+    }
+    if summary.is_capacity {
+        shown.insert(0, Metric::Requests);
     }
     shown.extend([
         Metric::P50,
@@ -284,6 +294,32 @@ fn systems(summary: &Summary, width: usize) -> String {
     };
     let rows = cost::rows(summary, cell::of).into_iter().map(row);
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 6])
+}
+
+/// What each instance behind a balancer answered.
+fn by_instance(summary: &Summary, width: usize) -> String {
+    let header = [
+        "variant",
+        "system",
+        "instance",
+        "answers",
+        "share",
+        "CPU\nus/answer",
+    ];
+    let rows = instances::rows(summary).into_iter().map(Vec::from);
+    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 1, 2])
+}
+
+fn searches(summary: &Summary, width: usize) -> String {
+    let rows = searches::rows(summary).into_iter().map(Vec::from);
+    let header = [
+        "variant",
+        "round",
+        "requests/s\nsustained",
+        "its p99\nms",
+        "what was not sustained",
+    ];
+    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 4])
 }
 
 fn hot_functions(profile: &Profile, width: usize) -> String {

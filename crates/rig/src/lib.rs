@@ -11,6 +11,7 @@
 //! Absent on purpose: labs, HTTP (readiness is whatever the caller's probe says),
 //! statistics, containers.
 
+pub mod balancer;
 mod cgroup;
 mod clock;
 mod console;

@@ -7,6 +7,7 @@
 //!
 //! Absent on purpose: sleeping, sending, and any idea of what time it is.
 
+mod capacity;
 mod order;
 mod plan;
 mod random;
@@ -16,6 +17,7 @@ mod until;
 
 use std::time::Duration;
 
+pub use capacity::{Capacity, CapacityError, Search};
 pub use order::round_order;
 pub use plan::{OpenPlan, PlanError, Slot, Slots};
 pub use rate::{Rate, RateError};

@@ -17,6 +17,7 @@ mod record;
 mod sending;
 mod stack;
 mod stop;
+mod workshop;
 
 use std::process::ExitCode;
 

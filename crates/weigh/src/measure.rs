@@ -1,5 +1,7 @@
 //! A lab carried out: prove every variant, then measure them in interleaved rounds.
 
+mod capacity;
+mod kept;
 mod profile;
 mod pursuit;
 mod turn;
@@ -9,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use kept::Kept;
 use lab::{Lab, Setup, Variant};
 use pursuit::{Next, Pursuit, ROUNDS_MAX};
 use report::Recording;
@@ -24,8 +27,9 @@ use crate::environment::{self, instant};
 use crate::progress::Progress;
 use crate::prove::{Proven, Subject, prove};
 use crate::record::{self, Outline};
-use crate::stack::{Invalid, Stack, Workshop, missing_program};
+use crate::stack::{Invalid, Stack};
 use crate::stop::Stop;
+use crate::workshop::{Workshop, missing_program};
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
@@ -69,6 +73,8 @@ pub(crate) struct Experiment<'a> {
     /// Where flamegraphs go, if there are to be any.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
+    /// Whether systems run on from round to round.
+    keeps_systems: bool,
 }
 
 /// A variant on its way to a number.
@@ -80,6 +86,8 @@ struct Candidate<'a> {
     systems: Vec<SystemRecord>,
     proven: Option<Proven>,
     invalid: Option<Invalid>,
+    /// Its systems, where they run on.
+    kept: Option<Kept>,
 }
 
 impl<'a> Experiment<'a> {
@@ -110,6 +118,7 @@ impl<'a> Experiment<'a> {
                     systems,
                     proven: None,
                     invalid: None,
+                    kept: None,
                 }
             })
             .collect();
@@ -140,6 +149,7 @@ impl<'a> Experiment<'a> {
             generator_cpus,
             flamegraphs: None,
             profiles: Vec::new(),
+            keeps_systems: false,
         })
     }
 
@@ -156,8 +166,8 @@ impl<'a> Experiment<'a> {
     /// # Errors
     ///
     /// When the machine below refuses to go on.
-    pub(crate) fn run(mut self) -> Result<Recording, Failure> {
-        self.prepare();
+    pub(crate) fn run(mut self, workshop: &mut Workshop) -> Result<Recording, Failure> {
+        self.prepare(workshop);
         let began = instant();
         for round in 0..self.order.len() {
             if self.stop.is_asked() || self.is_hopeless() {
@@ -169,6 +179,7 @@ impl<'a> Experiment<'a> {
                 break;
             }
         }
+        self.let_go();
         if let Some(folder) = self.flamegraphs.clone().filter(|_| !self.stop.is_asked()) {
             self.profiles = self.profiles(&folder);
         }
@@ -185,8 +196,11 @@ impl<'a> Experiment<'a> {
     /// # Errors
     ///
     /// When the machine below refuses to go on.
-    pub(crate) fn check(mut self) -> Result<Vec<(String, Option<Invalid>)>, Failure> {
-        self.prepare();
+    pub(crate) fn check(
+        mut self,
+        workshop: &mut Workshop,
+    ) -> Result<Vec<(String, Option<Invalid>)>, Failure> {
+        self.prepare(workshop);
         self.progress.finish();
         let verdicts = self
             .candidates
@@ -200,12 +214,9 @@ impl<'a> Experiment<'a> {
     }
 
     /// Builds and proves every variant, each after its baseline: it is compared with that.
-    fn prepare(&mut self) {
-        let mut workshop = Workshop::default();
+    fn prepare(&mut self, workshop: &mut Workshop) {
         for index in 0..self.candidates.len() {
-            let outcome = self
-                .build(&mut workshop, index)
-                .and_then(|()| self.prove(index));
+            let outcome = self.build(workshop, index).and_then(|()| self.prove(index));
             if let Err(invalid) = outcome {
                 self.reject(index, invalid);
             }
@@ -264,7 +275,7 @@ impl<'a> Experiment<'a> {
         };
         let proven = prove(subject, self.seed, baseline);
         let ended = stack.ended(&mut self.rig);
-        stack.stop(&mut self.rig);
+        self.keep_or_stop(index, Kept::fresh(stack), proven.is_ok() && ended.is_none());
         let proven = proven.map_err(|invalid| because(ended, invalid))?;
         for request in proven.varying(self.candidates[index].variant) {
             self.progress.note(&format!(
@@ -427,6 +438,7 @@ impl<'a> Experiment<'a> {
         record::of_lab(
             self.lab,
             Outline {
+                keeps_systems: self.keeps_systems,
                 order: self.order.iter().take(rounds).map(names).collect(),
                 until: self.pursuit.as_ref().map(Pursuit::wish),
                 seed: self.seed,
@@ -450,7 +462,7 @@ impl Candidate<'_> {
             name: self.variant.name.clone(),
             baseline: record::baseline_of(lab, self.variant),
             requests: record::own_requests(lab, self.variant),
-            with: self.variant.with.clone(),
+            with: record::differences(lab, self.variant),
             systems: self.systems.clone(),
             proof: self.proven.as_ref().map(|proven| proven.proof.clone()),
             status: invalid.map_or(VariantStatus::Measured, |invalid| VariantStatus::Invalid {

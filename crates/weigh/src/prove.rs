@@ -11,6 +11,7 @@ use crate::sending;
 use crate::stack::{Invalid, Stack};
 
 mod answer;
+mod distinct;
 mod witness;
 
 pub(crate) use witness::{Between, Watch};

@@ -1,10 +1,11 @@
 //! From what was seen to a recording, and from a recording to a folder.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Lab, Setup};
+use lab::{Lab, Setup, Variant};
 use load::{FailureKind, Job, Measurement};
 use report::recording::{
     self as wire, Environment, FileText, Format, GeneratorRecord, HttpText, Kind, LabText,
@@ -22,7 +23,7 @@ use crate::sending;
 mod sent;
 
 pub(crate) use sent::{baseline_of, own_requests};
-use sent::{empty_request, model, requests_of, with_content};
+use sent::{capacity, empty_request, model, requests_of, with_content};
 
 /// The parts of a lab's recording that only the run knows.
 pub(crate) struct Outline {
@@ -35,6 +36,7 @@ pub(crate) struct Outline {
     pub(crate) variants: Vec<VariantRecord>,
     pub(crate) rounds: Vec<RoundRecord>,
     pub(crate) profiles: Vec<Profile>,
+    pub(crate) keeps_systems: bool,
 }
 
 /// The recording of a lab.
@@ -73,12 +75,18 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         environment: run.environment,
         load: LoadText {
             model: model(&lab.load, lab.connections_max),
+            capacity: lab.capacity.as_ref().map(capacity),
             url: None,
             protocol: Some(protocol(&sending::protocol(
                 &lab.protocol,
                 is_encrypted(lab),
             ))),
             warmup_us: micros(lab.warmup),
+            settle: lab.settle.map(|settle| wire::SettleText {
+                connections: settle.connections,
+                within_us: micros(settle.within),
+            }),
+            keeps_systems: run.keeps_systems,
             threads: lab.threads,
             timeout_us: micros(lab.timeout),
             keep_alive: lab.keep_alive,
@@ -90,6 +98,16 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         rounds: run.rounds,
         profiles: run.profiles,
     }
+}
+
+/// What a variant does otherwise than the lab says: its settings, and its use of connections.
+pub(crate) fn differences(lab: &Lab, variant: &Variant) -> BTreeMap<String, String> {
+    let mut with = variant.with.clone();
+    if variant.keep_alive != lab.keep_alive {
+        let switch = if variant.keep_alive { "on" } else { "off" };
+        with.insert(wire::KEEP_ALIVE.to_owned(), switch.to_owned());
+    }
+    with
 }
 
 /// Whether the target of a lab is spoken to over TLS.
@@ -138,9 +156,12 @@ pub(crate) fn of_load(
         environment,
         load: LoadText {
             model: model(&job.load, job.connections_max),
+            capacity: None,
             url: Some(url.to_owned()),
             protocol: Some(protocol(&job.target.protocol)),
             warmup_us: 0,
+            settle: None,
+            keeps_systems: false,
             threads: job.threads,
             timeout_us: micros(job.timeout),
             keep_alive: job.keep_alive,
@@ -171,6 +192,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         round: 0,
         position: 0,
         variant: String::new(),
+        search: None,
         interrupted: seen.interrupted,
         disturbed: false,
         started_offset_us: 0,
@@ -242,6 +264,7 @@ pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
         context_switches_involuntary: switches
             .map(|(before, after)| after.involuntary.saturating_sub(before.involuntary)),
         source: after.source.to_string(),
+        instances: Vec::new(),
     }
 }
 
@@ -290,6 +313,7 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
         limits_enforced: None,
         limits_by: None,
         cpus: setup.pin.clone(),
+        replicas: setup.replicas,
         build_ms: None,
     }
 }

@@ -1,21 +1,26 @@
 //! A variant's systems: built, started on free ports, ready, and stopped again.
 
+mod instances;
+mod start;
+
 use std::collections::BTreeMap;
-use std::fs;
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use lab::{Lab, Probe, Setup, Text};
-use load::{Address, Expectation, Protocol, Request, StatusRule, Target, Trust, Version};
+use lab::{Lab, Setup, Text, Whereabouts};
+use load::{Address, Protocol, Target, Trust, Version};
 use report::recording::{InvalidKind, LimitsText, SystemRecord};
 use report::summary::Invalidity;
-use rig::{BuildError, BuildSpec, ReadyError, Rig, SpawnError, State, SystemSpec, Usage};
+use rig::{ReadyError, Rig, SpawnError, State, Usage};
+use start::{Ports, Starter, probe};
+use tempfile::TempDir;
 
-use crate::environment::{instant, search_path};
 use crate::exit::Exit;
 use crate::sending;
 use crate::stop::Stop;
+
+pub(crate) use instances::{Shares, between, judge};
 
 /// The hidden subcommand that keeps what `weigh` starts.
 pub(crate) const KEEPER: &str = "keeper";
@@ -24,8 +29,6 @@ pub(crate) const LAUNCH: &str = "launch";
 
 /// How long a system has to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long one readiness probe may take.
-const PROBE: Duration = Duration::from_secs(1);
 
 /// Why a variant has no number: a row of the report.
 #[derive(Clone, Debug)]
@@ -56,12 +59,22 @@ impl Invalid {
 /// A variant's systems while they run; the target is the last.
 pub(crate) struct Stack {
     running: Vec<Running>,
+    /// The folder of their Unix sockets, where there are any.
+    _sockets: Option<TempDir>,
 }
 
-/// One running system.
+/// One running process: a system, one of its instances, or a balancer.
 struct Running {
     system: rig::System,
-    address: SocketAddr,
+    /// The system of the records that it is, or is an instance of.
+    record: String,
+    /// The system whose address this is to others; none for an instance behind a balancer.
+    serves: Option<String>,
+    /// Its number, and how many there are.
+    instance: Option<(u32, u32)>,
+    /// The system before whose instances it stands, and where it says what it has counted.
+    balances: Option<(String, SocketAddr)>,
+    place: Whereabouts,
     protocol: Protocol,
     command: Vec<String>,
     env: BTreeMap<String, String>,
@@ -79,57 +92,60 @@ impl Stack {
         logs: &Path,
         stop: &Stop,
     ) -> Result<Stack, Invalid> {
-        let mut leases = BTreeMap::new();
-        for setup in setups {
-            let lease = rig::free_port().map_err(|error| {
-                Invalid::new(
-                    InvalidKind::NotReady,
-                    format!("no free port for `{}`: {error}", setup.system),
-                )
-            })?;
-            leases.insert(setup.system.clone(), lease);
-        }
-        let addresses: BTreeMap<String, SocketAddr> = leases
-            .iter()
-            .map(|(system, lease)| (system.clone(), lease.addr()))
-            .collect();
+        let sockets = socket_folder(setups)?;
+        let ports = Ports::of(setups, sockets.as_ref().map(TempDir::path))?;
+        let mut starter = Starter {
+            rig,
+            lab,
+            logs,
+            ports,
+            target: target_of(setups),
+        };
         let mut stack = Stack {
             running: Vec::new(),
+            _sockets: sockets,
         };
         for setup in setups {
-            // The port is let go right before the system takes it.
-            drop(leases.remove(&setup.system));
-            let started = start_one(rig, setup, &addresses, logs).and_then(|running| {
-                let protocol = protocol_of(lab, setup);
-                stack.running.push(Running {
-                    protocol,
-                    ..running
-                });
-                stack.wait_ready(rig, setup, stop)
-            });
+            let first = stack.running.len();
+            let started = starter
+                .start(setup, &mut stack.running)
+                .and_then(|()| stack.wait_ready(starter.rig, (setup, first), stop));
             if let Err(invalid) = started {
-                stack.stop(rig);
+                stack.stop(starter.rig);
                 return Err(invalid);
             }
         }
         Ok(stack)
     }
 
-    fn wait_ready(&self, rig: &mut Rig, setup: &Setup, stop: &Stop) -> Result<(), Invalid> {
-        let running = self.last();
-        let mut target = running.target();
-        // Whether it is ready is asked here, and not who it is.
-        target.protocol.tls = target.protocol.tls.map(|_| Trust::Anybody);
-        let mut probe = || probe(&setup.ready.probe, running.address, &target);
-        rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
-            .map(|_| ())
-            .map_err(invalid_ready)
+    /// Waits for the processes of a setup: those from `first` on.
+    fn wait_ready(
+        &self,
+        rig: &mut Rig,
+        (setup, first): (&Setup, usize),
+        stop: &Stop,
+    ) -> Result<(), Invalid> {
+        for running in &self.running[first..] {
+            let mut target = running.target();
+            // Whether it is ready is asked here, and not who it is.
+            target.protocol.tls = target.protocol.tls.map(|_| Trust::Anybody);
+            let mut probe = || probe(&setup.ready.probe, &target);
+            rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
+                .map_err(invalid_ready)?;
+        }
+        Ok(())
     }
 
     fn last(&self) -> &Running {
         self.running
             .last()
             .expect("a stack holds at least its target")
+    }
+
+    /// The processes of each system of the records, in the order they were started.
+    fn by_record(&self) -> impl Iterator<Item = &[Running]> {
+        self.running
+            .chunk_by(|one, other| one.record == other.record)
     }
 
     /// Who gets the load.
@@ -140,58 +156,67 @@ impl Stack {
     /// How to speak with who listens there; in the clear with somebody else.
     pub(crate) fn target_at(&self, address: SocketAddr) -> Target {
         let mut running = self.running.iter();
-        match running.find(|running| running.address == address) {
+        match running.find(|running| running.place.address == address) {
             Some(running) => running.target(),
-            None => target(address, Protocol::default()),
+            None => target(&address.into(), Protocol::default()),
         }
     }
 
     /// Where a system listens.
-    pub(crate) fn address_of(&self, system: &str) -> Option<SocketAddr> {
+    pub(crate) fn find(&self, system: &str) -> Option<Whereabouts> {
         let mut running = self.running.iter();
-        let found = running.find(|running| running.system.name() == system)?;
-        Some(found.address)
+        let found = running.find(|running| running.serves.as_deref() == Some(system))?;
+        Some(found.place.clone())
     }
 
-    /// What every system has used so far, by name; none for one that has ended.
+    /// Where each instance of a system listens, or the system itself where there is no balancer
+    /// before it.
+    pub(crate) fn addresses_of(&self, system: &str) -> Vec<SocketAddr> {
+        let instances = self.running.iter().filter(|it| it.record == system);
+        instances.map(|it| it.place.address).collect()
+    }
+
+    /// What every system has used so far, by name, all instances of it together; none for one that
+    /// has ended.
     pub(crate) fn usage(&self, rig: &Rig) -> Vec<(String, Option<Usage>)> {
-        self.running
-            .iter()
-            .map(|running| {
-                let name = running.system.name().to_owned();
-                (name, rig.usage(&running.system).ok())
+        self.by_record()
+            .map(|group| {
+                let usage = |running: &Running| rig.usage(&running.system).ok();
+                let usages: Vec<Option<Usage>> = group.iter().map(usage).collect();
+                (group[0].record.clone(), instances::together(&usages))
             })
             .collect()
     }
 
     /// The processes that each system consists of now, by name.
     pub(crate) fn processes(&self, rig: &Rig) -> Vec<(String, Vec<i32>)> {
-        self.running
-            .iter()
-            .map(|running| {
-                let name = running.system.name().to_owned();
-                (name, rig.processes(&running.system))
+        self.by_record()
+            .map(|group| {
+                let pids = group.iter().flat_map(|it| rig.processes(&it.system));
+                (group[0].record.clone(), pids.collect())
             })
             .collect()
     }
 
-    /// The first system that has ended, with how it ended and its last words.
+    /// The first process that has ended, with how it ended and its last words.
     pub(crate) fn ended(&self, rig: &mut Rig) -> Option<String> {
         self.running
             .iter()
             .find_map(|running| match rig.state(&running.system) {
                 State::Running => None,
                 State::Exited { status, .. } => Some(format!(
-                    "`{}` ended with {status}{}",
-                    running.system.name(),
+                    "{} ended with {status}{}",
+                    running.called(),
                     last_words(&running.system.last_lines())
                 )),
             })
     }
 
-    /// Completes the records of the systems with what only a start tells.
+    /// Completes the records of the systems with what only a start tells. Instances have one record,
+    /// with the command of the first.
     pub(crate) fn describe(&self, records: &mut [SystemRecord]) {
-        for (record, running) in records.iter_mut().zip(&self.running) {
+        for (record, group) in records.iter_mut().zip(self.by_record()) {
+            let running = &group[0];
             let enforced = running.system.enforced();
             record.command.clone_from(&running.command);
             record.env.clone_from(&running.env);
@@ -218,45 +243,23 @@ impl Stack {
     }
 }
 
-fn start_one(
-    rig: &mut Rig,
-    setup: &Setup,
-    addresses: &BTreeMap<String, SocketAddr>,
-    logs: &Path,
-) -> Result<Running, Invalid> {
-    let not_ready = |reason: String| Invalid::new(InvalidKind::NotReady, reason);
-    let address_of = |system: &str| addresses.get(system).copied();
-    let command = render_all(&setup.run, &address_of).map_err(not_ready)?;
-    let mut env = BTreeMap::new();
-    for (name, value) in &setup.env {
-        env.insert(name.clone(), value.render(&address_of).map_err(not_ready)?);
-    }
-    let spec = SystemSpec {
-        name: setup.system.clone(),
-        command: command.clone(),
-        folder: setup.folder.clone(),
-        env: env.clone().into_iter().collect(),
-        limits: rig::Limits {
-            cpus: setup.limits.cpus,
-            memory: setup.limits.memory,
-        },
-        cpus_allowed: setup.pin.clone(),
-        log: logs.join(format!("{}.log", setup.system)),
-    };
-    let system = rig.spawn(&spec).map_err(|error| invalid_spawn(&error))?;
-    Ok(Running {
-        system,
-        address: addresses[&setup.system],
-        protocol: Protocol::default(),
-        command,
-        env,
+/// The system that gets the load: a variant may have one of its own. It comes up last, behind its
+/// balancer where it has one.
+pub(crate) fn target_of(setups: &[Setup]) -> &str {
+    setups.last().map_or("", |last| match &last.balances {
+        Some(balances) => &balances.system,
+        None => &last.system,
     })
 }
 
-/// How it is spoken with a system: as the load does with the target, in HTTP/1.1 with others.
-fn protocol_of(lab: &Lab, setup: &Setup) -> Protocol {
+/// How it is spoken with a process: as the load does with the target, in HTTP/1.1 with others.
+fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
     let protocol = sending::protocol(&lab.protocol, setup.is_encrypted);
-    if setup.system == lab.target {
+    let is_target = match &setup.balances {
+        Some(balances) => balances.system == target,
+        None => setup.system == target && setup.replicas.is_none(),
+    };
+    if is_target {
         return protocol;
     }
     Protocol {
@@ -267,7 +270,21 @@ fn protocol_of(lab: &Lab, setup: &Setup) -> Protocol {
 
 impl Running {
     fn target(&self) -> Target {
-        target(self.address, self.protocol.clone())
+        target(&self.place, self.protocol.clone())
+    }
+
+    /// Its name for people: `limiter-3`, instance 3 of 4 of `limiter`.
+    fn called(&self) -> String {
+        let name = self.system.name();
+        match self.instance {
+            None => format!("`{name}`"),
+            Some((number, count)) => {
+                format!(
+                    "`{name}` (instance {number} of {count} of `{}`)",
+                    self.record
+                )
+            }
+        }
     }
 }
 
@@ -280,171 +297,41 @@ pub(crate) fn url_of(target: &Target) -> String {
     format!("{scheme}://{}", target.host)
 }
 
-fn target(address: SocketAddr, protocol: Protocol) -> Target {
+fn target(place: &Whereabouts, protocol: Protocol) -> Target {
     Target {
-        address: Address::Tcp(address),
-        host: address.to_string(),
+        address: match &place.socket {
+            Some(path) => Address::Unix(path.clone()),
+            None => Address::Tcp(place.address),
+        },
+        host: place.address.to_string(),
         protocol,
     }
 }
 
-fn probe(kind: &Probe, address: SocketAddr, target: &Target) -> Result<(), String> {
-    match kind {
-        Probe::Listening => TcpStream::connect_timeout(&address, PROBE)
-            .map(|_| ())
-            .map_err(|error| format!("no connection: {error}")),
-        Probe::Answers { path, status } => {
-            let request = Request {
-                method: "GET".to_owned(),
-                path: path.clone(),
-                headers: Vec::new(),
-                body: Vec::new(),
-                expect: Expectation {
-                    status: StatusRule::Exactly(*status),
-                    ..Expectation::default()
-                },
-                weight: 1,
-            };
-            let answer =
-                load::exchange(target, &request, PROBE).map_err(|failure| failure.to_string())?;
-            load::check(&request.expect, &answer).map_err(|mismatch| mismatch.to_string())
-        }
+/// A folder for Unix sockets, if anybody listens on one. Their paths have to be short.
+fn socket_folder(setups: &[Setup]) -> Result<Option<TempDir>, Invalid> {
+    if !setups.iter().any(Setup::is_on_socket) {
+        return Ok(None);
     }
-}
-
-/// Programs a variant needs and this machine lacks.
-pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
-    let path = search_path();
-    setups.iter().find_map(|setup| {
-        let missing = setup
-            .needs
-            .iter()
-            .find(|program| rig::find_program(program, &setup.folder, &path).is_none())?;
-        Some(Invalid::new(
-            InvalidKind::ProgramMissing,
-            format!("`{missing}` is not installed; `{}` needs it", setup.system),
-        ))
-    })
-}
-
-/// Builds and versions that several variants share, done once.
-#[derive(Default)]
-pub(crate) struct Workshop {
-    /// What a build came to: how long it took, or why it failed.
-    built: BTreeMap<Vec<String>, Result<Duration, Invalid>>,
-    versions: BTreeMap<Vec<String>, Option<String>>,
-}
-
-impl Workshop {
-    /// The log of the build that [`Workshop::build`] would now run; none when there is nothing to do.
-    pub(crate) fn will_build(&self, setup: &Setup, logs: &Path) -> Option<PathBuf> {
-        setup.build.iter().find_map(|command| {
-            let spec = step(setup, command, logs, "build").ok()?;
-            (!self.built.contains_key(&key_of(&spec))).then_some(spec.log)
-        })
-    }
-
-    /// Builds one system; a command that was run before is not run again.
-    pub(crate) fn build(
-        &mut self,
-        rig: &mut Rig,
-        setup: &Setup,
-        logs: &Path,
-        stop: &Stop,
-    ) -> Result<Option<Duration>, Invalid> {
-        let mut took = None;
-        for command in &setup.build {
-            let spec = step(setup, command, logs, "build")?;
-            let key = key_of(&spec);
-            if let Some(earlier) = self.built.get(&key) {
-                earlier.clone()?;
-                continue;
-            }
-            let start = instant();
-            let outcome = rig
-                .build(&spec, stop.flag())
-                .map(|()| start.elapsed())
-                .map_err(invalid_build);
-            self.built.insert(key, outcome.clone());
-            took = Some(took.unwrap_or(Duration::ZERO) + outcome?);
-        }
-        Ok(took)
-    }
-
-    /// The first line that the version command prints; none without such a command, or when it
-    /// fails: a version that is not known is not made up.
-    pub(crate) fn version(
-        &mut self,
-        rig: &mut Rig,
-        setup: &Setup,
-        logs: &Path,
-        stop: &Stop,
-    ) -> Option<String> {
-        let command = setup.version.as_ref()?;
-        let mut spec = step(setup, command, logs, "version").ok()?;
-        let key = key_of(&spec);
-        if let Some(known) = self.versions.get(&key) {
-            return known.clone();
-        }
-        // A file of its own: its first line is the answer.
-        spec.log = logs.join(format!("version-{}.log", self.versions.len()));
-        let version = rig
-            .build(&spec, stop.flag())
-            .ok()
-            .and_then(|()| fs::read_to_string(&spec.log).ok())
-            .and_then(|text| text.lines().next().map(|line| line.trim().to_owned()))
-            .filter(|line| !line.is_empty());
-        self.versions.insert(key, version.clone());
-        version
-    }
-}
-
-fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<BuildSpec, Invalid> {
-    let nowhere = |_: &str| None;
-    let command = render_all(command, &nowhere).map_err(|reason| {
+    let made = tempfile::Builder::new().prefix("weigh-").tempdir();
+    made.map(Some).map_err(|error| {
         Invalid::new(
-            InvalidKind::BuildFailed,
-            format!(
-                "{reason}; nothing runs yet when `{}` is built",
-                setup.system
-            ),
+            InvalidKind::NotReady,
+            format!("no temporary folder for Unix sockets: {error}"),
         )
-    })?;
-    // Variables that name addresses are for the running system only.
-    let env = setup
-        .env
-        .iter()
-        .filter_map(|(name, value)| Some((name.clone(), value.render(&nowhere).ok()?)))
-        .collect();
-    Ok(BuildSpec {
-        name: setup.system.clone(),
-        command,
-        folder: setup.folder.clone(),
-        env,
-        log: logs.join(format!("{what}-{}.log", setup.system)),
     })
 }
 
-fn key_of(spec: &BuildSpec) -> Vec<String> {
-    let mut key = vec![spec.folder.display().to_string()];
-    key.extend(
-        spec.env
-            .iter()
-            .map(|(name, value)| format!("{name}={value}")),
-    );
-    key.extend(spec.command.iter().cloned());
-    key
-}
-
-fn render_all(
+/// A command with every address filled in.
+pub(crate) fn render_all(
     words: &[Text],
-    address_of: &dyn Fn(&str) -> Option<SocketAddr>,
+    find: &dyn Fn(&str) -> Option<Whereabouts>,
 ) -> Result<Vec<String>, String> {
-    words.iter().map(|word| word.render(address_of)).collect()
+    words.iter().map(|word| word.render(find)).collect()
 }
 
 /// The last line of a log, as the end of a sentence.
-fn last_words(lines: &[String]) -> String {
+pub(crate) fn last_words(lines: &[String]) -> String {
     lines
         .iter()
         .rev()
@@ -454,7 +341,8 @@ fn last_words(lines: &[String]) -> String {
         .unwrap_or_default()
 }
 
-fn invalid_spawn(error: &SpawnError) -> Invalid {
+/// A system that could not be started, as the reason of a row.
+pub(crate) fn invalid_spawn(error: &SpawnError) -> Invalid {
     match error {
         // The folders searched are this machine's business, not the report's.
         SpawnError::ProgramMissing { name, program, .. } => Invalid::new(
@@ -464,26 +352,6 @@ fn invalid_spawn(error: &SpawnError) -> Invalid {
             ),
         ),
         _ => Invalid::new(InvalidKind::NotReady, one_line(&error.to_string())),
-    }
-}
-
-fn invalid_build(error: BuildError) -> Invalid {
-    match error {
-        BuildError::Spawn(error) => invalid_spawn(&error),
-        BuildError::Interrupted { .. } => Invalid::interrupted(),
-        BuildError::Failed {
-            name,
-            command,
-            status,
-            last_lines,
-            ..
-        } => Invalid::new(
-            InvalidKind::BuildFailed,
-            format!(
-                "`{command}` (building `{name}`) ended with {status}{}",
-                last_words(&last_lines)
-            ),
-        ),
     }
 }
 

@@ -22,7 +22,7 @@ pub use browser::{Browser, View, url_of};
 pub use processes::{
     Hogs, cgroups_of_dead_runs, children_of, freeze, processes_mentioning, threads_of, wait_until,
 };
-pub use program::{fixture, modern, ratelimiter, shop, weigh};
+pub use program::{catalog, fixture, gateway, modern, planets, ratelimiter, runner, shop, weigh};
 pub use server::Server;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.
@@ -45,12 +45,15 @@ pub struct World {
 }
 
 impl World {
-    /// A world with a lab file of its own, in which `SHOP` is the path of the server with a memory.
+    /// A world with a lab file of its own, in which `SHOP` is the path of the server with a memory,
+    /// and `MARKER` what [`World::marker`] says.
     #[must_use]
     pub fn of_lab(text: &str) -> World {
+        let world = World::new();
+        let text = text.replace("SHOP", &shop().display().to_string());
         World {
-            own_lab: Some(text.replace("SHOP", &shop().display().to_string())),
-            ..World::new()
+            own_lab: Some(text.replace("MARKER", &world.marker())),
+            ..world
         }
     }
 
@@ -274,6 +277,10 @@ impl World {
         let lab = self.lab();
         let mut command = Command::new(weigh());
         command.arg(subcommand).arg(lab).current_dir(self.path());
+        // A lab may build its systems.
+        for variable in program::OF_THE_TEST {
+            command.env_remove(variable);
+        }
         command
     }
 

@@ -25,6 +25,44 @@ pub fn shop() -> PathBuf {
     BUILT.get_or_init(|| built("e2e", "bin", "shop")).clone()
 }
 
+/// The [coprocessor](../runner/index.html) of the router labs, built once per test run.
+#[must_use]
+pub fn runner() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("e2e", "bin", "runner")).clone()
+}
+
+/// The gateway of this checkout, built once per test run.
+#[must_use]
+pub fn gateway() -> PathBuf {
+    of_router_labs("gateway")
+}
+
+/// The origin of the router labs, built once per test run.
+#[must_use]
+pub fn planets() -> PathBuf {
+    of_router_labs("planets")
+}
+
+/// The programs of the router labs, built by one command: what they share with each other and with
+/// `weigh` is then built once.
+fn of_router_labs(name: &str) -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let packages = ["weigh", "planets", "gateway"];
+    let words = packages.iter().flat_map(|package| ["--package", package]);
+    let words: Vec<&str> = words.chain(["--bins"]).collect();
+    BUILT.get_or_init(|| cargo_build(&words)).join(name)
+}
+
+/// The catalog of this checkout, built once per test run.
+#[must_use]
+pub fn catalog() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| built("catalog", "bin", "catalog"))
+        .clone()
+}
+
 /// The server of TLS and HTTP/2, built once per test run.
 #[must_use]
 pub fn modern() -> PathBuf {
@@ -46,7 +84,7 @@ pub fn ratelimiter() -> PathBuf {
 /// What cargo tells a test about the test's own package. Build scripts that look at these would take
 /// them for theirs, and their crates and all that is built on them would be built anew: once for
 /// the test, and once for whoever builds next.
-const OF_THE_TEST: [&str; 8] = [
+pub(crate) const OF_THE_TEST: [&str; 8] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_LINKS",
     "CARGO_MANIFEST_PATH",
@@ -57,9 +95,18 @@ const OF_THE_TEST: [&str; 8] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// Builds a `bin` or `example` (a no-op when it is current) into the target folder that this
-/// test itself was built into.
+/// Builds a `bin` or `example` (a no-op when it is current), and gives its path.
 fn built(package: &str, kind: &str, name: &str) -> PathBuf {
+    let profile = cargo_build(&["--package", package, &format!("--{kind}"), name]);
+    match kind {
+        "bin" => profile.join(name),
+        _ => profile.join("examples").join(name),
+    }
+}
+
+/// Builds into the target folder that this test itself was built into, and gives the folder of the
+/// profile.
+fn cargo_build(words: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test
         .ancestors()
@@ -72,16 +119,13 @@ fn built(package: &str, kind: &str, name: &str) -> PathBuf {
         cargo.env_remove(variable);
     }
     let status = cargo
-        .args(["build", "--quiet", "--package", package])
-        .args([&format!("--{kind}"), name])
+        .args(["build", "--quiet"])
+        .args(words)
         .arg("--target-dir")
         .arg(target)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .status()
         .expect("cargo starts");
-    assert!(status.success(), "`{name}` does not build");
-    match kind {
-        "bin" => profile.join(name),
-        _ => profile.join("examples").join(name),
-    }
+    assert!(status.success(), "`{}` does not build", words.join(" "));
+    profile
 }

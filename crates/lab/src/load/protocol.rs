@@ -5,6 +5,7 @@ use crate::fields::At;
 use crate::include::Reading;
 use crate::mistake::{Finding, Place};
 use crate::requests::files;
+use crate::variants::Draft;
 use crate::wire::{LoadFile, Switch, default};
 
 /// Checks the keys of `load` about the protocol.
@@ -52,6 +53,24 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
             None => Trust::System,
         },
     }
+}
+
+/// Whether a variant's connections are used for more than one request.
+pub(crate) fn keeps_connections(
+    file: &LoadFile,
+    variant: &Draft<'_>,
+    reading: &mut Reading<'_>,
+) -> bool {
+    let own = variant.sent.and_then(|sent| sent.keep_alive);
+    let streams = file.streams.as_ref().filter(|it| it.value > 1);
+    if let (Some(Switch::Off), Some(streams)) = (own, streams) {
+        reading.findings.add(
+            Finding::new(variant.place, "`keep-alive: off` beside `streams`")
+                .related(streams.place, "`streams` is given here")
+                .help("a connection for one request has one stream; remove one of the two"),
+        );
+    }
+    own.or(file.keep_alive) != Some(Switch::Off)
 }
 
 /// Reports keys about the certificate of a target that has none.

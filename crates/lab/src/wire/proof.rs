@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{GraphqlFile, Headers, RequestFile};
+use super::{GraphqlFile, Headers, RequestFile, default};
 use crate::fields::{At, Json, OneOrMany, Table};
 use crate::formats::{Pointer, Title, Verbatim, Written};
 use crate::template::Template;
@@ -14,7 +14,9 @@ use crate::template::Template;
 /// - `ask` another system before and after the load what it saw, and compare the difference with the
 ///   number of requests: `{ask: "{{origin.url}}/seen", json: /requests, at-least-per-request: 1}`;
 /// - send a `request` of its own and `expect` an answer, as of a token that must be refused:
-///   `{request: {headers: {Authorization: none}}, expect: {status: 401}}`;
+///   `{request: {headers: {Authorization: none}}, expect: {status: 401}}`, or several `times`, as of
+///   instances that must all be seen to answer:
+///   `{request: {path: /who}, times: 40, expect: {distinct: {/name: {at-least: 4}}}}`;
 /// - `expect` more of the answers to the requests of the load than is checked during it:
 ///   `{expect: {values: {X-Id: {count: 10, distinct: 10}}}}`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -26,7 +28,8 @@ pub(crate) struct ProofFile {
     /// Who must do it.
     #[schemars(extend("default" = "all"))]
     pub(crate) of: Option<OfFile>,
-    /// A URL to `GET`, with the address of a system: `{{origin.url}}/seen`.
+    /// A URL to `GET`, with the address of a system: `{{origin.url}}/seen`. Of a system with
+    /// `replicas` every instance is asked, and their numbers are added.
     pub(crate) ask: Option<At<Written<Template>>>,
     /// The number looked at, in a JSON answer to `ask`. What is not there counts as 0.
     pub(crate) json: Option<At<Written<Pointer>>>,
@@ -47,6 +50,9 @@ pub(crate) struct ProofFile {
     /// A request of its own, sent to the target. Paths, methods and headers that it does not name
     /// are those of `load`.
     pub(crate) request: Option<At<RequestFile>>,
+    /// How often `request` is sent, each time over a connection of its own.
+    #[schemars(range(min = 1, max = 10_000), extend("default" = default::TIMES))]
+    pub(crate) times: Option<At<u32>>,
     /// What its answer must look like, or without `request` the answers to those of the load.
     pub(crate) expect: Option<At<ProofExpectFile>>,
 }
@@ -81,6 +87,10 @@ pub(crate) struct ProofExpectFile {
     /// What must stand in the JSON body, by JSON pointer.
     #[serde(default)]
     pub(crate) json: Table<Pointer, At<Json>>,
+    /// How many different values must stand in the JSON bodies of all answers together, by JSON
+    /// pointer.
+    #[serde(default)]
+    pub(crate) distinct: Table<Pointer, At<DistinctFile>>,
     /// A file with the body, byte for byte.
     pub(crate) body: Option<At<String>>,
     /// What the comparison with `body` leaves out, as JSON pointers.
@@ -99,4 +109,15 @@ pub(crate) struct HeaderValuesFile {
     /// How many different ones there are.
     #[schemars(range(min = 0))]
     pub(crate) distinct: Option<u32>,
+}
+
+/// How many different values there are. Every answer must have one; it is at least one of the two.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "distinct")]
+pub(crate) struct DistinctFile {
+    /// At least so many, a number or a template: `"{{server.instances}}"`.
+    pub(crate) at_least: Option<At<Verbatim<Template>>>,
+    /// At most so many.
+    pub(crate) at_most: Option<At<Verbatim<Template>>>,
 }

@@ -8,7 +8,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Headers, ProofFile, RequestEntry};
+use super::{Headers, ProofFile, RequestEntry, Switch};
 use crate::fields::{At, OneOrMany, Table};
 use crate::formats::{Method, Name, RequestPath, SettingPath, Title, Verbatim, Written};
 use crate::template::Template;
@@ -36,6 +36,8 @@ pub(crate) struct BaselineFile {
     /// The settings in which it differs from what the lab declares.
     #[serde(default)]
     pub(crate) with: With,
+    /// The system that gets its load, where that is not the lab's `target`.
+    pub(crate) target: Option<At<Written<Name>>>,
     /// What is sent to it, where that differs from the lab's `load`.
     pub(crate) load: Option<SentFile>,
     /// What it must be seen to do, besides what the lab's `proof` says.
@@ -61,6 +63,8 @@ pub(crate) struct VariantFile {
     /// variant.
     #[serde(default)]
     pub(crate) with: With,
+    /// The system that gets its load, where that is not the lab's `target`.
+    pub(crate) target: Option<At<Written<Name>>>,
     /// What is sent to it, where that differs from the lab's `load`.
     pub(crate) load: Option<SentFile>,
     /// What it must be seen to do, besides what the lab's `proof` says.
@@ -84,6 +88,8 @@ pub(crate) struct SentFile {
     /// Headers of every request, besides those of the lab's `load`.
     #[serde(default)]
     pub(crate) headers: Headers,
+    /// Whether its connections are used again, or opened anew for every request.
+    pub(crate) keep_alive: Option<Switch>,
 }
 
 /// Names of variants, or factors.

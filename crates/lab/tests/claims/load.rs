@@ -111,7 +111,7 @@ fn a_load_is_closed_or_open() {
     2 | load:
       | ^^^^
       |
-      = help: give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop)
+      = help: give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), or `capacity` (which looks for the highest rate)
     ");
 }
 

@@ -5,12 +5,14 @@
     reason = "a test that cannot go on should say where"
 )]
 
+mod capacity;
 mod load;
 mod meaning;
 mod mistakes;
 mod proof;
 mod properties;
 mod protocol;
+mod replicas;
 mod repository;
 mod scenario;
 mod sent;

@@ -254,3 +254,52 @@ fn rounds_go_on_until_an_interval_is_narrow_where_the_lab_says_so() {
     assert_eq!(until.figure, "latency_us_p99");
     assert_eq!(going_on.max_time, Duration::from_secs(1200));
 }
+
+#[test]
+fn a_load_after_a_start_has_defaults_and_can_be_said() {
+    let settle = |written: &str| {
+        let written = format!("target: server\n{written}");
+        lab(&[("target: server", &written)]).settle
+    };
+    let expected = |connections, seconds| {
+        Some(lab::Settle {
+            connections,
+            within: Duration::from_secs(seconds),
+        })
+    };
+    assert_eq!(settle(""), None);
+    assert_eq!(settle("settle: {}"), expected(4, 10));
+    assert_eq!(
+        settle("settle: {connections: 16, within: 20s}"),
+        expected(16, 20)
+    );
+    for (written, said) in [
+        ("settle: {within: 0s}", "above 0"),
+        ("settle: {connections: 0}", "at least 1"),
+        ("settle: 5s", "mapping"),
+    ] {
+        let written = format!("target: server\n{written}");
+        let found = crate::check(&[("target: server", &written)]);
+        assert!(found.contains(said), "{said}\n{found}");
+    }
+}
+
+#[test]
+fn who_is_told_the_path_of_its_socket_listens_there() {
+    let with = |env: &str| {
+        let written = format!("stack: a}}\n    env: {{WHERE: '{env}'}}");
+        let lab = lab(&[("stack: a}", &written)]);
+        lab.stack(&lab.baseline)[0].clone()
+    };
+    assert!(!with("{{url}}").is_on_socket());
+    let setup = with("SOCKET={{socket}}");
+    assert!(setup.is_on_socket());
+    let place = |_: &str| {
+        Some(lab::Whereabouts {
+            address: ([127, 0, 0, 1], 4000).into(),
+            socket: Some("/tmp/s".into()),
+        })
+    };
+    let (_, told) = &setup.env[0];
+    assert_eq!(told.render(&place).as_deref(), Ok("SOCKET=/tmp/s"));
+}

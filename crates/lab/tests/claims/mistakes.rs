@@ -119,14 +119,14 @@ fn an_unknown_key_far_from_all_lists_them() {
 
 #[test]
 fn a_key_of_another_house_is_unknown_until_it_works() {
-    assert_snapshot!(check(&[("stack: a}", "stack: a}\n    replicas: 2")]), @"
-    error: unknown key `replicas`
+    assert_snapshot!(check(&[("stack: a}", "stack: a}\n    scale: 2")]), @"
+    error: unknown key `scale`
      --> labs/x.yaml:9:5
       |
-    9 |     replicas: 2
-      |     ^^^^^^^^
+    9 |     scale: 2
+      |     ^^^^^
       |
-      = help: the keys here are after, build, env, folder, limits, needs, pin, ready, run, scheme, settings, version
+      = help: the keys here are after, balance, build, env, folder, limits, needs, pin, ready, replicas, run, scheme, settings, version
     ");
 }
 
@@ -220,6 +220,8 @@ fn numbers_out_of_range_say_the_limit() {
        |
     11 |     limits: {cpus: 0, memory: 0B}
        |                    ^
+       |
+       = help: write for example `0.25`
 
     error: `0B` is not a size: it must be above 0
       --> labs/x.yaml:11:31

@@ -81,6 +81,7 @@ fn a_request_of_its_own_has_the_defaults_of_the_load() {
         expect,
         values,
         members,
+        ..
     } = &variant[0].what
     else {
         panic!("{variant:?}");

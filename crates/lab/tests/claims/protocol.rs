@@ -40,7 +40,7 @@ fn a_url_begins_with_the_scheme_of_its_system() {
         "stack: a}\n    scheme: https\n    env: {ME: '{{url}}'}",
     )]);
     let (_, me) = &lab.stack(&lab.baseline)[0].env[0];
-    let address = |_: &str| Some(([127, 0, 0, 1], 4000).into());
+    let address = |_: &str| Some(std::net::SocketAddr::from(([127, 0, 0, 1], 4000)).into());
     assert_eq!(me.render(&address).as_deref(), Ok("https://127.0.0.1:4000"));
 }
 

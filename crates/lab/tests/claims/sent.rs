@@ -314,3 +314,34 @@ proptest! {
         prop_assert_eq!(&body["b"], &serde_json::Value::from(format!("is {expected}")));
     }
 }
+
+#[test]
+fn a_variant_may_open_a_connection_for_every_request() {
+    let lab = crate::lab(&[(
+        "{server.stack: b}}",
+        "{server.stack: b}, load: {keep-alive: off}}",
+    )]);
+    assert!(lab.keep_alive && lab.baseline.keep_alive);
+    assert!(!lab.variants[0].keep_alive);
+    let lab = crate::lab(&[
+        ("duration: 1s", "duration: 1s\n  keep-alive: off"),
+        ("{name: a}", "{name: a, load: {keep-alive: on}}"),
+    ]);
+    assert!(lab.baseline.keep_alive);
+    assert!(!lab.variants[0].keep_alive);
+}
+
+#[test]
+fn a_variant_with_a_connection_a_request_has_no_streams() {
+    let mistakes = crate::check(&[
+        ("duration: 1s", "duration: 1s\n  http2: on\n  streams: 2"),
+        (
+            "{server.stack: b}}",
+            "{server.stack: b}, load: {keep-alive: off}}",
+        ),
+    ]);
+    assert!(
+        mistakes.contains("`keep-alive: off` beside `streams`"),
+        "{mistakes}"
+    );
+}

@@ -280,7 +280,7 @@ fn an_unknown_template_is_reported_with_the_known_ones() {
     9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
       |                                             ^^^^^^^^^^
       |
-      = help: known here are stack, name, addr, port, url
+      = help: known here are stack, instance, name, addr, port, url, socket
 
     error: `{{server.x}}` means nothing here
      --> labs/x.yaml:9:56
@@ -288,7 +288,7 @@ fn an_unknown_template_is_reported_with_the_known_ones() {
     9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
       |                                                        ^^^^^^^^^^^^
       |
-      = help: known here are stack, addr, port, url
+      = help: known here are stack, addr, port, url, socket
     ");
 }
 
@@ -343,7 +343,7 @@ fn a_system_that_is_not_told_its_port_is_refused() {
     9 |     run: serve {{stack}} --listen 127.0.0.1:8080
       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: hand it `{{addr}}`, `{{port}}` or `{{url}}` in `run` or `env`
+      = help: hand it `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` in `run` or `env`
     ");
 }
 
@@ -403,4 +403,86 @@ fn a_wrong_setting_is_reported_once_and_not_where_it_is_used() {
     8 |     settings: {stack: [a]}
       |                       ^^^
     ");
+}
+
+#[test]
+fn a_variant_may_have_a_target_of_its_own_and_starts_what_that_needs() {
+    let systems = "systems:\n  proxy:\n    run: proxy {{addr}} {{server.url}}\n";
+    let lab = lab(&[
+        ("systems:\n", systems),
+        ("name: b, with: {server.stack: b}", "name: b, target: proxy"),
+    ]);
+    let names = |variant: &Variant| -> Vec<String> {
+        let stack = lab.stack(variant).into_iter();
+        stack.map(|setup| setup.system).collect()
+    };
+    assert_eq!(names(&lab.baseline), ["server"]);
+    assert_eq!(names(&lab.variants[0]), ["server", "proxy"]);
+    assert_snapshot!(check(&[
+        ("systems:\n", systems),
+        ("name: a", "name: a, target: proxi"),
+        ("name: b, with: {server.stack: b}", "name: b, target: serve"),
+    ]), @"
+    error: there is no system `proxi`
+      --> labs/x.yaml:12:29
+       |
+    12 | baseline: {name: a, target: proxi}
+       |                             ^^^^^
+       |
+       = help: did you mean `proxy`?
+
+    error: there is no system `serve`
+      --> labs/x.yaml:14:23
+       |
+    14 |   - {name: b, target: serve}
+       |                       ^^^^^
+       |
+       = help: did you mean `server`?
+    ");
+}
+
+#[test]
+fn limits_may_differ_from_variant_to_variant() {
+    let lab = crate::lab(&[
+        (
+            "stack: a}",
+            "stack: a, cpus: 0.25, memory: none}\n    limits: {cpus: \"{{cpus}}\", memory: \"{{memory}}\"}",
+        ),
+        (
+            "{server.stack: b}",
+            "{server.cpus: none, server.memory: 64MiB}",
+        ),
+    ]);
+    let limits = |variant| {
+        let setup = &lab.stack(variant)[0];
+        (setup.limits.cpus, setup.limits.memory)
+    };
+    assert_eq!(limits(&lab.baseline), (Some(0.25), None));
+    assert_eq!(limits(&lab.variants[0]), (None, Some(64 << 20)));
+}
+
+#[test]
+fn a_limit_that_is_none_after_all_is_shown_where_it_is_used() {
+    assert_snapshot!(check(&[
+        (
+            "stack: a}",
+            "stack: a, cpus: few}\n    limits: {cpus: \"{{cpus}}\", memory: \"{{addr}}\"}",
+        ),
+    ]), @r#"
+    error: expected a number of cores, found `few`
+     --> labs/x.yaml:9:20
+      |
+    9 |     limits: {cpus: "{{cpus}}", memory: "{{addr}}"}
+      |                    ^^^^^^^^^^
+      |
+      = help: write for example `0.25`
+
+    error: a limit cannot hold an address
+     --> labs/x.yaml:9:40
+      |
+    9 |     limits: {cpus: "{{cpus}}", memory: "{{addr}}"}
+      |                                        ^^^^^^^^^^
+      |
+      = help: give a setting whose value is a limit or `none`
+    "#);
 }

@@ -183,6 +183,14 @@ fn loads(found: &mut Circumstances, a: &Recording, b: &Recording) {
     let ms = |us: u64| Some(format!("{} ms", us / 1000));
     found.differ(false, "timeout", ms(a.timeout_us), ms(b.timeout_us));
     found.differ(false, "warm-up", ms(a.warmup_us), ms(b.warmup_us));
+    let systems = |load: &LoadText| {
+        let what = match load.keeps_systems {
+            true => "kept from round to round",
+            false => "started anew in each round",
+        };
+        Some(what.to_owned())
+    };
+    found.differ(false, "systems", systems(a), systems(b));
     let threads = |load: &LoadText| Some(load.threads.to_string());
     found.differ(false, "generator threads", threads(a), threads(b));
 }

@@ -7,8 +7,10 @@ use crate::cost;
 use crate::describe;
 use crate::gate;
 use crate::hottest;
+use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
+use crate::searches;
 use crate::step;
 use crate::summary::{Check, CheckState, Summary, VariantSummary};
 use crate::text::{counts, latencies};
@@ -235,6 +237,45 @@ fn drawings(profile: &Profile) -> String {
     };
     let drawings = profile.files.iter().filter(|file| file.ends_with(".svg"));
     drawings.map(link).collect()
+}
+
+/// What each instance behind a balancer answered.
+pub(super) fn by_instance(summary: &Summary) -> String {
+    let row = |[variant, system, instance, answers, share, cpu]: [String; 6]| {
+        let figures = [answers, share, cpu].map(|cell| figure(&cell)).concat();
+        format!(
+            "<tr>{}{}{}{figures}</tr>\n",
+            name(&variant),
+            words(&system),
+            words(&instance)
+        )
+    };
+    let table = Grid {
+        caption: "",
+        header: instances::HEADINGS
+            .map(|heading| heading.replace(" (", "\n").replace(')', ""))
+            .to_vec(),
+        words: &[0, 1, 2],
+        rows: instances::rows(summary).into_iter().map(row).collect(),
+    };
+    table.draw("requests by instance")
+}
+
+/// What the search for the highest rate came to.
+pub(super) fn searches(summary: &Summary) -> String {
+    let row = |[variant, round, rate, p99, refused]: [String; 5]| {
+        let figures = [round, rate, p99].map(|cell| figure(&cell)).concat();
+        format!("<tr>{}{figures}{}</tr>\n", name(&variant), words(&refused))
+    };
+    let table = Grid {
+        caption: "",
+        header: searches::HEADINGS
+            .map(|heading| heading.replace(" (", "\n").replace(')', ""))
+            .to_vec(),
+        words: &[0, 4],
+        rows: searches::rows(summary).into_iter().map(row).collect(),
+    };
+    table.draw("the highest rate sustained")
 }
 
 /// The functions that each system spends its time in; nothing without profiles.

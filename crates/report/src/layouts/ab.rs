@@ -63,7 +63,7 @@ fn counts(merged: &Merged<'_>) -> String {
     for (label, value) in failures(merged) {
         line(&label, value);
     }
-    if merged.recording.load.keep_alive {
+    if merged.recording.keeps_connections(merged.name) {
         line(
             "Keep-Alive requests:",
             merged.outcomes.completed().to_string(),

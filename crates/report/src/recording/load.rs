@@ -10,6 +10,10 @@ use super::Header;
 pub struct LoadText {
     /// How requests arrive.
     pub model: LoadModel,
+    /// What was looked for in every round: the highest rate that is sustained. `model` is then the
+    /// first step of the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityText>,
     /// The URL of a single load; absent in a lab, whose ports change with every start.
     pub url: Option<String>,
     /// How requests travel; recordings from before there was a choice do not say it, and mean
@@ -18,6 +22,13 @@ pub struct LoadText {
     pub protocol: Option<ProtocolText>,
     /// Load sent and thrown away before each measurement, in microseconds; 0 for none.
     pub warmup_us: u64,
+    /// Load after each start until the target got no faster; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<SettleText>,
+    /// Whether systems were started once and kept running from round to round, and not started anew
+    /// in each.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_systems: bool,
     /// Threads of the generator.
     pub threads: u32,
     /// How long an answer may take, in microseconds, before it counts as failed.
@@ -30,6 +41,28 @@ pub struct LoadText {
     /// of passes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_scenario: bool,
+}
+
+/// Load in a closed loop after a start, until the target got no faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SettleText {
+    /// Connections of the loop.
+    pub connections: u32,
+    /// The longest that it took, in microseconds.
+    pub within_us: u64,
+}
+
+/// What makes a rate sustained, and which ones were tried.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityText {
+    /// The lowest rate.
+    pub rate_from_per_s: f64,
+    /// The highest rate.
+    pub rate_to_per_s: f64,
+    /// By how many percent each rate exceeds the one before.
+    pub step_percent: f64,
+    /// The limit that 99 % of the latencies stay below, in microseconds.
+    pub latency_us_p99_below: u64,
 }
 
 /// How requests travel.

@@ -18,6 +18,9 @@ pub struct RoundRecord {
     pub position: u32,
     /// The variant's name.
     pub variant: String,
+    /// How its rate was found, where the highest one was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchRecord>,
     /// Whether it was cut short. Such a measurement is kept and never compared.
     pub interrupted: bool,
     /// Whether the generator was kept from running for so much of it that the measurement was made
@@ -138,6 +141,29 @@ pub struct StepRecord {
     pub skipped: u64,
 }
 
+/// The search for the highest rate that is sustained, of which the measurement is the last step that
+/// was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchRecord {
+    /// The rates in the order they were tried.
+    pub steps: Vec<SearchStep>,
+    /// Whether the highest rate of the search was sustained, so that there may be a higher one.
+    pub is_at_top: bool,
+}
+
+/// One rate that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchStep {
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// Latency that 99 % of the answers did not exceed, in microseconds; absent without an answer.
+    pub latency_us_p99: Option<f64>,
+    /// Requests that were not answered as expected: mismatched, failed or missed.
+    pub not_passed: u64,
+    /// Whether it was sustained.
+    pub is_sustained: bool,
+}
+
 /// What became of the passes through a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PassCounts {
@@ -228,6 +254,20 @@ pub struct SystemUsage {
     pub context_switches_involuntary: Option<u64>,
     /// Where the numbers come from: `cgroup v2`, `cgroup v1` or `/proc`.
     pub source: String,
+    /// Its instances, of which the figures above are the sums; empty for a system without a balancer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<InstanceUsage>,
+}
+
+/// What one instance behind a balancer did during one measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InstanceUsage {
+    /// Its name.
+    pub name: String,
+    /// Requests that it answered, as the balancer counted.
+    pub answers: u64,
+    /// Processor time in microseconds, user and system; absent where it could not be read.
+    pub cpu_us: Option<u64>,
 }
 
 /// How often a processor limit stopped a system.

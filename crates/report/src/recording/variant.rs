@@ -16,7 +16,8 @@ pub struct VariantRecord {
     /// absent where that is the recording's `baseline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
-    /// The settings that make the difference.
+    /// The settings that make the difference, and `keep-alive` where its connections were used
+    /// otherwise than `load` says.
     pub with: BTreeMap<String, String>,
     /// What was sent to it; empty where that is what `load` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,6 +29,9 @@ pub struct VariantRecord {
     /// Whether it was measured.
     pub status: VariantStatus,
 }
+
+/// The name of the use of connections among what makes the difference.
+pub const KEEP_ALIVE: &str = "keep-alive";
 
 /// Whether a variant was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +93,9 @@ pub struct SystemRecord {
     pub limits_by: Option<String>,
     /// The cores it was pinned to; absent when it was not pinned.
     pub cpus: Option<Vec<usize>>,
+    /// How many instances of it ran behind a balancer; absent for one that was spoken to itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u32>,
     /// How long its build took, in milliseconds; absent when it has none or shared another's.
     pub build_ms: Option<u64>,
 }

@@ -10,7 +10,7 @@ use stats::{Claim, Histogram, Overhead, sample};
 use super::CONFIDENCE;
 use crate::describe;
 use crate::metric::{Metric, float};
-use crate::recording::{RoundRecord, SystemUsage, VariantRecord};
+use crate::recording::{InstanceUsage, RoundRecord, SystemUsage, VariantRecord};
 
 /// One metric of one variant over its rounds, in the unit of the metric's name.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -133,6 +133,23 @@ pub struct SystemSummary {
     pub throttled_periods_share: Option<f64>,
     /// Where the numbers come from.
     pub source: Option<String>,
+    /// What each of its instances did, over all rounds; empty for a system without a balancer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<InstanceSummary>,
+}
+
+/// What one instance behind a balancer did, over all rounds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InstanceSummary {
+    /// Its name.
+    pub name: String,
+    /// Requests that it answered.
+    pub answers: u64,
+    /// Its share of the answers of all instances; 0 without any.
+    pub share: f64,
+    /// Processor time for each of its answers; absent where it could not be read, or without an
+    /// answer.
+    pub cpu_us_per_answer: Option<f64>,
 }
 
 /// The figures of one variant, round by round.
@@ -156,6 +173,7 @@ struct SystemFigures {
     switches_involuntary: Vec<f64>,
     periods: u64,
     throttled_periods: u64,
+    instances: Vec<InstanceUsage>,
 }
 
 impl Figures {
@@ -197,6 +215,7 @@ impl Figures {
                 switches_involuntary: Vec::new(),
                 periods: 0,
                 throttled_periods: 0,
+                instances: Vec::new(),
             });
             self.systems.len() - 1
         });
@@ -213,6 +232,9 @@ impl Figures {
         if let Some(throttled) = usage.throttled {
             system.periods += throttled.periods;
             system.throttled_periods += throttled.throttled_periods;
+        }
+        for instance in &usage.instances {
+            system.add_instance(instance);
         }
     }
 
@@ -270,6 +292,7 @@ impl Figures {
             throttled_periods_share: (system.periods > 0)
                 .then(|| float(system.throttled_periods) / float(system.periods)),
             source: Some(system.source.clone()),
+            instances: system.instances(),
         };
         self.systems.iter().map(summarize).collect()
     }
@@ -292,6 +315,32 @@ impl Figures {
             latency_us_p9999: quantile(0.9999)?,
             latency_us_max: us(float(latency.max_ns()?)),
         })
+    }
+}
+
+impl SystemFigures {
+    fn add_instance(&mut self, usage: &InstanceUsage) {
+        let known = self.instances.iter_mut().find(|it| it.name == usage.name);
+        match known {
+            Some(known) => {
+                known.answers += usage.answers;
+                let cpu = known.cpu_us.zip(usage.cpu_us);
+                known.cpu_us = cpu.map(|(known, more)| known + more);
+            }
+            None => self.instances.push(usage.clone()),
+        }
+    }
+
+    fn instances(&self) -> Vec<InstanceSummary> {
+        let all: u64 = self.instances.iter().map(|it| it.answers).sum();
+        let ratio = |part: u64, whole: u64| (whole > 0).then(|| float(part) / float(whole));
+        let summary = |it: &InstanceUsage| InstanceSummary {
+            name: it.name.clone(),
+            answers: it.answers,
+            share: ratio(it.answers, all).unwrap_or(0.0),
+            cpu_us_per_answer: it.cpu_us.and_then(|cpu_us| ratio(cpu_us, it.answers)),
+        };
+        self.instances.iter().map(summary).collect()
     }
 }
 

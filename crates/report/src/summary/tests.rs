@@ -190,7 +190,7 @@ fn a_variant_that_was_not_measured_is_a_row_with_its_reason() {
     );
     insta::assert_snapshot!(verdicts(&recording), @"
     a: baseline
-    b: invalid: `dotnet` is not installed
+    b: NOT RUN: `dotnet` is not installed
     ");
 }
 

@@ -139,7 +139,12 @@ impl fmt::Display for Verdict {
                 )
             }
             Self::NotCompared => formatter.write_str("not compared: the baseline has no number"),
-            Self::Invalid { reason, .. } => write!(formatter, "invalid: {reason}"),
+            Self::Invalid { kind, reason } => match kind {
+                Invalidity::ProgramMissing | Invalidity::BuildFailed => {
+                    write!(formatter, "NOT RUN: {reason}")
+                }
+                _ => write!(formatter, "invalid: {reason}"),
+            },
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::labs;
 use crate::measure::Experiment;
 use crate::stop::Stop;
+use crate::workshop::Workshop;
 
 /// Validate lab files and prove their variants without measuring.
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let mut labs = labs::read(&args.labs, console)?;
     let mut worst = Exit::Done;
+    let mut workshop = Workshop::default();
     for lab in &mut labs {
         labs::only(lab, &args.variants)?;
         console.answer(&format!("{}: {}", lab.name, lab.question));
@@ -36,7 +38,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         }
         let logs = tempfile::tempdir()
             .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
-        for (name, invalid) in Experiment::new(lab, logs.path(), console, stop)?.check()? {
+        let experiment = Experiment::new(lab, logs.path(), console, stop)?;
+        for (name, invalid) in experiment.check(&mut workshop)? {
             match invalid {
                 None => console.answer(&format!("- {name}: proven")),
                 Some(invalid) => {

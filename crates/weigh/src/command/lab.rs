@@ -18,6 +18,7 @@ use crate::labs;
 use crate::measure::Experiment;
 use crate::record;
 use crate::stop::Stop;
+use crate::workshop::Workshop;
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
@@ -28,7 +29,8 @@ pub(crate) struct Args {
     /// Where recordings go.
     #[arg(long, value_name = "DIR", default_value = "recordings")]
     out: PathBuf,
-    /// A rough answer soon: the fewest rounds that support an interval, and short ones.
+    /// A rough answer soon: the fewest rounds that support an interval, short ones, and systems that
+    /// run on from round to round.
     #[arg(long)]
     quick: bool,
     /// How many rounds to measure, instead of the lab's own number.
@@ -59,12 +61,18 @@ pub(crate) struct Args {
     gates: GateArgs,
 }
 
+/// How long all measurements of a lab together may take when the answer should come soon.
+const QUICK_TOTAL: Duration = Duration::from_secs(45);
+/// Shortest measurement of one variant in one round, however many there are.
+const QUICK_LEAST: Duration = Duration::from_millis(500);
 /// Longest measurement of one variant in one round when the answer should come soon.
 const QUICK_CLOSED: Duration = Duration::from_secs(1);
 /// An open loop sends fewer requests in the same time, so it gets longer.
 const QUICK_OPEN: Duration = Duration::from_secs(3);
 /// Longest warm-up when the answer should come soon.
 const QUICK_WARMUP: Duration = Duration::from_millis(500);
+/// Longest load after a start when the answer should come soon.
+const QUICK_SETTLE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let mut labs = labs::read(&args.labs, console)?;
@@ -88,8 +96,10 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let names: Vec<&str> = labs.iter().flat_map(names).collect();
     args.gates.check(&names)?;
     let mut worst = Exit::Done;
+    // What one lab has built, the next one has as well.
+    let mut workshop = Workshop::default();
     for lab in &labs {
-        worst = worst.max(run_one(lab, args, console, stop)?);
+        worst = worst.max(run_one((lab, &mut workshop), args, console, stop)?);
         if stop.is_asked() {
             break;
         }
@@ -97,14 +107,22 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     Ok(worst)
 }
 
-fn run_one(lab: &Lab, args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+fn run_one(
+    (lab, workshop): (&Lab, &mut Workshop),
+    args: &Args,
+    console: Console,
+    stop: &Stop,
+) -> Result<Exit, Failure> {
     let folder = record::new_folder(&args.out, &lab.name)?;
     let tare = Tare::kept(&rig::machine::snapshot());
     let mut experiment = Experiment::new(lab, &folder, console, stop)?;
     if args.flamegraph {
         experiment = experiment.with_flamegraphs(&folder);
     }
-    let mut recording = experiment.run()?;
+    if args.quick {
+        experiment = experiment.keeping_systems();
+    }
+    let mut recording = experiment.run(workshop)?;
     recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
     let gates = args.gates.about(&names(lab));
     let summary = gates.judge(Summary::of(&recording));
@@ -136,18 +154,23 @@ fn hurry(lab: &mut Lab) {
     let needed = stats::multiple::rounds_needed(report::CONFIDENCE, compared.count());
     lab.rounds = u32::try_from(needed).unwrap_or(lab.rounds);
     lab.until = None;
-    lab.warmup = lab.warmup.min(QUICK_WARMUP);
+    if let Some(settle) = &mut lab.settle {
+        settle.within = settle.within.min(QUICK_SETTLE);
+    }
+    let variants = u32::try_from(lab.all().count()).unwrap_or(u32::MAX);
+    let turns = lab.rounds.saturating_mul(variants);
+    let turn = (QUICK_TOTAL / turns.max(1)).max(QUICK_LEAST);
+    lab.warmup = lab.warmup.min(QUICK_WARMUP).min(turn / 4);
     match &mut lab.load {
         schedule::Load::Closed { stop, .. } => {
-            stop.duration = Some(
-                stop.duration
-                    .map_or(QUICK_CLOSED, |long| long.min(QUICK_CLOSED)),
-            );
+            let most = QUICK_CLOSED.min(turn);
+            stop.duration = Some(stop.duration.map_or(most, |long| long.min(most)));
         }
         schedule::Load::Open { phases, .. } => {
+            let most = QUICK_OPEN.min(turn);
             let planned: Duration = phases.iter().map(|phase| phase.duration).sum();
-            if planned > QUICK_OPEN {
-                let share = QUICK_OPEN.as_secs_f64() / planned.as_secs_f64();
+            if planned > most {
+                let share = most.as_secs_f64() / planned.as_secs_f64();
                 for phase in phases {
                     phase.duration = phase.duration.mul_f64(share);
                 }

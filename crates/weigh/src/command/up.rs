@@ -10,8 +10,9 @@ use crate::console::Console;
 use crate::exit::Exit;
 use crate::labs;
 use crate::measure::start_rig;
-use crate::stack::{Invalid, Stack, Workshop, missing_program};
+use crate::stack::{Invalid, Stack};
 use crate::stop::Stop;
+use crate::workshop::{Workshop, missing_program};
 
 /// Start a lab's systems and leave them up until Ctrl-C.
 #[derive(Debug, clap::Args)]

@@ -148,7 +148,7 @@ impl Experiment<'_> {
             variant: candidate.variant,
             stack,
         })?;
-        let job = self.job(stack.target(), proven, self.rounds_begun);
+        let job = self.job(stack.target(), candidate.variant, proven, self.rounds_begun);
         let job = Job {
             load: of_length(&job.load),
             ..job

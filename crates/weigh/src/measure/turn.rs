@@ -2,19 +2,44 @@
 
 use std::time::{Duration, Instant};
 
+use lab::Variant;
 use load::{Job, Measurement, Target};
-use report::recording::{InvalidKind, MachineUse, ProofSeen, RoundRecord};
+use report::recording::{InvalidKind, MachineUse, ProofSeen, RoundRecord, SystemUsage};
 use rig::Usage;
 use schedule::Arrival;
 
-use super::{Experiment, FAILURES_KEPT, because};
+use super::kept::Kept;
+use super::{Candidate, Experiment, FAILURES_KEPT, because};
 use crate::environment::instant;
 use crate::prove::{Between, Proven, Subject, Watch};
 use crate::record;
-use crate::stack::{Invalid, Stack};
+use crate::stack::{self, Invalid, Shares, Stack};
 
 /// How often a measurement is made before a disturbed one is taken as it is.
 const ATTEMPTS: usize = 3;
+
+/// A window of the load after a start.
+const WINDOW: Duration = Duration::from_millis(500);
+/// So many windows without a gain are enough.
+const WINDOWS_STILL: usize = 3;
+/// What counts as a gain.
+const GAIN: f64 = 1.02;
+
+/// Whether the last windows brought nothing beyond the best before them.
+fn is_settled(rates: &[f64]) -> bool {
+    let Some(before) = rates.len().checked_sub(WINDOWS_STILL) else {
+        return false;
+    };
+    let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+    before > 0 && best(&rates[before..]) <= best(&rates[..before]) * GAIN
+}
+
+impl Candidate<'_> {
+    fn proven(&self) -> &Proven {
+        let proven = self.proven.as_ref();
+        proven.expect("a variant that is still in has been proven")
+    }
+}
 
 impl Experiment<'_> {
     /// One variant's turn: start, repeat the proof, warm up, measure, stop.
@@ -24,10 +49,16 @@ impl Experiment<'_> {
         position: usize,
         index: usize,
     ) -> Result<(), Invalid> {
-        let stack = self.start(index, &format!("round-{}", round + 1))?;
-        let measured = self.attempts(&stack, round, position, index);
-        let ended = stack.ended(&mut self.rig);
-        stack.stop(&mut self.rig);
+        let mut kept = self.taken(index, &format!("round-{}", round + 1))?;
+        let measured = match self.settle_once(&mut kept, round, index) {
+            Ok(()) => match self.lab.capacity {
+                Some(capacity) => self.search(&kept.stack, capacity, (round, position, index)),
+                None => self.attempts(&kept.stack, round, position, index),
+            },
+            Err(invalid) => Err(invalid),
+        };
+        let ended = kept.stack.ended(&mut self.rig);
+        self.keep_or_stop(index, kept, measured.is_ok() && ended.is_none());
         match (measured, ended) {
             (Ok(()), Some(ended)) => Err(Invalid::new(
                 InvalidKind::Crashed,
@@ -49,7 +80,8 @@ impl Experiment<'_> {
         index: usize,
     ) -> Result<(), Invalid> {
         for attempt in 1..=ATTEMPTS {
-            let turn = self.load(stack, round, index)?;
+            let job = self.ready(stack, round, index)?;
+            let turn = self.load(stack, &job, round, index)?;
             let name = &self.candidates[index].variant.name;
             let mut record = turn.record(round, position, name, self.started);
             record.disturbed =
@@ -75,39 +107,101 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    fn load(&mut self, stack: &Stack, round: usize, index: usize) -> Result<Turn, Invalid> {
+    /// The load that comes once after a start, until the target gets no faster.
+    fn settle_once(&self, kept: &mut Kept, round: usize, index: usize) -> Result<(), Invalid> {
+        let Some(settle) = self.lab.settle.filter(|_| !kept.is_settled) else {
+            return Ok(());
+        };
         let candidate = &self.candidates[index];
-        let proven = candidate
-            .proven
-            .as_ref()
-            .expect("a variant that is still in has been proven");
+        let label = format!("round {}, {}, settling", round + 1, candidate.variant.name);
+        let job = Job {
+            load: schedule::Load::Closed {
+                connections: settle.connections,
+                stop: schedule::Stop {
+                    requests: None,
+                    duration: Some(WINDOW.min(settle.within)),
+                },
+            },
+            connections_max: settle.connections,
+            threads: 1,
+            ..self.job(
+                kept.stack.target(),
+                candidate.variant,
+                candidate.proven(),
+                round,
+            )
+        };
+        let began = instant();
+        let mut rates = Vec::new();
+        while !is_settled(&rates) && began.elapsed() < settle.within && !self.stop.is_asked() {
+            let measured = self.thrown_away(&job, &label, "while settling")?;
+            rates.push(measured.outcomes.passed as f64 / measured.elapsed.as_secs_f64());
+        }
+        kept.is_settled = true;
+        Ok(())
+    }
+
+    /// Repeats the proof and warms up; gives the load of this round.
+    pub(super) fn ready(
+        &mut self,
+        stack: &Stack,
+        round: usize,
+        index: usize,
+    ) -> Result<Job, Invalid> {
+        let candidate = &self.candidates[index];
+        let proven = candidate.proven();
         proven.repeat(Subject {
             lab: self.lab,
             variant: candidate.variant,
             stack,
         })?;
-        let job = self.job(stack.target(), proven, round);
+        let job = self.job(stack.target(), candidate.variant, proven, round);
         let label = format!("round {}, {}", round + 1, candidate.variant.name);
         self.warm_up(&job, &label)?;
+        Ok(job)
+    }
+
+    /// One measurement of what is ready.
+    pub(super) fn load(
+        &mut self,
+        stack: &Stack,
+        job: &Job,
+        round: usize,
+        index: usize,
+    ) -> Result<Turn, Invalid> {
         if self.stop.is_asked() {
             return Err(Invalid::interrupted());
         }
+        let candidate = &self.candidates[index];
+        let label = format!("round {}, {}", round + 1, candidate.variant.name);
         let watch = Watch::begin(candidate.variant, stack)?;
+        let tallies = stack.tallies(&self.rig)?;
         let began = instant();
         let before = stack.usage(&self.rig);
         let moment = rig::moment();
         let look = || (rig::moment(), stack.usage(&self.rig));
         let measured = self.progress.during(&label, |live| {
-            load::run_and_look(&job, live, self.stop.flag(), look)
+            load::run_and_look(job, live, self.stop.flag(), look)
         });
         let (measurement, (moment_after, after)) =
             measured.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
         // What is cut short has requests under way that nobody counts.
-        let (proofs, unproven) = if measurement.interrupted {
+        let (mut proofs, mut unproven) = if measurement.interrupted {
             (Vec::new(), None)
         } else {
             watch.end(between(&measurement))
         };
+        let shares = stack::between(&tallies, &stack.tallies(&self.rig)?);
+        if !measurement.interrupted {
+            let counted = between(&measurement);
+            let counted = (counted.complete, counted.sent);
+            let target = stack::target_of(&candidate.setups);
+            match stack::judge(&shares, target, counted) {
+                Some(Ok(seen)) => proofs.push(seen),
+                Some(Err(invalid)) => unproven = unproven.or(Some(invalid)),
+                None => {}
+            }
+        }
         let machine = record::machine(moment, moment_after);
         Ok(Turn {
             began,
@@ -117,6 +211,7 @@ impl Experiment<'_> {
             unproven,
             before,
             after,
+            shares,
         })
     }
 
@@ -129,21 +224,32 @@ impl Experiment<'_> {
             load: warmup_of(&job.load, self.lab.warmup),
             ..job.clone()
         };
-        let warmed = self
-            .progress
-            .during(&format!("{label}, warming up"), |live| {
-                load::run(&job, live, self.stop.flag())
-            })
-            .map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
-        record::wrong_in(&warmed).map_or(Ok(()), |reason| {
-            Err(Invalid::new(
-                InvalidKind::Mismatched,
-                format!("while warming up, {reason}"),
-            ))
-        })
+        self.thrown_away(&job, &format!("{label}, warming up"), "while warming up")
+            .map(|_| ())
     }
 
-    pub(super) fn job(&self, target: Target, proven: &Proven, round: usize) -> Job {
+    /// Load that is no measurement.
+    fn thrown_away(&self, job: &Job, label: &str, when: &str) -> Result<Measurement, Invalid> {
+        let sent = self
+            .progress
+            .during(label, |live| load::run(job, live, self.stop.flag()))
+            .map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
+        match record::wrong_in(&sent) {
+            None => Ok(sent),
+            Some(reason) => Err(Invalid::new(
+                InvalidKind::Mismatched,
+                format!("{when}, {reason}"),
+            )),
+        }
+    }
+
+    pub(super) fn job(
+        &self,
+        target: Target,
+        variant: &Variant,
+        proven: &Proven,
+        round: usize,
+    ) -> Job {
         // Random arrivals differ from round to round and are equal within one: what a plan does to
         // one variant of a round, it does to all.
         let mut load = self.lab.load.clone();
@@ -163,7 +269,7 @@ impl Experiment<'_> {
             connections_max: self.lab.connections_max,
             threads: self.lab.threads,
             timeout: self.lab.timeout,
-            keep_alive: self.lab.keep_alive,
+            keep_alive: variant.keep_alive,
             failures_kept: FAILURES_KEPT,
             spin_share: f64::from(self.lab.spin_percent) / 100.0,
             realtime: self.lab.realtime,
@@ -182,27 +288,39 @@ fn between(measurement: &Measurement) -> Between {
 }
 
 /// One measurement, before it becomes a record.
-struct Turn {
+pub(super) struct Turn {
     began: Instant,
-    measurement: Measurement,
+    pub(super) measurement: Measurement,
     /// What the whole machine did meanwhile.
     machine: Option<MachineUse>,
     /// What other systems saw of it.
     proofs: Vec<ProofSeen>,
     /// The first proof that was not given.
-    unproven: Option<Invalid>,
+    pub(super) unproven: Option<Invalid>,
     before: Vec<(String, Option<Usage>)>,
     after: Vec<(String, Option<Usage>)>,
+    /// What each instance behind a balancer did.
+    shares: Vec<Shares>,
 }
 
 impl Turn {
-    fn record(&self, round: usize, position: usize, variant: &str, run: Instant) -> RoundRecord {
+    pub(super) fn record(
+        &self,
+        round: usize,
+        position: usize,
+        variant: &str,
+        run: Instant,
+    ) -> RoundRecord {
         let systems = self
             .before
             .iter()
             .zip(&self.after)
             .filter_map(|((name, before), (_, after))| {
-                Some(record::usage(name, before.as_ref()?, after.as_ref()?))
+                let shares = self.shares.iter().find(|shares| shares.system == *name);
+                Some(SystemUsage {
+                    instances: shares.map_or_else(Vec::new, |it| it.instances.clone()),
+                    ..record::usage(name, before.as_ref()?, after.as_ref()?)
+                })
             })
             .collect();
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
@@ -247,6 +365,25 @@ fn warmup_of(load: &schedule::Load, length: Duration) -> schedule::Load {
                 arrival: *arrival,
                 requests_max: None,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_settled_when_three_windows_brought_nothing() {
+        for (rates, settled) in [
+            (&[][..], false),
+            (&[100.0, 100.0, 100.0], false),
+            (&[100.0, 101.0, 99.0, 102.0], true),
+            (&[100.0, 101.0, 99.0, 103.0], false),
+            (&[100.0, 150.0, 190.0, 200.0, 199.0, 203.0, 201.0], true),
+            (&[100.0, 150.0, 190.0, 200.0, 199.0, 203.0], false),
+        ] {
+            assert_eq!(is_settled(rates), settled, "{rates:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use load::{Answer, Target};
 use report::recording::ProofSeen;
 use serde_json::Value;
 
-use super::{not_proven, shortened};
+use super::{distinct, not_proven, shortened};
 use crate::sending;
 use crate::stack::Invalid;
 
@@ -26,32 +26,45 @@ pub(crate) fn check(
 ) -> Result<Vec<ProofSeen>, Invalid> {
     let mut seen = Vec::new();
     for proof in &variant.proofs {
-        let ProofWhat::Answer { request, .. } = &proof.what else {
+        let ProofWhat::Answer {
+            request,
+            times,
+            distinct: wanted,
+            ..
+        } = &proof.what
+        else {
             continue;
         };
-        let own;
-        let looked_at: &[(&str, &Answer)] = match request {
-            None => answers,
-            Some(asked) => {
-                let request = sending::request(asked, &variant.expect);
-                own = load::exchange(target, &request, limit)
+        let mut own = Vec::new();
+        if let Some(asked) = request {
+            let request = sending::request(asked, &variant.expect);
+            for _ in 0..*times {
+                let answer = load::exchange(target, &request, limit)
                     .map_err(|failure| not_proven(&proof.name, format!("no answer: {failure}")))?;
-                &[(asked.name.as_str(), &own)]
+                own.push(answer);
             }
-        };
+        }
+        let own: Vec<(&str, &Answer)> = own.iter().map(|answer| ("", answer)).collect();
+        let looked_at = if request.is_some() { &own } else { answers };
+        let mut words = Vec::new();
         for (name, answer) in looked_at {
-            let words = judge(proof, answer).map_err(|reason| {
+            words.push(judge(proof, answer).map_err(|reason| {
                 let whose = match request {
                     None => format!("request `{name}`: "),
                     Some(_) => String::new(),
                 };
                 not_proven(&proof.name, format!("{whose}{reason}"))
-            })?;
-            seen.push(ProofSeen {
-                proof: proof.name.clone(),
-                seen: words,
-            });
+            })?);
         }
+        let together =
+            distinct::count(wanted, looked_at).map_err(|reason| not_proven(&proof.name, reason))?;
+        // What all answers have in common is said once.
+        words.dedup();
+        words.extend(together);
+        seen.extend(words.into_iter().map(|words| ProofSeen {
+            proof: proof.name.clone(),
+            seen: words,
+        }));
     }
     Ok(seen)
 }

@@ -30,7 +30,8 @@ pub(crate) struct Watch<'a> {
 
 struct Asked<'a> {
     name: &'a str,
-    target: Target,
+    /// Whom to ask: every instance of a system that has several.
+    targets: Vec<Target>,
     path: String,
     number: &'a SeenNumber,
     rule: &'a SeenRule,
@@ -49,11 +50,11 @@ impl<'a> Watch<'a> {
             let ProofWhat::Seen { url, number, rule } = &proof.what else {
                 continue;
             };
-            let (target, path) =
+            let (targets, path) =
                 locate(url, stack).map_err(|reason| not_proven(&proof.name, reason))?;
             let mut one = Asked {
                 name: &proof.name,
-                target,
+                targets,
                 path,
                 number,
                 rule,
@@ -89,7 +90,7 @@ impl<'a> Watch<'a> {
 }
 
 impl Asked<'_> {
-    fn ask(&self) -> Result<Answer, String> {
+    fn ask(&self, target: &Target) -> Result<Answer, String> {
         let request = Request {
             method: "GET".to_owned(),
             path: self.path.clone(),
@@ -98,16 +99,16 @@ impl Asked<'_> {
             expect: Expectation::default(),
             weight: 1,
         };
-        let shown = format!("`{}{}`", url_of(&self.target), self.path);
-        let answer = load::exchange(&self.target, &request, PATIENCE)
+        let shown = format!("`{}{}`", url_of(target), self.path);
+        let answer = load::exchange(target, &request, PATIENCE)
             .map_err(|failure| format!("{shown} does not tell: {failure}"))?;
         load::check(&request.expect, &answer)
             .map_err(|mismatch| format!("{shown} does not tell: {mismatch}"))?;
         Ok(answer)
     }
 
-    fn value(&self, pointer: &str) -> Result<Option<Value>, String> {
-        let answer = self.ask()?;
+    fn value(&self, target: &Target, pointer: &str) -> Result<Option<Value>, String> {
+        let answer = self.ask(target)?;
         let body: Value = serde_json::from_slice(&answer.body).map_err(|_| {
             format!(
                 "expected JSON of `{}`, found `{}`",
@@ -118,10 +119,18 @@ impl Asked<'_> {
         Ok(body.pointer(pointer).cloned())
     }
 
-    /// The number as it is now; what is not there yet was never seen.
+    /// The number as it is now, summed over instances; what is not there yet was never seen.
     fn count(&self) -> Result<f64, String> {
+        let mut sum = 0.0;
+        for target in &self.targets {
+            sum += self.count_of(target)?;
+        }
+        Ok(sum)
+    }
+
+    fn count_of(&self, target: &Target) -> Result<f64, String> {
         match self.number {
-            SeenNumber::Json(pointer) => match self.value(pointer)? {
+            SeenNumber::Json(pointer) => match self.value(target, pointer)? {
                 None | Some(Value::Null) => Ok(0.0),
                 Some(value) => value.as_f64().ok_or_else(|| {
                     let found = shortened(&value.to_string());
@@ -129,7 +138,7 @@ impl Asked<'_> {
                 }),
             },
             SeenNumber::Metric(series) => {
-                let answer = self.ask()?;
+                let answer = self.ask(target)?;
                 Ok(metric(series, &String::from_utf8_lossy(&answer.body)))
             }
         }
@@ -139,18 +148,11 @@ impl Asked<'_> {
     fn judge(&self, between: Between) -> Result<String, String> {
         match (self.rule, self.number) {
             (SeenRule::Equals(expected), SeenNumber::Json(pointer)) => {
-                let found = self.value(pointer)?;
-                let is_equal = serde_json::from_str::<Value>(expected)
-                    .is_ok_and(|expected| found.as_ref() == Some(&expected));
-                let shown = found.map_or_else(|| "nothing".to_owned(), |it| format!("`{it}`"));
-                if is_equal {
-                    Ok(format!("{} at `{pointer}`", shortened(&shown)))
-                } else {
-                    let shown = shortened(&shown);
-                    Err(format!(
-                        "expected `{expected}` at `{pointer}`, found {shown}"
-                    ))
+                let mut words = String::new();
+                for target in &self.targets {
+                    words = equals(expected, pointer, self.value(target, pointer)?)?;
                 }
+                Ok(words)
             }
             (SeenRule::Equals(_), SeenNumber::Metric(_)) => {
                 unreachable!("a lab compares metrics with requests only")
@@ -193,16 +195,45 @@ fn growth(
     }
 }
 
-/// Where a URL with the addresses of systems leads.
-fn locate(url: &Text, stack: &Stack) -> Result<(Target, String), String> {
-    let url = url.render(&|system| stack.address_of(system))?;
-    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let address: SocketAddr = host
-        .parse()
-        .map_err(|_| format!("expected an address such as `127.0.0.1:8080`, found `{host}`"))?;
-    let path = if path.is_empty() { "/" } else { path };
-    Ok((stack.target_at(address), path.to_owned()))
+/// Holds what stands at a pointer against what should.
+fn equals(expected: &str, pointer: &str, found: Option<Value>) -> Result<String, String> {
+    let is_equal = serde_json::from_str::<Value>(expected)
+        .is_ok_and(|expected| found.as_ref() == Some(&expected));
+    let shown = found.map_or_else(|| "nothing".to_owned(), |it| format!("`{it}`"));
+    let shown = shortened(&shown);
+    if is_equal {
+        return Ok(format!("{shown} at `{pointer}`"));
+    }
+    Err(format!(
+        "expected `{expected}` at `{pointer}`, found {shown}"
+    ))
+}
+
+/// Where a URL with the address of a system leads: to each of its instances.
+fn locate(url: &Text, stack: &Stack) -> Result<(Vec<Target>, String), String> {
+    let asked = url.systems().next().unwrap_or_default();
+    let mut targets = Vec::new();
+    let mut place = "/".to_owned();
+    for own in stack.addresses_of(asked) {
+        let find = |system: &str| match system == asked {
+            true => Some(own.into()),
+            false => stack.find(system),
+        };
+        let url = url.render(&find)?;
+        let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let address: SocketAddr = host
+            .parse()
+            .map_err(|_| format!("expected an address such as `127.0.0.1:8080`, found `{host}`"))?;
+        if !path.is_empty() {
+            path.clone_into(&mut place);
+        }
+        targets.push(stack.target_at(address));
+    }
+    if targets.is_empty() {
+        return Err(format!("`{asked}` does not run, so nobody can be asked"));
+    }
+    Ok((targets, place))
 }
 
 /// The sum of all series of this name that have these labels, in Prometheus' text format.

@@ -1,7 +1,7 @@
 //! What is sent, as a recording keeps it.
 
 use lab::{Lab, LabRequest, Variant};
-use report::recording::{ArrivalText, Header, LoadModel, PhaseText, RequestText};
+use report::recording::{ArrivalText, CapacityText, Header, LoadModel, PhaseText, RequestText};
 
 use super::{micros, sha256};
 
@@ -43,6 +43,15 @@ pub(super) fn model(load: &schedule::Load, connections_max: u32) -> LoadModel {
             connections_max,
             requests: *requests_max,
         },
+    }
+}
+
+pub(super) fn capacity(capacity: &schedule::Capacity) -> CapacityText {
+    CapacityText {
+        rate_from_per_s: capacity.from().per_second(),
+        rate_to_per_s: capacity.to().per_second(),
+        step_percent: capacity.step_percent(),
+        latency_us_p99_below: micros(capacity.p99_below()),
     }
 }
 

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
 use serde_json::{Value, json};
@@ -37,6 +38,18 @@ struct Args {
     /// Do not look at tokens.
     #[arg(long)]
     trusting: bool,
+    /// What `/who` answers.
+    #[arg(long, default_value = "nobody")]
+    name: String,
+    /// Ends, as if by a defect, at this request, when it has this name: `shop-3:30`.
+    #[arg(long)]
+    dies: Option<String>,
+    /// Serve one request after the other, each for so many milliseconds.
+    #[arg(long, default_value_t = 0)]
+    busy_ms: u64,
+    /// Makes the command line one of its own.
+    #[arg(long, default_value = "")]
+    tag: String,
 }
 
 /// What was seen since the start.
@@ -85,7 +98,9 @@ fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
             )),
             _ => {
                 let number = count(seen, &request);
+                die(args, number);
                 pass_on(args, number);
+                be_busy(args, seen);
                 answer(args, &request, number)
             }
         };
@@ -123,6 +138,28 @@ fn count(seen: &Mutex<Seen>, request: &Request) -> u64 {
     seen.requests
 }
 
+/// The end, when it has come for this one.
+#[expect(
+    clippy::print_stderr,
+    reason = "the last words of a server are on its standard error"
+)]
+fn die(args: &Args, number: u64) {
+    let end = args.dies.as_deref().and_then(|end| end.split_once(':'));
+    if end.is_some_and(|(name, at)| name == args.name && at.parse() == Ok(number)) {
+        eprintln!("out of cheese");
+        std::process::exit(9);
+    }
+}
+
+/// Keeps everybody else waiting, so that it serves so many requests a second and no more.
+#[expect(clippy::disallowed_methods, reason = "a service time, not a wait")]
+fn be_busy(args: &Args, seen: &Mutex<Seen>) {
+    if args.busy_ms > 0 {
+        let _one_at_a_time = seen.lock().expect("nobody panics");
+        thread::sleep(Duration::from_millis(args.busy_ms));
+    }
+}
+
 /// One request to the origin, when there is one and this server is not lazy.
 fn pass_on(args: &Args, number: u64) {
     let is_lazy = args.lazy_after.is_some_and(|after| number > after);
@@ -148,6 +185,7 @@ fn answer(args: &Args, request: &Request, number: u64) -> Reply {
             Some(token) => ok(json!({"token": token, "path": path}).to_string()),
             None => refused(),
         },
+        (_, "/who") => ok(json!({"name": args.name}).to_string()),
         _ if token == Some("tampered") && !args.trusting => refused(),
         (_, path) => {
             let items = path.split_once("n=").and_then(|(_, n)| n.parse().ok());

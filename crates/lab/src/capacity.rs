@@ -1,0 +1,53 @@
+//! The search for the highest rate: bounds in order, and not too many rates between them.
+
+use std::time::Duration;
+
+use schedule::{Capacity, CapacityError, Load, Phase};
+
+use crate::formats::Written;
+use crate::include::Reading;
+use crate::load::arrival;
+use crate::mistake::Finding;
+use crate::quantities::{LongerThanZero, PositiveRate};
+use crate::wire::{LoadFile, default};
+
+/// What `capacity` says, with the load of its first step; none where it is incomplete or wrong, which
+/// is reported.
+pub(crate) fn check(
+    file: &LoadFile,
+    seed: Option<u64>,
+    reading: &mut Reading<'_>,
+) -> Option<(Load, Capacity)> {
+    let capacity = &file.capacity.as_ref()?.value;
+    let from = capacity.from.as_ref()?;
+    let to = capacity.to.as_ref()?;
+    let (Written(PositiveRate(lowest)), Written(PositiveRate(highest))) = (from.value, to.value);
+    let Written(LongerThanZero(p99_below)) = capacity.p99_below.as_ref()?.value;
+    let step = capacity.step_percent.as_ref();
+    let percent = step.map_or(default::STEP_PERCENT, |step| step.value);
+    let capacity = match Capacity::new(lowest, highest, percent, p99_below) {
+        Ok(capacity) => capacity,
+        Err(error @ CapacityError::Order { .. }) => {
+            reading.findings.add(
+                Finding::new(to.place, error.to_string())
+                    .related(from.place, "the lowest rate")
+                    .help("the search goes up: write the higher rate under `to`"),
+            );
+            return None;
+        }
+        Err(error) => {
+            let place = step.map_or(to.place, |step| step.place);
+            reading
+                .findings
+                .add(Finding::new(place, error.to_string()).help("write 1 to 100"));
+            return None;
+        }
+    };
+    let duration: Duration = file.duration.as_ref()?.value.0.0;
+    let load = Load::Open {
+        phases: vec![Phase::constant(duration, lowest)],
+        arrival: arrival(file, seed),
+        requests_max: None,
+    };
+    Some((load, capacity))
+}

@@ -1,0 +1,161 @@
+//! Several instances of a system, and the balancer in front of them.
+
+use std::collections::BTreeMap;
+
+use crate::experiment::{Balance, Balances, Limits, Setup};
+use crate::fields::At;
+use crate::formats::{Name, Verbatim};
+use crate::include::Reading;
+use crate::mistake::Finding;
+use crate::scope::Scope;
+use crate::systems::Systems;
+use crate::template::Template;
+use crate::text::Text;
+use crate::wire::{SchemeFile, SystemFile};
+
+/// Most instances of one system: more than a machine has use for is a slip.
+const COUNT_MAX: u32 = 64;
+
+/// The program that balances.
+const PROGRAM: &str = "haproxy";
+
+/// Several instances of one system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replicas {
+    /// At least 1.
+    pub(crate) count: u32,
+    pub(crate) balance: Balance,
+}
+
+/// What a variant makes of `replicas` and `balance`; none for a system without a balancer.
+pub(crate) fn of(
+    scope: &Scope<'_>,
+    (name, file): (&At<Name>, &SystemFile),
+    reading: &mut Reading<'_>,
+) -> Option<Replicas> {
+    let system = &name.value.0;
+    let text = |written: &At<Verbatim<Template>>, reading: &mut Reading<'_>| {
+        scope
+            .text(system, &written.value.0, written.place, reading)
+            .to_string()
+    };
+    let balance_at = file.balance.as_ref();
+    let balance = balance_at.map(|it| text(it, reading));
+    let Some(replicas_at) = &file.replicas else {
+        if let Some(at) = balance_at {
+            reading.findings.add(
+                Finding::new(at.place, "`balance` without `replicas`")
+                    .help("say how many instances there are: `replicas: 4`"),
+            );
+        }
+        return None;
+    };
+    let replicas = text(replicas_at, reading);
+    let count = replicas.trim().parse().ok();
+    let Some(count) = count.filter(|count| (1..=COUNT_MAX).contains(count)) else {
+        reading.findings.add(
+            Finding::new(
+                replicas_at.place,
+                format!("`{replicas}` is not a number of instances"),
+            )
+            .help(format!(
+                "write a whole number from 1 to {COUNT_MAX}, or a setting that holds one"
+            )),
+        );
+        return None;
+    };
+    let balance = match balance.as_deref() {
+        None | Some("leastconn") => Balance::LeastConn,
+        Some("roundrobin") => Balance::RoundRobin,
+        Some("none") => {
+            if count > 1 {
+                reading.findings.add(
+                    Finding::new(
+                        replicas_at.place,
+                        format!("{count} instances and no balancer before them"),
+                    )
+                    .help(
+                        "write `balance: leastconn` or `roundrobin`; `none` goes with one instance",
+                    ),
+                );
+            }
+            return None;
+        }
+        Some(other) => {
+            let place = balance_at.map_or(replicas_at.place, |at| at.place);
+            reading.findings.add(
+                Finding::new(place, format!("`{other}` is not a way to balance"))
+                    .help("write `leastconn`, `roundrobin`, or `none` for one instance alone"),
+            );
+            return None;
+        }
+    };
+    if file.scheme == Some(SchemeFile::Https) {
+        reading.findings.add(
+            Finding::new(replicas_at.place, "`replicas` beside `scheme: https`")
+                .help("the balancer speaks HTTP in the clear with the load and with the instances; remove one"),
+        );
+        return None;
+    }
+    Some(Replicas { count, balance })
+}
+
+/// The balancer in front of the instances of a setup.
+pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
+    let plain = |word: &str| Text::default().followed_by(word);
+    Setup {
+        system: balancer_name(&setup.system),
+        folder: setup.folder.clone(),
+        build: Vec::new(),
+        // Its configuration follows when the addresses are known.
+        run: [PROGRAM, "-db", "-f"].map(plain).to_vec(),
+        version: Some([PROGRAM, "-v"].map(plain).to_vec()),
+        env: Vec::new(),
+        ready: setup.ready.clone(),
+        is_encrypted: false,
+        limits: Limits::default(),
+        pin: setup.pin.clone(),
+        needs: vec![PROGRAM.to_owned()],
+        after: vec![setup.system.clone()],
+        settings: BTreeMap::from([("balance".to_owned(), plain(balance.word()))]),
+        replicas: None,
+        balances: Some(Balances {
+            system: setup.system.clone(),
+            balance,
+        }),
+    }
+}
+
+fn balancer_name(system: &str) -> String {
+    format!("{system}-balancer")
+}
+
+/// Instances and balancers have names too, which no other system may have.
+pub(crate) fn check_names(
+    name: &At<Name>,
+    file: &SystemFile,
+    systems: &Systems<'_>,
+    reading: &mut Reading<'_>,
+) {
+    let Some(replicas) = &file.replicas else {
+        return;
+    };
+    let system = &name.value.0;
+    let prefix = format!("{system}-");
+    let is_taken = |other: &&(At<Name>, SystemFile)| {
+        let other = &other.0.value.0;
+        let number = other.strip_prefix(&prefix);
+        *other == balancer_name(system)
+            || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
+    };
+    for (other, _) in systems.declared.iter().filter(is_taken) {
+        reading.findings.add(
+            Finding::new(
+                other.place,
+                format!("`{}` is a name that `replicas` of `{system}` gives", other.value.0),
+            )
+            .related(replicas.place, "given here")
+            .help("instances are called `NAME-1`, `NAME-2` and so on, and what is before them `NAME-balancer`; choose another name"),
+        );
+    }
+}

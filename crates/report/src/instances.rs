@@ -1,0 +1,102 @@
+//! What each instance behind a balancer answered: the rows of one table in every rendering.
+
+use crate::cell;
+use crate::digits;
+use crate::metric::Unit;
+use crate::summary::{InstanceSummary, Summary};
+
+/// The headings of the table.
+pub(crate) const HEADINGS: [&str; 6] = [
+    "Variant",
+    "System",
+    "Instance",
+    "Answers",
+    "Share",
+    "CPU (us/answer)",
+];
+
+/// One row for each instance, and one for the sum of all of a system.
+pub(crate) fn rows(summary: &Summary) -> Vec<[String; 6]> {
+    let mut rows = Vec::new();
+    for variant in &summary.variants {
+        for system in variant.systems.iter().filter(|it| !it.instances.is_empty()) {
+            let row = |instance: &InstanceSummary| {
+                [
+                    variant.name.clone(),
+                    system.name.clone(),
+                    instance.name.clone(),
+                    digits::count(instance.answers),
+                    digits::percent(instance.share),
+                    cell::single(instance.cpu_us_per_answer, Unit::Microseconds),
+                ]
+            };
+            rows.extend(system.instances.iter().map(row));
+            let answers = system.instances.iter().map(|it| it.answers).sum();
+            rows.push([
+                variant.name.clone(),
+                system.name.clone(),
+                "all".to_owned(),
+                digits::count(answers),
+                String::new(),
+                String::new(),
+            ]);
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::InstanceUsage;
+    use crate::sample::Sample;
+    use crate::{Terminal, html, json, markdown, text};
+
+    #[test]
+    fn every_rendering_says_what_each_instance_answered() {
+        let mut recording = Sample::open()
+            .variant("one", 700.0)
+            .variant("four", 500.0)
+            .build();
+        for round in recording
+            .rounds
+            .iter_mut()
+            .filter(|it| it.variant == "four")
+        {
+            let number = u64::from(round.round);
+            round.systems[0].instances = [("server-1", 3000), ("server-2", 1000 + number)]
+                .map(|(name, answers)| InstanceUsage {
+                    name: name.to_owned(),
+                    answers,
+                    cpu_us: Some(answers * 30),
+                })
+                .to_vec();
+        }
+        let summary = Summary::of(&recording);
+        let rounds = recording.rounds_of("four").count() as u64;
+        let second: u64 = (0..rounds).map(|number| 1000 + number).sum();
+        let found = rows(&summary);
+        assert_eq!(found.len(), 3, "one row for each instance and one for all");
+        assert_eq!(
+            found[0][2..4],
+            ["server-1".to_owned(), digits::count(3000 * rounds)]
+        );
+        assert_eq!(found[0][5], "30.0");
+        assert_eq!(found[1][3], digits::count(second));
+        assert_eq!(found[2][3], digits::count(3000 * rounds + second));
+        let shown = [
+            text(&recording, &summary, Terminal::plain(100)),
+            markdown(&recording, &summary),
+            html(&recording, &summary),
+        ];
+        for page in shown {
+            for cell in found.iter().flat_map(|row| &row[2..4]) {
+                assert!(page.contains(cell.as_str()), "{cell}:\n{page}");
+            }
+            assert!(page.contains("Requests by instance"));
+        }
+        let value: serde_json::Value = serde_json::from_str(&json(&recording, &summary)).unwrap();
+        let instance = &value["summary"]["variants"][1]["systems"][0]["instances"][1];
+        assert_eq!(instance["answers"], second);
+    }
+}

@@ -1,0 +1,107 @@
+//! What the search for the highest rate came to: the rows of one table in every rendering.
+
+use crate::cell;
+use crate::digits;
+use crate::metric::Unit;
+use crate::summary::{SearchSummary, Summary};
+
+/// The headings of the table.
+pub(crate) const HEADINGS: [&str; 5] = [
+    "Variant",
+    "Round",
+    "Sustained (requests/s)",
+    "its p99 (ms)",
+    "What was not sustained",
+];
+
+/// One row for each search.
+pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
+    let mut rows = Vec::new();
+    for variant in &summary.variants {
+        for (round, search) in (1u64..).zip(&variant.searches) {
+            rows.push([
+                variant.name.clone(),
+                digits::count(round),
+                rate(search.sustained_per_s),
+                cell::single(search.sustained_latency_us_p99, Unit::Milliseconds),
+                refused(search),
+            ]);
+        }
+    }
+    rows
+}
+
+/// Why it was the highest.
+fn refused(search: &SearchSummary) -> String {
+    let Some(per_s) = search.refused_per_s else {
+        return "nothing: it is the highest rate that was to be tried".to_owned();
+    };
+    let p99 = cell::single(search.refused_latency_us_p99, Unit::Milliseconds);
+    let mut text = format!("{} requests/s: p99 {p99} ms", rate(per_s));
+    if search.refused_not_passed > 0 {
+        let count = digits::count(search.refused_not_passed);
+        text += &format!(", {count} not answered as expected");
+    }
+    text
+}
+
+fn rate(per_s: f64) -> String {
+    digits::value(per_s, Some(per_s * 0.0005))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::{CapacityText, SearchRecord, SearchStep};
+    use crate::sample::Sample;
+    use crate::summary::Verdict;
+    use crate::{Terminal, html, markdown, text};
+
+    #[test]
+    fn every_rendering_says_which_rate_was_sustained_and_which_was_not() {
+        let mut recording = Sample::open()
+            .variant("one", 700.0)
+            .variant("four", 700.0)
+            .build();
+        recording.load.capacity = Some(CapacityText {
+            rate_from_per_s: 1000.0,
+            rate_to_per_s: 40_000.0,
+            step_percent: 10.0,
+            latency_us_p99_below: 10_000,
+        });
+        for round in &mut recording.rounds {
+            // The rate that was found is that of the measurement, twice as high for four.
+            if round.variant == "four" {
+                round.elapsed_us /= 2;
+            }
+            let step = |rate_per_s: f64, p99: f64, not_passed: u64| SearchStep {
+                rate_per_s,
+                latency_us_p99: Some(p99),
+                not_passed,
+                is_sustained: p99 < 10_000.0,
+            };
+            round.search = Some(SearchRecord {
+                steps: vec![step(2100.0, 8_000.0, 0), step(2310.0, 15_300.0, 7)],
+                is_at_top: false,
+            });
+        }
+        let summary = Summary::of(&recording);
+        let Verdict::Faster { sentence } = &summary.variants[1].verdict else {
+            panic!("{:?}", summary.variants[1].verdict);
+        };
+        assert!(sentence.ends_with("more requests/s"), "{sentence}");
+        for page in [
+            text(&recording, &summary, Terminal::plain(160)),
+            markdown(&recording, &summary),
+            html(&recording, &summary),
+        ] {
+            for words in [
+                "2,310 requests/s: p99 15.3 ms, 7 not answered as expected",
+                "the highest of 1,000 to 40,000 requests/s (in steps of 10",
+                "The highest rate sustained",
+            ] {
+                assert!(page.contains(words), "{words}:\n{page}");
+            }
+        }
+    }
+}

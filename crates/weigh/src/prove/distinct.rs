@@ -1,0 +1,106 @@
+//! How many different values several answers have at one place: instances that must all be seen,
+//! tokens that must differ.
+
+use std::collections::BTreeMap;
+
+use lab::DistinctValues;
+use load::Answer;
+use serde_json::Value;
+
+use super::shortened;
+
+/// Counts the different values; what was seen, in words.
+///
+/// # Errors
+///
+/// The first place at which there are too few or too many, or an answer without a value there.
+pub(super) fn count(
+    wanted: &[DistinctValues],
+    answers: &[(&str, &Answer)],
+) -> Result<Vec<String>, String> {
+    let bodies: Vec<Option<Value>> = match wanted {
+        [] => Vec::new(),
+        _ => answers
+            .iter()
+            .map(|(_, answer)| serde_json::from_slice(&answer.body).ok())
+            .collect(),
+    };
+    wanted.iter().map(|one| values(one, &bodies)).collect()
+}
+
+fn values(wanted: &DistinctValues, bodies: &[Option<Value>]) -> Result<String, String> {
+    let pointer = &wanted.pointer;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for body in bodies {
+        let body = body.as_ref().ok_or("expected bodies in JSON")?;
+        let value = body.pointer(pointer).ok_or_else(|| {
+            let found = shortened(&body.to_string());
+            format!("expected a value at `{pointer}` of every answer, found `{found}`")
+        })?;
+        let shown = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        *counts.entry(shown).or_default() += 1;
+    }
+    let each: Vec<String> = counts
+        .iter()
+        .map(|(value, count)| format!("{} {count}", shortened(value)))
+        .collect();
+    let words = format!(
+        "{} different at `{pointer}` of {} answers ({})",
+        counts.len(),
+        bodies.len(),
+        shortened(&each.join(", "))
+    );
+    let (least, most) = (wanted.least as usize, wanted.most.map(|most| most as usize));
+    if counts.len() >= least && most.is_none_or(|most| counts.len() <= most) {
+        return Ok(words);
+    }
+    let expected = match most {
+        Some(most) if most == least => format!("exactly {least}"),
+        Some(most) => format!("{least} to {most}"),
+        None => format!("at least {least}"),
+    };
+    Err(format!("expected {expected}, found {words}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(least: u32, most: Option<u32>, bodies: &[&str]) -> String {
+        let answers: Vec<Answer> = bodies
+            .iter()
+            .map(|body| Answer {
+                status: 200,
+                headers: Vec::new(),
+                body: body.as_bytes().to_vec(),
+            })
+            .collect();
+        let answers: Vec<(&str, &Answer)> = answers.iter().map(|it| ("", it)).collect();
+        let wanted = DistinctValues {
+            pointer: "/host".to_owned(),
+            least,
+            most,
+        };
+        match count(&[wanted], &answers) {
+            Ok(words) => words.concat(),
+            Err(reason) => reason,
+        }
+    }
+
+    #[test]
+    fn values_are_counted_over_all_answers() {
+        let bodies = [r#"{"host": "a"}"#, r#"{"host": 7}"#, r#"{"host":"a"}"#];
+        insta::assert_snapshot!(words(2, None, &bodies), @"2 different at `/host` of 3 answers (7 1, a 2)");
+        insta::assert_snapshot!(words(2, Some(2), &bodies), @"2 different at `/host` of 3 answers (7 1, a 2)");
+        insta::assert_snapshot!(words(3, None, &bodies), @"expected at least 3, found 2 different at `/host` of 3 answers (7 1, a 2)");
+        insta::assert_snapshot!(words(1, Some(1), &bodies), @"expected exactly 1, found 2 different at `/host` of 3 answers (7 1, a 2)");
+    }
+
+    #[test]
+    fn an_answer_without_a_value_is_no_proof() {
+        insta::assert_snapshot!(words(1, None, &[r#"{"host": "a"}"#, r#"{"other": 1}"#]), @r#"expected a value at `/host` of every answer, found `{"other":1}`"#);
+        insta::assert_snapshot!(words(1, None, &["<html>"]), @"expected bodies in JSON");
+    }
+}

@@ -1,0 +1,258 @@
+//! How the processes of a stack come up: one for most systems, several behind a balancer for those
+//! with instances.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use lab::{Balances, Lab, Probe, Setup, Whereabouts};
+use load::{Address, Expectation, Request, StatusRule, Target};
+use report::recording::InvalidKind;
+use rig::balancer::Balancer;
+use rig::{PortLease, Rig, SystemSpec};
+
+use super::{Invalid, Running, invalid_spawn, protocol_of};
+
+/// How long one readiness probe may take.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// The ports of a stack, held until each process takes its own.
+pub(super) struct Ports {
+    leases: BTreeMap<String, PortLease>,
+    places: BTreeMap<String, Whereabouts>,
+}
+
+impl Ports {
+    /// One for each process that listens, and one for the statistics of each balancer. Whoever
+    /// listens on a Unix socket has it in `sockets`.
+    pub(super) fn of(setups: &[Setup], sockets: Option<&Path>) -> Result<Ports, Invalid> {
+        let mut names = Vec::new();
+        for setup in setups {
+            match (&setup.balances, setup.replicas) {
+                (Some(balances), _) => {
+                    names.push(balances.system.clone());
+                    names.push(statistics_name(&setup.system));
+                }
+                (None, Some(count)) => {
+                    names.extend((1..=count).map(|number| instance_name(&setup.system, number)));
+                }
+                (None, None) => names.push(setup.system.clone()),
+            }
+        }
+        let mut leases = BTreeMap::new();
+        for name in names {
+            let lease = rig::free_port().map_err(|error| {
+                Invalid::new(
+                    InvalidKind::NotReady,
+                    format!("no free port for `{name}`: {error}"),
+                )
+            })?;
+            leases.insert(name, lease);
+        }
+        let is_on_socket = |name: &str| {
+            let mut setups = setups.iter();
+            setups.any(|setup| setup.system == name && setup.is_on_socket())
+        };
+        let place = |(name, lease): (&String, &PortLease)| {
+            let folder = sockets.filter(|_| is_on_socket(name));
+            let place = Whereabouts {
+                address: lease.addr(),
+                socket: folder.map(|folder| folder.join(format!("{name}.sock"))),
+            };
+            (name.clone(), place)
+        };
+        let places = leases.iter().map(place).collect();
+        Ok(Ports { leases, places })
+    }
+
+    /// The port is let go right before the process takes it.
+    fn take(&mut self, name: &str) -> Whereabouts {
+        drop(self.leases.remove(name));
+        self.places[name].clone()
+    }
+
+    fn find(&self, system: &str) -> Option<Whereabouts> {
+        self.places.get(system).cloned()
+    }
+}
+
+/// `limiter-2`
+fn instance_name(system: &str, number: u32) -> String {
+    format!("{system}-{number}")
+}
+
+/// No name of a system, so it is in nobody's way.
+fn statistics_name(balancer: &str) -> String {
+    format!("{balancer} statistics")
+}
+
+/// What every process of a stack is started with.
+pub(super) struct Starter<'a> {
+    pub(super) rig: &'a mut Rig,
+    pub(super) lab: &'a Lab,
+    pub(super) logs: &'a Path,
+    pub(super) ports: Ports,
+    /// The system that gets the load.
+    pub(super) target: &'a str,
+}
+
+impl Starter<'_> {
+    /// Starts the processes of one setup; those that were started before one that did not start are
+    /// left to the caller in `running`.
+    pub(super) fn start(
+        &mut self,
+        setup: &Setup,
+        running: &mut Vec<Running>,
+    ) -> Result<(), Invalid> {
+        if let Some(balances) = &setup.balances {
+            let started = self.balancer(setup, balances, running)?;
+            running.push(started);
+            return Ok(());
+        }
+        let Some(count) = setup.replicas else {
+            let place = self.ports.take(&setup.system);
+            let started = self.process(setup, &setup.system, 1, place)?;
+            running.push(Running {
+                serves: Some(setup.system.clone()),
+                ..started
+            });
+            return Ok(());
+        };
+        for number in 1..=count {
+            let name = instance_name(&setup.system, number);
+            let place = self.ports.take(&name);
+            let started = self.process(setup, &name, number, place)?;
+            running.push(Running {
+                instance: Some((number, count)),
+                ..started
+            });
+        }
+        Ok(())
+    }
+
+    /// The balancer before the instances of a system, all of which run.
+    fn balancer(
+        &mut self,
+        setup: &Setup,
+        balances: &Balances,
+        running: &[Running],
+    ) -> Result<Running, Invalid> {
+        let (health_path, health_status) = match &setup.ready.probe {
+            Probe::Listening => (None, 200),
+            Probe::Answers { path, status } => (Some(path.clone()), *status),
+        };
+        let instances = running.iter().filter(|it| it.record == balances.system);
+        let balancer = Balancer {
+            listen: self.ports.take(&balances.system).address,
+            statistics: self.ports.take(&statistics_name(&setup.system)).address,
+            balance: balances.balance.word().to_owned(),
+            health_path,
+            health_status,
+            connections: self.lab.connections_max,
+            timeout: self.lab.timeout,
+            instances: instances
+                .map(|it| (it.system.name().to_owned(), it.place.address))
+                .collect(),
+        };
+        let file = self.logs.join(format!("{}.cfg", setup.system));
+        let file = std::path::absolute(&file).unwrap_or(file);
+        fs::write(&file, balancer.configuration()).map_err(|error| {
+            Invalid::new(
+                InvalidKind::NotReady,
+                format!("`{}` cannot be written: {error}", file.display()),
+            )
+        })?;
+        let mut setup = setup.clone();
+        let name = setup.system.clone();
+        setup
+            .run
+            .push(lab::Text::default().followed_by(&file.display().to_string()));
+        let started = self.process(&setup, &name, 1, balancer.listen.into())?;
+        Ok(Running {
+            serves: Some(balances.system.clone()),
+            balances: Some((balances.system.clone(), balancer.statistics)),
+            ..started
+        })
+    }
+
+    /// One process of a setup, listening at a place of its own.
+    fn process(
+        &mut self,
+        setup: &Setup,
+        name: &str,
+        number: u32,
+        place: Whereabouts,
+    ) -> Result<Running, Invalid> {
+        let ports = &self.ports;
+        let find = |system: &str| {
+            let is_own = system == setup.system;
+            is_own.then(|| place.clone()).or_else(|| ports.find(system))
+        };
+        let fill = |text: &lab::Text| {
+            text.render_instance(number, &find)
+                .map_err(|reason| Invalid::new(InvalidKind::NotReady, reason))
+        };
+        let command: Vec<String> = setup.run.iter().map(fill).collect::<Result<_, _>>()?;
+        let mut env = BTreeMap::new();
+        for (variable, value) in &setup.env {
+            env.insert(variable.clone(), fill(value)?);
+        }
+        let spec = SystemSpec {
+            name: name.to_owned(),
+            command: command.clone(),
+            folder: setup.folder.clone(),
+            env: env.clone().into_iter().collect(),
+            limits: rig::Limits {
+                cpus: setup.limits.cpus,
+                memory: setup.limits.memory,
+            },
+            cpus_allowed: setup.pin.clone(),
+            log: self.logs.join(format!("{name}.log")),
+        };
+        let system = self
+            .rig
+            .spawn(&spec)
+            .map_err(|error| invalid_spawn(&error))?;
+        Ok(Running {
+            system,
+            record: setup.system.clone(),
+            serves: None,
+            instance: None,
+            balances: None,
+            place,
+            protocol: protocol_of(self.lab, setup, self.target),
+            command,
+            env,
+        })
+    }
+}
+
+/// Tries once whether a process is ready.
+pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
+    match kind {
+        Probe::Listening => match &target.address {
+            Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).map(|_| ()),
+            Address::Unix(path) => UnixStream::connect(path).map(|_| ()),
+        }
+        .map_err(|error| format!("no connection: {error}")),
+        Probe::Answers { path, status } => {
+            let request = Request {
+                method: "GET".to_owned(),
+                path: path.clone(),
+                headers: Vec::new(),
+                body: Vec::new(),
+                expect: Expectation {
+                    status: StatusRule::Exactly(*status),
+                    ..Expectation::default()
+                },
+                weight: 1,
+            };
+            let answer =
+                load::exchange(target, &request, PROBE).map_err(|failure| failure.to_string())?;
+            load::check(&request.expect, &answer).map_err(|mismatch| mismatch.to_string())
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What has to be there before a system can run: programs, builds, versions.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lab::{Setup, Text};
+use report::recording::InvalidKind;
+use rig::{BuildError, BuildSpec, Rig, Status};
+
+use crate::environment::{instant, search_path};
+use crate::stack::{Invalid, invalid_spawn, last_words, render_all};
+use crate::stop::Stop;
+
+/// The exit code with which shells say that a command is not there.
+const NOT_THERE: i32 = 127;
+
+/// Programs a variant needs and this machine lacks.
+pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
+    let path = search_path();
+    setups.iter().find_map(|setup| {
+        let missing = setup
+            .needs
+            .iter()
+            .find(|program| rig::find_program(program, &setup.folder, &path).is_none())?;
+        // Debian keeps some where only root looks.
+        let aside = rig::find_program(missing, &setup.folder, OsStr::new("/usr/sbin:/sbin"));
+        let is_missing = match aside {
+            Some(found) => format!("`{}` is not in any folder of PATH", found.display()),
+            None => format!("`{missing}` is not installed"),
+        };
+        Some(Invalid::new(
+            InvalidKind::ProgramMissing,
+            format!("{is_missing}; `{}` needs it", setup.system),
+        ))
+    })
+}
+
+/// Builds and versions that several variants share, done once.
+#[derive(Default)]
+pub(crate) struct Workshop {
+    /// What a build came to: how long it took, or why it failed.
+    built: BTreeMap<Vec<String>, Result<Duration, Invalid>>,
+    versions: BTreeMap<Vec<String>, Option<String>>,
+}
+
+impl Workshop {
+    /// The log of the build that [`Workshop::build`] would now run; none when there is nothing to do.
+    pub(crate) fn will_build(&self, setup: &Setup, logs: &Path) -> Option<PathBuf> {
+        setup.build.iter().find_map(|command| {
+            let spec = step(setup, command, logs, "build").ok()?;
+            (!self.built.contains_key(&key_of(&spec))).then_some(spec.log)
+        })
+    }
+
+    /// Builds one system; a command that was run before is not run again.
+    pub(crate) fn build(
+        &mut self,
+        rig: &mut Rig,
+        setup: &Setup,
+        logs: &Path,
+        stop: &Stop,
+    ) -> Result<Option<Duration>, Invalid> {
+        let mut took = None;
+        for command in &setup.build {
+            let spec = step(setup, command, logs, "build")?;
+            let key = key_of(&spec);
+            if let Some(earlier) = self.built.get(&key) {
+                earlier.clone()?;
+                continue;
+            }
+            let start = instant();
+            let outcome = rig
+                .build(&spec, stop.flag())
+                .map(|()| start.elapsed())
+                .map_err(invalid_build);
+            self.built.insert(key, outcome.clone());
+            took = Some(took.unwrap_or(Duration::ZERO) + outcome?);
+        }
+        Ok(took)
+    }
+
+    /// The first line that the version command prints; none without such a command, or when it
+    /// fails: a version that is not known is not made up.
+    pub(crate) fn version(
+        &mut self,
+        rig: &mut Rig,
+        setup: &Setup,
+        logs: &Path,
+        stop: &Stop,
+    ) -> Option<String> {
+        let command = setup.version.as_ref()?;
+        let mut spec = step(setup, command, logs, "version").ok()?;
+        let key = key_of(&spec);
+        if let Some(known) = self.versions.get(&key) {
+            return known.clone();
+        }
+        // A file of its own: its first line is the answer.
+        spec.log = logs.join(format!("version-{}.log", self.versions.len()));
+        let version = rig
+            .build(&spec, stop.flag())
+            .ok()
+            .and_then(|()| fs::read_to_string(&spec.log).ok())
+            .and_then(|text| text.lines().next().map(|line| line.trim().to_owned()))
+            .filter(|line| !line.is_empty());
+        self.versions.insert(key, version.clone());
+        version
+    }
+}
+
+fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<BuildSpec, Invalid> {
+    let nowhere = |_: &str| None;
+    let command = render_all(command, &nowhere).map_err(|reason| {
+        Invalid::new(
+            InvalidKind::BuildFailed,
+            format!(
+                "{reason}; nothing runs yet when `{}` is built",
+                setup.system
+            ),
+        )
+    })?;
+    // Variables that name addresses are for the running system only.
+    let env = setup
+        .env
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value.render(&nowhere).ok()?)))
+        .collect();
+    Ok(BuildSpec {
+        name: setup.system.clone(),
+        command,
+        folder: setup.folder.clone(),
+        env,
+        log: logs.join(format!("{what}-{}.log", setup.system)),
+    })
+}
+
+fn key_of(spec: &BuildSpec) -> Vec<String> {
+    let mut key = vec![spec.folder.display().to_string()];
+    key.extend(
+        spec.env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
+    key.extend(spec.command.iter().cloned());
+    key
+}
+
+fn invalid_build(error: BuildError) -> Invalid {
+    match error {
+        BuildError::Spawn(error) => invalid_spawn(&error),
+        BuildError::Interrupted { .. } => Invalid::interrupted(),
+        BuildError::Failed {
+            status: Status::Code(NOT_THERE),
+            last_lines,
+            name,
+            ..
+        } => Invalid::new(InvalidKind::ProgramMissing, not_there(&name, &last_lines)),
+        BuildError::Failed {
+            name,
+            command,
+            status,
+            last_lines,
+            ..
+        } => Invalid::new(
+            InvalidKind::BuildFailed,
+            format!(
+                "`{command}` (building `{name}`) ended with {status}{}",
+                last_words(&last_lines)
+            ),
+        ),
+    }
+}
+
+/// What a build says of something that is not there; its last words tell it best.
+fn not_there(name: &str, last_lines: &[String]) -> String {
+    let words = last_lines.iter().rev().map(|line| line.trim());
+    match words.into_iter().find(|line| !line.is_empty()) {
+        Some(words) => words.to_owned(),
+        None => format!("a program that the build of `{name}` needs is not there"),
+    }
+}
