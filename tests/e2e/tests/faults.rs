@@ -210,7 +210,14 @@ fn a_server_that_slows_down_while_it_is_loaded_gets_no_number() {
             .variant("tired", "server.delay: 2000, server.slower: 30")
             .duration("900ms");
         let (checks, run) = variant(&world);
-        raised(&checks, &[("drift-within-rounds", "failed")])?;
+        let rounds = run.recording()["rounds"].take();
+        let mut rounds = rounds.as_array().into_iter().flatten();
+        let is_repeated = rounds.any(|round| round["disturbed"] == true);
+        raised(&checks, &[("drift-within-rounds", "failed")]).map_err(|trouble| Trouble {
+            // A measurement that is made again finds a server that hardly gets slower any more.
+            is_machine_unfit: trouble.is_machine_unfit || is_repeated,
+            ..trouble
+        })?;
         run.exits_with(7)
             .row("tired", &["it slows down while it is loaded"])
             .no_number_for("tired");
