@@ -100,8 +100,8 @@ fn build() -> anyhow::Result<PathBuf> {
             cargo.env_remove(variable);
         }
     }
-    cargo.args(["build", "--quiet", "--locked", "--bins"]);
-    cargo.args(["--package", "gateway", "--package", "planets"]);
+    cargo.args(["build", "--quiet", "--locked", "--workspace"]);
+    cargo.args(["--bin", "gateway", "--bin", "planets"]);
     if profile.ends_with("release") {
         cargo.arg("--release");
     }

@@ -8,77 +8,63 @@ use std::sync::OnceLock;
 #[must_use]
 pub fn weigh() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("weigh", "bin", "weigh")).clone()
+    BUILT.get_or_init(|| built("bin", "weigh")).clone()
 }
 
 /// The [fixture server](../fixture/index.html), built once per test run.
 #[must_use]
 pub fn fixture() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("e2e", "bin", "fixture")).clone()
+    BUILT.get_or_init(|| built("bin", "fixture")).clone()
 }
 
 /// The server with a memory, built once per test run.
 #[must_use]
 pub fn shop() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("e2e", "bin", "shop")).clone()
+    BUILT.get_or_init(|| built("bin", "shop")).clone()
 }
 
 /// The [coprocessor](../runner/index.html) of the router labs, built once per test run.
 #[must_use]
 pub fn runner() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("e2e", "bin", "runner")).clone()
+    BUILT.get_or_init(|| built("bin", "runner")).clone()
 }
 
 /// The gateway of this checkout, built once per test run.
 #[must_use]
 pub fn gateway() -> PathBuf {
-    of_router_labs("gateway")
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("bin", "gateway")).clone()
 }
 
 /// The origin of the router labs, built once per test run.
 #[must_use]
 pub fn planets() -> PathBuf {
-    of_router_labs("planets")
-}
-
-/// The programs of the router labs, built by one command: what they share with each other and with
-/// `weigh` is then built once.
-fn of_router_labs(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let packages = ["weigh", "planets", "gateway"];
-    let words = packages.iter().flat_map(|package| ["--package", package]);
-    let words: Vec<&str> = words.chain(["--bins"]).collect();
-    BUILT.get_or_init(|| cargo_build(&words)).join(name)
+    BUILT.get_or_init(|| built("bin", "planets")).clone()
 }
 
 /// The catalog of this checkout, built once per test run.
 #[must_use]
 pub fn catalog() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT
-        .get_or_init(|| built("catalog", "bin", "catalog"))
-        .clone()
+    BUILT.get_or_init(|| built("bin", "catalog")).clone()
 }
 
 /// The server of TLS and HTTP/2, built once per test run.
 #[must_use]
 pub fn modern() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT
-        .get_or_init(|| built("e2e", "example", "modern"))
-        .clone()
+    BUILT.get_or_init(|| built("example", "modern")).clone()
 }
 
 /// The rate limiter, built once per test run.
 #[must_use]
 pub fn ratelimiter() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT
-        .get_or_init(|| built("ratelimiter", "bin", "ratelimiter"))
-        .clone()
+    BUILT.get_or_init(|| built("bin", "ratelimiter")).clone()
 }
 
 /// What cargo tells a test about the test's own package. Build scripts that look at these would take
@@ -95,18 +81,10 @@ pub(crate) const OF_THE_TEST: [&str; 8] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// Builds a `bin` or `example` (a no-op when it is current), and gives its path.
-fn built(package: &str, kind: &str, name: &str) -> PathBuf {
-    let profile = cargo_build(&["--package", package, &format!("--{kind}"), name]);
-    match kind {
-        "bin" => profile.join(name),
-        _ => profile.join("examples").join(name),
-    }
-}
-
-/// Builds into the target folder that this test itself was built into, and gives the folder of the
-/// profile.
-fn cargo_build(words: &[&str]) -> PathBuf {
+/// Builds a `bin` or `example` (a no-op when it is current) into the target folder that this test
+/// itself was built into. With the features that the workspace asks for together: with a package's
+/// own, all that it shares with others would be built twice.
+fn built(kind: &str, name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test
         .ancestors()
@@ -119,13 +97,16 @@ fn cargo_build(words: &[&str]) -> PathBuf {
         cargo.env_remove(variable);
     }
     let status = cargo
-        .args(["build", "--quiet"])
-        .args(words)
+        .args(["build", "--quiet", "--workspace"])
+        .args([&format!("--{kind}"), name])
         .arg("--target-dir")
         .arg(target)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .status()
         .expect("cargo starts");
-    assert!(status.success(), "`{}` does not build", words.join(" "));
-    profile
+    assert!(status.success(), "`{name}` does not build");
+    match kind {
+        "bin" => profile.join(name),
+        _ => profile.join("examples").join(name),
+    }
 }
