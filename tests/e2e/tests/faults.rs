@@ -60,7 +60,7 @@ impl Checks {
 #[derive(Debug)]
 struct Trouble {
     reason: String,
-    /// The generator did not run for much of it.
+    /// The generator did not run for much of it, or the host gave the cores to others.
     is_machine_unfit: bool,
 }
 
@@ -68,7 +68,9 @@ impl Trouble {
     fn of(checks: &Checks, reason: &str) -> Trouble {
         Trouble {
             reason: format!("{reason}: {checks:#?}"),
-            is_machine_unfit: checks.state("generator-pauses") == "failed",
+            is_machine_unfit: ["generator-pauses", "steal"]
+                .iter()
+                .any(|name| checks.state(name) == "failed"),
         }
     }
 }
