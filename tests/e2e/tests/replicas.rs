@@ -274,8 +274,10 @@ fn the_highest_rate_that_is_sustained_is_found() {
     );
     assert_eq!(sustained("slow"), 10.0, "11 a second at the most");
     let answer = run.answer();
+    // A machine that is too busy for a verdict has no such table.
+    let is_withheld = ["quick", "slow"].map(|variant| run.verdict_of(variant).contains("invalid"));
     assert!(
-        answer.contains("The highest rate sustained, by round"),
+        answer.contains("The highest rate sustained, by round") || is_withheld == [true, true],
         "{answer}"
     );
     let _ = run.row(
