@@ -209,6 +209,16 @@ fn other_guests_and_other_programs_are_seen() {
         (check.name, check.state),
         (CheckName::Steal, CheckState::Failed)
     );
+    // Much of the little that was asked for, and little of what there was.
+    let check = only_trouble(&planted(Sample::closed(), |round| {
+        let machine = round.machine.as_mut().unwrap();
+        machine.cores = 12;
+        machine.steal_us = round.elapsed_us;
+    }));
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::Steal, CheckState::Weak)
+    );
     let check = only_trouble(&planted(Sample::closed(), |round| {
         round.machine.as_mut().unwrap().busy_us += round.elapsed_us / 2;
     }));
