@@ -52,6 +52,6 @@ pub use limits::Limits;
 pub use operations::{OperationOptions, Operations, Refusal};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
 pub use prepared::Prepared;
-pub use schema::Schema;
+pub use schema::{Schema, type_name};
 pub use supergraph::{Subgraph, Supergraph, SupergraphError};
 pub use variables::Variables;

@@ -177,7 +177,8 @@ impl Schema {
     }
 }
 
-pub(crate) fn type_name<'a>(definition: &'a TypeDefinition<'static, Text>) -> &'a str {
+/// The name that a definition gives its type.
+pub fn type_name<'a>(definition: &'a TypeDefinition<'static, Text>) -> &'a str {
     match definition {
         TypeDefinition::Scalar(it) => &it.name,
         TypeDefinition::Object(it) => &it.name,

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gateway_config::{ActionKind, Config, RemoteSchema};
-use gateway_federation::{OperationKind, Schema};
+use gateway_federation::{OperationKind, Schema, type_name};
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{
     Definition, Document, Field, InputValue, ObjectType, SchemaDefinition, Type, TypeDefinition,
 };
 
 use crate::introspection::SourceSchema;
-use crate::names::{Names, NamesError, fields_of, name_of};
+use crate::names::{Names, NamesError, fields_of};
 
 const META: &str = include_str!("meta.graphql");
 pub(crate) const QUERY_ROOT: &str = "query_root";
@@ -103,7 +103,7 @@ impl MergedSchema {
         };
         let definitions = self.schema.document().definitions.iter();
         let fields = definitions.filter_map(|it| match it {
-            Definition::TypeDefinition(it) if name_of(it) == root => Some(fields_of(it)),
+            Definition::TypeDefinition(it) if type_name(it) == root => Some(fields_of(it)),
             _ => None,
         });
         let field = fields.flatten().find(|it| it.name == field);
@@ -265,7 +265,7 @@ impl Merging {
         &self,
         definition: &TypeDefinition<'static, String>,
     ) -> Result<(), Inconsistency> {
-        let name = name_of(definition);
+        let name = type_name(definition);
         let reserved = name == QUERY_ROOT || name == MUTATION_ROOT;
         match self.origins.get(name) {
             Some((index, _)) if bare(&self.types[*index]) == bare(definition) => Ok(()),
@@ -278,7 +278,7 @@ impl Merging {
     }
 
     fn put_type(&mut self, definition: TypeDefinition<'static, String>, title: &str) {
-        let name = name_of(&definition).to_owned();
+        let name = type_name(&definition).to_owned();
         if !self.origins.contains_key(&name) {
             self.origins
                 .insert(name, (self.types.len(), title.to_owned()));
@@ -297,7 +297,7 @@ impl Merging {
             for name in inputs.chain([inner_name(&field.field_type)]) {
                 let is_known = self.origins.contains_key(name)
                     || crate::introspection::is_built_in_scalar(name)
-                    || coming.iter().any(|it| name_of(it) == name);
+                    || coming.iter().any(|it| type_name(it) == name);
                 if !is_known {
                     return Err(Inconsistency::UnknownType(name.to_owned()));
                 }

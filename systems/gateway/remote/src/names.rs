@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use gateway_config::Customization;
+use gateway_federation::type_name;
 use graphql_tools::parser::schema::{Field, InputValue, Type, TypeDefinition};
 
 use crate::introspection::{SourceSchema, is_own};
@@ -59,7 +60,7 @@ impl Names {
         let mut names = Self::default();
         let change = &wish.type_names;
         for definition in &schema.types {
-            let old = name_of(definition);
+            let old = type_name(definition);
             if schema.is_root(old) || is_own(old) {
                 continue;
             }
@@ -83,7 +84,7 @@ impl Names {
             let definition = schema
                 .types
                 .iter()
-                .find(|it| name_of(it) == change.parent_type);
+                .find(|it| type_name(it) == change.parent_type);
             let Some(definition) = definition else {
                 return Err(NamesError::UnknownType(change.parent_type.clone()));
             };
@@ -153,9 +154,9 @@ impl Names {
                 TypeDefinition::Interface(it) => &it.implements_interfaces,
                 _ => continue,
             };
-            let object = name_of(definition);
+            let object = type_name(definition);
             for interface in interfaces {
-                let of = schema.types.iter().find(|it| name_of(it) == interface);
+                let of = schema.types.iter().find(|it| type_name(it) == interface);
                 for field in of.into_iter().flat_map(fields_of) {
                     if self.new_field(interface, &field.name) != self.new_field(object, &field.name)
                     {
@@ -175,7 +176,7 @@ impl Names {
     pub(crate) fn renamed(&self, schema: &SourceSchema) -> Vec<TypeDefinition<'static, String>> {
         let types = schema.types.iter();
         types
-            .filter(|it| !schema.is_root(name_of(it)))
+            .filter(|it| !schema.is_root(type_name(it)))
             .map(|it| self.renamed_type(it))
             .collect()
     }
@@ -186,9 +187,9 @@ impl Names {
         schema: &SourceSchema,
         root: &str,
     ) -> Vec<Field<'static, String>> {
-        let root = schema.types.iter().find(|it| name_of(it) == root);
+        let root = schema.types.iter().find(|it| type_name(it) == root);
         let fields = root.into_iter().flat_map(|root| {
-            let parent = name_of(root);
+            let parent = type_name(root);
             fields_of(root)
                 .iter()
                 .map(move |it| self.renamed_field(parent, it))
@@ -201,7 +202,7 @@ impl Names {
         definition: &TypeDefinition<'static, String>,
     ) -> TypeDefinition<'static, String> {
         let mut renamed = definition.clone();
-        let old = name_of(definition);
+        let old = type_name(definition);
         let new = self.new_type(old).to_owned();
         let types = |names: &mut Vec<String>| {
             for name in names {
@@ -266,17 +267,6 @@ pub(crate) fn rename_inside(of: &mut Type<'static, String>, rename: &dyn Fn(&str
     match of {
         Type::NamedType(name) => *name = rename(name),
         Type::ListType(inner) | Type::NonNullType(inner) => rename_inside(inner, rename),
-    }
-}
-
-pub(crate) fn name_of<'a>(definition: &'a TypeDefinition<'static, String>) -> &'a str {
-    match definition {
-        TypeDefinition::Scalar(it) => &it.name,
-        TypeDefinition::Object(it) => &it.name,
-        TypeDefinition::Interface(it) => &it.name,
-        TypeDefinition::Union(it) => &it.name,
-        TypeDefinition::Enum(it) => &it.name,
-        TypeDefinition::InputObject(it) => &it.name,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A service that executes what it is asked: every leaf is the name of its type and field, every
 //! list has two items, and values of abstract types are of each type in turn.
 
+use gateway_federation::type_name;
 use graphql_tools::parser::parse_query;
 use graphql_tools::parser::query::{
     Definition, FragmentDefinition, OperationDefinition, Selection, SelectionSet, TypeCondition,
@@ -38,7 +39,7 @@ impl Echo<'_> {
 
     fn named(&self, name: &str) -> Option<&TypeDefinition<'static, String>> {
         self.schema.definitions.iter().find_map(|it| match it {
-            Defined::TypeDefinition(it) if name_of(it) == name => Some(it),
+            Defined::TypeDefinition(it) if type_name(it) == name => Some(it),
             _ => None,
         })
     }
@@ -147,16 +148,5 @@ impl Echo<'_> {
                 Value::Object(members)
             }
         }
-    }
-}
-
-fn name_of<'a>(definition: &'a TypeDefinition<'static, String>) -> &'a str {
-    match definition {
-        TypeDefinition::Scalar(it) => &it.name,
-        TypeDefinition::Object(it) => &it.name,
-        TypeDefinition::Interface(it) => &it.name,
-        TypeDefinition::Union(it) => &it.name,
-        TypeDefinition::Enum(it) => &it.name,
-        TypeDefinition::InputObject(it) => &it.name,
     }
 }
