@@ -4,6 +4,7 @@
 //! each [`Worker`] serves its own on a runtime of its own, so that no connection changes threads and
 //! nothing is shared that a service does not share itself. Absent on purpose: routes, and TLS.
 
+mod command_line;
 pub mod journal;
 mod serve;
 mod worker;
@@ -11,6 +12,7 @@ mod worker;
 use std::error::Error;
 use std::process::ExitCode;
 
+pub use command_line::{read, with_file, workers};
 pub use serve::{runtime, serve, stop_signal};
 pub use worker::{Desk, Patience, Worker};
 

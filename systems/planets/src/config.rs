@@ -47,9 +47,7 @@ pub(crate) struct Config {
 impl Config {
     /// Threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.workers
-            .unwrap_or_else(|| u16::try_from(processors()).unwrap_or(512).min(512))
+        chassis::workers(self.workers)
     }
 }
 

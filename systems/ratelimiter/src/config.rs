@@ -1,11 +1,10 @@
 //! What the person who starts the service may choose: by flags, by environment variables, by a
 //! file `.env` in the working folder, in this order of precedence.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
 
 use crate::gate::Policy;
 use crate::graphql::ErrorShape;
@@ -157,10 +156,7 @@ pub(crate) struct Config {
 impl Config {
     /// Reads flags, environment variables and `.env`.
     pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
-        // No file, no lines; one that cannot be read is none.
-        let file = std::fs::read_to_string(".env").unwrap_or_default();
-        let is_set = |name: &str| std::env::var_os(name).is_some();
-        Self::try_parse_from(with_file(words.collect(), &file, is_set))
+        chassis::read(words)
     }
 
     pub(crate) fn rule(&self) -> Rule {
@@ -214,38 +210,8 @@ impl Config {
 
     /// Threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.workers
-            .unwrap_or_else(|| u16::try_from(processors()).unwrap_or(512).min(512))
+        chassis::workers(self.workers)
     }
-}
-
-/// The words with a flag in front for each variable of the file that the environment lacks.
-fn with_file(words: Vec<OsString>, file: &str, is_set: impl Fn(&str) -> bool) -> Vec<OsString> {
-    let lines = file
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.starts_with('#'));
-    let pairs: HashMap<&str, &str> = lines
-        .filter_map(|line| line.split_once('='))
-        .map(|(name, value)| (name.trim(), unquoted(value.trim())))
-        .collect();
-    let command = Config::command();
-    let flags = command.get_arguments().filter_map(|argument| {
-        let name = argument.get_env()?.to_str()?;
-        let value = pairs.get(name).filter(|_| !is_set(name))?;
-        Some(OsString::from(format!(
-            "--{}={value}",
-            argument.get_long()?
-        )))
-    });
-    let mut words = words.into_iter();
-    words.next().into_iter().chain(flags).chain(words).collect()
-}
-
-fn unquoted(value: &str) -> &str {
-    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    inside('"').or_else(|| inside('\'')).unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -262,7 +228,7 @@ mod tests {
         let words = ["ratelimiter", "--workers", "7"]
             .map(OsString::from)
             .to_vec();
-        let words = with_file(words, file, |name| name == "PORT");
+        let words = chassis::with_file::<Config>(words, file, |name| name == "PORT");
         let config = Config::try_parse_from(&words).unwrap();
         assert_eq!(config.workers(), 7);
         assert_eq!(config.node_env.as_deref(), Some("development"));

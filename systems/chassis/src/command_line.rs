@@ -1,0 +1,62 @@
+//! Flags, with environment variables and a file of them behind.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser};
+
+/// Most threads that are started without being asked for.
+const WORKERS_MAX: u16 = 512;
+
+/// Reads flags, then environment variables, then `.env` in the working folder. No such file, no
+/// lines; one that cannot be read is none.
+///
+/// # Errors
+/// What is wrong with them, and what asks for help or the version.
+pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap::Error> {
+    let file = std::fs::read_to_string(".env").unwrap_or_default();
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    C::try_parse_from(with_file::<C>(words.collect(), &file, is_set))
+}
+
+/// The words with a flag in front for each variable of the file that the environment lacks.
+pub fn with_file<C: CommandFactory>(
+    words: Vec<OsString>,
+    file: &str,
+    is_set: impl Fn(&str) -> bool,
+) -> Vec<OsString> {
+    let lines = file
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'));
+    let pairs: HashMap<&str, &str> = lines
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.trim(), unquoted(value.trim())))
+        .collect();
+    let command = C::command();
+    let flags = command.get_arguments().filter_map(|argument| {
+        let name = argument.get_env()?.to_str()?;
+        let value = pairs.get(name).filter(|_| !is_set(name))?;
+        Some(OsString::from(format!(
+            "--{}={value}",
+            argument.get_long()?
+        )))
+    });
+    let mut words = words.into_iter();
+    words.next().into_iter().chain(flags).chain(words).collect()
+}
+
+fn unquoted(value: &str) -> &str {
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
+}
+
+/// Threads that serve requests: as many as asked for, else one for each processor.
+pub fn workers(asked: Option<u16>) -> u16 {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.unwrap_or_else(|| {
+        u16::try_from(processors())
+            .unwrap_or(WORKERS_MAX)
+            .min(WORKERS_MAX)
+    })
+}
