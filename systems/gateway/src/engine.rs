@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use gateway_extensions::QueryPlan;
 use gateway_federation::{
-    CacheStats, ErrorPolicies, GraphqlError, OperationKind, Operations, Refusal, Variables,
+    ErrorPolicies, GraphqlError, OperationKind, Operations, Refusal, Variables,
 };
 use gateway_remote::Merged;
+use operation_cache::CacheStats;
 use serde_json::json;
 
 /// What carries operations out. Clones share everything.

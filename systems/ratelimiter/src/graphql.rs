@@ -4,20 +4,21 @@
 //! library says otherwise is checked before it: variables, the literals of the enum, operations
 //! that cannot be chosen.
 
+mod document;
 mod literals;
 mod schema;
 mod variables;
 
-use async_graphql::parser::parse_query;
-use async_graphql::parser::types::{
-    DocumentOperations, ExecutableDocument, OperationDefinition, OperationType,
+use async_graphql::{
+    ErrorExtensionValues, Pos, Request, ServerError, ValidationMode, Value, Variables,
 };
-use async_graphql::{ErrorExtensionValues, Pos, Request, ServerError, Value, Variables};
 use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::gate::Gate;
+
+use document::Documents;
 
 pub(crate) use schema::ErrorShape;
 
@@ -98,28 +99,44 @@ impl Answer {
 
 /// The schema of a worker and how it answers.
 pub(crate) struct Executor {
+    /// Validates before it executes.
     schema: schema::Schema,
-    has_introspection: bool,
+    /// The same without validation, for documents that have passed it.
+    validated: schema::Schema,
+    documents: Documents,
 }
 
 impl Executor {
     pub(crate) fn new(gate: Gate, config: &Config) -> Self {
+        let schema =
+            |mode| schema::schema(gate.clone(), config.errors, config.hostname.clone(), mode);
         Self {
-            schema: schema::schema(gate, config.errors, config.hostname.clone()),
-            has_introspection: config.has_introspection(),
+            schema: schema(ValidationMode::Strict),
+            validated: schema(ValidationMode::Fast),
+            documents: Documents::new(config.has_introspection()),
         }
     }
 
     /// Executes a request.
     pub(crate) async fn execute(&self, request: GraphqlRequest) -> Answer {
-        let document = match self.prepare(&request) {
+        let name = request.operation_name.as_deref();
+        let document = match self.documents.get(&request.query, name) {
             Ok(document) => document,
             Err(errors) => return Answer::refused(&errors),
         };
+        let mistakes = variables::check(document.operation(), &request.variables);
+        if !mistakes.is_empty() {
+            return Answer::refused(&mistakes);
+        }
+        let schema = if document.is_valid() {
+            &self.validated
+        } else {
+            &self.schema
+        };
         let mut prepared = Request::new(request.query).variables(request.variables);
         prepared.operation_name = request.operation_name;
-        prepared.set_parsed_query(document);
-        let response = self.schema.execute(prepared).await;
+        prepared.set_parsed_query(document.parsed().clone());
+        let response = schema.execute(prepared).await;
         // Errors of the whole request have no path.
         if response.errors.iter().any(|error| error.path.is_empty()) {
             let errors: Vec<_> = response
@@ -129,57 +146,7 @@ impl Executor {
                 .collect();
             return Answer::refused(&errors);
         }
+        document.was_executed();
         Answer::new(StatusCode::OK, &response.errors, Some(&response.data))
     }
-
-    /// Parses, and checks what the library does not check or says otherwise.
-    fn prepare(&self, request: &GraphqlRequest) -> Result<ExecutableDocument, Vec<ServerError>> {
-        graphql_document::check_text(&request.query)
-            .map_err(|error| vec![Code::Parse.error(error.to_string(), None)])?;
-        let document =
-            parse_query(&request.query).map_err(|error| vec![Code::Parse.mark(error.into())])?;
-        graphql_document::check_fragments(&document)
-            .map_err(|error| vec![Code::Validation.error(error.to_string(), None)])?;
-        let mistakes = literals::check(&document, self.has_introspection);
-        if !mistakes.is_empty() {
-            return Err(mistakes);
-        }
-        let operation = selected(&document, request.operation_name.as_deref())
-            .map_err(|message| vec![Code::Internal.error(message, None)])?;
-        let unknown = match operation.ty {
-            OperationType::Query => None,
-            OperationType::Mutation => Some("Schema is not configured for mutations."),
-            OperationType::Subscription => Some("Schema is not configured for subscriptions."),
-        };
-        if let Some(message) = unknown {
-            return Err(vec![Code::Internal.error(message, None)]);
-        }
-        let mistakes = variables::check(operation, &request.variables);
-        if mistakes.is_empty() {
-            Ok(document)
-        } else {
-            Err(mistakes)
-        }
-    }
-}
-
-/// The operation that is to be executed.
-fn selected<'a>(
-    document: &'a ExecutableDocument,
-    name: Option<&str>,
-) -> Result<&'a OperationDefinition, String> {
-    let found = match (&document.operations, name) {
-        (DocumentOperations::Single(operation), None) => Some(operation),
-        (DocumentOperations::Single(_), Some(_)) => None,
-        (DocumentOperations::Multiple(operations), Some(name)) => operations.get(name),
-        (DocumentOperations::Multiple(operations), None) => match operations.len() {
-            1 => operations.values().next(),
-            _ => {
-                let message = "Must provide operation name if query contains multiple operations.";
-                return Err(message.to_owned());
-            }
-        },
-    };
-    let unknown = || format!("Unknown operation named \"{}\".", name.unwrap_or_default());
-    found.map(|operation| &operation.node).ok_or_else(unknown)
 }

@@ -17,7 +17,6 @@
 //! through [`Fetch`].
 
 mod answer;
-mod cache;
 mod checked;
 mod entities;
 mod error;
@@ -43,7 +42,6 @@ mod store;
 mod supergraph;
 mod variables;
 
-pub use cache::{CacheStats, OperationCache};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
 pub use execute::Executed;

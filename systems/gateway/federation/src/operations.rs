@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::cache::{CacheStats, OperationCache};
+use operation_cache::{CacheStats, OperationCache};
+
 use crate::error::{GraphqlError, errors_body};
 use crate::limits::Limits;
 use crate::prepare;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use gateway_config::Config;
 use gateway_federation::{
-    CacheStats, Checked, GraphqlError, OperationCache, OperationKind, OperationOptions, Refusal,
-    Schema, Variables, check_operation,
+    Checked, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Variables,
+    check_operation,
 };
+
+use operation_cache::{CacheStats, OperationCache};
 
 use crate::action::Action;
 use crate::call::HeaderSettings;

@@ -2,7 +2,7 @@
 
 use async_graphql::{
     EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject, Object,
-    SimpleObject, Value, value,
+    SimpleObject, ValidationMode, Value, value,
 };
 use graphql_document::DEPTH_MAX;
 
@@ -23,7 +23,12 @@ pub(crate) enum ErrorShape {
 /// The schema of one worker.
 pub(crate) type Schema = async_graphql::Schema<Query, EmptyMutation, EmptySubscription>;
 
-pub(crate) fn schema(gate: Gate, shape: ErrorShape, hostname: Option<String>) -> Schema {
+pub(crate) fn schema(
+    gate: Gate,
+    shape: ErrorShape,
+    hostname: Option<String>,
+    mode: ValidationMode,
+) -> Schema {
     let query = Query {
         gate,
         shape,
@@ -32,6 +37,7 @@ pub(crate) fn schema(gate: Gate, shape: ErrorShape, hostname: Option<String>) ->
     // The library counts the selection set of the operation as 0, `DEPTH_MAX` counts it as 1.
     Schema::build(query, EmptyMutation, EmptySubscription)
         .limit_recursive_depth(DEPTH_MAX - 1)
+        .validation_mode(mode)
         .finish()
 }
 

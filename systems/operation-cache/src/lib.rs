@@ -1,4 +1,4 @@
-//! Outcomes by the text of operations: a bounded cache.
+//! Outcomes by the text of GraphQL operations: a bounded cache.
 //!
 //! A repeated query costs one hash of its text and one read lock.
 
@@ -172,5 +172,51 @@ impl<T> Kept<T> {
             }
             return index;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(outcome: u32) -> impl FnOnce() -> (u32, bool) {
+        move || (outcome, true)
+    }
+
+    #[test]
+    fn the_same_text_and_name_are_made_once() {
+        let cache = OperationCache::new(8);
+        assert_eq!(cache.get_or_make("{ a }", None, make(1)), 1);
+        assert_eq!(cache.get_or_make("{ a }", None, make(2)), 1);
+        assert_eq!(cache.get_or_make("{ a }", Some("a"), make(3)), 3);
+        let stats = CacheStats {
+            hits: 1,
+            misses: 2,
+            entries: 2,
+        };
+        assert_eq!(cache.stats(), stats);
+    }
+
+    #[test]
+    fn what_was_used_outlives_what_was_not() {
+        let cache = OperationCache::new(2);
+        cache.get_or_make("used", None, make(1));
+        cache.get_or_make("idle", None, make(2));
+        assert_eq!(cache.get("used", None), Some(1));
+        cache.get_or_make("new", None, make(3));
+        assert_eq!(cache.get("used", None), Some(1));
+        assert_eq!(cache.get("idle", None), None);
+        assert_eq!(cache.get("new", None), Some(3));
+        assert_eq!(cache.stats().entries, 2);
+    }
+
+    #[test]
+    fn what_may_not_be_kept_or_is_too_long_is_made_again() {
+        let cache = OperationCache::new(2);
+        cache.get_or_make("{ a }", None, || (1, false));
+        assert_eq!(cache.get("{ a }", None), None);
+        let long = "a".repeat(TEXT_BYTES_MAX + 1);
+        assert_eq!(cache.get_or_make(&long, None, make(4)), 4);
+        assert_eq!(cache.get(&long, None), None);
     }
 }
