@@ -77,6 +77,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         protocol: sending.protocol,
         spin_percent: sending.spin_percent,
         realtime: sending.realtime,
+        awake: sending.awake,
         threads: sending.threads,
         connections_max: sending.connections_max,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),

@@ -44,6 +44,8 @@ pub struct Lab {
     pub spin_percent: u32,
     /// Open loop: whether generator threads ask for real-time priority.
     pub realtime: bool,
+    /// Whether idle cores are asked to stay awake.
+    pub awake: bool,
     /// Generator threads. At least 1, and in a closed loop at most one for each connection.
     pub threads: u32,
     /// Most connections open at once: the number of connections in a closed loop. At least 1.

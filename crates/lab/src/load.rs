@@ -29,6 +29,7 @@ pub(crate) struct Sending {
     pub(crate) protocol: Protocol,
     pub(crate) spin_percent: u32,
     pub(crate) realtime: bool,
+    pub(crate) awake: bool,
 }
 
 /// Checks `load`. `entry` is the same key in the tree, where values that were wrong still show
@@ -89,6 +90,10 @@ pub(crate) fn check(
             .realtime
             .as_ref()
             .is_none_or(|realtime| realtime.value == Switch::On),
+        awake: file
+            .awake
+            .as_ref()
+            .is_none_or(|awake| awake.value == Switch::On),
         load,
         capacity,
         timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,

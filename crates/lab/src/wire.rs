@@ -219,6 +219,10 @@ pub(crate) struct LoadFile {
     /// Where it is refused (it wants root, `CAP_SYS_NICE` or `ulimit -r`), recordings say so.
     #[schemars(extend("default" = "on"))]
     pub(crate) realtime: Option<At<Switch>>,
+    /// Ask the system to keep idle cores awake, so that waking up takes no part in a latency.
+    /// Where it is refused (it wants root), recordings say so.
+    #[schemars(extend("default" = "on"))]
+    pub(crate) awake: Option<At<Switch>>,
 }
 
 /// Load after a start, until a target gets no faster. It is sent in windows of half a second; when

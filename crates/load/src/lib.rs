@@ -14,6 +14,7 @@
 //!
 //! Absent on purpose: pipelining, retries, redirects and cookies. Not here yet: io_uring.
 
+mod awake;
 mod check;
 mod clock;
 mod connection;
@@ -36,6 +37,7 @@ mod supply;
 mod template;
 mod worker;
 
+pub use awake::{AwakeCores, keep_cores_awake};
 pub use check::{GraphqlFault, Mismatch, check};
 pub use exchange::{Answer, Failure, WalkError, exchange, walk};
 pub use general::TlsError;

@@ -399,6 +399,12 @@ fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
             .map(|is_on| if is_on { "on" } else { "off" }.to_owned()),
     );
     add(
+        "idle cores",
+        environment
+            .cores_awake
+            .map(|are_awake| if are_awake { "kept awake" } else { "asleep" }.to_owned()),
+    );
+    add(
         "memory",
         environment
             .memory_bytes

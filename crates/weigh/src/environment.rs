@@ -74,7 +74,11 @@ pub(crate) fn version() -> Version {
 }
 
 /// The machine before and after a run, as a recording keeps it.
-pub(crate) fn describe(before: &Machine, generator_cpus: Option<Vec<usize>>) -> Environment {
+pub(crate) fn describe(
+    before: &Machine,
+    generator_cpus: Option<Vec<usize>>,
+    cores_awake: bool,
+) -> Environment {
     let after = machine::snapshot();
     let steal = before.steal_ms.zip(after.steal_ms);
     Environment {
@@ -89,6 +93,7 @@ pub(crate) fn describe(before: &Machine, generator_cpus: Option<Vec<usize>>) -> 
         boost: before.boost,
         accounting: Some(before.cgroups.clone()),
         smt: before.smt,
+        cores_awake: Some(cores_awake),
         transparent_huge_pages: before.transparent_huge_pages.clone(),
         busy_share_before: None,
         load_average_before: before.load_average,

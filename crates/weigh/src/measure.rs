@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use kept::Kept;
 use lab::{Lab, Setup, Variant};
+use load::{AwakeCores, keep_cores_awake};
 use pursuit::{Next, Pursuit, ROUNDS_MAX};
 use report::Recording;
 use report::recording::{
@@ -70,6 +71,8 @@ pub(crate) struct Experiment<'a> {
     machine: Machine,
     busy_share_before: Option<f64>,
     generator_cpus: Option<Vec<usize>>,
+    /// Holds on for the whole run, proofs included; none where the lab or the system does not want it.
+    awake: Option<AwakeCores>,
     /// Where flamegraphs go, if there are to be any.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
@@ -130,6 +133,7 @@ impl<'a> Experiment<'a> {
         let order = schedule::round_order(candidates.len(), most, seed);
         let machine = machine::snapshot();
         let generator_cpus = free_cpus(&candidates, machine.cpus_online);
+        let awake = lab.awake.then(keep_cores_awake).flatten();
         Ok(Experiment {
             lab,
             rig,
@@ -147,6 +151,7 @@ impl<'a> Experiment<'a> {
             machine,
             busy_share_before,
             generator_cpus,
+            awake,
             flamegraphs: None,
             profiles: Vec::new(),
             keeps_systems: false,
@@ -446,7 +451,11 @@ impl<'a> Experiment<'a> {
                 is_interrupted,
                 environment: Environment {
                     busy_share_before: self.busy_share_before,
-                    ..environment::describe(&self.machine, self.generator_cpus.clone())
+                    ..environment::describe(
+                        &self.machine,
+                        self.generator_cpus.clone(),
+                        self.awake.is_some(),
+                    )
                 },
                 variants,
                 rounds: std::mem::take(&mut self.rounds),

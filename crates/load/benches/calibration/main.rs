@@ -16,7 +16,8 @@ mod floor;
 use floor::{Foreign, Waiting};
 use load::null::{Behavior, Pace, Seen, Stall, serve};
 use load::{
-    Address, Bounds, Expectation, Job, Live, Measurement, Request, Target, raise_priority, run,
+    Address, Bounds, Expectation, Job, Live, Measurement, Request, Target, keep_cores_awake,
+    raise_priority, run,
 };
 use rustix::thread::CpuSet;
 use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
@@ -49,6 +50,7 @@ fn main() {
             Sender::Engine(Arrival::Uniform, Manner::default()),
             Sender::Engine(Arrival::Poisson { seed: 7 }, Manner::default()),
             Sender::Engine(Arrival::Uniform, Manner::ordinary(Job::SPIN_SHARE)),
+            Sender::Engine(Arrival::Uniform, Manner::asleep()),
         ];
         rates(&sends, &course);
     }
@@ -64,6 +66,7 @@ fn main() {
 
 /// Quantile q of the latency is s + max(0, S - (1 - q) T (1 - R s)).
 fn stalls() {
+    let _awake = keep_cores_awake();
     let (rate, service_s, run_s) = (1000.0, 0.0002, 30.0);
     say("Found ms (formula ms):\n");
     say("| S | p96 | p97 | p99 | p99.9 | max | passed | within 2 % or 1 ms |");
@@ -108,6 +111,8 @@ struct Manner {
     spin_share: f64,
     /// Whether it asks for real-time priority.
     realtime: bool,
+    /// Whether idle cores are kept awake.
+    awake: bool,
 }
 
 impl Default for Manner {
@@ -115,6 +120,7 @@ impl Default for Manner {
         Manner {
             spin_share: Job::SPIN_SHARE,
             realtime: true,
+            awake: true,
         }
     }
 }
@@ -124,6 +130,14 @@ impl Manner {
         Manner {
             spin_share,
             realtime: false,
+            ..Manner::default()
+        }
+    }
+
+    fn asleep() -> Manner {
+        Manner {
+            awake: false,
+            ..Manner::default()
         }
     }
 }
@@ -198,13 +212,14 @@ fn rates(senders: &[Sender], course: &Course) {
                         Arrival::Uniform => "uniform",
                         Arrival::Poisson { .. } => "Poisson",
                     };
-                    let flag = if manner.realtime {
+                    let realtime = if manner.realtime {
                         ""
                     } else {
                         " --no-realtime"
                     };
+                    let awake = if manner.awake { "" } else { " --no-awake" };
                     let share = manner.spin_share * 100.0;
-                    format!("{gaps} gaps, `--spin {share}{flag}`")
+                    format!("{gaps} gaps, `--spin {share}{realtime}{awake}`")
                 }
             };
             say(&format!(
@@ -226,6 +241,11 @@ fn rates(senders: &[Sender], course: &Course) {
 
 /// One turn of one sender.
 fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
+    let is_awake = match sender {
+        Sender::Thread(_) => true,
+        Sender::Engine(_, manner) => manner.awake,
+    };
+    let _awake = is_awake.then(keep_cores_awake).flatten();
     let before = Foreign::now();
     let late_us = |lateness: &stats::Histogram| {
         [0.5, 0.99, 0.999, 1.0].map(|quantile| quantile_us(lateness, quantile))
@@ -286,6 +306,7 @@ fn spread(turns: &[Turn], figure: fn(&Turn) -> f64, digits: usize) -> String {
 
 /// N connections on a single server of service time s: latency N s, throughput 1/s.
 fn closed() {
+    let _awake = keep_cores_awake();
     say("| connections | latency ms p50 (N s) | requests/s (1/s) | server late us, mean |");
     say("|---:|---:|---:|---:|");
     for connections in [1_u32, 4, 16] {

@@ -131,6 +131,12 @@ fn machines(found: &mut Circumstances, a: &Environment, b: &Environment) {
         (false, "two threads a core", yes(a.smt), yes(b.smt)),
         (
             false,
+            "idle cores kept awake",
+            yes(a.cores_awake),
+            yes(b.cores_awake),
+        ),
+        (
+            false,
             "accounting",
             flat(&a.accounting),
             flat(&b.accounting),

@@ -30,6 +30,9 @@ pub struct Environment {
     pub accounting: Option<String>,
     /// Whether cores run two threads each.
     pub smt: Option<bool>,
+    /// Whether idle cores were kept from sleeping; absent in recordings that are older than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores_awake: Option<bool>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
     /// Share of all cores that was busy before anything of the run was started.

@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Measure only these variants, with the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
+    /// Let idle cores sleep, as a lab says with `awake: off`.
+    #[arg(long)]
+    no_awake: bool,
     /// Seed of the order of variants.
     #[arg(long)]
     seed: Option<u64>,
@@ -92,6 +95,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             )));
         }
         lab.seed = args.seed.or(lab.seed);
+        lab.awake &= !args.no_awake;
     }
     let names: Vec<&str> = labs.iter().flat_map(names).collect();
     args.gates.check(&names)?;

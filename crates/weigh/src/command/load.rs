@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let started_at = environment::now().to_string();
     let machine = rig::machine::snapshot();
     let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
+    let awake = (!args.no_awake).then(load::keep_cores_awake).flatten();
     let progress = Progress::new(console, 1);
     let moment = rig::moment();
     let measured = progress.during(&url, |live| load::run(&job, live, stop.flag()));
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     })?;
     let environment = Environment {
         busy_share_before,
-        ..environment::describe(&machine, job.cpus.clone())
+        ..environment::describe(&machine, job.cpus.clone(), awake.is_some())
     };
     let measured = RoundRecord {
         machine: machine_use,

@@ -82,6 +82,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         connections: args.connections,
         seed: args.seed.unwrap_or_else(environment::fresh_seed),
     };
+    // As in the labs that are read beside it.
+    let _awake = load::keep_cores_awake();
     let progress = Progress::new(console, u64::from(args.rounds) * 2 + 1);
     let began = environment::instant();
     let weighed = floor::weigh(weighing, &progress, stop);

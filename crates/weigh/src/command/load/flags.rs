@@ -84,6 +84,12 @@ pub(crate) struct Args {
     /// "real-time".
     #[arg(long, help_heading = "Load", hide_short_help = true, requires = "plan")]
     pub(super) no_realtime: bool,
+    /// Let idle cores sleep.
+    ///
+    /// They are kept awake otherwise, where this user may (`/dev/cpu_dma_latency`, root): waking up,
+    /// and on a virtual machine getting the core back from the host, is then no part of a latency.
+    #[arg(long, help_heading = "Load", hide_short_help = true)]
+    pub(super) no_awake: bool,
 
     /// Method [default: GET, or POST when there is a body].
     #[arg(short, long, help_heading = "Request")]
