@@ -40,7 +40,7 @@ pub(crate) const LOOK_BEFORE: Duration = Duration::from_millis(200);
 
 /// Starts the keeper, and says what an earlier, killed run has left behind.
 pub(crate) fn start_rig(logs: &Path, console: Console) -> Result<Rig, Failure> {
-    let command = KeeperCommand::new(environment::own_program()?);
+    let command = KeeperCommand::new(environment::own_program());
     let rig = Rig::start(command, logs).map_err(|error| Failure::bug(error.to_string()))?;
     for leftover in rig.leftovers() {
         console.warn(&format!(
