@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use crate::{aa, bench, calibrate, chores, gateway_bench, reports, results};
+use crate::{aa, bench, calibrate, chores, gateway_bench, results};
 
 /// Chores of the repository.
 #[derive(Debug, Parser)]
@@ -14,8 +14,6 @@ pub(crate) enum Chore {
     Tidy,
     /// Write the generated files again: JSON Schemas and the lab reference.
     Schema,
-    /// Write RESULTS.md of a lab's folder: the reports of its committed recordings.
-    Reports(reports::Args),
     /// Hold weigh against other load generators, on the same nginx worker.
     BenchLoad(bench::Args),
     /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
@@ -35,7 +33,6 @@ impl Chore {
             Chore::Ci => chores::ci(),
             Chore::Tidy => chores::tidy(),
             Chore::Schema => chores::schema(),
-            Chore::Reports(args) => reports::write(&args),
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Results(args) => results::run(&args),

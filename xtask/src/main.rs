@@ -7,7 +7,6 @@ mod chores;
 mod command_line;
 mod gateway_bench;
 mod page;
-mod reports;
 mod results;
 #[cfg(test)]
 mod tidy;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use crate::Files;
+use crate::choices;
 use crate::experiment::Source;
 use crate::mistake::{Finding, Findings, Place};
 use crate::structure::{self, Role};
@@ -38,8 +39,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The tree of a lab with everything it includes. `None` when nothing could be read.
-    pub(crate) fn lab(&mut self, path: &Path) -> Option<Node> {
+    /// The tree of a lab with everything it includes, and these settings instead of its own. `None`
+    /// when nothing could be read.
+    pub(crate) fn lab(&mut self, path: &Path, settings: &[(String, String)]) -> Option<Node> {
         let text = match self.text(path) {
             Ok(text) => text,
             Err(why) => {
@@ -51,7 +53,8 @@ impl<'a> Reading<'a> {
         self.open.push(tidy(path));
         let root = self.tree(path, text, Role::Lab);
         self.open.pop();
-        root
+        let root = choices::with(root?, settings, self);
+        Some(choices::settle(root, self))
     }
 
     /// The tree of a scenario in a file of its own. `None` when it cannot be read.
@@ -240,7 +243,7 @@ const LOAD_CHOICES: [(&str, &[&str]); 5] = [
 ];
 
 /// Two trees as one. Where both say something, `over` wins.
-fn merge(base: Node, over: Node) -> Node {
+pub(crate) fn merge(base: Node, over: Node) -> Node {
     let place = over.place;
     match (base.value, over.value) {
         (Value::Map(base), Value::Map(over)) => Node {
@@ -271,7 +274,10 @@ fn merge_entries(base: Vec<Entry>, over: Vec<Entry>) -> Vec<Entry> {
         below.key_place = entry.key_place;
         let nothing = Node::reported(below.node.place);
         let lower = std::mem::replace(&mut below.node, nothing);
-        below.node = merge(lower, entry.node);
+        below.node = match entry.key.as_str() {
+            "settings" => choices::merge_settings(lower, entry.node),
+            _ => merge(lower, entry.node),
+        };
     }
     merged
 }

@@ -20,6 +20,7 @@
 
 mod assemble;
 mod capacity;
+mod choices;
 mod command_line;
 mod data;
 mod decode;
@@ -107,9 +108,22 @@ pub fn scenario(path: &Path, files: &dyn Files) -> Result<Scenario, Mistakes> {
 /// # Errors
 /// Every mistake found; see [`Mistakes::render`].
 pub fn parse(path: &Path, files: &dyn Files) -> Result<Lab, Mistakes> {
+    parse_with(path, files, &[])
+}
+
+/// As [`parse`], with other values of settings: by `NAME` for a lab-wide one, by `SYSTEM.NAME` for a
+/// system's. What a variant says of a setting stays.
+///
+/// # Errors
+/// As [`parse`]; a setting that the lab does not have is a mistake, too.
+pub fn parse_with(
+    path: &Path,
+    files: &dyn Files,
+    settings: &[(String, String)],
+) -> Result<Lab, Mistakes> {
     let mut reading = Reading::new(files);
     let lab = reading
-        .lab(path)
+        .lab(path, settings)
         .and_then(|tree| assemble::lab(path, &tree, &mut reading));
     let Reading {
         sources,

@@ -28,11 +28,13 @@ use crate::template::{Command, Template};
 mod capacity;
 mod proof;
 mod scenario;
+mod setting;
 mod variant;
 
 pub(crate) use capacity::CapacityFile;
 pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
+pub(crate) use setting::SettingFile;
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. All of them are required.
@@ -58,8 +60,10 @@ pub(crate) mod default {
     pub(crate) const TIMES: u32 = 1;
 }
 
-/// Settings by name.
+/// Settings by name, each one value once choices are made ([`crate::choices`]).
 pub(crate) type Settings = Table<Name, At<Verbatim<Template>>>;
+/// Settings as they are written.
+type SettingsFile = Table<Name, SettingFile>;
 /// Headers by name.
 pub(crate) type Headers = Table<HeaderName, At<Verbatim<HeaderValue>>>;
 
@@ -77,8 +81,11 @@ pub(crate) struct LabFile {
     #[serde(default)]
     #[expect(dead_code, reason = "files are merged before this struct is read")]
     pub(crate) include: OneOrMany<At<String>>,
-    /// Lab-wide values for templates: `{{setting}}` in any system.
+    /// Lab-wide values for templates: `{{setting}}` in any system. Instead of a value there may be
+    /// choices by name, `database: {sqlite: …, postgres: …}`, of which the first holds unless an
+    /// including lab, a variant's `with` or `weigh lab --with database=postgres` names another.
     #[serde(default)]
+    #[schemars(with = "SettingsFile")]
     pub(crate) settings: Settings,
     /// How requests arrive, and what is sent. How they arrive is the same for every variant; what is
     /// sent may hold `{{setting}}`, and a variant's own `load` may say otherwise.
@@ -363,6 +370,7 @@ pub(crate) struct RequestFile {
 pub(crate) struct SystemFile {
     /// Its own values for templates. A variant changes them `with: {system.setting: value}`.
     #[serde(default)]
+    #[schemars(with = "SettingsFile")]
     pub(crate) settings: Settings,
     /// The folder its commands run in, relative to the file that says so. By default the folder of
     /// the file that says `run`.

@@ -8,12 +8,28 @@ use crate::cli::Failure;
 use crate::console::Console;
 use crate::files::Disk;
 
-/// Reads and checks every lab named, and reports the mistakes of all of them at once.
+/// Settings that a person wants otherwise than a lab has them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SettingArgs {
+    /// Another value of a setting, or the name of one of its choices; may be given several times.
+    ///
+    /// `NAME=VALUE` for a setting of the lab, `SYSTEM.NAME=VALUE` for one of a system. A variant that
+    /// says something of the setting itself keeps it.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) with: Vec<(String, String)>,
+}
+
+/// Reads and checks every lab named, with these values of settings, and reports the mistakes of all of
+/// them at once.
 ///
 /// # Errors
 ///
 /// When a name leads nowhere or a lab has mistakes.
-pub(crate) fn read(names: &[String], console: Console) -> Result<Vec<Lab>, Failure> {
+pub(crate) fn read(
+    names: &[String],
+    settings: &[(String, String)],
+    console: Console,
+) -> Result<Vec<Lab>, Failure> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for name in names {
         for path in paths_of(name)? {
@@ -25,7 +41,7 @@ pub(crate) fn read(names: &[String], console: Console) -> Result<Vec<Lab>, Failu
     let mut labs = Vec::new();
     let mut mistakes = 0;
     for path in &paths {
-        match lab::parse(path, &Disk) {
+        match lab::parse_with(path, &Disk, settings) {
             Ok(lab) => labs.push(lab),
             Err(found) => {
                 mistakes += found.len();
@@ -89,6 +105,14 @@ fn labs_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// The path as a person standing in `here` would write it.
 fn shortened(path: &Path, here: &Path) -> PathBuf {
     path.strip_prefix(here).unwrap_or(path).to_path_buf()
+}
+
+/// `NAME=VALUE` of `--with`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE or SYSTEM.NAME=VALUE, such as database=postgres".to_owned()),
+    }
 }
 
 /// Keeps only the named variants, with the baselines that they are compared with.

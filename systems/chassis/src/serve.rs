@@ -74,13 +74,25 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     }))
 }
 
-/// Accepts until `stopped` and gives each worker a connection in turn.
+/// Says why a connection was not accepted, and waits a little.
+pub(crate) async fn rest_after(error: &io::Error) {
+    // Out of file descriptors, most likely: connections that end make room.
+    journal::write("accept failed", &[("error", error.to_string().into())]);
+    tokio::time::sleep(ACCEPT_REST).await;
+}
+
+/// Accepts until `stopped` and gives each worker a connection in turn. A single worker accepts itself.
 async fn deal_out(
     listener: TcpListener,
     workers: &[Worker],
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
+    if let [only] = workers {
+        only.listen(listener);
+        stopped.await;
+        return Ok(());
+    }
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut stopped = pin!(stopped);
     let mut turns = workers.iter().cycle();
@@ -98,11 +110,7 @@ async fn deal_out(
                 let worker = turns.next().expect("there is at least one worker");
                 worker.give(stream.into_std()?);
             }
-            Some(Err(error)) => {
-                // Out of file descriptors, most likely: connections that end make room.
-                journal::write("accept failed", &[("error", error.to_string().into())]);
-                tokio::time::sleep(ACCEPT_REST).await;
-            }
+            Some(Err(error)) => rest_after(&error).await,
         }
     }
 }

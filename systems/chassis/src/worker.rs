@@ -1,11 +1,12 @@
-//! A thread that serves the connections it is given.
+//! A thread that serves the connections it is given, or accepts.
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
+use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{LocalSet, spawn_local};
 
-use crate::serve;
+use crate::{journal, serve};
 
 /// What answers the requests of one worker.
 pub trait Desk: 'static {
@@ -39,10 +40,18 @@ pub struct Patience {
     pub stop: Duration,
 }
 
+/// What a worker serves.
+#[derive(Debug)]
+enum Work {
+    Connection(TcpStream),
+    /// All connections that arrive here from now on.
+    Listener(TcpListener),
+}
+
 /// A thread that serves the connections it is given, over HTTP/1.1 and HTTP/2 without TLS.
 #[derive(Debug)]
 pub struct Worker {
-    connections: UnboundedSender<TcpStream>,
+    work: UnboundedSender<Work>,
     thread: JoinHandle<()>,
 }
 
@@ -56,7 +65,7 @@ impl Worker {
         patience: Patience,
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> io::Result<Self> {
-        let (connections, arriving) = mpsc::unbounded_channel();
+        let (work, arriving) = mpsc::unbounded_channel();
         let runtime = serve::runtime()?;
         let thread = thread::Builder::new()
             .name(format!("worker-{number}"))
@@ -66,20 +75,22 @@ impl Worker {
                     serve_all(desk, arriving, patience).await;
                 });
             })?;
-        Ok(Self {
-            connections,
-            thread,
-        })
+        Ok(Self { work, thread })
     }
 
     /// Hands a connection over; it is closed when the worker has panicked.
     pub(crate) fn give(&self, connection: TcpStream) {
-        let _ = self.connections.send(connection);
+        let _ = self.work.send(Work::Connection(connection));
+    }
+
+    /// Has it accept by itself: a connection then costs no other thread's work.
+    pub(crate) fn listen(&self, listener: TcpListener) {
+        let _ = self.work.send(Work::Listener(listener));
     }
 
     /// Takes no more connections, and waits until those that are open are done or had their time.
     pub(crate) fn finish(self) {
-        drop(self.connections);
+        drop(self.work);
         // A worker that panicked has said so already.
         let _ = self.thread.join();
     }
@@ -88,7 +99,7 @@ impl Worker {
 /// Serves until no connection can arrive any more and those that are open have had their time.
 async fn serve_all<D: Desk>(
     desk: Rc<D>,
-    mut arriving: UnboundedReceiver<TcpStream>,
+    mut arriving: UnboundedReceiver<Work>,
     patience: Patience,
 ) {
     let graceful = GracefulShutdown::new();
@@ -99,8 +110,27 @@ async fn serve_all<D: Desk>(
         .header_read_timeout(patience.head);
     builder.http2().timer(TokioTimer::new());
     let builder = Rc::new(builder);
-    while let Some(stream) = arriving.recv().await {
-        let Ok(stream) = ready(stream) else {
+    let mut listener = None;
+    while let Some(next) = next(&mut arriving, listener.as_ref()).await {
+        let stream = match next {
+            Next::Work(Work::Listener(given)) => {
+                match tokio::net::TcpListener::from_std(given) {
+                    Ok(given) => listener = Some(given),
+                    Err(error) => {
+                        journal::write("cannot listen", &[("error", error.to_string().into())]);
+                        return;
+                    }
+                }
+                continue;
+            }
+            Next::Work(Work::Connection(stream)) => tokio::net::TcpStream::from_std(stream),
+            Next::Accepted(Ok(stream)) => Ok(stream),
+            Next::Accepted(Err(error)) => {
+                serve::rest_after(&error).await;
+                continue;
+            }
+        };
+        let Ok(stream) = stream.and_then(ready) else {
             continue; // The client is gone.
         };
         let (builder, desk, watcher) = (Rc::clone(&builder), Rc::clone(&desk), graceful.watcher());
@@ -114,14 +144,40 @@ async fn serve_all<D: Desk>(
             let _ = watcher.watch(connection).await;
         });
     }
+    drop(listener);
     // Those that are not done by now are closed with the runtime.
     let _ = tokio::time::timeout(patience.stop, graceful.shutdown()).await;
 }
 
+/// What a worker does next.
+enum Next {
+    Work(Work),
+    Accepted(io::Result<tokio::net::TcpStream>),
+}
+
+/// Waits for it; `None` when nothing is to come any more.
+async fn next(
+    arriving: &mut UnboundedReceiver<Work>,
+    listener: Option<&tokio::net::TcpListener>,
+) -> Option<Next> {
+    poll_fn(|task| {
+        if let Poll::Ready(work) = arriving.poll_recv(task) {
+            return Poll::Ready(work.map(Next::Work));
+        }
+        match listener.map(|listener| listener.poll_accept(task)) {
+            Some(Poll::Ready(accepted)) => {
+                Poll::Ready(Some(Next::Accepted(accepted.map(|(stream, _)| stream))))
+            }
+            _ => Poll::Pending,
+        }
+    })
+    .await
+}
+
 /// A connection that sends answers at once.
-fn ready(stream: TcpStream) -> io::Result<tokio::net::TcpStream> {
+fn ready(stream: tokio::net::TcpStream) -> io::Result<tokio::net::TcpStream> {
     stream.set_nodelay(true)?;
-    tokio::net::TcpStream::from_std(stream)
+    Ok(stream)
 }
 
 /// Runs what hyper spawns for HTTP/2 on the worker's own thread.

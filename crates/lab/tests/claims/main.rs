@@ -6,6 +6,7 @@
 )]
 
 mod capacity;
+mod choices;
 mod load;
 mod meaning;
 mod mistakes;

@@ -3,7 +3,7 @@
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
-use crate::labs;
+use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::stop::Stop;
 use crate::workshop::Workshop;
@@ -20,10 +20,12 @@ pub(crate) struct Args {
     /// Prove only these variants, with the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let mut labs = labs::read(&args.labs, console)?;
+    let mut labs = labs::read(&args.labs, &args.settings.with, console)?;
     let mut worst = Exit::Done;
     let mut workshop = Workshop::default();
     for lab in &mut labs {

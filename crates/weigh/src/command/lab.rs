@@ -14,7 +14,7 @@ use crate::console::Console;
 use crate::exit::Exit;
 use crate::format::Page;
 use crate::gates::{self, GateArgs};
-use crate::labs;
+use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::record;
 use crate::stop::Stop;
@@ -46,6 +46,8 @@ pub(crate) struct Args {
     /// Measure only these variants, with the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
     /// Let idle cores sleep, as a lab says with `awake: off`.
     #[arg(long)]
     no_awake: bool,
@@ -78,7 +80,7 @@ const QUICK_WARMUP: Duration = Duration::from_millis(500);
 const QUICK_SETTLE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let mut labs = labs::read(&args.labs, console)?;
+    let mut labs = labs::read(&args.labs, &args.settings.with, console)?;
     for lab in &mut labs {
         labs::only(lab, &args.variants)?;
         if args.quick {

@@ -8,7 +8,7 @@ use lab::{Lab, Variant};
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
-use crate::labs;
+use crate::labs::{self, SettingArgs};
 use crate::measure::start_rig;
 use crate::stack::{Invalid, Stack};
 use crate::stop::Stop;
@@ -23,13 +23,19 @@ pub(crate) struct Args {
     /// Which variant's systems [default: the baseline's].
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
 }
 
 /// How often a stack that is up is looked at.
 const WATCH: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let labs = labs::read(std::slice::from_ref(&args.lab), console)?;
+    let labs = labs::read(
+        std::slice::from_ref(&args.lab),
+        &args.settings.with,
+        console,
+    )?;
     let [lab] = labs.as_slice() else {
         return Err(Failure::bad_input(format!(
             "expected one lab, found {} in `{}`; name one of them",

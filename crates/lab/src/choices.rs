@@ -1,0 +1,261 @@
+//! Settings with named choices, and what the command line says of settings.
+//!
+//! Under `settings`, `database: {sqlite: a, postgres: b}` is a setting of two values that have names.
+//! It has the first, unless an including file, a variant's `with` or the command line says another
+//! name. After this pass every setting is one value.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::include::{Reading, merge};
+use crate::mistake::{Finding, Place};
+use crate::structure::{self, Role, did_you_mean};
+use crate::yaml::{Entry, Node, Value};
+
+/// The name under which mistakes of the command line are shown.
+const COMMAND_LINE: &str = "--with";
+
+/// The tree with these settings, `NAME` or `SYSTEM.NAME` each, instead of its own. A variant that says
+/// something of a setting itself keeps it.
+pub(crate) fn with(
+    mut root: Node,
+    settings: &[(String, String)],
+    reading: &mut Reading<'_>,
+) -> Node {
+    let lines: Vec<String> = settings
+        .iter()
+        .map(|(path, value)| format!("{path}={value}"))
+        .collect();
+    let mut start = 0;
+    for ((path, value), line) in settings.iter().zip(&lines) {
+        let source = reading
+            .source(Path::new(COMMAND_LINE), lines.join("\n"))
+            .source;
+        let place = Place {
+            source,
+            start,
+            end: start + line.len(),
+        };
+        start = place.end + 1;
+        if find(&root, path).is_none() {
+            if !reading.has_gaps {
+                reading.findings.add(unknown(&root, path, place));
+            }
+            continue;
+        }
+        let value = Node {
+            place,
+            value: Value::Scalar {
+                text: value.clone(),
+                plain: false,
+            },
+        };
+        let tree = structure::check(
+            tree(path, value, place),
+            Role::Included,
+            &mut reading.findings,
+        );
+        root = merge(root, tree);
+    }
+    root
+}
+
+/// A setting of the merged lab.
+fn find<'a>(root: &'a Node, path: &str) -> Option<&'a Node> {
+    match path.split_once('.') {
+        Some((system, setting)) => root
+            .get("systems")?
+            .get(system)?
+            .get("settings")?
+            .get(setting),
+        None => root.get("settings")?.get(path),
+    }
+}
+
+/// The lab that says nothing but this.
+fn tree(path: &str, value: Node, place: Place) -> Node {
+    let (system, setting) = match path.split_once('.') {
+        Some((system, setting)) => (Some(system), setting),
+        None => (None, path),
+    };
+    let under = |key: &str, node: Node| Node {
+        place,
+        value: Value::Map(vec![Entry {
+            key: key.to_owned(),
+            key_place: place,
+            node,
+            is_guess: false,
+        }]),
+    };
+    let settings = under("settings", under(setting, value));
+    match system {
+        Some(system) => under("systems", under(system, settings)),
+        None => settings,
+    }
+}
+
+fn unknown(root: &Node, path: &str, place: Place) -> Finding {
+    let known: Vec<String> = settings(root).map(|(path, _)| path).collect();
+    let help = match known.as_slice() {
+        [] => "it has none".to_owned(),
+        _ => format!("it has {}", known.join(", ")),
+    };
+    Finding::new(place, format!("the lab has no setting `{path}`"))
+        .help(help)
+        .help_if(did_you_mean(path, known.iter().map(String::as_str)))
+}
+
+/// All settings, lab-wide ones first, by the path that `with` knows them by.
+fn settings(root: &Node) -> impl Iterator<Item = (String, &Node)> {
+    let lab_wide = entries(root.get("settings")).iter();
+    let lab_wide = lab_wide.map(|it| (it.key.clone(), &it.node));
+    let own = entries(root.get("systems")).iter().flat_map(|system| {
+        let settings = entries(system.node.get("settings"));
+        let path = |it: &Entry| format!("{}.{}", system.key, it.key);
+        settings.iter().map(move |it| (path(it), &it.node))
+    });
+    lab_wide.chain(own)
+}
+
+/// What two files say of a setting: a name chooses, everything else is merged as usual.
+pub(crate) fn merge_settings(base: Node, over: Node) -> Node {
+    let (Value::Map(base), Value::Map(over_entries)) = (base.value, over.value.clone()) else {
+        return over;
+    };
+    let mut merged = base;
+    for entry in over_entries {
+        let Some(below) = merged.iter_mut().find(|below| below.key == entry.key) else {
+            merged.push(entry);
+            continue;
+        };
+        below.key_place = entry.key_place;
+        let nothing = Node::reported(below.node.place);
+        let lower = std::mem::replace(&mut below.node, nothing);
+        below.node = chosen(lower, entry.node);
+    }
+    Node {
+        place: over.place,
+        value: Value::Map(merged),
+    }
+}
+
+/// With the choice of this name first; a value that is no name becomes a choice without one.
+fn chosen(setting: Node, wish: Node) -> Node {
+    let (Value::Map(choices), Some(name)) = (&setting.value, wish.text()) else {
+        return merge(setting, wish);
+    };
+    let mut choices = choices.clone();
+    match choices.iter().position(|choice| choice.key == name) {
+        Some(index) => choices[..=index].rotate_right(1),
+        None => choices.insert(
+            0,
+            Entry {
+                key: String::new(),
+                key_place: wish.place,
+                node: wish,
+                is_guess: false,
+            },
+        ),
+    }
+    Node {
+        place: setting.place,
+        value: Value::Map(choices),
+    }
+}
+
+/// Every setting as one value.
+pub(crate) fn settle(mut root: Node, reading: &mut Reading<'_>) -> Node {
+    let choices: HashMap<String, Vec<Entry>> = settings(&root)
+        .filter_map(|(path, node)| match &node.value {
+            Value::Map(choices) => Some((path, choices.clone())),
+            _ => None,
+        })
+        .collect();
+    if choices.is_empty() {
+        return root;
+    }
+    let Value::Map(entries) = &mut root.value else {
+        return root;
+    };
+    for entry in entries {
+        match entry.key.as_str() {
+            "settings" => first_choices(&mut entry.node, reading),
+            "systems" => {
+                for system in entries_of(&mut entry.node) {
+                    for part in entries_of(&mut system.node) {
+                        if part.key == "settings" {
+                            first_choices(&mut part.node, reading);
+                        }
+                    }
+                }
+            }
+            "baseline" => chosen_by(&mut entry.node, &choices, reading),
+            "variants" => {
+                if let Value::List(variants) = &mut entry.node.value {
+                    for variant in variants {
+                        chosen_by(variant, &choices, reading);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    root
+}
+
+fn entries(node: Option<&Node>) -> &[Entry] {
+    node.map_or(&[], Node::entries)
+}
+
+fn entries_of(node: &mut Node) -> &mut [Entry] {
+    match &mut node.value {
+        Value::Map(entries) => entries,
+        _ => &mut [],
+    }
+}
+
+fn first_choices(settings: &mut Node, reading: &mut Reading<'_>) {
+    for setting in entries_of(settings) {
+        let Value::Map(choices) = &setting.node.value else {
+            continue;
+        };
+        setting.node = match choices.first() {
+            Some(first) => first.node.clone(),
+            None => {
+                let message = format!("the setting `{}` has no choices", setting.key);
+                let help = "give a value, or choices such as `{small: 1, large: 100}`";
+                let place = setting.key_place;
+                reading
+                    .findings
+                    .add(Finding::new(place, message).help(help));
+                Node::reported(place)
+            }
+        };
+    }
+}
+
+/// What a baseline or variant says in `with`.
+fn chosen_by(setup: &mut Node, choices: &HashMap<String, Vec<Entry>>, reading: &mut Reading<'_>) {
+    let with = entries_of(setup).iter_mut().find(|part| part.key == "with");
+    for entry in with.map_or(&mut [][..], |with| entries_of(&mut with.node)) {
+        let (Some(choices), Some(text)) = (choices.get(&entry.key), entry.node.text()) else {
+            continue;
+        };
+        if let Some(choice) = choices.iter().find(|choice| choice.key == text) {
+            entry.node = choice.node.clone();
+        } else if text.contains("{{name}}") {
+            let names = choices.iter().map(|choice| choice.key.as_str());
+            let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+            reading.findings.add(
+                Finding::new(
+                    entry.node.place,
+                    format!("`{{{{name}}}}` cannot name a choice of `{}`", entry.key),
+                )
+                .help(format!(
+                    "write a variant for each, with one of {}",
+                    names.join(", ")
+                )),
+            );
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A setting, as it is written.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::fields::Table;
+use crate::formats::{Name, Verbatim};
+use crate::template::Template;
+
+/// A value, or values by the names that choose them. Only the schema knows it: choices are made before
+/// a lab is read.
+pub(crate) struct SettingFile;
+
+impl JsonSchema for SettingFile {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "setting".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<Verbatim<Template>>();
+        let choices = generator.subschema_for::<Table<Name, Verbatim<Template>>>();
+        json_schema!({"anyOf": [value, choices]})
+    }
+}

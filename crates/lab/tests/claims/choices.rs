@@ -1,0 +1,121 @@
+//! Settings with named choices, and settings of the command line.
+
+use std::path::Path;
+
+use lab::{Lab, Mistakes, parse_with};
+
+use super::Folder;
+
+const LAB: &str = "\
+question: What does b cost?
+load:
+  connections: 10
+  duration: 1s
+target: server
+settings:
+  store: {file: 'file:{{size}}', redis: 'redis://{{redis.addr}}'}
+  size: 1
+systems:
+  server:
+    settings: {mode: {plain: '-p', fast: '-f'}}
+    run: serve {{mode}} {{store}} --listen {{addr}}
+  redis:
+    run: redis-server --port {{port}}
+baseline: {name: a}
+variants:
+  - {name: b, with: {store: redis, server.mode: fast}}
+";
+
+fn parse(lab: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
+    let with: Vec<(String, String)> = with
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let folder = Folder::with_lab(lab).file("labs/fast.yaml", "settings: {size: 7}\n");
+    parse_with(Path::new("labs/x.yaml"), &folder, &with)
+}
+
+/// The command of the server in a variant, and which systems it takes.
+fn server(lab: &Lab, index: usize) -> (String, Vec<String>) {
+    let variant = lab.all().nth(index).unwrap();
+    let stack = lab.stack(variant);
+    let systems = stack.iter().map(|setup| setup.system.clone()).collect();
+    let server = stack.iter().find(|setup| setup.system == "server").unwrap();
+    let words: Vec<String> = server.run.iter().map(ToString::to_string).collect();
+    (words.join(" "), systems)
+}
+
+#[test]
+fn the_first_choice_holds_and_a_variant_names_another() {
+    let lab = parse(LAB, &[]).unwrap();
+    let (command, systems) = server(&lab, 0);
+    assert!(command.starts_with("serve -p file:1"), "{command}");
+    assert_eq!(systems, ["server"]);
+    let (command, systems) = server(&lab, 1);
+    assert!(command.starts_with("serve -f redis://"), "{command}");
+    // What a choice refers to is started.
+    assert!(systems.contains(&"redis".to_owned()), "{systems:?}");
+}
+
+#[test]
+fn the_command_line_chooses_and_a_variant_keeps_what_it_says() {
+    let lab = parse(
+        LAB,
+        &[("store", "redis"), ("server.mode", "fast"), ("size", "9")],
+    )
+    .unwrap();
+    let (command, systems) = server(&lab, 0);
+    assert!(command.starts_with("serve -f redis://"), "{command}");
+    assert!(systems.contains(&"redis".to_owned()), "{systems:?}");
+    let keeps = LAB.replace("store: redis,", "store: file,");
+    let (command, _) = server(
+        &parse(&keeps, &[("store", "redis"), ("size", "9")]).unwrap(),
+        1,
+    );
+    assert!(command.starts_with("serve -f file:9"), "{command}");
+}
+
+#[test]
+fn what_is_no_name_is_a_value() {
+    let lab = parse(LAB, &[("store", "memory")]).unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -p memory "));
+}
+
+#[test]
+fn an_including_lab_chooses_too() {
+    let lab = format!(
+        "include: shared.yaml\n{}",
+        LAB.replace(
+            "store: {file: 'file:{{size}}', redis: 'redis://{{redis.addr}}'}",
+            "store: redis"
+        )
+    );
+    let shared = "settings:\n  store: {file: 'file:1', redis: 'redis://{{redis.addr}}'}\n";
+    let folder = Folder::with_lab(lab).file("labs/shared.yaml", shared);
+    let lab = folder.parse().unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -p redis://"));
+}
+
+#[test]
+fn a_setting_that_is_not_there_is_a_mistake_and_so_is_a_bad_value() {
+    let found = parse(LAB, &[("stor", "redis")]).unwrap_err();
+    let said = found.render(false).to_string();
+    assert!(said.contains("the lab has no setting `stor`"), "{said}");
+    assert!(said.contains("did you mean `store`?"), "{said}");
+    let found = parse(LAB, &[("server.store", "redis")]).unwrap_err();
+    assert!(found.render(false).to_string().contains("server.store"));
+    assert!(parse(LAB, &[("size", "{{")]).is_err());
+}
+
+#[test]
+fn a_setting_needs_a_choice_and_a_name_that_can_be_seen() {
+    let none = LAB.replace("{plain: '-p', fast: '-f'}", "{}");
+    let said = parse(&none, &[]).unwrap_err().render(false).to_string();
+    assert!(said.contains("the setting `mode` has no choices"), "{said}");
+    let hidden = LAB.replace(
+        "{name: b, with: {store: redis,",
+        "{for: [file, redis], with: {store: '{{name}}',",
+    );
+    let said = parse(&hidden, &[]).unwrap_err().render(false).to_string();
+    assert!(said.contains("cannot name a choice of `store`"), "{said}");
+}

@@ -1,0 +1,355 @@
+//! One recording as a section.
+//!
+//! The layout is that of the table that the labs reproduce: a row a variant, the difference from the
+//! baseline in brackets; then the same differences with their intervals, the circumstances, and where
+//! the processor time went.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+const COLUMNS: [(&str, &str); 7] = [
+    ("Min", "latency_us_min"),
+    ("Mean", "latency_us_mean"),
+    ("p50", "latency_us_p50"),
+    ("p90", "latency_us_p90"),
+    ("p95", "latency_us_p95"),
+    ("p99", "latency_us_p99"),
+    ("Max", "latency_us_max"),
+];
+
+/// Differences that are shown with their intervals, what divides them, and their decimals.
+const INTERVALS: [(&str, &str, f64, usize); 5] = [
+    ("Mean (ms)", "latency_us_mean", 1e3, 3),
+    ("p50 (ms)", "latency_us_p50", 1e3, 3),
+    ("p99 (ms)", "latency_us_p99", 1e3, 3),
+    ("CPU (us/request)", "cpu_us_per_request", 1.0, 0),
+    ("Memory (MiB)", "memory_peak_bytes", 1_048_576.0, 1),
+];
+
+/// What a closed loop and a search are about.
+const REQUESTS: &str = "requests_per_s";
+
+/// Functions in the table of a profile.
+const HOTTEST: usize = 10;
+
+pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String {
+    let summary = &report["summary"];
+    let rows = summary["variants"].as_array();
+    let rows = rows.map_or(&[][..], Vec::as_slice);
+    let question = summary["question"].as_str().unwrap_or_default();
+    let mut out = format!("## {name}\n\n**{question}**\n\n");
+    // A closed loop gets as many answers as it can; an open one's rate is the plan's.
+    let counts = summary["headline"] == REQUESTS;
+    // A search's latencies are those of its last steps, and say nothing.
+    let columns = if summary["is_capacity"] == true {
+        &[][..]
+    } else {
+        &COLUMNS
+    };
+    let mut titles: Vec<String> = counts
+        .then(|| "Requests/s".to_owned())
+        .into_iter()
+        .collect();
+    titles.extend(columns.iter().map(|(title, _)| format!("{title} (ms)")));
+    out += &head("Type", &titles);
+    for row in rows {
+        let requests = counts.then(|| rate(&row["metrics"][REQUESTS]));
+        let times = columns
+            .iter()
+            .map(|(_, metric)| figure(&row["metrics"][metric]));
+        out += &line(row, &requests.into_iter().chain(times).collect::<Vec<_>>());
+    }
+    let confidence = summary["confidence_each"].as_f64().unwrap_or_default() * 100.0;
+    let _ = write!(
+        out,
+        "\nDifferences from the baseline, each with its {confidence:.2} % interval, so that all \
+         verdicts hold together with {:.0} %:\n\n",
+        summary["confidence"].as_f64().unwrap_or_default() * 100.0
+    );
+    let intervals: Vec<_> = INTERVALS
+        .iter()
+        .filter(|(_, metric, ..)| !(columns.is_empty() && metric.starts_with("latency")))
+        .collect();
+    let mut titles: Vec<String> = counts
+        .then(|| "Requests/s (ratio)".to_owned())
+        .into_iter()
+        .collect();
+    titles.extend(intervals.iter().map(|(title, ..)| (*title).to_owned()));
+    titles.push("Verdict".to_owned());
+    out += &head("Type", &titles);
+    for row in rows.iter().filter(|row| row["is_baseline"] != true) {
+        let requests = counts.then(|| ratio(&row["metrics"][REQUESTS]["overhead"]));
+        let differences = intervals.iter().map(|(_, metric, unit, decimals)| {
+            interval(&row["metrics"][metric]["overhead"], *unit, *decimals)
+        });
+        let mut cells: Vec<String> = requests.into_iter().chain(differences).collect();
+        cells.push(row["verdict_text"].as_str().unwrap_or_default().to_owned());
+        out += &line(row, &cells);
+    }
+    out + "\n" + &circumstances(name, report, recording) + &hottest(recording)
+}
+
+/// `4,321<br>(x 10.2)`
+fn rate(metric: &Value) -> String {
+    let Some(value) = metric["value"].as_f64() else {
+        return "–".to_owned();
+    };
+    let value = format!("{value:.0}");
+    match metric["overhead"]["ratio"].as_f64() {
+        Some(ratio) => format!("{value}<br>(x {ratio:.2})"),
+        None => value,
+    }
+}
+
+/// `10.2 (9.8 to 10.6)`
+fn ratio(overhead: &Value) -> String {
+    let figure = |key: &str| overhead[key].as_f64().map(|value| format!("{value:.2}"));
+    let Some(ratio) = figure("ratio") else {
+        return "–".to_owned();
+    };
+    match (figure("ratio_low"), figure("ratio_high")) {
+        (Some(low), Some(high)) => format!("{ratio} ({low} to {high})"),
+        _ => ratio,
+    }
+}
+
+/// Where the processor time went, where that was sampled: shares of the samples of each system.
+fn hottest(recording: &Value) -> String {
+    let mut out = String::new();
+    for profile in recording["profiles"].as_array().into_iter().flatten() {
+        let samples = profile["samples"].as_f64().unwrap_or_default();
+        let functions = profile["hottest"].as_array().map_or(&[][..], Vec::as_slice);
+        if samples <= 0.0 || functions.is_empty() {
+            continue;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let _ = write!(
+            out,
+            "\n`{}` of {}, {samples} samples: functions by the share of samples in which they were \
+             at work themselves, and with what they had called:\n\n\
+             | Function | own % | total % |\n| --- | ---: | ---: |\n",
+            text(&profile["system"]),
+            text(&profile["variant"]),
+        );
+        for function in functions.iter().take(HOTTEST) {
+            let share = |key: &str| function[key].as_f64().unwrap_or_default() / samples * 100.0;
+            let _ = writeln!(
+                out,
+                "| `{}` | {:.1} | {:.1} |",
+                text(&function["function"]).replace('|', "\\|"),
+                share("own_samples"),
+                share("total_samples")
+            );
+        }
+    }
+    out
+}
+
+fn head(first: &str, titles: &[String]) -> String {
+    let rule = vec!["---"; titles.len() + 1].join(" | ");
+    format!("| {first} | {} |\n| {rule} |\n", titles.join(" | "))
+}
+
+fn line(row: &Value, cells: &[String]) -> String {
+    let name = row["name"].as_str().unwrap_or_default();
+    format!("| {name} | {} |\n", cells.join(" | "))
+}
+
+/// `0.69<br>(+0.21)`, in milliseconds.
+fn figure(metric: &Value) -> String {
+    let Some(value) = metric["value"].as_f64() else {
+        return "–".to_owned();
+    };
+    let value = format!("{:.2}", value / 1e3);
+    match metric["overhead"]["difference"].as_f64() {
+        Some(difference) => format!("{value}<br>({:+.2})", difference / 1e3),
+        None => value,
+    }
+}
+
+/// `+0.212 (+0.190 to +0.240)`
+fn interval(overhead: &Value, unit: f64, decimals: usize) -> String {
+    let figure = |key: &str| {
+        let value = overhead[key].as_f64()?;
+        Some(format!("{:+.decimals$}", value / unit))
+    };
+    let Some(difference) = figure("difference") else {
+        return "–".to_owned();
+    };
+    match (figure("difference_low"), figure("difference_high")) {
+        (Some(low), Some(high)) => format!("{difference} ({low} to {high})"),
+        _ => difference,
+    }
+}
+
+/// When, where, how long, and under which limits.
+fn circumstances(name: &str, report: &Value, recording: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let environment = &report["environment"];
+    let command: Vec<&str> = recording["command"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let command = command.get(1..).unwrap_or_default().join(" ");
+    let mut out = format!(
+        "- {} rounds, recorded {} by `weigh {command}`: `records/{name}.json`\n\
+         - {}, {} cores, {}, {}\n",
+        report["summary"]["rounds_measured"],
+        text(&report["started_at"]),
+        text(&environment["cpu_model"]),
+        environment["cores"],
+        text(&environment["os"]),
+        text(&environment["kernel"]),
+    );
+    for (system, limits) in limits(recording) {
+        let _ = writeln!(out, "- limits of `{system}`, as read back: {limits}");
+    }
+    for row in report["summary"]["variants"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        for check in row["checks"].as_array().into_iter().flatten() {
+            if check["state"] != "ok" {
+                let _ = writeln!(
+                    out,
+                    "- {}, check {} {}: {}",
+                    text(&row["name"]),
+                    text(&check["name"]),
+                    text(&check["state"]),
+                    text(&check["text"])
+                );
+            }
+        }
+    }
+    out
+}
+
+/// The limits of each system; every variant has the same.
+fn limits(recording: &Value) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let variants = recording["variants"].as_array().into_iter().flatten();
+    let systems = variants.filter_map(|variant| variant["systems"].as_array());
+    for system in systems
+        .flatten()
+        .filter(|system| system["limits_by"].is_string())
+    {
+        let name = system["name"].as_str().unwrap_or_default();
+        let enforced = &system["limits_enforced"];
+        let by = system["limits_by"].as_str().unwrap_or_default();
+        let words = match (enforced["cpus"].as_f64(), enforced["memory_bytes"].as_f64()) {
+            (None, None) => format!("none: {by}"),
+            (cpus, memory) => {
+                let cpus = cpus.map(|cpus| format!("{cpus} CPU"));
+                let memory = memory.map(|bytes| format!("{:.0} MiB", bytes / 1_048_576.0));
+                let both: Vec<String> = cpus.into_iter().chain(memory).collect();
+                format!("{} ({by})", both.join(", "))
+            }
+        };
+        if !found
+            .iter()
+            .any(|known| *known == (name.to_owned(), words.clone()))
+        {
+            found.push((name.to_owned(), words));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_section_has_the_table_of_the_seed_then_intervals_then_circumstances() {
+        let metric = |value: f64| json!({"value": value});
+        let compared = json!({
+            "value": 900.0,
+            "overhead": {"difference": 220.0, "difference_low": 190.0, "difference_high": 251.0},
+        });
+        let report = json!({
+            "started_at": "2026-11-21T10:00:00Z",
+            "environment": {"cpu_model": "C", "cores": 2, "os": "O", "kernel": "K"},
+            "summary": {
+                "question": "What does it cost?", "confidence": 0.95, "confidence_each": 0.975,
+                "rounds_measured": 12, "headline": "latency_us_mean",
+                "variants": [
+                    {"name": "baseline", "is_baseline": true, "metrics": {"latency_us_mean": metric(680.0)}, "checks": []},
+                    {"name": "go", "metrics": {"latency_us_mean": compared}, "verdict_text": "0.22 ms slower",
+                     "checks": [{"name": "lateness", "state": "weak", "text": "late"}]},
+                    {"name": "java", "metrics": {}, "verdict_text": "NOT RUN: `java` is not installed", "checks": []},
+                ],
+            },
+        });
+        let recording = json!({
+            "command": ["target/release/weigh", "lab", "x"],
+            "variants": [{"systems": [
+                {"name": "gateway", "limits_by": "cgroup v1", "limits_enforced": {"cpus": 1.0, "memory_bytes": 1_073_741_824_u64}},
+                {"name": "planets", "limits_by": null},
+            ]}],
+        });
+        let text = rendered("x", &report, &recording);
+        for part in [
+            "| go | – | 0.90<br>(+0.22) | – | – | – | – | – |\n",
+            "| baseline | – | 0.68 | – | – | – | – | – |\n",
+            "each with its 97.50 % interval",
+            "| go | +0.220 (+0.190 to +0.251) | – | – | – | – | 0.22 ms slower |\n",
+            "| java | – | – | – | – | – | NOT RUN: `java` is not installed |\n",
+            "- 12 rounds, recorded 2026-11-21T10:00:00Z by `weigh lab x`: `records/x.json`\n",
+            "- limits of `gateway`, as read back: 1 CPU, 1024 MiB (cgroup v1)\n",
+            "- go, check lateness weak: late\n",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("planets"), "{text}");
+    }
+
+    #[test]
+    fn a_closed_loop_is_told_in_requests_and_ratios_and_a_search_in_nothing_else() {
+        let requests = json!({
+            "value": 4200.4,
+            "overhead": {"difference": 3800.0, "ratio": 10.5, "ratio_low": 9.75, "ratio_high": 11.0},
+        });
+        let report = |is_capacity: bool| {
+            json!({"summary": {
+                "headline": "requests_per_s", "is_capacity": is_capacity,
+                "variants": [{"name": "rust", "metrics": {"requests_per_s": requests}, "verdict_text": "faster"}],
+            }})
+        };
+        let closed = rendered("x", &report(false), &json!({}));
+        assert!(
+            closed.contains("| Type | Requests/s | Min (ms) |"),
+            "{closed}"
+        );
+        assert!(
+            closed.contains("| rust | 4200<br>(x 10.50) | – |"),
+            "{closed}"
+        );
+        assert!(
+            closed.contains("| rust | 10.50 (9.75 to 11.00) | – |"),
+            "{closed}"
+        );
+        let search = rendered("x", &report(true), &json!({}));
+        assert!(search.contains("| Type | Requests/s |\n"), "{search}");
+        assert!(!search.contains("p99"), "{search}");
+    }
+
+    #[test]
+    fn a_profile_is_a_table_of_the_hottest_functions() {
+        let profile = json!({"profiles": [
+            {"variant": "one", "system": "limiter", "samples": 200, "hottest": [
+                {"function": "a|b", "own_samples": 20, "total_samples": 150},
+            ]},
+            {"variant": "two", "system": "limiter", "samples": 0, "hottest": []},
+        ]});
+        let text = hottest(&profile);
+        assert!(text.contains("`limiter` of one, 200 samples"), "{text}");
+        assert!(text.contains("| `a\\|b` | 10.0 | 75.0 |\n"), "{text}");
+        assert!(!text.contains("two"), "{text}");
+    }
+}
