@@ -168,19 +168,23 @@ impl Writer {
     }
 
     fn characters(&mut self, text: &str) {
+        let style = self.style;
         let is_plain = |byte: u8| {
             byte >= b' '
                 && byte != b'"'
                 && byte != b'\\'
-                && (self.style == Style::Compact || byte < 0x7f)
+                && (style == Style::Compact || byte < 0x7f)
         };
-        if text.bytes().all(is_plain) {
-            self.text.push_str(text);
-            return;
+        let mut rest = text;
+        while let Some(plain) = rest.bytes().position(|byte| !is_plain(byte)) {
+            // What is not plain begins a letter.
+            let (before, from) = rest.split_at(plain);
+            self.text.push_str(before);
+            let mut letters = from.chars();
+            letters.next().into_iter().for_each(|it| self.character(it));
+            rest = letters.as_str();
         }
-        for letter in text.chars() {
-            self.character(letter);
-        }
+        self.text.push_str(rest);
     }
 
     fn character(&mut self, letter: char) {

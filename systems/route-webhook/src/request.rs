@@ -2,11 +2,14 @@
 //!
 //! Only what is needed is looked at; the rest of a body is checked for its syntax and skipped.
 
+mod parts;
+
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use parts::{Items, Members};
 
 /// Most items of a list, and members of an object, that are taken apart. A pod cannot have as many.
 const ITEMS_MAX: usize = 10_000;
@@ -98,14 +101,13 @@ impl<'a, 'p> Node<'a, 'p> {
     ) -> Result<[Option<Node<'a, 's>>; N], Refusal> {
         self.must_be(b'{', "an object")?;
         let mut found = [None; N];
-        self.visit(Members(|name: &str, value: &'a str| {
+        for (name, json) in Members::of(self.json) {
+            let name = unquoted(name);
             if let Some(index) = names.iter().position(|wanted| *wanted == name) {
-                found[index] = Some(Node {
-                    json: value,
-                    place: Place::Member(&self.place, names[index]),
-                });
+                let place = Place::Member(&self.place, names[index]);
+                found[index] = Some(Node { json, place });
             }
-        }));
+        }
         Ok(found)
     }
 
@@ -148,12 +150,10 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is no object, or one of more members than an object of Kubernetes can have.
     pub fn entries(&self) -> Result<Vec<(String, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
-        let mut entries = Vec::new();
-        self.visit(Members(|name: &str, value: &'a str| {
-            if entries.len() <= ITEMS_MAX {
-                entries.push((name.to_owned(), value));
-            }
-        }));
+        let entries: Vec<_> = Members::of(self.json)
+            .take(ITEMS_MAX + 1)
+            .map(|(name, value)| (unquoted(name).into_owned(), value))
+            .collect();
         if entries.len() > ITEMS_MAX {
             return Err(self.unfit("an object of at most 10000 members", "more"));
         }
@@ -167,13 +167,14 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is no list, or one that no pod could have.
     pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
         self.must_be(b'[', "a list")?;
-        let mut items = Vec::new();
-        self.visit(Items(|index: usize, json: &'a str| {
-            if index <= ITEMS_MAX {
-                let place = Place::Item(&self.place, index);
-                items.push(Node { json, place });
-            }
-        }));
+        let items: Vec<_> = Items::of(self.json)
+            .take(ITEMS_MAX + 1)
+            .enumerate()
+            .map(|(index, json)| Node {
+                json,
+                place: Place::Item(&self.place, index),
+            })
+            .collect();
         if items.len() > ITEMS_MAX {
             return Err(self.unfit("a list of at most 10000 items", "more"));
         }
@@ -187,14 +188,7 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is something else.
     pub fn text(&self) -> Result<Cow<'a, str>, Refusal> {
         self.must_be(b'"', "a text")?;
-        let inside = &self.json[1..self.json.len() - 1];
-        if !inside.contains('\\') {
-            return Ok(Cow::Borrowed(inside));
-        }
-        match serde_json::from_str(self.json) {
-            Ok(text) => Ok(Cow::Owned(text)),
-            Err(error) => Err(Refusal::NoJson(error.to_string())),
-        }
+        Ok(unquoted(self.json))
     }
 
     /// This, unless it is `null`.
@@ -267,12 +261,16 @@ impl<'a, 'p> Node<'a, 'p> {
         }
         Err(self.neither(expected))
     }
+}
 
-    fn visit<V: Visitor<'a>>(&self, visitor: V) {
-        let mut parser = serde_json::Deserializer::from_str(self.json);
-        // It is part of a body that was read without a mistake.
-        let _ = parser.deserialize_any(visitor);
+/// What a text of valid JSON says.
+fn unquoted(json: &str) -> Cow<'_, str> {
+    let inside = &json[1..json.len() - 1];
+    if !inside.contains('\\') {
+        return Cow::Borrowed(inside);
     }
+    // It is part of a body that was read without a mistake, and has no half letters.
+    Cow::Owned(serde_json::from_str(json).unwrap_or_default())
 }
 
 fn kind(json: &str) -> &'static str {
@@ -311,52 +309,6 @@ fn lone_surrogate(text: &str) -> Option<&str> {
     }
     open
 }
-
-/// Shows every member of an object.
-struct Members<F>(F);
-
-impl<'de, F: FnMut(&str, &'de str)> Visitor<'de> for Members<F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<Name<'de>>()? {
-            let value: &RawValue = map.next_value()?;
-            (self.0)(&name.0, value.get());
-        }
-        Ok(())
-    }
-}
-
-/// Shows every item of a list.
-struct Items<F>(F);
-
-impl<'de, F: FnMut(usize, &'de str)> Visitor<'de> for Items<F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
-        let mut index = 0;
-        while index <= ITEMS_MAX
-            && let Some(item) = list.next_element::<&RawValue>()?
-        {
-            (self.0)(index, item.get());
-            index += 1;
-        }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-}
-
-/// The name of a member, borrowed where it holds no escapes.
-#[derive(serde::Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
