@@ -12,7 +12,8 @@ const LIBRARIES: [(&str, &str); 4] = [
 ];
 
 fn main() {
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    // Of the package that is built: a target folder may be shared by several clones.
+    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let Some(lock_path) = here
         .ancestors()
         .map(|folder| folder.join("Cargo.lock"))

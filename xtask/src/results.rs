@@ -87,6 +87,7 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         let recording: Value = serde_json::from_str(&text)?;
         let name = recording["lab"]["name"].as_str().unwrap_or_default();
         if labs.join(name).with_extension("yaml").is_file() {
+            let text = without_places(&text, &recording["command"]);
             fs::write(records.join(name).with_extension("json"), text)?;
             adopted += 1;
         }
@@ -99,6 +100,22 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Absolute paths of the command line by their last part: where things lay on a machine is no part of
+/// what was measured.
+fn without_places(text: &str, command: &Value) -> String {
+    let words = command.as_array().into_iter().flatten();
+    let paths = words
+        .filter_map(Value::as_str)
+        .filter(|word| word.starts_with('/'));
+    paths.fold(text.to_owned(), |text, path| {
+        let last = path.rsplit('/').next().unwrap_or_default();
+        text.replace(
+            &Value::from(path).to_string(),
+            &Value::from(last).to_string(),
+        )
+    })
 }
 
 fn recordings(records: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -151,4 +168,26 @@ fn section(record: &Path, name: &str, weigh: Option<&Path>) -> anyhow::Result<St
         }
     }
     Ok(section)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_committed_recording_does_not_say_where_things_lay() {
+        let command = json!([
+            "/opt/bin/weigh",
+            "lab",
+            "labs/x.yaml",
+            "--out",
+            "/var/records"
+        ]);
+        let text = json!({"command": command, "note": "labs/x.yaml"}).to_string();
+        let kept: Value = serde_json::from_str(&without_places(&text, &command)).unwrap();
+        let expected = json!(["weigh", "lab", "labs/x.yaml", "--out", "records"]);
+        assert_eq!(kept, json!({"command": expected, "note": "labs/x.yaml"}));
+    }
 }

@@ -397,7 +397,7 @@ fn a_status_needs_a_path() {
 #[test]
 fn a_wrong_setting_is_reported_once_and_not_where_it_is_used() {
     assert_snapshot!(check(&[("settings: {stack: a}", "settings: {stack: [a]}")]), @"
-    error: expected text or a number, found a list
+    error: expected text or a number or a mapping of keys to values, found a list
      --> labs/x.yaml:8:23
       |
     8 |     settings: {stack: [a]}

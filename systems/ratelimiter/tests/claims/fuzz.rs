@@ -124,6 +124,66 @@ fn any_variables_are_answered() {
     });
 }
 
+/// A document that was executed before is not validated again; nobody can tell by the answer.
+#[test]
+fn an_answer_is_the_same_whether_or_not_the_document_is_known() {
+    let server = Server::start(&[]);
+    let client = RefCell::new(server.client());
+    let good = json!({"e": "LOGIN_FAILED", "i": "1.2.3.4", "m": "a@b.se", "x": {"eventName": "LOGIN_FAILED", "ip": "1.2.3.4", "email": "a@b.se"}});
+    let input = "ratelimit(ratelimitInput: {eventName: $e, ip: $i, email: $m}) { ipFrom }";
+    let documents = [
+        format!("query($e: EventName!, $i: String!, $m: String!) {{ {input} }}"),
+        format!("query($e: EventName!, $i: String, $m: String = \"c@d.se\") {{ {input} }}"),
+        format!("query($e: EventName! = LOGIN_FAILED, $i: String! = \"1.1.1.1\", $m: String!) {{ {input} }}"),
+        "query($x: RatelimitInput!) { ratelimit(ratelimitInput: $x) { ipFrom } }".to_owned(),
+        "query A($x: RatelimitInput!) { ratelimit(ratelimitInput: $x) { ipFrom } } query B { nothing }".to_owned(),
+        "query($m: Boolean!) { __typename @include(if: $m) }".to_owned(),
+    ];
+    let post = |document: &str, variables: &Value| {
+        let name = document.contains("query A").then_some("A");
+        let body = json!({"query": document, "variables": variables, "operationName": name});
+        client.borrow_mut().post(body.to_string().as_bytes())
+    };
+    for document in &documents {
+        check(&post(document, &good)).unwrap();
+    }
+    let value = || prop_oneof![Just(None), any_json().prop_map(Some)];
+    let changes = (
+        value(),
+        value(),
+        value(),
+        value(),
+        any::<u8>(),
+        any::<u64>(),
+    );
+    run(&changes, |(e, i, m, x, kept, unique)| {
+        let mut variables = good.clone();
+        for (bit, (name, value)) in [("e", e), ("i", i), ("m", m), ("x", x)]
+            .into_iter()
+            .enumerate()
+        {
+            if kept & (1 << bit) != 0 {
+                continue;
+            }
+            let object = variables.as_object_mut().unwrap();
+            match value {
+                Some(value) => object.insert(name.to_owned(), value),
+                None => object.remove(name),
+            };
+        }
+        for document in &documents {
+            let known = post(document, &variables);
+            // A comment at the end moves nothing, and makes it another text.
+            let unknown = post(&format!("{document} # {unique}"), &variables);
+            prop_assert_eq!(
+                (known.status, known.json()),
+                (unknown.status, unknown.json())
+            );
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn any_query_and_any_body_is_answered() {
     let server = Server::start(&[]);
