@@ -20,9 +20,16 @@ pub(crate) struct Args {
     /// Length of a turn.
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     seconds: u32,
-    /// A turn in which other programs used more CPU time a second is made again, ten times at most.
+    /// A turn in which other programs used more CPU time a second is made again, as often as `tries`
+    /// allows.
     #[arg(long, value_name = "MS", default_value_t = 50)]
     others: u32,
+    /// So is one in which other guests of the host took more of the processors.
+    #[arg(long, value_name = "MS", default_value_t = 5)]
+    steal: u32,
+    /// Turns made at most until one is not disturbed; the least disturbed one counts.
+    #[arg(long, default_value_t = 10)]
+    tries: u32,
     /// Write the tables into docs/calibration.md; those of other parts stay.
     #[arg(long)]
     write: bool,
@@ -47,6 +54,8 @@ pub(crate) fn calibrate(args: &Args) -> anyhow::Result<()> {
                 format!("turns={}", args.turns),
                 format!("seconds={}", args.seconds),
                 format!("others={}", args.others),
+                format!("steal={}", args.steal),
+                format!("tries={}", args.tries),
             ],
         };
         let found = bench(&words)?;

@@ -3,9 +3,10 @@
 //!
 //! `cargo bench -p load --bench calibration`; words after `--` choose parts: `stall`, `open`,
 //! `spin`, `closed`. `turns=3` and `seconds=3` say how often and how long each row of `open` and
-//! `spin` is measured; a turn in which other programs used more than `others=50` ms of CPU time a
-//! second is made again, at most `tries=10` times. Server and generator are pinned to core 0 and
-//! core 1 where there are two.
+//! `spin` is measured. A turn in which other programs used more than `others=50` ms of CPU time a
+//! second, or other guests of the host took more than `steal=5`, was not on an idle machine: it is
+//! made again, at most `tries=10` times. Server and generator are pinned to core 0 and core 1 where
+//! there are two.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,12 +37,13 @@ fn main() {
         turns: number("turns=", 3),
         length: Duration::from_secs(number("seconds=", 3).into()),
         others_ms_per_s_max: number("others=", 50).into(),
+        steal_ms_per_s_max: number("steal=", 5).into(),
         tries: number("tries=", 10).max(1),
     };
     let parts: Vec<&String> = words.iter().filter(|word| !word.contains('=')).collect();
     let is_wanted = |part: &str| parts.is_empty() || parts.iter().any(|word| *word == part);
     if is_wanted("stall") {
-        stalls();
+        stalls(&course);
     }
     if is_wanted("open") {
         let sends = [
@@ -65,12 +67,14 @@ fn main() {
 }
 
 /// Quantile q of the latency is s + max(0, S - (1 - q) T (1 - R s)).
-fn stalls() {
+fn stalls(course: &Course) {
     let _awake = keep_cores_awake();
     let (rate, service_s, run_s) = (1000.0, 0.0002, 30.0);
     say("Found ms (formula ms):\n");
-    say("| S | p96 | p97 | p99 | p99.9 | max | passed | within 2 % or 1 ms |");
-    say("|---:|---:|---:|---:|---:|---:|---:|---|");
+    say(
+        "| S | p96 | p97 | p99 | p99.9 | max | passed | within 2 % or 1 ms | steal ms/s | others ms/s | tries |",
+    );
+    say("|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|");
     for stall_s in [0.1, 1.0, 3.0] {
         let behavior = Behavior {
             pace: Pace::Service(Duration::from_secs_f64(service_s)),
@@ -80,7 +84,9 @@ fn stalls() {
             }),
             ..Behavior::default()
         };
-        let (measurement, _) = measure(&behavior, &open(rate, run_s, Arrival::Uniform), 4000);
+        let load = open(rate, run_s, Arrival::Uniform);
+        let quiet = course.undisturbed(|| measure(&behavior, &load, 4000).0);
+        let measurement = quiet.found;
         let mut line = format!("| {stall_s} |");
         let mut is_within = true;
         for quantile in [0.96, 0.97, 0.99, 0.999, 1.0] {
@@ -91,7 +97,10 @@ fn stalls() {
             line += &format!(" {found_ms:.1} ({expected_ms:.1}) |");
         }
         let passed = measurement.outcomes.passed;
-        say(&format!("{line} {passed} | {is_within} |"));
+        say(&format!(
+            "{line} {passed} | {is_within} | {:.0} | {:.0} | {} |",
+            quiet.steal_ms_per_s, quiet.others_ms_per_s, quiet.tries,
+        ));
     }
 }
 
@@ -151,8 +160,6 @@ struct Turn {
     cpu_us_per_slot: f64,
     cores: f64,
     pauses: usize,
-    steal_ms_per_s: f64,
-    others_ms_per_s: f64,
 }
 
 /// How rows are measured.
@@ -161,24 +168,50 @@ struct Course {
     length: Duration,
     /// More of other programs spoils a turn.
     others_ms_per_s_max: f64,
+    /// More of other guests spoils a turn.
+    steal_ms_per_s_max: f64,
     /// Turns made at most until one is not spoiled.
     tries: u32,
 }
 
+/// What was found, and what the machine did for others meanwhile.
+struct Witnessed<T> {
+    found: T,
+    steal_ms_per_s: f64,
+    others_ms_per_s: f64,
+    /// Made until this one.
+    tries: u32,
+}
+
 impl Course {
-    /// The first turn that nobody spoiled, or the one that was spoiled least. What decides is what
-    /// other programs did, never what was found.
-    fn turn(&self, sender: Sender, rate: f64) -> Turn {
-        let mut best = send(sender, rate, self.length);
-        for _ in 1..self.tries {
-            if best.others_ms_per_s <= self.others_ms_per_s_max {
-                break;
+    /// The first that nobody spoiled, or the one that was spoiled least. What decides is what others
+    /// did, never what was found.
+    fn undisturbed<T>(&self, measure: impl Fn() -> T) -> Witnessed<T> {
+        let once = || {
+            let before = Foreign::now();
+            let found = measure();
+            let (steal_ms_per_s, others_ms_per_s) = Foreign::now().since(before);
+            Witnessed {
+                found,
+                steal_ms_per_s,
+                others_ms_per_s,
+                tries: 1,
             }
-            let turn = send(sender, rate, self.length);
-            if turn.others_ms_per_s < best.others_ms_per_s {
+        };
+        let lost = |turn: &Witnessed<T>| {
+            (turn.others_ms_per_s - self.others_ms_per_s_max).max(0.0)
+                + (turn.steal_ms_per_s - self.steal_ms_per_s_max).max(0.0)
+        };
+        let mut best = once();
+        let mut tries = 1;
+        while lost(&best) > 0.0 && tries < self.tries {
+            let turn = once();
+            tries += 1;
+            if lost(&turn) < lost(&best) {
                 best = turn;
             }
         }
+        best.tries = tries;
         best
     }
 }
@@ -190,20 +223,23 @@ fn rates(senders: &[Sender], course: &Course) {
         "{turns} turns of {length:?} each; median, and lowest to highest in brackets.\n"
     ));
     say(
-        "| rate | | rate error % | lateness us p50 | p99 | p99.9 | max | CPU us/slot | core % | pauses | steal ms/s | others ms/s |",
+        "| rate | | rate error % | lateness us p50 | p99 | p99.9 | max | CPU us/slot | core % | pauses | steal ms/s | others ms/s | tries |",
     );
-    say("|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    say("|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for rate in [1000.0, 5000.0, 20_000.0] {
-        let mut found: Vec<Vec<Turn>> = senders.iter().map(|_| Vec::new()).collect();
+        let mut found: Vec<Vec<Witnessed<Turn>>> = senders.iter().map(|_| Vec::new()).collect();
         for turn in 0..course.turns as usize {
             for place in 0..senders.len() {
                 // Nobody always runs after the same one.
                 let index = (turn + place) % senders.len();
-                found[index].push(course.turn(senders[index], rate));
+                let turn = || send(senders[index], rate, *length);
+                found[index].push(course.undisturbed(turn));
             }
         }
         for (sender, turns) in senders.iter().zip(&found) {
-            let cell = |figure: fn(&Turn) -> f64, digits| spread(turns, figure, digits);
+            let cell = |figure: fn(&Turn) -> f64, digits| {
+                spread(turns, |turn| figure(&turn.found), digits)
+            };
             let name = match sender {
                 Sender::Thread(Waiting::Sleeping) => "a thread that sleeps".to_owned(),
                 Sender::Thread(Waiting::Spinning) => "a thread that spins".to_owned(),
@@ -223,7 +259,7 @@ fn rates(senders: &[Sender], course: &Course) {
                 }
             };
             say(&format!(
-                "| {rate} | {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {rate} | {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 cell(|turn| turn.rate_error * 100.0, 3),
                 cell(|turn| turn.late_us[0], 1),
                 cell(|turn| turn.late_us[1], 0),
@@ -232,8 +268,9 @@ fn rates(senders: &[Sender], course: &Course) {
                 cell(|turn| turn.cpu_us_per_slot, 0),
                 cell(|turn| turn.cores * 100.0, 0),
                 cell(|turn| turn.pauses as f64, 0),
-                cell(|turn| turn.steal_ms_per_s, 0),
-                cell(|turn| turn.others_ms_per_s, 0),
+                spread(turns, |turn| turn.steal_ms_per_s, 0),
+                spread(turns, |turn| turn.others_ms_per_s, 0),
+                spread(turns, |turn| turn.tries.into(), 0),
             ));
         }
     }
@@ -246,11 +283,10 @@ fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
         Sender::Engine(_, manner) => manner.awake,
     };
     let _awake = is_awake.then(keep_cores_awake).flatten();
-    let before = Foreign::now();
     let late_us = |lateness: &stats::Histogram| {
         [0.5, 0.99, 0.999, 1.0].map(|quantile| quantile_us(lateness, quantile))
     };
-    let mut turn = match sender {
+    match sender {
         Sender::Thread(waiting) => {
             let awaited = floor::await_slots(waiting, rate, length, generator_cpu());
             Turn {
@@ -273,9 +309,7 @@ fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
                 ..Turn::default()
             }
         }
-    };
-    (turn.steal_ms_per_s, turn.others_ms_per_s) = Foreign::now().since(before);
-    turn
+    }
 }
 
 /// Between the first and the last slot of a plan, in seconds.
@@ -293,7 +327,7 @@ fn planned_s(load: &Load) -> f64 {
 }
 
 /// Median, with the lowest and the highest where there are several.
-fn spread(turns: &[Turn], figure: fn(&Turn) -> f64, digits: usize) -> String {
+fn spread<T>(turns: &[T], figure: impl Fn(&T) -> f64, digits: usize) -> String {
     let mut values: Vec<f64> = turns.iter().map(figure).collect();
     values.sort_by(f64::total_cmp);
     let middle = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
