@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::include::{Reading, merge};
+use crate::include::{Reading, merge, merge_each};
 use crate::mistake::{Finding, Place};
 use crate::structure::{self, Role, did_you_mean};
 use crate::yaml::{Entry, Node, Value};
@@ -17,27 +17,22 @@ const COMMAND_LINE: &str = "--with";
 
 /// The tree with these settings, `NAME` or `SYSTEM.NAME` each, instead of its own. A variant that says
 /// something of a setting itself keeps it.
-pub(crate) fn with(
-    mut root: Node,
-    settings: &[(String, String)],
-    reading: &mut Reading<'_>,
-) -> Node {
-    let lines: Vec<String> = settings
+pub(crate) fn with(mut root: Node, wanted: &[(String, String)], reading: &mut Reading<'_>) -> Node {
+    let lines: Vec<String> = wanted
         .iter()
         .map(|(path, value)| format!("{path}={value}"))
         .collect();
+    let said = lines.join("\n");
     let mut start = 0;
-    for ((path, value), line) in settings.iter().zip(&lines) {
-        let source = reading
-            .source(Path::new(COMMAND_LINE), lines.join("\n"))
-            .source;
+    for ((path, value), line) in wanted.iter().zip(&lines) {
+        let source = reading.source(Path::new(COMMAND_LINE), said.clone()).source;
         let place = Place {
             source,
             start,
             end: start + line.len(),
         };
         start = place.end + 1;
-        if find(&root, path).is_none() {
+        if !settings(&root).any(|(known, _)| known == *path) {
             if !reading.has_gaps {
                 reading.findings.add(unknown(&root, path, place));
             }
@@ -58,18 +53,6 @@ pub(crate) fn with(
         root = merge(root, tree);
     }
     root
-}
-
-/// A setting of the merged lab.
-fn find<'a>(root: &'a Node, path: &str) -> Option<&'a Node> {
-    match path.split_once('.') {
-        Some((system, setting)) => root
-            .get("systems")?
-            .get(system)?
-            .get("settings")?
-            .get(setting),
-        None => root.get("settings")?.get(path),
-    }
 }
 
 /// The lab that says nothing but this.
@@ -117,25 +100,17 @@ fn settings(root: &Node) -> impl Iterator<Item = (String, &Node)> {
     lab_wide.chain(own)
 }
 
-/// What two files say of a setting: a name chooses, everything else is merged as usual.
+/// What two files say of settings: a name chooses, everything else is merged as usual.
 pub(crate) fn merge_settings(base: Node, over: Node) -> Node {
-    let (Value::Map(base), Value::Map(over_entries)) = (base.value, over.value.clone()) else {
-        return over;
-    };
-    let mut merged = base;
-    for entry in over_entries {
-        let Some(below) = merged.iter_mut().find(|below| below.key == entry.key) else {
-            merged.push(entry);
-            continue;
-        };
-        below.key_place = entry.key_place;
-        let nothing = Node::reported(below.node.place);
-        let lower = std::mem::replace(&mut below.node, nothing);
-        below.node = chosen(lower, entry.node);
-    }
-    Node {
-        place: over.place,
-        value: Value::Map(merged),
+    let place = over.place;
+    match (base.value, over.value) {
+        (Value::Map(base), Value::Map(over)) => Node {
+            place,
+            value: Value::Map(merge_each(base, over, |_, setting, wish| {
+                chosen(setting, wish)
+            })),
+        },
+        (_, value) => Node { place, value },
     }
 }
 

@@ -255,29 +255,40 @@ pub(crate) fn merge(base: Node, over: Node) -> Node {
 }
 
 fn merge_entries(base: Vec<Entry>, over: Vec<Entry>) -> Vec<Entry> {
+    merge_each(base, over, |key, mut lower, upper| {
+        if key == "load"
+            && let Value::Map(inherited) = &mut lower.value
+        {
+            for (_, others) in LOAD_CHOICES
+                .iter()
+                .filter(|(choice, _)| upper.entry(choice).is_some())
+            {
+                inherited.retain(|inherited| !others.contains(&inherited.key.as_str()));
+            }
+        }
+        match key {
+            "settings" => choices::merge_settings(lower, upper),
+            _ => merge(lower, upper),
+        }
+    })
+}
+
+/// The entries of both, in the order of the first; `both` makes one node of an entry that both have.
+pub(crate) fn merge_each(
+    base: Vec<Entry>,
+    over: Vec<Entry>,
+    both: impl Fn(&str, Node, Node) -> Node,
+) -> Vec<Entry> {
     let mut merged = base;
     for entry in over {
         let Some(below) = merged.iter_mut().find(|below| below.key == entry.key) else {
             merged.push(entry);
             continue;
         };
-        if entry.key == "load"
-            && let Value::Map(inherited) = &mut below.node.value
-        {
-            for (_, others) in LOAD_CHOICES
-                .iter()
-                .filter(|(choice, _)| entry.node.entry(choice).is_some())
-            {
-                inherited.retain(|inherited| !others.contains(&inherited.key.as_str()));
-            }
-        }
         below.key_place = entry.key_place;
         let nothing = Node::reported(below.node.place);
         let lower = std::mem::replace(&mut below.node, nothing);
-        below.node = match entry.key.as_str() {
-            "settings" => choices::merge_settings(lower, entry.node),
-            _ => merge(lower, entry.node),
-        };
+        below.node = both(&entry.key, lower, entry.node);
     }
     merged
 }

@@ -79,6 +79,7 @@ mod tests {
                 latency_us_p99: Some(p99),
                 not_passed,
                 is_sustained: p99 < 10_000.0,
+                is_disturbed: false,
             };
             round.search = Some(SearchRecord {
                 steps: vec![step(2100.0, 8_000.0, 0), step(2310.0, 15_300.0, 7)],

@@ -280,7 +280,11 @@ impl<'a> Experiment<'a> {
         };
         let proven = prove(subject, self.seed, baseline);
         let ended = stack.ended(&mut self.rig);
-        self.keep_or_stop(index, Kept::fresh(stack), proven.is_ok() && ended.is_none());
+        let kept = Kept {
+            is_proven: proven.is_ok(),
+            ..Kept::fresh(stack)
+        };
+        self.keep_or_stop(index, kept, proven.is_ok() && ended.is_none());
         let proven = proven.map_err(|invalid| because(ended, invalid))?;
         for request in proven.varying(self.candidates[index].variant) {
             self.progress.note(&format!(

@@ -316,13 +316,9 @@ async fn execute(
             (reply, error_count)
         }
         (Operation::Merged(prepared), _) => {
-            let body = Rc::clone(&exchange.client_body);
-            // It was understood when the operation was found.
-            let graphql = decode::from_body(body.text()).ok();
             let asking = Asking {
                 variables: &variables,
                 client: &exchange.client.headers,
-                query: graphql.as_ref().map_or("", |graphql| &graphql.query),
             };
             let sources = Sources { serving, exchange };
             let executed = prepared.execute(asking, &sources).await;

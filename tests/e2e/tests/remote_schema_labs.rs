@@ -72,7 +72,9 @@ fn proven(lab: &Lab, names: &[&str]) {
 #[test]
 fn the_hop_gives_the_answers_of_the_node_behind_it() {
     let names = ["node-5 direct", "through node-1"];
-    proven(&Lab::with("remote-schema", &[]), &names);
+    for lab in ["remote-schema", "fixed-rate", "full-speed"] {
+        proven(&Lab::with(lab, &[]), &names);
+    }
 }
 
 #[test]

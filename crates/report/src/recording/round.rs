@@ -162,6 +162,10 @@ pub struct SearchStep {
     pub not_passed: u64,
     /// Whether it was sustained.
     pub is_sustained: bool,
+    /// Whether it was not, while other guests of the host had so much of the processors that it says
+    /// nothing: the rate was tried again.
+    #[serde(default)]
+    pub is_disturbed: bool,
 }
 
 /// What became of the passes through a scenario.

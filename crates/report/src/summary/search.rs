@@ -32,7 +32,7 @@ pub(super) fn of(complete: &[&RoundRecord]) -> Vec<SearchSummary> {
         // A rate that was sustained at the second try was not refused.
         let refused = steps
             .iter()
-            .filter(|step| step.rate_per_s > sustained.rate_per_s);
+            .filter(|step| step.rate_per_s > sustained.rate_per_s && !step.is_disturbed);
         let refused = refused.min_by(by_rate);
         Some(SearchSummary {
             sustained_per_s: sustained.rate_per_s,
@@ -60,12 +60,18 @@ mod tests {
             latency_us_p99: Some(p99),
             not_passed: u64::from(!is_sustained),
             is_sustained,
+            is_disturbed: false,
+        };
+        let disturbed = SearchStep {
+            is_disturbed: true,
+            ..step(300.0, 500.0, false)
         };
         recording.rounds[0].search = Some(SearchRecord {
             steps: vec![
                 step(100.0, 1.0, true),
                 step(200.0, 30.0, false),
                 step(200.0, 3.0, true),
+                disturbed,
                 step(800.0, 90.0, false),
                 step(400.0, 20.0, false),
                 step(400.0, 21.0, false),
@@ -82,7 +88,7 @@ mod tests {
         assert_eq!(found[0].sustained_per_s, 200.0);
         assert_eq!(found[0].sustained_latency_us_p99, Some(3.0));
         assert_eq!(found[0].refused_per_s, Some(400.0));
-        assert_eq!((found[0].refused_not_passed, found[0].steps), (1, 6));
+        assert_eq!((found[0].refused_not_passed, found[0].steps), (1, 7));
         assert_eq!(found[1].refused_per_s, None);
     }
 }

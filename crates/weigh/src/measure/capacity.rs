@@ -11,6 +11,9 @@ use super::turn::Turn;
 use crate::record;
 use crate::stack::{Invalid, Stack};
 
+/// How often a rate is tried while other guests of the host have the processors.
+const ATTEMPTS: usize = 10;
+
 /// The share of answers whose latency must stay below the limit.
 const SHARE: f64 = 0.99;
 
@@ -28,6 +31,7 @@ impl Experiment<'_> {
         let mut steps = Vec::new();
         let mut best: Option<Turn> = None;
         let mut wrong = None;
+        let mut attempt = 1;
         while let Some(rate) = search.rate() {
             let turn = self.load(stack, &at_rate(&first, rate), round, index)?;
             if turn.measurement.interrupted || self.stop.is_asked() {
@@ -36,8 +40,18 @@ impl Experiment<'_> {
             if let Some(ended) = stack.ended(&mut self.rig) {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
-            let step = step(&turn.measurement, rate, capacity.p99_below());
+            let name = &self.candidates[index].variant.name;
+            let seen = turn.record(round, position, name, self.started);
+            let mut step = step(&turn.measurement, rate, capacity.p99_below());
+            step.is_disturbed =
+                !step.is_sustained && attempt < ATTEMPTS && report::summary::is_stolen(&seen);
             self.progress.note(&line(&step, round));
+            if step.is_disturbed {
+                attempt += 1;
+                steps.push(step);
+                continue;
+            }
+            attempt = 1;
             search.tell(step.is_sustained);
             if step.is_sustained {
                 best = Some(turn);
@@ -85,6 +99,7 @@ fn step(seen: &Measurement, rate: Rate, p99_below: Duration) -> SearchStep {
         latency_us_p99: p99.map(|p99| p99.as_secs_f64() * 1e6),
         not_passed,
         is_sustained: not_passed == 0 && p99.is_some_and(|p99| p99 < p99_below),
+        is_disturbed: false,
     }
 }
 
@@ -97,10 +112,14 @@ fn line(step: &SearchStep, round: usize) -> String {
         0 => String::new(),
         wrong => format!(", {wrong} not passed"),
     };
-    let word = if step.is_sustained {
-        "sustained"
-    } else {
-        "not sustained"
+    let word = match step {
+        SearchStep {
+            is_sustained: true, ..
+        } => "sustained",
+        SearchStep {
+            is_disturbed: true, ..
+        } => "again, as others had the processors",
+        _ => "not sustained",
     };
     format!(
         "round {}: {:.0}/s {word}: {p99}{wrong}",

@@ -6,6 +6,9 @@ use crate::stack::{Invalid, Stack};
 /// A variant's systems, up.
 pub(super) struct Kept {
     pub(super) stack: Stack,
+    /// Whether they have been seen to do their work. A proof holds until they are stopped; given
+    /// again, it would find what it and the load have left behind.
+    pub(super) is_proven: bool,
     /// Whether they have had the load that comes once after a start.
     pub(super) is_settled: bool,
 }
@@ -15,6 +18,7 @@ impl Kept {
     pub(super) fn fresh(stack: Stack) -> Kept {
         Kept {
             stack,
+            is_proven: false,
             is_settled: false,
         }
     }

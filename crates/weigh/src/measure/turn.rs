@@ -50,13 +50,13 @@ impl Experiment<'_> {
         index: usize,
     ) -> Result<(), Invalid> {
         let mut kept = self.taken(index, &format!("round-{}", round + 1))?;
-        let measured = match self.settle_once(&mut kept, round, index) {
-            Ok(()) => match self.lab.capacity {
+        let measured = self
+            .prove_once(&mut kept, index)
+            .and_then(|()| self.settle_once(&mut kept, round, index))
+            .and_then(|()| match self.lab.capacity {
                 Some(capacity) => self.search(&kept.stack, capacity, (round, position, index)),
                 None => self.attempts(&kept.stack, round, position, index),
-            },
-            Err(invalid) => Err(invalid),
-        };
+            });
         let ended = kept.stack.ended(&mut self.rig);
         self.keep_or_stop(index, kept, measured.is_ok() && ended.is_none());
         match (measured, ended) {
@@ -141,7 +141,22 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Repeats the proof and warms up; gives the load of this round.
+    /// Repeats the proof, unless these systems have given it.
+    fn prove_once(&self, kept: &mut Kept, index: usize) -> Result<(), Invalid> {
+        if kept.is_proven {
+            return Ok(());
+        }
+        let candidate = &self.candidates[index];
+        candidate.proven().repeat(Subject {
+            lab: self.lab,
+            variant: candidate.variant,
+            stack: &kept.stack,
+        })?;
+        kept.is_proven = true;
+        Ok(())
+    }
+
+    /// Warms up; gives the load of this round.
     pub(super) fn ready(
         &mut self,
         stack: &Stack,
@@ -149,13 +164,7 @@ impl Experiment<'_> {
         index: usize,
     ) -> Result<Job, Invalid> {
         let candidate = &self.candidates[index];
-        let proven = candidate.proven();
-        proven.repeat(Subject {
-            lab: self.lab,
-            variant: candidate.variant,
-            stack,
-        })?;
-        let job = self.job(stack.target(), candidate.variant, proven, round);
+        let job = self.job(stack.target(), candidate.variant, candidate.proven(), round);
         let label = format!("round {}, {}", round + 1, candidate.variant.name);
         self.warm_up(&job, &label)?;
         Ok(job)

@@ -47,9 +47,9 @@ namespace Coprocessor
                 {
                     socket.Shutdown(SocketShutdown.Both);
                 }
-                catch (SocketException)
+                catch (Exception gone) when (gone is SocketException || gone is ObjectDisposedException)
                 {
-                    // The client left first.
+                    // The client left first, and the connection may be closed already.
                 }
             }
         }

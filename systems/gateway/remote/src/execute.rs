@@ -60,8 +60,6 @@ pub struct Asking<'a> {
     pub variables: &'a Variables,
     /// The headers of the client.
     pub client: &'a HeaderMap,
-    /// The text of the query.
-    pub query: &'a str,
 }
 
 impl Prepared {
@@ -252,7 +250,7 @@ impl<S: Sources> Run<'_, S> {
     }
 
     fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256 + self.asking.query.len());
+        let mut out = Vec::with_capacity(256 + self.prepared.query.len());
         out.extend_from_slice(b"{\"action\":{\"name\":");
         gateway_template::write_text(name, &mut out);
         out.extend_from_slice(b"},\"input\":");
@@ -260,7 +258,7 @@ impl<S: Sources> Run<'_, S> {
         out.extend_from_slice(b",\"session_variables\":");
         write_session(self.asking.client, &mut out);
         out.extend_from_slice(b",\"request_query\":");
-        gateway_template::write_text(self.asking.query, &mut out);
+        gateway_template::write_text(&self.prepared.query, &mut out);
         out.push(b'}');
         out
     }

@@ -53,6 +53,8 @@ pub struct Prepared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) checked: Checked,
     pub(crate) route: Route,
+    /// The text of the query.
+    pub(crate) query: Box<str>,
 }
 
 impl Merged {
@@ -119,6 +121,7 @@ impl Merged {
                         settings: Arc::clone(&self.settings),
                         checked,
                         route,
+                        query: query.into(),
                     })
                 },
             );

@@ -87,6 +87,15 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
 /// Beyond this share of all cores' time, what others took withholds a verdict.
 const STOLEN_FAILED: f64 = 0.1;
 
+/// Whether other guests of the host took so much of the processors during a measurement that what
+/// was slow in it says nothing of the systems.
+pub fn is_stolen(round: &RoundRecord) -> bool {
+    round.machine.as_ref().is_some_and(|machine| {
+        let all_us = float(machine.looked_us) * f64::from(machine.cores);
+        ratio(float(machine.steal_us), all_us) > STOLEN_FAILED
+    })
+}
+
 /// What neither the generator nor a system used. In a single load the target may run on this machine
 /// unknown to `weigh`, so only the time before tells.
 pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {

@@ -113,7 +113,6 @@ pub(crate) fn ask(merged: &Merged, query: &str, sources: &impl Sources) -> (Stri
     let asking = Asking {
         variables: &variables,
         client: &HeaderMap::new(),
-        query,
     };
     let mut work = pin!(prepared.execute(asking, sources));
     let mut nobody = Context::from_waker(Waker::noop());
