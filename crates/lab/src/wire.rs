@@ -129,8 +129,9 @@ pub(crate) struct LabFile {
     /// with one wrong answer has no number.
     #[serde(default)]
     pub(crate) expect: ExpectFile,
-    /// What a variant must be seen to do besides answering as `expect` says, in the proof and in
-    /// every round. A variant that does not has no number, and its row says what was seen.
+    /// What a variant must be seen to do besides answering as `expect` says, after every start of its
+    /// systems; what other systems saw of it, in every round. A variant that does not has no number,
+    /// and its row says what was seen.
     #[serde(default)]
     pub(crate) proof: Vec<At<ProofFile>>,
 }

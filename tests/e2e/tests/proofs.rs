@@ -115,6 +115,20 @@ fn ten_different_values_of_a_header_are_counted() {
 }
 
 #[test]
+fn a_proof_that_leaves_something_behind_is_given_once_a_start() {
+    // A second one on the same systems would find that it is not the first.
+    let proof = "  - {name: new, request: {path: /first}, expect: {json: {/is_first: true}}}\n";
+    let _ = run(proof, "--guids=1").ran();
+    let run = world(proof, "--guids=1")
+        .run_with(&["--quick", "--rounds", "3"])
+        .ran();
+    let recording = run.recording();
+    assert_eq!(recording["load"]["keeps_systems"], true);
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    assert!(rounds.len() >= 6, "{recording:#}");
+}
+
+#[test]
 fn a_check_without_load_finds_it_too() {
     let output = world(SEEN, "--lazy-after=0")
         .command("check")

@@ -92,6 +92,11 @@ fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
         let reply = match request.path.as_str() {
             "/health" => ok("ok".to_owned()),
             "/seen" => ok(told(seen)),
+            "/first" => {
+                count(seen, &request);
+                let times = seen.lock().expect("nobody panics").by_path["/first"];
+                ok(json!({"is_first": times == 1}).to_string())
+            }
             "/metrics" => ok(format!(
                 "# HELP shop_requests_total requests\nshop_requests_total{{kind=\"any\"}} {}\n",
                 seen.lock().expect("nobody panics").requests
