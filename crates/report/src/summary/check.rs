@@ -26,7 +26,7 @@ use crate::recording::{LoadModel, Outcomes, Recording, RoundRecord, VariantRecor
 
 pub(crate) use generator::STARVED_SHARE_MAX;
 pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
-pub use machine::is_stolen;
+pub use machine::stolen_share;
 
 /// One thing that was watched.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -87,12 +87,12 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
 /// Beyond this share of all cores' time, what others took withholds a verdict.
 const STOLEN_FAILED: f64 = 0.1;
 
-/// Whether other guests of the host took so much of the processors during a measurement that what
-/// was slow in it says nothing of the systems.
-pub fn is_stolen(round: &RoundRecord) -> bool {
-    round.machine.as_ref().is_some_and(|machine| {
+/// The share of all cores' time that other guests of the host took during a measurement; 0 where
+/// nobody knows.
+pub fn stolen_share(round: &RoundRecord) -> f64 {
+    round.machine.as_ref().map_or(0.0, |machine| {
         let all_us = float(machine.looked_us) * f64::from(machine.cores);
-        ratio(float(machine.steal_us), all_us) > STOLEN_FAILED
+        ratio(float(machine.steal_us), all_us)
     })
 }
 
