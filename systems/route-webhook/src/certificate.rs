@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::json::{Style, Writer};
-use crate::request::{Node, Refusal};
+use crate::request::{Body, Node, Refusal};
 use crate::route::store_kind;
 
 /// What cert-manager's annotations contain, and the group of its objects.
@@ -28,7 +28,8 @@ const SUBJECT: [(&str, &str); 4] = [
 ///
 /// When the request is no JSON or lacks what the answer is made of.
 pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
-    let body = Node::of_body(body)?;
+    let body = Body::read(body)?;
+    let body = body.root();
     let [object] = body.required(["object"])?;
     let [metadata] = object.required(["metadata"])?;
     let [name, namespace] = metadata.required(["name", "namespace"])?;

@@ -169,14 +169,16 @@ impl Writer {
 
     fn characters(&mut self, text: &str) {
         let style = self.style;
-        let is_plain = |byte: u8| {
-            byte >= b' '
-                && byte != b'"'
-                && byte != b'\\'
-                && (style == Style::Compact || byte < 0x7f)
-        };
+        // All bytes are looked at, without a way out, so that many are at once.
+        if text
+            .bytes()
+            .fold(true, |all, byte| all & style.is_plain(byte))
+        {
+            self.text.push_str(text);
+            return;
+        }
         let mut rest = text;
-        while let Some(plain) = rest.bytes().position(|byte| !is_plain(byte)) {
+        while let Some(plain) = rest.bytes().position(|byte| !style.is_plain(byte)) {
             // What is not plain begins a letter.
             let (before, from) = rest.split_at(plain);
             self.text.push_str(before);
@@ -207,6 +209,17 @@ impl Writer {
             }
         };
         self.text.push_str(short);
+    }
+}
+
+impl Style {
+    /// Whether a text holds this byte as it is.
+    fn is_plain(self, byte: u8) -> bool {
+        let last = match self {
+            Style::Compact => 0xff,
+            Style::Spaced => 0x7e,
+        };
+        (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use parts::{Items, Members};
+use parts::{Ends, Items, Members, Span};
 
 /// Most items of a list, and members of an object, that are taken apart. A pod cannot have as many.
 const ITEMS_MAX: usize = 10_000;
@@ -35,10 +35,18 @@ pub enum Refusal {
     },
 }
 
+/// A body that is JSON.
+#[derive(Debug)]
+pub struct Body<'a> {
+    text: &'a str,
+    ends: Ends,
+}
+
 /// A value of the body and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a, 'p> {
-    json: &'a str,
+    body: &'p Body<'a>,
+    span: Span,
     place: Place<'p>,
 }
 
@@ -63,23 +71,35 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-impl<'a> Node<'a, 'static> {
-    /// The whole body.
+impl<'a> Body<'a> {
+    /// Checks the body of a request.
     ///
     /// # Errors
     ///
     /// When it is no JSON in UTF-8.
-    pub fn of_body(body: &'a [u8]) -> Result<Self, Refusal> {
+    pub fn read(body: &'a [u8]) -> Result<Self, Refusal> {
         let no_json = |why: &dyn fmt::Display| Refusal::NoJson(why.to_string());
         let text = std::str::from_utf8(body).map_err(|error| no_json(&error))?;
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
         if let Some(escape) = lone_surrogate(text) {
             return Err(no_json(&format!("`{escape}` is half of a letter")));
         }
-        Ok(Self {
-            json: raw.get(),
+        let text = raw.get();
+        let ends = Ends::of(text);
+        Ok(Self { text, ends })
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn root(&self) -> Node<'a, '_> {
+        Node {
+            body: self,
+            span: Span {
+                start: 0,
+                end: self.text.len(),
+            },
             place: Place::Body,
-        })
+        }
     }
 }
 
@@ -87,7 +107,11 @@ impl<'a, 'p> Node<'a, 'p> {
     /// Its text as it came.
     #[must_use]
     pub fn json(&self) -> &'a str {
-        self.json
+        self.span.of(self.body.text)
+    }
+
+    fn parts(&self) -> (&'a str, &'p Ends, usize) {
+        (self.body.text, &self.body.ends, self.span.start)
     }
 
     /// Members of an object by name; the last of a name counts.
@@ -101,11 +125,15 @@ impl<'a, 'p> Node<'a, 'p> {
     ) -> Result<[Option<Node<'a, 's>>; N], Refusal> {
         self.must_be(b'{', "an object")?;
         let mut found = [None; N];
-        for (name, json) in Members::of(self.json) {
-            let name = unquoted(name);
+        let (text, ends, start) = self.parts();
+        for (name, span) in Members::of(text, ends, start) {
+            let name = unquoted(name.of(text));
             if let Some(index) = names.iter().position(|wanted| *wanted == name) {
-                let place = Place::Member(&self.place, names[index]);
-                found[index] = Some(Node { json, place });
+                found[index] = Some(Node {
+                    body: self.body,
+                    span,
+                    place: Place::Member(&self.place, names[index]),
+                });
             }
         }
         Ok(found)
@@ -150,9 +178,10 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is no object, or one of more members than an object of Kubernetes can have.
     pub fn entries(&self) -> Result<Vec<(String, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
-        let entries: Vec<_> = Members::of(self.json)
+        let (text, ends, start) = self.parts();
+        let entries: Vec<_> = Members::of(text, ends, start)
             .take(ITEMS_MAX + 1)
-            .map(|(name, value)| (unquoted(name).into_owned(), value))
+            .map(|(name, value)| (unquoted(name.of(text)).into_owned(), value.of(text)))
             .collect();
         if entries.len() > ITEMS_MAX {
             return Err(self.unfit("an object of at most 10000 members", "more"));
@@ -167,11 +196,13 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is no list, or one that no pod could have.
     pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
         self.must_be(b'[', "a list")?;
-        let items: Vec<_> = Items::of(self.json)
+        let (text, ends, start) = self.parts();
+        let items: Vec<_> = Items::of(text, ends, start)
             .take(ITEMS_MAX + 1)
             .enumerate()
-            .map(|(index, json)| Node {
-                json,
+            .map(|(index, span)| Node {
+                body: self.body,
+                span,
                 place: Place::Item(&self.place, index),
             })
             .collect();
@@ -188,26 +219,26 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is something else.
     pub fn text(&self) -> Result<Cow<'a, str>, Refusal> {
         self.must_be(b'"', "a text")?;
-        Ok(unquoted(self.json))
+        Ok(unquoted(self.json()))
     }
 
     /// This, unless it is `null`.
     #[must_use]
     pub fn unless_null(self) -> Option<Self> {
-        (self.json != "null").then_some(self)
+        (self.json() != "null").then_some(self)
     }
 
     /// This, unless it holds nothing: null, false, 0, and texts, lists and objects without content.
     #[must_use]
     pub fn unless_empty(self) -> Option<Self> {
-        let inside = self.json.get(1..self.json.len().saturating_sub(1));
+        let inside = self.json().get(1..self.json().len().saturating_sub(1));
         let is_hollow = inside.is_some_and(|inside| inside.trim().is_empty());
-        let is_empty = match self.json.bytes().next() {
+        let is_empty = match self.json().bytes().next() {
             Some(b'n' | b'f') => true,
             Some(b'{' | b'[') => is_hollow,
-            Some(b'"') => self.json.len() == 2,
+            Some(b'"') => self.json().len() == 2,
             Some(b't') => false,
-            _ => self.json.parse().is_ok_and(|number: f64| number == 0.0),
+            _ => self.json().parse().is_ok_and(|number: f64| number == 0.0),
         };
         (!is_empty).then_some(self)
     }
@@ -234,8 +265,8 @@ impl<'a, 'p> Node<'a, 'p> {
     #[must_use]
     pub fn is_same_as(&self, other: &str) -> bool {
         let number = |json: &str| json.parse::<f64>().ok();
-        self.json == other
-            || number(self.json)
+        self.json() == other
+            || number(self.json())
                 .zip(number(other))
                 .is_some_and(|(own, other)| own == other)
     }
@@ -252,11 +283,11 @@ impl<'a, 'p> Node<'a, 'p> {
     /// Says that this is neither of several things.
     #[must_use]
     pub fn neither(&self, expected: &'static str) -> Refusal {
-        self.unfit(expected, kind(self.json))
+        self.unfit(expected, kind(self.json()))
     }
 
     fn must_be(&self, first: u8, expected: &'static str) -> Result<(), Refusal> {
-        if self.json.as_bytes().first() == Some(&first) {
+        if self.json().as_bytes().first() == Some(&first) {
             return Ok(());
         }
         Err(self.neither(expected))
@@ -314,13 +345,14 @@ fn lone_surrogate(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Node<'_, 'static> {
-        Node::of_body(json.as_bytes()).unwrap()
+    fn read(json: &str) -> Body<'_> {
+        Body::read(json.as_bytes()).unwrap()
     }
 
     #[test]
     fn the_last_member_of_a_name_counts_and_escapes_are_read() {
         let body = read(r#" {"a": 1, "\u0062": [ ], "a": "\u00e9" } "#);
+        let body = body.root();
         let [a, b, c] = body.members(["a", "b", "c"]).unwrap();
         assert_eq!(a.unwrap().text().unwrap(), "é");
         assert_eq!(b.unwrap().items().unwrap().len(), 0);
@@ -331,6 +363,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
         let body = read(r#"{"a": {"b.c": [1, null]}}"#);
+        let body = body.root();
         let a = body.member("a").unwrap().unwrap();
         let list = a.member("b.c").unwrap().unwrap();
         let items = list.items().unwrap();
@@ -342,7 +375,7 @@ mod tests {
             a.required(["b.c", "d"]).unwrap_err(),
             Refusal::Missing("a.d".to_owned())
         );
-        let unfit = read("[]").member("a").unwrap_err().to_string();
+        let unfit = read("[]").root().member("a").unwrap_err().to_string();
         assert!(unfit.ends_with("expected the body to be an object, found a list"));
     }
 
@@ -360,22 +393,22 @@ mod tests {
             r#""\ud800x\udc00""#,
             r#""\ud800\ud800\udc00""#,
         ] {
-            let refusal = Node::of_body(wrong.as_bytes()).unwrap_err().to_string();
+            let refusal = Body::read(wrong.as_bytes()).unwrap_err().to_string();
             assert!(
                 refusal.starts_with("Failed to parse request body: "),
                 "{wrong}: {refusal}"
             );
         }
-        assert!(Node::of_body(b"\"\xff\"").is_err());
+        assert!(Body::read(b"\"\xff\"").is_err());
         read(r#""\ud83d\ude00\\ud800 \u00e9""#);
     }
 
     #[test]
     fn a_list_that_no_pod_could_have_is_refused() {
         let long = format!("[{}0]", "0,".repeat(ITEMS_MAX));
-        assert!(read(&long).items().is_err());
+        assert!(read(&long).root().items().is_err());
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-        assert_eq!(read(&deep).items().unwrap().len(), 1);
+        assert_eq!(read(&deep).root().items().unwrap().len(), 1);
     }
 
     #[test]
@@ -383,10 +416,10 @@ mod tests {
         for empty in [
             "null", "false", "0", "-0", "0.0", "\"\"", "[]", "{ }", "[\n]",
         ] {
-            assert!(read(empty).unless_empty().is_none(), "{empty}");
+            assert!(read(empty).root().unless_empty().is_none(), "{empty}");
         }
         for full in ["true", "1", "\" \"", "[0]", "{\"\":0}", "1e-9"] {
-            assert!(read(full).unless_empty().is_some(), "{full}");
+            assert!(read(full).root().unless_empty().is_some(), "{full}");
         }
     }
 }

@@ -13,7 +13,7 @@ mod volumes;
 use clap::ValueEnum;
 
 use crate::json::{Style, Writer};
-use crate::request::{Node, Refusal};
+use crate::request::{Body, Node, Refusal};
 use crate::route::{Parent, Route};
 
 /// Which answers are given.
@@ -40,7 +40,8 @@ pub struct Rules {
 ///
 /// When the request is no JSON or lacks what the answer is made of.
 pub fn sync(body: &[u8], rules: &Rules, now: impl FnOnce() -> String) -> Result<String, Refusal> {
-    let body = Node::of_body(body)?;
+    let body = Body::read(body)?;
+    let body = body.root();
     let mut answer = Writer::new(Style::Compact, 4096);
     match rules.format {
         Format::Today => today(&body, rules, now, &mut answer)?,

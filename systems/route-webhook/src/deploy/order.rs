@@ -1,7 +1,7 @@
 //! What is asked of `PUT /route`, and all that is wrong with it.
 
 use crate::json::{Style, Writer};
-use crate::request::{Node, Refusal};
+use crate::request::{Body, Node, Refusal};
 
 /// The body of a request, understood or not.
 pub(crate) enum Order {
@@ -85,9 +85,9 @@ impl Order {
     ///
     /// When the body is no JSON.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
-        let body = Node::of_body(body)?;
+        let body = Body::read(body)?;
         let mut violations = Vec::new();
-        let routes = routes(&body, &mut violations);
+        let routes = routes(&body.root(), &mut violations);
         if violations.is_empty() {
             return Ok(Self::Routes(routes));
         }

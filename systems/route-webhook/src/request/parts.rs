@@ -1,7 +1,75 @@
 //! The parts of JSON that is known to be valid: what lies between them is stepped over, not read.
 //!
-//! A body is checked once, as a whole; after that an object is taken apart as often as somebody asks
-//! for members of it, and each time costs one look at its bytes.
+//! A body is checked once, as a whole. [`Ends`] remembers where its objects and lists end, so that a
+//! member that nobody asks for costs nothing, however often its object is taken apart.
+
+/// From the first byte of something to behind its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Span {
+    pub(super) fn of<'a>(self, text: &'a str) -> &'a str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// Where the objects and lists of a text end: those that are not too deep in others, and not too many,
+/// so that a body cannot take a multiple of its size in memory. The ends of others are looked for.
+#[derive(Debug)]
+pub(super) struct Ends(Vec<Span>);
+
+impl Ends {
+    const DEPTH_MAX: usize = 16;
+    const MOST: usize = 1024;
+
+    /// Of valid JSON.
+    pub(super) fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut spans: Vec<Span> = Vec::with_capacity(64);
+        // Which of them the open ones are, from outside.
+        let mut open = [Self::MOST; Self::DEPTH_MAX];
+        let (mut depth, mut at) = (0_usize, 0);
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'"' => {
+                    at = text_end(bytes, at);
+                    continue;
+                }
+                b'{' | b'[' => {
+                    if let Some(place) = open.get_mut(depth) {
+                        *place = spans.len();
+                        if spans.len() < Self::MOST {
+                            let end = bytes.len();
+                            spans.push(Span { start: at, end });
+                        }
+                    }
+                    depth += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.saturating_sub(1);
+                    let span = open.get(depth).and_then(|place| spans.get_mut(*place));
+                    if let Some(span) = span {
+                        span.end = at + 1;
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        Self(spans)
+    }
+
+    /// Behind the object or list that begins here.
+    fn end(&self, bytes: &[u8], start: usize) -> usize {
+        match self.0.binary_search_by_key(&start, |span| span.start) {
+            Ok(place) => self.0[place].end,
+            Err(_) => container_end(bytes, start),
+        }
+    }
+}
 
 /// Every member of an object: the name with its quotes, as it came, and the value.
 pub(super) struct Members<'a>(Parts<'a>);
@@ -11,34 +79,35 @@ pub(super) struct Items<'a>(Parts<'a>);
 
 /// Where in the inside of an object or a list.
 struct Parts<'a> {
-    json: &'a str,
+    text: &'a str,
+    ends: &'a Ends,
     at: usize,
 }
 
 impl<'a> Members<'a> {
-    /// Of an object that is valid JSON.
-    pub(super) fn of(json: &'a str) -> Self {
-        Self(Parts { json, at: 1 })
+    /// Of the object that begins here in a text that is valid JSON.
+    pub(super) fn of(text: &'a str, ends: &'a Ends, start: usize) -> Self {
+        Self(Parts::of(text, ends, start))
     }
 }
 
 impl<'a> Items<'a> {
-    /// Of a list that is valid JSON.
-    pub(super) fn of(json: &'a str) -> Self {
-        Self(Parts { json, at: 1 })
+    /// Of the list that begins here in a text that is valid JSON.
+    pub(super) fn of(text: &'a str, ends: &'a Ends, start: usize) -> Self {
+        Self(Parts::of(text, ends, start))
     }
 }
 
-impl<'a> Iterator for Members<'a> {
-    type Item = (&'a str, &'a str);
+impl Iterator for Members<'_> {
+    type Item = (Span, Span);
 
     fn next(&mut self) -> Option<Self::Item> {
         Some((self.0.value()?, self.0.value()?))
     }
 }
 
-impl<'a> Iterator for Items<'a> {
-    type Item = &'a str;
+impl Iterator for Items<'_> {
+    type Item = Span;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.value()
@@ -46,9 +115,14 @@ impl<'a> Iterator for Items<'a> {
 }
 
 impl<'a> Parts<'a> {
+    fn of(text: &'a str, ends: &'a Ends, start: usize) -> Self {
+        let at = start + 1;
+        Self { text, ends, at }
+    }
+
     /// The next value, or name, behind whatever separates it from the one before.
-    fn value(&mut self) -> Option<&'a str> {
-        let bytes = self.json.as_bytes();
+    fn value(&mut self) -> Option<Span> {
+        let bytes = self.text.as_bytes();
         let is_between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':');
         let gap = bytes
             .get(self.at..)?
@@ -58,11 +132,11 @@ impl<'a> Parts<'a> {
         let end = match bytes.get(start)? {
             b'}' | b']' => return None,
             b'"' => text_end(bytes, start),
-            b'{' | b'[' => container_end(bytes, start),
+            b'{' | b'[' => self.ends.end(bytes, start),
             _ => bare_end(bytes, start),
         };
         self.at = end;
-        self.json.get(start..end)
+        Some(Span { start, end })
     }
 }
 
@@ -109,22 +183,45 @@ fn bare_end(bytes: &[u8], start: usize) -> usize {
 mod tests {
     use super::*;
 
+    fn members(text: &str) -> Vec<(&str, &str)> {
+        Members::of(text, &Ends::of(text), 0)
+            .map(|(name, value)| (name.of(text), value.of(text)))
+            .collect()
+    }
+
+    fn items(text: &str) -> Vec<&str> {
+        Items::of(text, &Ends::of(text), 0)
+            .map(|item| item.of(text))
+            .collect()
+    }
+
     #[test]
     fn members_and_items_are_as_they_came() {
         let json = r#"{ "a" : "x,\"}]" , "\u0062":[1, {"c":[]}],"d":-1.5e3 ,"e":null}"#;
-        let members: Vec<_> = Members::of(json).collect();
         let expected = [
             (r#""a""#, r#""x,\"}]""#),
             (r#""\u0062""#, r#"[1, {"c":[]}]"#),
             (r#""d""#, "-1.5e3"),
             (r#""e""#, "null"),
         ];
-        assert_eq!(members, expected);
-        let items: Vec<_> = Items::of(expected[1].1).collect();
-        assert_eq!(items, ["1", r#"{"c":[]}"#]);
-        assert_eq!(Members::of("{ }").count(), 0);
-        assert_eq!(Items::of("[\n]").count(), 0);
-        assert_eq!(Items::of(r#"["\\","\\\""]"#).count(), 2);
+        assert_eq!(members(json), expected);
+        assert_eq!(items(expected[1].1), ["1", r#"{"c":[]}"#]);
+        assert!(members("{ }").is_empty());
+        assert!(items("[\n]").is_empty());
+        assert_eq!(items(r#"["\\","\\\""]"#).len(), 2);
+    }
+
+    #[test]
+    fn what_is_too_deep_or_too_much_to_remember_is_looked_for() {
+        let deep = format!("[{}1{}, 2]", "[".repeat(40), "]".repeat(40));
+        let inside = Items::of(&deep, &Ends::of(&deep), 30);
+        assert_eq!(inside.map(|it| it.end - it.start).collect::<Vec<_>>(), [21]);
+        assert_eq!(items(&deep).len(), 2);
+        let many = format!("[{}[3]]", "{\"a\":[]},".repeat(Ends::MOST));
+        let items = items(&many);
+        assert_eq!(items.len(), Ends::MOST + 1);
+        assert_eq!(items.last(), Some(&"[3]"));
+        assert_eq!(Ends::of(&many).0.len(), Ends::MOST);
     }
 
     proptest::proptest! {
@@ -138,7 +235,8 @@ mod tests {
             let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
             match &value {
                 serde_json::Value::Object(object) => {
-                    let found: Vec<_> = Members::of(&text)
+                    let found: Vec<_> = members(&text)
+                        .into_iter()
                         .map(|(name, value)| (read(name), read(value)))
                         .collect();
                     let expected: Vec<_> = object
@@ -148,7 +246,7 @@ mod tests {
                     proptest::prop_assert_eq!(found, expected);
                 }
                 serde_json::Value::Array(list) => {
-                    let found: Vec<_> = Items::of(&text).map(read).collect();
+                    let found: Vec<_> = items(&text).into_iter().map(read).collect();
                     proptest::prop_assert_eq!(&found, list);
                 }
                 _ => {}
