@@ -11,7 +11,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) fn of<'a>(self, text: &'a str) -> &'a str {
+    pub(super) fn of(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or_default()
     }
 }
