@@ -306,7 +306,6 @@ fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
                 cpu_us_per_slot: cpu * 1e6 / found.sent as f64,
                 cores: cpu / found.elapsed.as_secs_f64(),
                 pauses: found.generator.pauses.len(),
-                ..Turn::default()
             }
         }
     }

@@ -214,7 +214,8 @@ mod tests {
     #[test]
     fn what_is_too_deep_or_too_much_to_remember_is_looked_for() {
         let deep = format!("[{}1{}, 2]", "[".repeat(40), "]".repeat(40));
-        let inside = Items::of(&deep, &Ends::of(&deep), 30);
+        let ends = Ends::of(&deep);
+        let inside = Items::of(&deep, &ends, 30);
         assert_eq!(inside.map(|it| it.end - it.start).collect::<Vec<_>>(), [21]);
         assert_eq!(items(&deep).len(), 2);
         let many = format!("[{}[3]]", "{\"a\":[]},".repeat(Ends::MOST));
