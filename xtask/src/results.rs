@@ -102,19 +102,20 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Absolute paths of the command line by their last part: where things lay on a machine is no part of
-/// what was measured.
+/// Absolute paths of the command line by their last part, and what lies below them from there on: where
+/// things lay on a machine is no part of what was measured.
 fn without_places(text: &str, command: &Value) -> String {
     let words = command.as_array().into_iter().flatten();
     let paths = words
         .filter_map(Value::as_str)
-        .filter(|word| word.starts_with('/'));
+        .filter(|word| word.starts_with('/') && word.len() > 1);
     paths.fold(text.to_owned(), |text, path| {
         let last = path.rsplit('/').next().unwrap_or_default();
         text.replace(
             &Value::from(path).to_string(),
             &Value::from(last).to_string(),
         )
+        .replace(&format!("\"{}/", path.trim_end_matches('/')), "\"")
     })
 }
 
