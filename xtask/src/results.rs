@@ -186,9 +186,13 @@ mod tests {
             "--out",
             "/var/records"
         ]);
-        let text = json!({"command": command, "note": "labs/x.yaml"}).to_string();
+        let text = json!({"command": command, "note": "labs/x.yaml", "file": "/var/records/x/log"})
+            .to_string();
         let kept: Value = serde_json::from_str(&without_places(&text, &command)).unwrap();
         let expected = json!(["weigh", "lab", "labs/x.yaml", "--out", "records"]);
-        assert_eq!(kept, json!({"command": expected, "note": "labs/x.yaml"}));
+        assert_eq!(
+            kept,
+            json!({"command": expected, "note": "labs/x.yaml", "file": "x/log"})
+        );
     }
 }

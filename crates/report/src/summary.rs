@@ -15,7 +15,7 @@ mod pooled;
 mod search;
 mod verdict;
 
-pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed, stolen_share};
+pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
 pub(crate) use figures::rates;
 pub use figures::{

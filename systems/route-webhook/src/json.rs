@@ -154,10 +154,7 @@ impl Writer {
     /// A text with its quotes, as somebody else wrote it.
     fn string_token(&mut self, token: &str) {
         let inside = &token[1..token.len() - 1];
-        let is_as_ours = |byte: u8| {
-            byte != b'\\' && (self.style == Style::Compact || (b' '..0x7f).contains(&byte))
-        };
-        if inside.bytes().all(is_as_ours) {
+        if self.style.is_plain_throughout(inside) {
             self.text.push_str(token);
             return;
         }
@@ -169,11 +166,7 @@ impl Writer {
 
     fn characters(&mut self, text: &str) {
         let style = self.style;
-        // All bytes are looked at, without a way out, so that many are at once.
-        if text
-            .bytes()
-            .fold(true, |all, byte| all & style.is_plain(byte))
-        {
+        if style.is_plain_throughout(text) {
             self.text.push_str(text);
             return;
         }
@@ -220,6 +213,12 @@ impl Style {
             Style::Spaced => 0x7e,
         };
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
+    }
+
+    /// Whether it holds all of them so. All are looked at, without a way out, so that many are at once.
+    fn is_plain_throughout(self, text: &str) -> bool {
+        text.bytes()
+            .fold(true, |all, byte| all & self.is_plain(byte))
     }
 }
 

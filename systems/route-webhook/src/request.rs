@@ -231,14 +231,15 @@ impl<'a, 'p> Node<'a, 'p> {
     /// This, unless it holds nothing: null, false, 0, and texts, lists and objects without content.
     #[must_use]
     pub fn unless_empty(self) -> Option<Self> {
-        let inside = self.json().get(1..self.json().len().saturating_sub(1));
+        let json = self.json();
+        let inside = json.get(1..json.len().saturating_sub(1));
         let is_hollow = inside.is_some_and(|inside| inside.trim().is_empty());
-        let is_empty = match self.json().bytes().next() {
+        let is_empty = match json.bytes().next() {
             Some(b'n' | b'f') => true,
             Some(b'{' | b'[') => is_hollow,
-            Some(b'"') => self.json().len() == 2,
+            Some(b'"') => json.len() == 2,
             Some(b't') => false,
-            _ => self.json().parse().is_ok_and(|number: f64| number == 0.0),
+            _ => json.parse().is_ok_and(|number: f64| number == 0.0),
         };
         (!is_empty).then_some(self)
     }

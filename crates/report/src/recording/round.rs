@@ -229,6 +229,18 @@ pub struct MachineUse {
     pub throttled: Option<Throttled>,
 }
 
+impl MachineUse {
+    /// The time of all cores together, in microseconds.
+    pub(crate) fn cores_us(&self) -> f64 {
+        float(self.looked_us) * f64::from(self.cores)
+    }
+
+    /// The share of all cores' time that other guests of the host took.
+    pub fn stolen_share(&self) -> f64 {
+        float(self.steal_us) / self.cores_us().max(1.0)
+    }
+}
+
 /// One stretch in which the generator did not run although work was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {

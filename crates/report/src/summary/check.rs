@@ -26,7 +26,6 @@ use crate::recording::{LoadModel, Outcomes, Recording, RoundRecord, VariantRecor
 
 pub(crate) use generator::STARVED_SHARE_MAX;
 pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
-pub use machine::stolen_share;
 
 /// One thing that was watched.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -40,11 +40,9 @@ impl Experiment<'_> {
             if let Some(ended) = stack.ended(&mut self.rig) {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
-            let name = &self.candidates[index].variant.name;
-            let seen = turn.record(round, position, name, self.started);
             let mut step = step(&turn.measurement, rate, capacity.p99_below());
             // Of the slowest hundredth, all may be theirs.
-            let is_stolen = report::summary::stolen_share(&seen) > 1.0 - SHARE;
+            let is_stolen = (turn.machine).is_some_and(|it| it.stolen_share() > 1.0 - SHARE);
             step.is_disturbed = !step.is_sustained && is_stolen && attempt < ATTEMPTS;
             self.progress.note(&line(&step, round));
             if step.is_disturbed {

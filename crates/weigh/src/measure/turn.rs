@@ -301,7 +301,7 @@ pub(super) struct Turn {
     began: Instant,
     pub(super) measurement: Measurement,
     /// What the whole machine did meanwhile.
-    machine: Option<MachineUse>,
+    pub(super) machine: Option<MachineUse>,
     /// What other systems saw of it.
     proofs: Vec<ProofSeen>,
     /// The first proof that was not given.

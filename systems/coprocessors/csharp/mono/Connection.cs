@@ -47,9 +47,9 @@ namespace Coprocessor
                 {
                     socket.Shutdown(SocketShutdown.Both);
                 }
-                catch (Exception gone) when (gone is SocketException || gone is ObjectDisposedException)
+                catch (SocketException)
                 {
-                    // The client left first, and the connection may be closed already.
+                    // The client left first.
                 }
             }
         }

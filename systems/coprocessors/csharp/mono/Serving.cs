@@ -85,9 +85,10 @@ namespace Coprocessor
             }
             finally
             {
-                connection.Dispose();
                 lock (open)
                 {
+                    // Both at once: whoever tells the open ones to leave meets none that is closed.
+                    connection.Dispose();
                     open.Remove(connection);
                     Monitor.PulseAll(open);
                 }

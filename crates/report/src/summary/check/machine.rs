@@ -68,7 +68,7 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
         let machine = round.machine.as_ref()?;
         steal_us += float(machine.steal_us);
         wanted_us += float(machine.busy_us + machine.steal_us);
-        all_us += float(machine.looked_us) * f64::from(machine.cores);
+        all_us += machine.cores_us();
     }
     let (share, of_all) = (ratio(steal_us, wanted_us), ratio(steal_us, all_us));
     let text = format!(
@@ -86,15 +86,6 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
 
 /// Beyond this share of all cores' time, what others took withholds a verdict.
 const STOLEN_FAILED: f64 = 0.1;
-
-/// The share of all cores' time that other guests of the host took during a measurement; 0 where
-/// nobody knows.
-pub fn stolen_share(round: &RoundRecord) -> f64 {
-    round.machine.as_ref().map_or(0.0, |machine| {
-        let all_us = float(machine.looked_us) * f64::from(machine.cores);
-        ratio(float(machine.steal_us), all_us)
-    })
-}
 
 /// What neither the generator nor a system used. In a single load the target may run on this machine
 /// unknown to `weigh`, so only the time before tells.
@@ -124,7 +115,7 @@ fn others(complete: &[&RoundRecord]) -> Option<f64> {
         let systems = round.systems.iter().map(|usage| usage.cpu_us);
         let systems_us: u64 = systems.sum::<Option<u64>>()?;
         others_us += float(machine.busy_us) - float(systems_us + round.generator.cpu_us);
-        cores_us += float(machine.looked_us) * f64::from(machine.cores);
+        cores_us += machine.cores_us();
     }
     Some(ratio(others_us.max(0.0), cores_us))
 }
