@@ -1,9 +1,10 @@
 //! Which rate to try next, when the highest one is looked for that is sustained.
 //!
 //! Rates form a ladder: each rung exceeds the one before by the same factor. A [`Search`] goes up in
-//! strides that double, though never to more than twice the rate, until a rung is not sustained, then halves the gap between the highest rung
-//! that was and the lowest that was not. A rung that is not sustained is tried once more before it
-//! counts, because a busy machine can fail any rung once, and nothing but the system can fail it twice.
+//! strides that double, though never to more than twice the rate, until a rung is not sustained, then
+//! halves the gap between the highest rung that was and the lowest that was not. A rung counts as not
+//! sustained when it failed three times: a stall of the machine of a hundredth of the time is enough to
+//! fail any rung once, and a machine that stalls in every third try fails one of 27 like that.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub enum CapacityError {
 }
 
 /// How often a rung may fail before it counts as not sustained.
-const TRIES: u32 = 2;
+const TRIES: u32 = 3;
 
 impl Capacity {
     /// Rates from `from` to `to`, each `step_percent` above the one before; the last is the highest
@@ -232,7 +233,7 @@ mod tests {
                 found <= limit && limit < found * 1.1 + 1.0,
                 "{limit}: {tried:?}"
             );
-            assert!(tried.len() <= 18, "{limit}: {tried:?}");
+            assert!(tried.len() <= 24, "{limit}: {tried:?}");
         }
     }
 
@@ -241,26 +242,33 @@ mod tests {
         let capacity = capacity(100.0, 6400.0, 100.0).unwrap();
         let (found, tried) = search(capacity, 1000.0, &|_| false);
         assert_eq!(found, Some(800.0));
-        assert_eq!(tried, [100.0, 200.0, 400.0, 800.0, 1600.0, 1600.0]);
+        assert_eq!(tried, [100.0, 200.0, 400.0, 800.0, 1600.0, 1600.0, 1600.0]);
         let capacity = capacity_of_steps(50.0);
         let (found, tried) = search(capacity, 600.0, &|_| false);
         assert_eq!(found, Some(506.0));
-        assert_eq!(tried, [100.0, 150.0, 225.0, 338.0, 506.0, 759.0, 759.0]);
+        assert_eq!(
+            tried,
+            [100.0, 150.0, 225.0, 338.0, 506.0, 759.0, 759.0, 759.0]
+        );
         let capacity = capacity_of_steps(20.0);
         let (found, tried) = search(capacity, 300.0, &|_| false);
         assert_eq!(found, Some(299.0));
         assert_eq!(
             tried,
-            [100.0, 120.0, 173.0, 299.0, 516.0, 516.0, 358.0, 358.0]
+            [
+                100.0, 120.0, 173.0, 299.0, 516.0, 516.0, 516.0, 358.0, 358.0, 358.0
+            ]
         );
     }
 
     #[test]
-    fn one_hiccup_does_not_end_it() {
+    fn two_hiccups_do_not_end_it() {
         let capacity = capacity(1000.0, 40_000.0, 10.0).unwrap();
         let (undisturbed, _) = search(capacity, 9000.0, &|_| false);
         for hiccup in 0..10 {
-            let (found, _) = search(capacity, 9000.0, &|index| index == hiccup);
+            let (found, _) = search(capacity, 9000.0, &|index| {
+                index == hiccup || index == hiccup + 1
+            });
             assert_eq!(found, undisturbed, "{hiccup}");
         }
     }
@@ -269,7 +277,7 @@ mod tests {
     fn what_does_not_sustain_the_lowest_rate_has_none() {
         let capacity = capacity(1000.0, 40_000.0, 10.0).unwrap();
         let (found, tried) = search(capacity, 999.0, &|_| false);
-        assert_eq!((found, tried.len()), (None, 2));
+        assert_eq!((found, tried.len()), (None, 3));
     }
 
     #[test]

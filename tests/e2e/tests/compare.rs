@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use e2e::{Run, Server, weigh};
+use e2e::{Run, Server, believed, weigh};
 use serde_json::Value;
 
 fn compare(arguments: &[&str]) -> Run {
@@ -125,12 +125,14 @@ fn another_load_withholds_the_verdict_and_says_so() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&[]);
     let record = |name: &str, connections: &str| {
-        let path = folder.path().join(name).display().to_string();
-        let flags = ["-n", "200", "-c", connections, "--record", &path];
-        let _ = server.load(&flags).ran();
-        path
+        let path = folder.path().join(name);
+        let shown = path.display().to_string();
+        let flags = ["-n", "200", "-c", connections, "--record", &shown];
+        believed(|_| (server.load(&flags), path.clone())).map(|_| shown)
     };
-    let (few, many) = (record("few.json", "2"), record("many.json", "8"));
+    let (Some(few), Some(many)) = (record("few.json", "2"), record("many.json", "8")) else {
+        return;
+    };
     let run = compare(&[&few, &many]).exits_with(7);
     assert!(run.answer().contains("2 connections"), "{}", run.answer());
     assert!(run.answer().contains("NOT COMPARABLE"), "{}", run.answer());

@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::process::Child;
 use std::time::Duration;
 
-use e2e::{Hogs, PATIENCE, Run, Server, World, freeze, threads_of, wait_until};
+use e2e::{
+    ATTEMPTS, Hogs, MACHINE_CHECKS, PATIENCE, Run, Server, World, freeze, threads_of, wait_until,
+};
 use serde_json::Value;
-
-/// Attempts on a machine that may be disturbed.
-const ATTEMPTS: usize = 4;
 
 /// A fault that is planted in a process stands still for so long.
 const FROZEN: Duration = Duration::from_millis(300);
@@ -68,7 +67,7 @@ impl Trouble {
     fn of(checks: &Checks, reason: &str) -> Trouble {
         Trouble {
             reason: format!("{reason}: {checks:#?}"),
-            is_machine_unfit: ["generator-pauses", "steal"]
+            is_machine_unfit: MACHINE_CHECKS
                 .iter()
                 .any(|name| checks.state(name) == "failed"),
         }

