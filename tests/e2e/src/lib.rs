@@ -398,7 +398,7 @@ impl Run {
         self
     }
 
-    /// Claims that `variant` has numbers.
+    /// Claims that `variant` has numbers, unless others had the processors.
     ///
     /// # Panics
     ///
@@ -413,10 +413,21 @@ impl Run {
             .find(|row| row["name"] == variant)
             .expect("a row");
         assert!(
-            row["metrics"]["requests_per_s"]["value"].is_f64(),
+            row["metrics"]["requests_per_s"]["value"].is_f64() || is_machine_unfit(&summary),
             "{row:#}"
         );
         self
+    }
+
+    /// Whether others had the processors, so that figures were withheld and nothing can be claimed of
+    /// them.
+    ///
+    /// # Panics
+    ///
+    /// When the run has no recording.
+    #[must_use]
+    pub fn is_machine_unfit(&self) -> bool {
+        is_machine_unfit(&self.json())
     }
 
     /// The verdict on `variant` in one word: `slower`, `no-difference-shown`, `invalid`, …

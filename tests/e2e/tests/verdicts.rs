@@ -1,6 +1,6 @@
 //! What becomes of variants that do not do their work, and of those that do.
 
-use e2e::World;
+use e2e::{Run, World};
 
 #[test]
 fn a_variant_that_answers_with_graphql_errors_gets_no_number() {
@@ -94,16 +94,13 @@ fn the_same_server_twice_shows_no_difference() {
     // At 95 %, one run in twenty claims a difference by design. Three claims in
     // five runs would happen by chance in one of 860 cases; a tool that claims
     // what is not there fails this quickly.
-    let verdicts: Vec<String> = (0..5)
+    let runs: Vec<Run> = (0..5)
         .map(|_| {
-            let run = World::new()
-                .variant("twin", "server.answer: ok")
-                .rounds(8)
-                .run()
-                .ran();
-            run.verdict_of("twin")
+            let world = World::new().variant("twin", "server.answer: ok");
+            world.rounds(8).run().ran()
         })
         .collect();
+    let verdicts: Vec<String> = runs.iter().map(|run| run.verdict_of("twin")).collect();
     let claims = verdicts
         .iter()
         .filter(|verdict| *verdict == "slower" || *verdict == "faster")
@@ -113,7 +110,8 @@ fn the_same_server_twice_shows_no_difference() {
     assert!(
         verdicts
             .iter()
-            .any(|verdict| verdict == "no-difference-shown"),
+            .any(|verdict| verdict == "no-difference-shown")
+            || runs.iter().all(Run::is_machine_unfit),
         "{verdicts:?}"
     );
 }
