@@ -224,6 +224,7 @@ pub(crate) struct LoadFile {
     #[schemars(range(min = 0, max = 100), extend("default" = default::SPIN_PERCENT))]
     pub(crate) spin: Option<At<u32>>,
     /// Open loop: ask the system for real-time priority, so that no ordinary program delays a send.
+    /// Unless systems are pinned to other cores, a thread has it only while it uses little of its own.
     /// Where it is refused (it wants root, `CAP_SYS_NICE` or `ulimit -r`), recordings say so.
     #[schemars(extend("default" = "on"))]
     pub(crate) realtime: Option<At<Switch>>,

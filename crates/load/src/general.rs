@@ -19,6 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
 use crate::job::Bounds;
+use crate::priority::Priority;
 use crate::recorder::Recorder;
 use crate::rendered::Rotation;
 use crate::supply::{Supply, Taken};
@@ -236,7 +237,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Sends all slots of the supply and awaits their answers.
-    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder) {
+    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder, priority: &mut Priority) {
         let (desk, shared) = (Rc::clone(&self.desk), self.shared);
         let before = (desk.traffic.bytes_in.get(), desk.traffic.bytes_out.get());
         desk.is_closed_loop.set(matches!(supply, Supply::Closed(_)));
@@ -246,7 +247,8 @@ impl<'a> Crew<'a> {
             let connect = std::mem::replace(&mut book.recorder, recorder).connect;
             book.recorder.connect.add(&connect);
         }
-        self.was_interrupted = !self.lanes.block_on(&self.runtime, pace(&desk, shared));
+        let pace = pace(&desk, shared, priority);
+        self.was_interrupted = !self.lanes.block_on(&self.runtime, pace);
         let recorder = &mut desk.book.borrow_mut().recorder;
         recorder.bytes_in = desk.traffic.bytes_in.get() - before.0;
         recorder.bytes_out = desk.traffic.bytes_out.get() - before.1;
@@ -263,8 +265,9 @@ impl<'a> Crew<'a> {
 }
 
 /// Hands out slots until all have ended; `false` when it was stopped before.
-async fn pace(desk: &Rc<Desk>, shared: Shared<'_>) -> bool {
+async fn pace(desk: &Rc<Desk>, shared: Shared<'_>, priority: &mut Priority) -> bool {
     let mut publish_ns = 0;
+    priority.begin(desk.clock.now_ns());
     loop {
         desk.dispatch();
         let now_ns = desk.clock.now_ns();
@@ -295,6 +298,7 @@ async fn pace(desk: &Rc<Desk>, shared: Shared<'_>) -> bool {
         let wake_ns = due_ns.unwrap_or(latest_ns);
         let meant_ns = desk.timer.wait_until(wake_ns, due_ns.is_some()).await;
         let woken_ns = desk.clock.now_ns();
+        priority.review(woken_ns);
         let mut book = desk.book.borrow_mut();
         if woken_ns > meant_ns + PAUSE_NS && book.has_work(woken_ns) {
             book.recorder.paused(meant_ns, woken_ns - meant_ns);

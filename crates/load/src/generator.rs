@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use crate::general::Crew;
+use crate::priority::Priority;
 use crate::recorder::Recorder;
 use crate::supply::Supply;
 use crate::worker::Worker;
@@ -21,10 +22,10 @@ impl Generator<'_> {
         }
     }
 
-    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder) {
+    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder, priority: &mut Priority) {
         match self {
-            Generator::Fast(worker) => worker.run(supply, recorder),
-            Generator::General(crew) => crew.run(supply, recorder),
+            Generator::Fast(worker) => worker.run(supply, recorder, priority),
+            Generator::General(crew) => crew.run(supply, recorder, priority),
         }
     }
 

@@ -45,8 +45,10 @@ pub struct Job {
     pub spin_share: f64,
     /// Open loop: whether generator threads ask for real-time priority, so that no ordinary program
     /// delays a send. Where it is refused they stay ordinary, and
-    /// [`GeneratorCost::realtime`](crate::GeneratorCost::realtime) says so. Not asked for when they
-    /// spin all the time ([`Job::spin_share`] of 1): they would leave nothing to anybody.
+    /// [`GeneratorCost::realtime`](crate::GeneratorCost::realtime) says so. On cores that they share
+    /// they have it while they use less than a fifth of their core, or up to 30 % when they had it
+    /// before, and on cores of their own ([`Job::cpus`]) always. Not asked for when they spin all the
+    /// time ([`Job::spin_share`] of 1): they would leave nothing to anybody.
     pub realtime: bool,
     /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
     pub cpus: Option<Vec<usize>>,

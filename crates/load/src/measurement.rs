@@ -340,8 +340,11 @@ pub struct GeneratorCost {
     /// How long its threads were ready to run and waited for a CPU that others had, summed over
     /// threads; `None` where the kernel does not count it (`/proc/thread-self/schedstat`).
     pub waited_for_cpu: Option<Duration>,
-    /// Whether all its threads had real-time priority; see [`Job::realtime`](crate::Job::realtime).
+    /// Whether all its threads could have real-time priority; see
+    /// [`Job::realtime`](crate::Job::realtime).
     pub realtime: bool,
+    /// How long they had it, summed over threads.
+    pub realtime_for: Duration,
     /// When a generator thread did not run although it should have, in order of time.
     pub pauses: Vec<Pause>,
     /// Pauses that are not in the list because it was full.

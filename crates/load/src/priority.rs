@@ -1,14 +1,32 @@
-//! Real-time priority for the threads that send on schedule.
+//! Real-time priority for the threads that send on schedule, while they leave their cores to others.
 //!
 //! A thread that sleeps until a slot is due is woken in time and then waits behind whatever runs on
 //! its core: another program, a thread of the kernel, a system under load. With `SCHED_FIFO` it runs at
-//! once (sched(7)). The kernel keeps a share of every core for ordinary threads all the same.
+//! once (sched(7)).
+//!
+//! What such a thread uses, it takes from whoever else is on its core, and the scheduler is slow to
+//! move those away: a system under load waits, and its waiting looks like its latency. So a thread goes
+//! first for as long as it uses little of its core, and is an ordinary one when it uses more. On a core
+//! of its own it harms nobody.
 
-use thread_priority::ThreadPriority;
+use std::time::Duration;
+
 use thread_priority::unix::{
-    RealtimeThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    thread_native_id,
+    NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
 };
+use thread_priority::{ThreadPriority, ThreadPriorityValue};
+
+use crate::clock::thread_cpu_ns;
+
+/// A thread that used less of its core than this is moved up.
+const LIGHT_SHARE: f64 = 0.2;
+
+/// One that used more is moved down.
+const HEAVY_SHARE: f64 = 0.3;
+
+/// How often that is looked at.
+const WINDOW_NS: u64 = 20_000_000;
 
 /// Gives the calling thread the least real-time priority, which is above every ordinary thread.
 ///
@@ -16,4 +34,210 @@ use thread_priority::unix::{
 pub fn raise() -> bool {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy).is_ok()
+}
+
+/// Makes the calling thread an ordinary one again, as nice as it was.
+fn lower() {
+    let nice = rustix::process::getpriority_process(None);
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+    // The library wants a niceness with it, and sets the policy first: where the niceness is refused,
+    // it is still the old one.
+    let middle = ThreadPriorityValue::try_from(NICENESS_0).map(ThreadPriority::Crossplatform);
+    let _ = set_thread_priority_and_policy(
+        thread_native_id(),
+        middle.unwrap_or(ThreadPriority::Min),
+        policy,
+    );
+    if let Ok(nice) = nice {
+        let _ = rustix::process::setpriority_process(None, nice);
+    }
+}
+
+/// What the library maps to niceness 0, on its scale from 0 to 99.
+const NICENESS_0: u8 = 48;
+
+/// Who else may need the core of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Core {
+    /// Nobody: it was pinned.
+    Own,
+    /// Whoever runs on this machine.
+    Shared,
+}
+
+/// The priority of the calling thread.
+#[derive(Debug)]
+pub(crate) struct Priority {
+    is_given: bool,
+    core: Core,
+    is_high: bool,
+    /// The begin of the window under way.
+    begin_ns: u64,
+    cpu_ns: u64,
+    high_ns: u64,
+}
+
+impl Priority {
+    /// An ordinary thread for as long as the load lasts.
+    pub(crate) fn ordinary() -> Priority {
+        Priority {
+            is_given: false,
+            core: Core::Shared,
+            is_high: false,
+            begin_ns: 0,
+            cpu_ns: 0,
+            high_ns: 0,
+        }
+    }
+
+    /// Asks for real-time priority. A thread that shares its core has to show first that it uses
+    /// little of it.
+    pub(crate) fn realtime(core: Core) -> Priority {
+        let is_given = raise();
+        let is_high = is_given && core == Core::Own;
+        if is_given && !is_high {
+            lower();
+        }
+        Priority {
+            is_given,
+            core,
+            is_high,
+            ..Priority::ordinary()
+        }
+    }
+
+    /// The load begins.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        (self.begin_ns, self.cpu_ns) = (now_ns, thread_cpu_ns());
+    }
+
+    /// Moves the thread up or down, now and then, by what it used since the last time.
+    #[inline]
+    pub(crate) fn review(&mut self, now_ns: u64) {
+        if self.is_given && now_ns - self.begin_ns >= WINDOW_NS {
+            self.end_window(now_ns);
+        }
+    }
+
+    fn end_window(&mut self, now_ns: u64) {
+        let cpu_ns = thread_cpu_ns();
+        let length_ns = now_ns - self.begin_ns;
+        if self.is_high {
+            self.high_ns += length_ns;
+        }
+        let share = (cpu_ns - self.cpu_ns) as f64 / length_ns as f64;
+        (self.begin_ns, self.cpu_ns) = (now_ns, cpu_ns);
+        let is_high = self.core == Core::Own || goes_first(self.is_high, share);
+        match (self.is_high, is_high) {
+            (false, true) => self.is_high = raise(),
+            (true, false) => {
+                lower();
+                self.is_high = false;
+            }
+            _ => {}
+        }
+    }
+
+    /// The load is over: whether real-time priority was to be had, and for how long it was.
+    pub(crate) fn end(mut self, now_ns: u64) -> (bool, Duration) {
+        if self.is_high {
+            self.high_ns += now_ns - self.begin_ns;
+        }
+        (self.is_given, Duration::from_nanos(self.high_ns))
+    }
+}
+
+/// Whether a thread that used this share of its core in the last window is to go before others in the
+/// next one. The shares differ, so that one in between does not go up and down.
+fn goes_first(is_high: bool, share: f64) -> bool {
+    share < if is_high { HEAVY_SHARE } else { LIGHT_SHARE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> ThreadSchedulePolicy {
+        thread_priority::unix::thread_schedule_policy_param(thread_native_id())
+            .expect("a thread knows its policy")
+            .0
+    }
+
+    const ORDINARY: ThreadSchedulePolicy =
+        ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+
+    /// Burns processor time of this thread for so long.
+    fn burn(length_ns: u64) {
+        let end_ns = thread_cpu_ns() + length_ns;
+        while thread_cpu_ns() < end_ns {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn little_use_moves_up_and_much_moves_down_and_between_nothing_changes() {
+        for (is_high, share, expected) in [
+            (false, 0.0, true),
+            (false, 0.19, true),
+            (false, 0.25, false),
+            (true, 0.25, true),
+            (true, 0.31, false),
+            (true, 1.0, false),
+        ] {
+            assert_eq!(goes_first(is_high, share), expected, "{is_high} {share}");
+        }
+    }
+
+    #[test]
+    fn a_thread_goes_first_while_it_uses_little_of_a_shared_core() {
+        // The policy is the thread's, and the thread ends with the test.
+        std::thread::spawn(|| {
+            let mut priority = Priority::realtime(Core::Shared);
+            if !priority.is_given {
+                assert_eq!(policy(), ORDINARY);
+                return;
+            }
+            let nice = rustix::process::getpriority_process(None);
+            priority.begin(0);
+            assert_eq!(policy(), ORDINARY, "nothing was shown yet");
+            priority.review(WINDOW_NS);
+            assert_ne!(policy(), ORDINARY, "it used nothing");
+            burn(WINDOW_NS / 2);
+            priority.review(2 * WINDOW_NS - 1);
+            assert_ne!(policy(), ORDINARY, "the window is not over");
+            priority.review(2 * WINDOW_NS);
+            assert_eq!(policy(), ORDINARY, "it used half of the time");
+            assert_eq!(rustix::process::getpriority_process(None), nice);
+            let used = (true, Duration::from_nanos(WINDOW_NS));
+            assert_eq!(priority.end(3 * WINDOW_NS), used);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_core_of_its_own_is_used_as_it_pleases() {
+        std::thread::spawn(|| {
+            let mut priority = Priority::realtime(Core::Own);
+            priority.begin(0);
+            burn(WINDOW_NS);
+            priority.review(WINDOW_NS);
+            assert_eq!(policy() != ORDINARY, priority.is_given);
+            let expected = if priority.is_given { 2 * WINDOW_NS } else { 0 };
+            assert_eq!(
+                priority.end(2 * WINDOW_NS).1,
+                Duration::from_nanos(expected)
+            );
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_did_not_ask_stays_ordinary() {
+        let mut priority = Priority::ordinary();
+        priority.begin(0);
+        priority.review(10 * WINDOW_NS);
+        assert_eq!(priority.end(20 * WINDOW_NS), (false, Duration::ZERO));
+    }
 }

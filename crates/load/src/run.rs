@@ -17,7 +17,7 @@ use crate::job::{Data, Job, RowOrder, Version};
 use crate::live::Live;
 use crate::measurement::{GeneratorCost, Measurement};
 use crate::poll::Poll;
-use crate::priority;
+use crate::priority::{Core, Priority};
 use crate::recorder::Recorder;
 use crate::rendered::{self, Rendered, RequestError, Rotation};
 use crate::scenario;
@@ -186,7 +186,8 @@ struct Part {
     recorder: Recorder,
     cpu: Duration,
     waited_for_cpu: Option<Duration>,
-    realtime: bool,
+    /// Whether it could have real-time priority, and for how long it had it.
+    realtime: (bool, Duration),
     was_interrupted: bool,
     /// Not yet closed.
     _sockets: Vec<OwnedFd>,
@@ -195,7 +196,8 @@ struct Part {
 fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
     let cpu = parts.iter().map(|part| part.cpu).sum();
     let waited_for_cpu = parts.iter().map(|part| part.waited_for_cpu).sum();
-    let realtime = parts.iter().all(|part| part.realtime);
+    let realtime = parts.iter().all(|part| part.realtime.0);
+    let realtime_for = parts.iter().map(|part| part.realtime.1).sum();
     let interrupted = parts.iter().any(|part| part.was_interrupted);
     let recorder = parts
         .into_iter()
@@ -210,6 +212,7 @@ fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
         threads,
         waited_for_cpu,
         realtime,
+        realtime_for,
         ..GeneratorCost::default()
     };
     let mut measurement = recorder.into_measurement(generator);
@@ -328,7 +331,7 @@ impl Prepared<'_> {
             None => Ok(Generator::Fast(self.worker(thread, epoll, shared))),
             Some(route) => self.crew(thread, route, shared).map(Generator::General),
         });
-        let realtime = self.wants_realtime() && priority::raise();
+        let mut priority = self.priority();
         let mut generator = match generator {
             Ok(generator) => generator,
             Err(error) => {
@@ -346,8 +349,10 @@ impl Prepared<'_> {
         if let Some(start_ns) = begin {
             let steps = self.job.steps.iter().map(|step| step.name.clone());
             let recorder = Recorder::new(start_ns, self.job.failures_kept).for_steps(steps);
-            generator.run(self.supply(thread, start_ns), recorder);
+            let supply = self.supply(thread, start_ns);
+            generator.run(supply, recorder, &mut priority);
         }
+        let realtime = priority.end(shared.clock.now_ns());
         let cpu = cpu_time().saturating_sub(cpu);
         let waited = waited.zip(waited_for_cpu());
         let sockets = generator.take_sockets();
@@ -436,8 +441,12 @@ impl Prepared<'_> {
     }
 
     /// A closed loop has no times to keep, and whoever never sleeps would starve a core's others.
-    fn wants_realtime(&self) -> bool {
-        self.plan.is_some() && self.job.realtime && self.job.spin_share < 1.0
+    fn priority(&self) -> Priority {
+        if self.plan.is_none() || !self.job.realtime || self.job.spin_share >= 1.0 {
+            return Priority::ordinary();
+        }
+        let is_pinned = self.job.cpus.as_ref().is_some_and(|cpus| !cpus.is_empty());
+        Priority::realtime(if is_pinned { Core::Own } else { Core::Shared })
     }
 
     /// The slots of one thread: every `threads`th of the load.

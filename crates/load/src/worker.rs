@@ -19,6 +19,7 @@ use crate::job::Bounds;
 use crate::live::Live;
 use crate::measurement::FailureKind;
 use crate::poll::{Poll, Wait};
+use crate::priority::Priority;
 use crate::recorder::{Evidence, Recorder};
 use crate::rendered::Rotation;
 use crate::scenario::Step;
@@ -129,17 +130,19 @@ impl<'a> Worker<'a> {
     }
 
     /// Sends all slots of the supply and awaits their answers.
-    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder) {
+    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder, priority: &mut Priority) {
         self.supply = supply;
         let connect = std::mem::replace(&mut self.recorder, recorder).connect;
         self.recorder.connect.add(&connect);
         self.now_ns = self.shared.clock.now_ns();
+        priority.begin(self.now_ns);
         while !(self.supply.is_over(self.now_ns) && self.active == 0) {
             if self.is_stopped() {
                 self.was_interrupted = true;
                 break;
             }
             self.turn();
+            priority.review(self.now_ns);
             self.supply
                 .give_up_missed(self.now_ns, &self.rotation, &mut self.recorder);
         }

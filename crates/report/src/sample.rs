@@ -139,6 +139,7 @@ impl Sample {
             pauses_unlisted: 0,
             waited_for_cpu_us: Some(elapsed_us / 200),
             realtime: self.is_open,
+            realtime_us: None,
         }
     }
 

@@ -198,9 +198,10 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             cell::single(cpu, Unit::Microseconds),
             digits::percent(float(round.generator.cpu_us) / available_us.max(1.0)),
             describe::plural(u64::from(round.generator.threads), "thread"),
-            match round.generator.realtime {
-                true => ", real-time",
-                false => "",
+            match round.generator.realtime_share(elapsed_us) {
+                all if all > 0.9 => ", real-time".to_owned(),
+                0.0 => String::new(),
+                part => format!(", real-time for {}", digits::percent(part)),
             },
         ),
     ));

@@ -225,6 +225,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
             threads: seen.generator.threads,
             waited_for_cpu_us: seen.generator.waited_for_cpu.map(micros),
             realtime: seen.generator.realtime,
+            realtime_us: (seen.generator.realtime).then(|| micros(seen.generator.realtime_for)),
             pauses: seen
                 .generator
                 .pauses

@@ -203,13 +203,34 @@ pub struct GeneratorRecord {
     /// over threads; absent where the kernel does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_for_cpu_us: Option<u64>,
-    /// Whether all its threads had real-time priority, which an open loop asks for.
+    /// Whether all its threads could have real-time priority, which an open loop asks for.
     #[serde(default)]
     pub realtime: bool,
+    /// How long they had it in microseconds, summed over threads: on cores that they share with
+    /// systems, they have it only while they use little of them. Absent where they could not, and in older
+    /// recordings, in which they had it all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub realtime_us: Option<u64>,
     /// Stretches in which it did not run although work was due.
     pub pauses: Vec<Pause>,
     /// Pauses beyond those listed.
     pub pauses_unlisted: u64,
+}
+
+impl GeneratorRecord {
+    /// The share of a measurement of `elapsed_us` microseconds in which its threads had real-time
+    /// priority, 0 to 1.
+    #[must_use]
+    pub fn realtime_share(&self, elapsed_us: u64) -> f64 {
+        match self.realtime_us {
+            _ if !self.realtime => 0.0,
+            None => 1.0,
+            Some(us) => {
+                let available_us = float(elapsed_us) * f64::from(self.threads);
+                (float(us) / available_us.max(1.0)).min(1.0)
+            }
+        }
+    }
 }
 
 /// What the whole machine did during one measurement, by the kernel's count in hundredths of a

@@ -81,7 +81,8 @@ pub(crate) struct Args {
     ///
     /// With it no ordinary program delays a send. It wants root, CAP_SYS_NICE or a limit for it
     /// (`ulimit -r`); without, the generator is an ordinary program, and the report does not say
-    /// "real-time".
+    /// "real-time". Without --pin a thread has it only while it uses little of its core, which the
+    /// target may need.
     #[arg(long, help_heading = "Load", hide_short_help = true, requires = "plan")]
     pub(super) no_realtime: bool,
     /// Let idle cores sleep.
