@@ -97,7 +97,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
     let requests = requests
         .into_iter()
         .map(|request| Request {
-            headers: with_headers(request.headers, &args.headers),
+            headers: with_headers(request.headers, args),
             expect: expect.clone(),
             ..request
         })
@@ -204,14 +204,22 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
     })
 }
 
-/// A request's own headers, and those for all that it does not have.
-fn with_headers(own: Vec<(String, String)>, for_all: &[(String, String)]) -> Vec<(String, String)> {
-    let missing = for_all.iter().filter(|(name, _)| {
-        !own.iter()
-            .any(|(known, _)| known.eq_ignore_ascii_case(name))
-    });
-    let missing: Vec<_> = missing.cloned().collect();
-    own.into_iter().chain(missing).collect()
+/// A request's own headers, and those for all that it does not have: `--header` before
+/// `--content-type`.
+fn with_headers(own: Vec<(String, String)>, args: &Args) -> Vec<(String, String)> {
+    let is_of = |headers: &[(String, String)], name: &str| {
+        let mut names = headers.iter().map(|(known, _)| known);
+        names.any(|known| known.eq_ignore_ascii_case(name))
+    };
+    let for_all = args.headers.iter().filter(|(name, _)| !is_of(&own, name));
+    let mut headers: Vec<_> = for_all.cloned().collect();
+    headers.splice(0..0, own);
+    if let Some(media) = &args.content_type
+        && !is_of(&headers, "content-type")
+    {
+        headers.push(("Content-Type".to_owned(), media.clone()));
+    }
+    headers
 }
 
 fn expectation(args: &Args) -> Result<Expectation, Failure> {
@@ -256,4 +264,54 @@ fn read(path: impl AsRef<Path>) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|error| {
         Failure::bad_input(format!("`{}` cannot be read: {error}", path.display()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// The headers of a request that has `own`, with these flags.
+    fn headers(own: &[(&str, &str)], flags: &[&str]) -> Vec<String> {
+        let line = ["load", "http://127.0.0.1:1/"].iter().chain(flags);
+        let args = Line::try_parse_from(line).unwrap().args;
+        let own = own.iter();
+        let own = own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let headers = with_headers(own.collect(), &args);
+        let lines = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"));
+        lines.collect()
+    }
+
+    #[test]
+    fn what_is_nearer_to_a_request_wins() {
+        let json = ["-T", "application/json"];
+        let text = ["-T", "application/json", "-H", "content-type: text/plain"];
+        let own = [("Content-Type", "image/png")];
+        assert_eq!(headers(&[], &json), ["Content-Type: application/json"]);
+        assert_eq!(headers(&[], &text), ["content-type: text/plain"]);
+        assert_eq!(headers(&own, &text), ["Content-Type: image/png"]);
+        assert_eq!(headers(&own, &json), ["Content-Type: image/png"]);
+        let twice = ["-H", "A: 1", "-H", "A: 2"];
+        assert_eq!(headers(&[("B", "3")], &twice), ["B: 3", "A: 1", "A: 2"]);
+    }
+
+    #[test]
+    fn a_timeout_is_no_content_type() {
+        let Err(error) = Line::try_parse_from(["load", "http://127.0.0.1:1/", "-T", "2s"]) else {
+            panic!("`-T 2s` is accepted");
+        };
+        assert!(
+            error.to_string().contains("expected a media type"),
+            "{error}"
+        );
+    }
 }

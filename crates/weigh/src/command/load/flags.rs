@@ -98,6 +98,9 @@ pub(crate) struct Args {
     /// A header, `Name: value`; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request", value_parser = header)]
     pub(super) headers: Vec<(String, String)>,
+    /// Content type of requests that name none.
+    #[arg(short = 'T', long, value_name = "TYPE", help_heading = "Request", value_parser = content_type)]
+    pub(super) content_type: Option<String>,
     /// Body.
     #[arg(
         short = 'd',
@@ -261,13 +264,23 @@ Examples:
 
 Coming from another tool:
   wrk, wrk2    -c, -t and -R are the same; -d is -z here, -s is --scenario
-  ab           -n, -c and -H are the same; -k is always on, -p is -D, -t is -z
-  hey          -n, -c, -z, -m, -H, -d and -D are the same; -q is -r, for all connections
+  ab           -n, -c, -H and -T are the same; -k is always on, -p is -D, -t is -z
+  hey          -n, -c, -z, -m, -H, -T, -d and -D are the same; -q is -r, for all connections
   bombardier   -c, -n, -m, -H and -r are the same; -d is -z, -b is -d, -f is -D, -l is always on
   h2load       -c, -n, -t and -H are the same; --http2 is not implied, -m is --streams, -D is -z
   vegeta       -rate is -r, -duration is -z, -targets is --targets, -max-connections is -c";
 
 /// Reads `Name: value`.
+fn content_type(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if !text.contains('/') || http::HeaderValue::from_str(text).is_err() {
+        return Err(
+            "expected a media type, such as application/json; a time limit is --timeout".to_owned(),
+        );
+    }
+    Ok(text.to_owned())
+}
+
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')

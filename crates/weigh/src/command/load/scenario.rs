@@ -21,7 +21,7 @@ pub(super) fn job(args: &Args, path: &Path, url: &Uri) -> Result<(Uri, Job), Fai
     let requests = scenario.requests.iter().map(|asked| {
         let request = sending::request(asked, &scenario.expect);
         load::Request {
-            headers: with_headers(request.headers, &args.headers),
+            headers: with_headers(request.headers, args),
             ..request
         }
     });
