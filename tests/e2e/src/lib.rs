@@ -4,6 +4,7 @@
 //! It knows `weigh` as a user does: by its command line, exit code, output and
 //! files. Nothing of the instrument is linked in.
 
+mod believed;
 mod browser;
 mod processes;
 mod program;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use believed::{ATTEMPTS, MACHINE_CHECKS, believed, summary_of};
 pub use browser::{Browser, View, url_of};
 pub use processes::{
     Hogs, cgroups_of_dead_runs, children_of, freeze, processes_mentioning, threads_of, wait_until,
@@ -413,7 +415,8 @@ impl Run {
             .find(|row| row["name"] == variant)
             .expect("a row");
         assert!(
-            row["metrics"]["requests_per_s"]["value"].is_f64() || is_machine_unfit(&summary),
+            row["metrics"]["requests_per_s"]["value"].is_f64()
+                || believed::is_machine_unfit(&summary),
             "{row:#}"
         );
         self
@@ -427,7 +430,7 @@ impl Run {
     /// When the run has no recording.
     #[must_use]
     pub fn is_machine_unfit(&self) -> bool {
-        is_machine_unfit(&self.json())
+        believed::is_machine_unfit(&self.json())
     }
 
     /// The verdict on `variant` in one word: `slower`, `no-difference-shown`, `invalid`, …
@@ -486,72 +489,6 @@ impl Run {
     pub fn json(&self) -> Value {
         summary_of(&self.recording_folder())
     }
-}
-
-/// The summary that `weigh report --format json` makes of a recording.
-///
-/// # Panics
-///
-/// When it cannot be made.
-#[must_use]
-pub fn summary_of(recording: &Path) -> Value {
-    let output = Command::new(weigh())
-        .arg("report")
-        .arg(recording)
-        .args(["--format", "json"])
-        .output()
-        .expect("weigh starts");
-    let document: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    document["summary"].clone()
-}
-
-/// How often something is measured on a machine that may be disturbed.
-pub const ATTEMPTS: usize = 4;
-
-/// The checks that fail because the machine gave its processors to others: it then says nothing about
-/// what is claimed.
-pub const MACHINE_CHECKS: [&str; 2] = ["generator-pauses", "steal"];
-
-/// Measures until no check withholds a verdict, at most [`ATTEMPTS`] times. `measure` gives the run and
-/// its recording, a folder or a file. None, and a word about it, where others had the processors: then
-/// there is nothing that a test could claim.
-///
-/// # Panics
-///
-/// When a run fails otherwise, or none is believed on a machine that was fit each time.
-#[must_use]
-#[expect(
-    clippy::print_stderr,
-    reason = "the log of the tests says what was not claimed"
-)]
-pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
-    let mut is_machine_fit = true;
-    for attempt in 0..ATTEMPTS {
-        let (run, recording) = measure(attempt);
-        let run = run.ran();
-        // A single load has no verdict to withhold, and ends well.
-        let is_unfit = is_machine_unfit(&summary_of(&recording));
-        if run.status().success() && !is_unfit {
-            return Some(run);
-        }
-        is_machine_fit &= !is_unfit;
-        assert!(
-            !is_machine_fit || attempt + 1 < ATTEMPTS,
-            "no run was believed; the last:\n{}",
-            run.answer()
-        );
-    }
-    eprintln!("others had the processors: nothing is claimed");
-    None
-}
-
-fn is_machine_unfit(summary: &Value) -> bool {
-    let variants = summary["variants"].as_array().into_iter().flatten();
-    let mut checks = variants.flat_map(|row| row["checks"].as_array().into_iter().flatten());
-    checks.any(|check| {
-        check["state"] == "failed" && MACHINE_CHECKS.iter().any(|name| check["name"] == *name)
-    })
 }
 
 /// How long a test waits for something that should happen at once.
