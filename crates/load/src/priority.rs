@@ -114,7 +114,8 @@ impl Priority {
     /// Moves the thread up or down, now and then, by what it used since the last time.
     #[inline]
     pub(crate) fn review(&mut self, now_ns: u64) {
-        if self.is_given && now_ns - self.begin_ns >= WINDOW_NS {
+        let may_move = self.is_given && self.core == Core::Shared;
+        if may_move && now_ns - self.begin_ns >= WINDOW_NS {
             self.end_window(now_ns);
         }
     }
@@ -127,8 +128,7 @@ impl Priority {
         }
         let share = (cpu_ns - self.cpu_ns) as f64 / length_ns as f64;
         (self.begin_ns, self.cpu_ns) = (now_ns, cpu_ns);
-        let is_high = self.core == Core::Own || goes_first(self.is_high, share);
-        match (self.is_high, is_high) {
+        match (self.is_high, goes_first(self.is_high, share)) {
             (false, true) => self.is_high = raise(),
             (true, false) => {
                 lower();

@@ -353,18 +353,13 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
     let mut check = limits.judge(CheckName::Lateness, late_us, text);
     if check.state != CheckState::Ok {
-        let shares = complete
-            .iter()
-            .map(|round| round.generator.realtime_share(round.elapsed_us));
-        check.text += match shares.reduce(f64::min) {
-            _ if !complete.iter().all(|round| round.generator.realtime) => {
-                "; the generator had no real-time priority"
-            }
-            Some(share) if share < 0.5 => {
-                "; the generator used too much of a core that it shares to have real-time priority"
-            }
-            _ => "",
-        };
+        let had_it = |round: &&RoundRecord| round.generator.realtime_share(round.elapsed_us) >= 0.5;
+        if !complete.iter().all(|round| round.generator.realtime) {
+            check.text += "; the generator had no real-time priority";
+        } else if !complete.iter().all(had_it) {
+            check.text +=
+                "; the generator used too much of a core that it shares to have real-time priority";
+        }
     }
     Some(check)
 }

@@ -211,9 +211,9 @@ fn with_headers(own: Vec<(String, String)>, args: &Args) -> Vec<(String, String)
         let mut names = headers.iter().map(|(known, _)| known);
         names.any(|known| known.eq_ignore_ascii_case(name))
     };
-    let for_all = args.headers.iter().filter(|(name, _)| !is_of(&own, name));
-    let mut headers: Vec<_> = for_all.cloned().collect();
-    headers.splice(0..0, own);
+    let missing = args.headers.iter().filter(|(name, _)| !is_of(&own, name));
+    let missing: Vec<_> = missing.cloned().collect();
+    let mut headers: Vec<_> = own.into_iter().chain(missing).collect();
     if let Some(media) = &args.content_type
         && !is_of(&headers, "content-type")
     {

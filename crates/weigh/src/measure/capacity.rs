@@ -32,7 +32,6 @@ impl Experiment<'_> {
         let mut steps = Vec::new();
         let mut best: Option<Turn> = None;
         let mut wrong = None;
-        let mut disturbed = 0;
         while let Some(rate) = search.rate() {
             let turn = self.load(stack, &at_rate(&first, rate), round, index)?;
             if turn.measurement.interrupted || self.stop.is_asked() {
@@ -44,21 +43,19 @@ impl Experiment<'_> {
             let mut step = step(&turn.measurement, rate, capacity.p99_below());
             // Of the slowest hundredth, all may be theirs.
             let is_stolen = (turn.machine).is_some_and(|it| it.stolen_share() > 1.0 - SHARE);
-            step.is_disturbed = !step.is_sustained && is_stolen && disturbed < DISTURBED_MAX;
+            let disturbed = steps.iter().filter(|before: &&SearchStep| {
+                before.is_disturbed && before.rate_per_s == step.rate_per_s
+            });
+            let is_excused = is_stolen && disturbed.count() < DISTURBED_MAX;
+            step.is_disturbed = !step.is_sustained && is_excused;
             self.progress.note(&line(&step, round));
-            if step.is_disturbed {
-                disturbed += 1;
-                steps.push(step);
-                continue;
-            }
-            search.tell(step.is_sustained);
-            if search.rate() != Some(rate) {
-                disturbed = 0;
-            }
-            if step.is_sustained {
-                best = Some(turn);
-            } else if best.is_none() {
-                wrong = record::wrong_in(&turn.measurement);
+            if !step.is_disturbed {
+                search.tell(step.is_sustained);
+                if step.is_sustained {
+                    best = Some(turn);
+                } else if best.is_none() {
+                    wrong = record::wrong_in(&turn.measurement);
+                }
             }
             steps.push(step);
         }
