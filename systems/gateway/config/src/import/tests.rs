@@ -140,9 +140,23 @@ fn an_empty_folder_is_a_configuration_without_sources() {
     crate::read(Path::new("imported.yaml"), &import.yaml, &Urls, false).unwrap();
 }
 
+#[test]
+fn runs_of_dollars_are_doubled_whole() {
+    for (text, written) in [
+        ("5 $", "5 $"),
+        ("$$", "$$$$"),
+        ("${x}", "$${x}"),
+        ("$${x}", "$$$${x}"),
+        ("$$$ ${", "$$$$$$ $${"),
+        ("${{HOST}}", "$$${env.HOST}"),
+    ] {
+        assert_eq!(text::expanded(text), written, "{text}");
+    }
+}
+
 proptest::proptest! {
     #[test]
-    fn any_text_survives_being_written(text in "[ -~\\n]{0,40}", key in "[a-z:#-]{1,8}") {
+    fn any_text_survives_being_written(text in "([ -~\\n]|[${} ]){0,40}", key in "[a-z:#-]{1,8}") {
         let value = serde_json::json!({ key: [text, {"a": text}], "b": {}, "c": [] });
         let mut yaml = String::new();
         Out::of(&value).write(0, &mut yaml);

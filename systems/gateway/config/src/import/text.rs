@@ -124,7 +124,7 @@ fn key_text(key: &str) -> String {
 /// A text of Hasura in ours: `{{NAME}}` of the environment becomes `${env.NAME}`, and what we would
 /// expand stays as it is.
 pub(super) fn expanded(text: &str) -> String {
-    let text = text.replace("$$", "$$$$").replace("${", "$${");
+    let text = literal_dollars(text);
     let mut out = String::new();
     let mut rest = text.as_str();
     while let Some((before, inside)) = rest.split_once("{{") {
@@ -141,6 +141,25 @@ pub(super) fn expanded(text: &str) -> String {
         } else {
             out.push_str(&format!("{{{{{name}}}}}"));
         }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The text with every `$` doubled that expansion would look at: those before a `$` or a `{`, and
+/// the last of a run.
+fn literal_dollars(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, from) = rest.split_at(at);
+        let after = from.trim_start_matches('$');
+        let dollars = from.len() - after.len();
+        let is_plain = dollars == 1 && !after.starts_with('{');
+        let written = if is_plain { 1 } else { 2 * dollars };
+        out.push_str(before);
+        out.extend(std::iter::repeat_n('$', written));
         rest = after;
     }
     out.push_str(rest);
