@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Style, Writer};
+use crate::json::Writer;
 use crate::request::{Body, Node, Refusal};
 use crate::route::store_kind;
 
@@ -35,7 +35,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     let [name, namespace] = metadata.required(["name", "namespace"])?;
     let (name, namespace) = (name.text()?, namespace.text()?);
     let annotations = metadata.member("annotations")?.and_then(Node::unless_null);
-    let mut answer = Writer::new(Style::Compact, 1024);
+    let mut answer = Writer::new(1024);
     let wanted = match &annotations {
         Some(annotations) => Wanted::of(annotations, &name)?,
         None => None,
@@ -53,8 +53,8 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     answer.object(|answer| {
         answer.key("attachments").list(|answer| {
             answer.object(|answer| {
-                answer.member("apiVersion", "cert-manager.io/v1");
-                answer.member("kind", "Certificate");
+                answer.fixed("apiVersion", "cert-manager.io/v1");
+                answer.fixed("kind", "Certificate");
                 answer.key("metadata").object(|answer| {
                     answer.key("name").joined(&[&name, "-certs"]);
                     answer.member("namespace", &namespace);
@@ -110,7 +110,7 @@ impl<'a> Wanted<'a> {
     fn write(
         &self,
         (name, namespace): (&str, &str),
-        (kind, password): &(&str, Cow<'_, str>),
+        (kind, password): &(&'static str, Cow<'_, str>),
         answer: &mut Writer,
     ) {
         let common_name = &*self.common_name;
@@ -128,7 +128,7 @@ impl<'a> Wanted<'a> {
             }
         });
         answer.key("issuerRef").object(|answer| {
-            answer.member("group", GROUP);
+            answer.fixed("group", GROUP);
             answer.member("kind", self.issuer_kind);
             answer.member("name", &self.issuer);
         });
@@ -136,7 +136,7 @@ impl<'a> Wanted<'a> {
             answer.key(kind).object(|answer| {
                 answer.key("create").truth(true);
                 answer.key("passwordSecretRef").object(|answer| {
-                    answer.member("key", "password");
+                    answer.fixed("key", "password");
                     answer.member("name", password);
                 });
             });

@@ -18,7 +18,7 @@ use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigEr
 use kube::{Client, Config};
 use serde_json::json;
 
-use crate::json::{Style, Writer};
+use crate::json::Writer;
 
 pub(crate) use order::{Order, RouteOrder};
 
@@ -74,7 +74,7 @@ impl Cluster {
         let client = self.client().await?;
         let effects = routes.iter().map(|route| put(client.clone(), route));
         let effects = try_join_all(effects).await?;
-        let mut report = Writer::new(Style::Compact, 256);
+        let mut report = Writer::new(256);
         report.list(|report| {
             for (route, (map, own)) in routes.iter().zip(effects) {
                 for (name, effect) in [(&route.config_map(), map), (&route.name, own)] {

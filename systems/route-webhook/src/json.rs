@@ -1,18 +1,20 @@
-//! JSON written member by member, in the two styles of the contract.
+//! JSON written member by member, as the contract spells it.
 //!
 //! What was read is passed on as text: numbers stay as they were written, members keep their order,
 //! and only the space between them and the escapes within texts follow the style. No tree is built,
-//! so that a body cannot take a multiple of its size in memory.
+//! so that a body cannot take a multiple of its size in memory. JSON that is a text within JSON is
+//! written in its place, escaped as it is written.
 
 use std::fmt::Write as _;
 
 /// How JSON is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+enum Style {
     /// No space between tokens, and letters beyond ASCII as they are: answers.
     Compact,
-    /// A space after commas and colons, and ASCII only: JSON that is a text within JSON.
-    Spaced,
+    /// A text within an answer: a space after commas and colons, ASCII only, and every quote and
+    /// backslash escaped once more.
+    Quoted,
 }
 
 /// JSON in the making. Whoever writes takes care that objects hold keys with values.
@@ -20,15 +22,18 @@ pub enum Style {
 pub struct Writer {
     text: String,
     style: Style,
+    /// Nothing stands before the next value that a comma would have to part it from.
+    is_first: bool,
 }
 
 impl Writer {
-    /// Nothing yet.
+    /// Nothing yet, with room for so many bytes.
     #[must_use]
-    pub fn new(style: Style, capacity: usize) -> Self {
+    pub fn new(capacity: usize) -> Self {
         Self {
             text: String::with_capacity(capacity),
-            style,
+            style: Style::Compact,
+            is_first: true,
         }
     }
 
@@ -42,46 +47,90 @@ impl Writer {
     pub fn object(&mut self, fill: impl FnOnce(&mut Self)) {
         self.separate();
         self.text.push('{');
+        self.is_first = true;
         fill(self);
         self.text.push('}');
+        self.is_first = false;
     }
 
     /// A list; `fill` writes its items.
     pub fn list(&mut self, fill: impl FnOnce(&mut Self)) {
         self.separate();
         self.text.push('[');
+        self.is_first = true;
         fill(self);
         self.text.push(']');
+        self.is_first = false;
     }
 
-    /// The name of a member; its value comes next.
-    pub fn key(&mut self, name: &str) -> &mut Self {
+    /// A text that is JSON itself; `fill` writes it. Within such a text there is no other.
+    pub fn quoted(&mut self, fill: impl FnOnce(&mut Self)) {
+        self.separate();
+        self.text.push('"');
+        self.style = Style::Quoted;
+        self.is_first = true;
+        fill(self);
+        self.style = Style::Compact;
+        self.text.push('"');
+        self.is_first = false;
+    }
+
+    /// The name of a member, one of ours that needs no escape; its value comes next.
+    #[inline(always)]
+    pub fn key(&mut self, name: &'static str) -> &mut Self {
+        self.word(name);
+        self.colon();
+        self
+    }
+
+    /// The name of a member, whatever it is; its value comes next.
+    pub fn named(&mut self, name: &str) -> &mut Self {
         self.text(name);
         self.colon();
         self
     }
 
     /// A member that is a text.
-    pub fn member(&mut self, name: &str, text: &str) {
+    #[inline]
+    pub fn member(&mut self, name: &'static str, text: &str) {
         self.key(name).text(text);
+    }
+
+    /// A member that is always the same text, which needs no escape.
+    #[inline(always)]
+    pub fn fixed(&mut self, name: &'static str, word: &'static str) {
+        self.key(name).word(word);
+    }
+
+    /// A text of ours that needs no escape.
+    #[inline(always)]
+    pub fn word(&mut self, word: &'static str) {
+        debug_assert!(
+            Style::Quoted.is_plain_throughout(word),
+            "{word} needs an escape"
+        );
+        self.separate();
+        self.quote();
+        self.text.push_str(word);
+        self.quote();
     }
 
     /// A text.
     pub fn text(&mut self, text: &str) {
         self.separate();
-        self.text.push('"');
+        self.quote();
         self.characters(text);
-        self.text.push('"');
+        self.quote();
     }
 
     /// A text of several parts.
     pub fn joined(&mut self, parts: &[&str]) {
         self.separate();
-        self.text.push('"');
+        self.quote();
         for part in parts {
             self.characters(part);
         }
-        self.text.push('"');
+        self.quote();
     }
 
     /// A whole number.
@@ -98,8 +147,16 @@ impl Writer {
     }
 
     /// JSON as somebody else wrote it, in this style. It must be JSON.
-    pub fn json(&mut self, mut rest: &str) {
+    pub fn json(&mut self, json: &str) {
         self.separate();
+        if self.style == Style::Compact && is_compact(json) {
+            self.text.push_str(json);
+        } else {
+            self.tokens(json);
+        }
+    }
+
+    fn tokens(&mut self, mut rest: &str) {
         while let Some(first) = rest.bytes().next() {
             let length = match first {
                 b'"' => {
@@ -125,43 +182,54 @@ impl Writer {
             };
             rest = &rest[length..];
         }
+        self.is_first = false;
     }
 
     /// A comma, unless this is the first value of what contains it or the value of a key.
+    #[inline]
     fn separate(&mut self) {
-        if !matches!(
-            self.text.as_bytes().last(),
-            None | Some(b'{' | b'[' | b':' | b' ')
-        ) {
+        if !self.is_first {
             self.comma();
+        }
+        self.is_first = false;
+    }
+
+    #[inline]
+    fn comma(&mut self) {
+        match self.style {
+            Style::Compact => self.text.push(','),
+            Style::Quoted => self.text.push_str(", "),
         }
     }
 
-    fn comma(&mut self) {
-        self.text.push_str(match self.style {
-            Style::Compact => ",",
-            Style::Spaced => ", ",
-        });
+    #[inline]
+    fn colon(&mut self) {
+        match self.style {
+            Style::Compact => self.text.push(':'),
+            Style::Quoted => self.text.push_str(": "),
+        }
+        self.is_first = true;
     }
 
-    fn colon(&mut self) {
-        self.text.push_str(match self.style {
-            Style::Compact => ":",
-            Style::Spaced => ": ",
-        });
+    #[inline]
+    fn quote(&mut self) {
+        match self.style {
+            Style::Compact => self.text.push('"'),
+            Style::Quoted => self.text.push_str("\\\""),
+        }
     }
 
     /// A text with its quotes, as somebody else wrote it.
     fn string_token(&mut self, token: &str) {
+        self.quote();
         let inside = &token[1..token.len() - 1];
         if self.style.is_plain_throughout(inside) {
-            self.text.push_str(token);
-            return;
+            self.text.push_str(inside);
+        } else {
+            let text: String = serde_json::from_str(token).unwrap_or_default();
+            self.characters(&text);
         }
-        let text: String = serde_json::from_str(token).unwrap_or_default();
-        self.text.push('"');
-        self.characters(&text);
-        self.text.push('"');
+        self.quote();
     }
 
     fn characters(&mut self, text: &str) {
@@ -184,24 +252,36 @@ impl Writer {
 
     fn character(&mut self, letter: char) {
         let short = match letter {
-            '"' => "\\\"",
-            '\\' => "\\\\",
-            '\n' => "\\n",
-            '\r' => "\\r",
-            '\t' => "\\t",
-            '\u{8}' => "\\b",
-            '\u{c}' => "\\f",
+            '"' | '\\' => letter,
+            '\n' => 'n',
+            '\r' => 'r',
+            '\t' => 't',
+            '\u{8}' => 'b',
+            '\u{c}' => 'f',
             ' '..='~' => return self.text.push(letter),
             _ if letter >= ' ' && self.style == Style::Compact => return self.text.push(letter),
             _ => {
                 for unit in letter.encode_utf16(&mut [0; 2]) {
+                    self.backslash();
                     // Writing to a `String` cannot fail.
-                    let _ = write!(self.text, "\\u{unit:04x}");
+                    let _ = write!(self.text, "u{unit:04x}");
                 }
                 return;
             }
         };
-        self.text.push_str(short);
+        self.backslash();
+        if self.style == Style::Quoted && matches!(short, '"' | '\\') {
+            self.text.push('\\');
+        }
+        self.text.push(short);
+    }
+
+    /// What begins an escape.
+    fn backslash(&mut self) {
+        self.text.push_str(match self.style {
+            Style::Compact => "\\",
+            Style::Quoted => "\\\\",
+        });
     }
 }
 
@@ -210,7 +290,7 @@ impl Style {
     fn is_plain(self, byte: u8) -> bool {
         let last = match self {
             Style::Compact => 0xff,
-            Style::Spaced => 0x7e,
+            Style::Quoted => 0x7e,
         };
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
@@ -220,6 +300,21 @@ impl Style {
         text.bytes()
             .fold(true, |all, byte| all & self.is_plain(byte))
     }
+}
+
+/// Whether JSON is written as [`Style::Compact`] would write it, as far as a look at each byte can
+/// tell: no space between tokens, and no escape.
+fn is_compact(json: &str) -> bool {
+    // Most have no space at all, which is seen for many bytes at once.
+    let is_plain = |byte: u8| (byte > b' ') & (byte != b'\\');
+    if json.bytes().fold(true, |all, byte| all & is_plain(byte)) {
+        return true;
+    }
+    let mut is_inside = false;
+    json.bytes().all(|byte| {
+        is_inside ^= byte == b'"';
+        byte != b'\\' && (is_inside || byte > b' ')
+    })
 }
 
 fn is_structure(byte: u8) -> bool {
@@ -244,62 +339,99 @@ fn string_length(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn again(style: Style, json: &str) -> String {
-        let mut writer = Writer::new(style, 0);
+    fn compact(json: &str) -> String {
+        let mut writer = Writer::new(0);
         writer.json(json);
         writer.finish()
+    }
+
+    /// What the text says in which the JSON was written.
+    fn quoted(json: &str) -> String {
+        let mut writer = Writer::new(0);
+        writer.quoted(|writer| writer.json(json));
+        serde_json::from_str(&writer.finish()).unwrap()
     }
 
     #[test]
     fn what_somebody_else_wrote_keeps_its_order_and_its_numbers() {
         let json = "{ \"b\" : [1.50 , -2e3,\ttrue, null ],\r\n\"a\":{},\"c\":[ ] }";
-        let compact = again(Style::Compact, json);
-        assert_eq!(compact, r#"{"b":[1.50,-2e3,true,null],"a":{},"c":[]}"#);
-        let spaced = again(Style::Spaced, json);
+        assert_eq!(
+            compact(json),
+            r#"{"b":[1.50,-2e3,true,null],"a":{},"c":[]}"#
+        );
+        let spaced = quoted(json);
         assert_eq!(
             spaced,
             r#"{"b": [1.50, -2e3, true, null], "a": {}, "c": []}"#
         );
-        assert_eq!(again(Style::Compact, &spaced), compact);
+        assert_eq!(compact(&spaced), compact(json));
     }
 
     #[test]
     fn texts_are_escaped_as_the_style_says() {
         let json = r#""\u00e9é \ud83d\ude00 \/ \"\\ \u0007\t\u007f, : {""#;
+        assert_eq!(compact(json), "\"éé 😀 / \\\"\\\\ \\u0007\\t\u{7f}, : {\"");
         assert_eq!(
-            again(Style::Compact, json),
-            "\"éé 😀 / \\\"\\\\ \\u0007\\t\u{7f}, : {\""
-        );
-        assert_eq!(
-            again(Style::Spaced, json),
+            quoted(json),
             r#""\u00e9\u00e9 \ud83d\ude00 / \"\\ \u0007\t\u007f, : {""#
         );
     }
 
     #[test]
+    fn what_stands_as_it_is_written_is_passed_on_whole() {
+        for json in [r#"{"a":[1,"b c","é"],"d":null}"#, "-1.5e3", "\" \"", "[]"] {
+            assert!(is_compact(json), "{json}");
+            assert_eq!(compact(json), json);
+        }
+        for json in [r#"{"a": 1}"#, "[1,\n2]", r#""\u0041""#, r#"["\"", " "]"#] {
+            assert!(!is_compact(json), "{json}");
+        }
+    }
+
+    #[test]
     fn commas_stand_between_values_only() {
-        for (style, expected) in [
-            (
-                Style::Compact,
-                r#"{"a":[],"b":{"c":1},"d":["x ",true,"{","y"]}"#,
-            ),
-            (
-                Style::Spaced,
-                r#"{"a": [], "b": {"c": 1}, "d": ["x ", true, "{", "y"]}"#,
-            ),
-        ] {
-            let mut writer = Writer::new(style, 0);
+        let fill = |writer: &mut Writer| {
             writer.object(|writer| {
                 writer.key("a").list(|_| {});
-                writer.key("b").object(|writer| writer.key("c").number(1));
+                writer
+                    .named("b\"")
+                    .object(|writer| writer.key("c").number(1));
                 writer.key("d").list(|writer| {
                     writer.text("x ");
                     writer.truth(true);
                     writer.json(r#""{""#);
+                    writer.json("[ ]");
                     writer.joined(&["", "y"]);
                 });
+                writer.fixed("e", "f");
             });
-            assert_eq!(writer.finish(), expected);
+        };
+        let mut writer = Writer::new(0);
+        fill(&mut writer);
+        assert_eq!(
+            writer.finish(),
+            r#"{"a":[],"b\"":{"c":1},"d":["x ",true,"{",[],"y"],"e":"f"}"#
+        );
+        let mut writer = Writer::new(0);
+        writer.list(|writer| {
+            writer.quoted(fill);
+            writer.quoted(|writer| writer.list(|_| {}));
+        });
+        assert_eq!(
+            writer.finish(),
+            r#"["{\"a\": [], \"b\\\"\": {\"c\": 1}, \"d\": [\"x \", true, \"{\", [], \"y\"], \"e\": \"f\"}","[]"]"#
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_text_in_a_text_comes_back(text in "\\PC*|[\\x00-\\x7f]{0,20}") {
+            let mut writer = Writer::new(0);
+            writer.quoted(|writer| writer.list(|writer| writer.text(&text)));
+            let outer: String = serde_json::from_str(&writer.finish()).unwrap();
+            proptest::prop_assert!(outer.is_ascii());
+            let inner: Vec<String> = serde_json::from_str(&outer).unwrap();
+            proptest::prop_assert_eq!(&inner[0], &text);
         }
     }
 }

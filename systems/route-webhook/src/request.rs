@@ -94,10 +94,7 @@ impl<'a> Body<'a> {
     pub fn root(&self) -> Node<'a, '_> {
         Node {
             body: self,
-            span: Span {
-                start: 0,
-                end: self.text.len(),
-            },
+            span: parts::whole(self.text),
             place: Place::Body,
         }
     }
@@ -127,7 +124,7 @@ impl<'a, 'p> Node<'a, 'p> {
         let mut found = [None; N];
         let (text, ends, start) = self.parts();
         for (name, span) in Members::of(text, ends, start) {
-            let name = unquoted(name.of(text));
+            let name = unquoted(text, name);
             if let Some(index) = names.iter().position(|wanted| *wanted == name) {
                 found[index] = Some(Node {
                     body: self.body,
@@ -176,12 +173,12 @@ impl<'a, 'p> Node<'a, 'p> {
     /// # Errors
     ///
     /// When this is no object, or one of more members than an object of Kubernetes can have.
-    pub fn entries(&self) -> Result<Vec<(String, &'a str)>, Refusal> {
+    pub fn entries(&self) -> Result<Vec<(Cow<'a, str>, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
         let (text, ends, start) = self.parts();
         let entries: Vec<_> = Members::of(text, ends, start)
             .take(ITEMS_MAX + 1)
-            .map(|(name, value)| (unquoted(name.of(text)).into_owned(), value.of(text)))
+            .map(|(name, value)| (unquoted(text, name), value.of(text)))
             .collect();
         if entries.len() > ITEMS_MAX {
             return Err(self.unfit("an object of at most 10000 members", "more"));
@@ -219,7 +216,7 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is something else.
     pub fn text(&self) -> Result<Cow<'a, str>, Refusal> {
         self.must_be(b'"', "a text")?;
-        Ok(unquoted(self.json()))
+        Ok(unquoted(self.body.text, self.span))
     }
 
     /// This, unless it is `null`.
@@ -296,10 +293,10 @@ impl<'a, 'p> Node<'a, 'p> {
 }
 
 /// What a text of valid JSON says.
-fn unquoted(json: &str) -> Cow<'_, str> {
-    let inside = &json[1..json.len() - 1];
-    if !inside.contains('\\') {
-        return Cow::Borrowed(inside);
+fn unquoted(body: &str, text: Span) -> Cow<'_, str> {
+    let json = text.of(body);
+    if !text.is_escaped {
+        return Cow::Borrowed(&json[1..json.len() - 1]);
     }
     // It is part of a body that was read without a mistake, and has no half letters.
     Cow::Owned(serde_json::from_str(json).unwrap_or_default())

@@ -20,7 +20,7 @@ pub(crate) struct Route<'a> {
     /// JSON of the object, unless it is empty.
     pub(crate) annotations: Option<&'a str>,
     /// The user's labels, with their values as JSON.
-    pub(crate) labels: Vec<(String, &'a str)>,
+    pub(crate) labels: Vec<(Cow<'a, str>, &'a str)>,
     pub(crate) sources: Sources<'a>,
     pub(crate) claims: Vec<Mounted<'a>>,
     pub(crate) config_maps: Vec<Mounted<'a>>,
@@ -102,65 +102,137 @@ pub(crate) struct Keystore<'a> {
     pub(crate) password: Cow<'a, str>,
 }
 
-/// The parts of `parent` that are read before the rest of a route.
-#[derive(Clone, Copy)]
+/// What a route is made of, found but not looked at.
 pub(crate) struct Parent<'a, 'p> {
     pub(crate) metadata: Node<'a, 'p>,
-    pub(crate) spec: Node<'a, 'p>,
-    pub(crate) replicas: &'a str,
+    pub(crate) spec: Spec<'a, 'p>,
+}
+
+/// The members of `spec` that mean something.
+pub(crate) struct Spec<'a, 'p> {
+    pub(crate) replicas: Node<'a, 'p>,
+    whole: Node<'a, 'p>,
+    route_config_map: Member<'a, 'p>,
+    image: Member<'a, 'p>,
+    annotations: Member<'a, 'p>,
+    labels: Member<'a, 'p>,
+    properties: Member<'a, 'p>,
+    secrets: Member<'a, 'p>,
+    claims: Member<'a, 'p>,
+    config_maps: Member<'a, 'p>,
+    tls: Member<'a, 'p>,
+    env: Member<'a, 'p>,
+    env_from: Member<'a, 'p>,
+    resources: Member<'a, 'p>,
+}
+
+type Member<'a, 'p> = Option<Node<'a, 'p>>;
+
+impl<'a, 'p> Spec<'a, 'p> {
+    /// Finds all of them in one pass.
+    ///
+    /// # Errors
+    ///
+    /// When `spec` is no object, or has no `replicas`.
+    pub(crate) fn of(spec: &'p Node<'a, '_>) -> Result<Self, Refusal> {
+        let names = [
+            "replicas",
+            "routeConfigMap",
+            "image",
+            "annotations",
+            "labels",
+            "propSources",
+            "secretSources",
+            "persistentVolumeClaims",
+            "configMaps",
+            "tls",
+            "env",
+            "envFrom",
+            "resources",
+        ];
+        let [
+            replicas,
+            route_config_map,
+            image,
+            annotations,
+            labels,
+            properties,
+            secrets,
+            claims,
+            config_maps,
+            tls,
+            env,
+            env_from,
+            resources,
+        ] = spec.members(names)?;
+        Ok(Self {
+            replicas: replicas.ok_or_else(|| spec.missing("replicas"))?,
+            whole: *spec,
+            route_config_map,
+            image,
+            annotations,
+            labels,
+            properties,
+            secrets,
+            claims,
+            config_maps,
+            tls,
+            env,
+            env_from,
+            resources,
+        })
+    }
 }
 
 impl<'a> Route<'a> {
     /// A route as it is written today.
-    pub(crate) fn of(name: Cow<'a, str>, parent: Parent<'a, '_>) -> Result<Self, Refusal> {
-        let spec = parent.spec;
-        let names = ["image", "configMaps", "tls", "env", "envFrom", "resources"];
-        let [image, config_maps, tls, env, env_from, resources] = spec.members(names)?;
+    pub(crate) fn of(name: Cow<'a, str>, parent: &Parent<'a, '_>) -> Result<Self, Refusal> {
+        let spec = &parent.spec;
         let mut route = Self::of_seed(name, parent)?;
-        route.image = image.map(|image| image.json());
+        route.image = spec.image.map(|image| image.json());
         route
             .labels
             .retain(|(label, _)| !label.starts_with(OWN_LABELS));
-        route.config_maps = mounted(config_maps, "name")?;
-        if let Some(tls) = tls.and_then(Node::unless_null) {
+        route.config_maps = mounted(spec.config_maps, "name")?;
+        if let Some(tls) = spec.tls.and_then(Node::unless_null) {
             let [truststore, keystore] = tls.members(["truststore", "keystore"])?;
             let truststore = truststore.and_then(Node::unless_null);
             route.truststore = truststore.map(truststore_of).transpose()?;
             let keystore = keystore.and_then(Node::unless_null);
             route.keystore = keystore.map(keystore_of).transpose()?;
         }
-        if let Some(env) = env {
+        if let Some(env) = spec.env {
             route.env = env.items()?.iter().map(Node::json).collect();
         }
-        let env_from = env_from.and_then(Node::unless_empty);
+        let env_from = spec.env_from.and_then(Node::unless_empty);
         route.env_from = env_from.map(Node::list).transpose()?.map(|it| it.json());
-        let resources = resources.and_then(Node::unless_empty);
+        let resources = spec.resources.and_then(Node::unless_empty);
         route.resources = resources.map(Node::object).transpose()?.map(|it| it.json());
         Ok(route)
     }
 
     /// A route as it was written in November 2023, when all later members meant nothing.
-    pub(crate) fn of_seed(name: Cow<'a, str>, parent: Parent<'a, '_>) -> Result<Self, Refusal> {
-        let spec = parent.spec;
-        let [config_map] = spec.required(["routeConfigMap"])?;
-        let names = ["annotations", "labels", "persistentVolumeClaims"];
-        let [annotations, labels, claims] = spec.members(names)?;
-        let annotations = annotations.and_then(Node::unless_empty);
+    pub(crate) fn of_seed(name: Cow<'a, str>, parent: &Parent<'a, '_>) -> Result<Self, Refusal> {
+        let spec = &parent.spec;
+        let missing = || spec.whole.missing("routeConfigMap");
+        let config_map = spec.route_config_map.ok_or_else(missing)?;
+        let annotations = spec.annotations.and_then(Node::unless_empty);
         Ok(Self {
             name,
-            replicas: parent.replicas,
+            replicas: spec.replicas.json(),
             config_map: config_map.text()?,
             image: None,
             annotations: annotations
                 .map(Node::object)
                 .transpose()?
                 .map(|it| it.json()),
-            labels: labels
+            labels: spec
+                .labels
                 .map(|labels| labels.entries())
                 .transpose()?
                 .unwrap_or_default(),
             sources: sources(parent)?,
-            claims: mounted(claims, "claimName")?,
+            claims: mounted(spec.claims, "claimName")?,
             config_maps: Vec::new(),
             truststore: None,
             keystore: None,
@@ -171,12 +243,11 @@ impl<'a> Route<'a> {
     }
 }
 
-fn sources<'a>(parent: Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
-    let [properties, secrets] = parent.spec.members(["propSources", "secretSources"])?;
-    let properties = properties.and_then(Node::unless_empty);
+fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
+    let properties = parent.spec.properties.and_then(Node::unless_empty);
     let properties = properties.map(Node::list).transpose()?;
     let mut names = Vec::new();
-    if let Some(secrets) = secrets {
+    if let Some(secrets) = parent.spec.secrets {
         for secret in secrets.items()? {
             names.push(secret_name(secret)?);
         }

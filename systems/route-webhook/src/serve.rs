@@ -55,6 +55,8 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     listener.set_nonblocking(true)?;
+    // Connections inherit it, which spares a system call for each.
+    rustix::net::sockopt::set_tcp_nodelay(&listener, true).map_err(io::Error::from)?;
     let address = listener.local_addr()?;
     let journal = Journal {
         least: config.level(),
@@ -173,8 +175,6 @@ fn converse(
     desk: Rc<Desk>,
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + 'static {
-    // A client that is gone by now is told nothing.
-    let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let desk = Rc::clone(&desk);
         async move { Ok::<_, std::convert::Infallible>(desk.answer(request).await) }

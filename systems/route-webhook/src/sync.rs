@@ -12,9 +12,9 @@ mod volumes;
 
 use clap::ValueEnum;
 
-use crate::json::{Style, Writer};
+use crate::json::Writer;
 use crate::request::{Body, Node, Refusal};
-use crate::route::{Parent, Route};
+use crate::route::{Parent, Route, Spec};
 
 /// Which answers are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -42,7 +42,7 @@ pub struct Rules {
 pub fn sync(body: &[u8], rules: &Rules, now: impl FnOnce() -> String) -> Result<String, Refusal> {
     let body = Body::read(body)?;
     let body = body.root();
-    let mut answer = Writer::new(Style::Compact, 4096);
+    let mut answer = Writer::new(4096 + body.json().len());
     match rules.format {
         Format::Today => today(&body, rules, now, &mut answer)?,
         Format::Seed => seed::answer(&body, &rules.image, &mut answer)?,
@@ -57,29 +57,24 @@ fn today(
     answer: &mut Writer,
 ) -> Result<(), Refusal> {
     let [parent, children] = body.required(["parent", "children"])?;
-    let [metadata] = parent.required(["metadata"])?;
+    let [metadata, spec, before] = parent.members(["metadata", "spec", "status"])?;
+    let metadata = metadata.ok_or_else(|| parent.missing("metadata"))?;
     let [name, generation] = metadata.required(["name", "generation"])?;
-    let [spec] = parent.required(["spec"])?;
-    let [replicas] = spec.required(["replicas"])?;
+    let spec = spec.ok_or_else(|| parent.missing("spec"))?;
+    let spec = Spec::of(&spec)?;
     let name = name.text()?;
     let [deployments] = children.required(["Deployment.apps/v1"])?;
     let deployment = deployments.member(&name)?;
     let pods = status::Pods::of(deployment)?;
-    let before = parent.member("status")?;
     let ready = status::Ready {
-        is_ready: replicas.is_same_as(pods.ready),
+        is_ready: spec.replicas.is_same_as(pods.ready),
         generation,
     };
     let unchanged = match pods.available {
         Some(_) => ready.unchanged(before)?,
         None => None,
     };
-    let parent = Parent {
-        metadata,
-        spec,
-        replicas: replicas.json(),
-    };
-    let route = Route::of(name, parent)?;
+    let route = Route::of(name, &Parent { metadata, spec })?;
     answer.object(|answer| {
         answer.key("status").object(|answer| {
             answer.key("expectedReplicas").json(route.replicas);

@@ -1,6 +1,6 @@
 //! What is asked of `PUT /route`, and all that is wrong with it.
 
-use crate::json::{Style, Writer};
+use crate::json::Writer;
 use crate::request::{Body, Node, Refusal};
 
 /// The body of a request, understood or not.
@@ -236,10 +236,10 @@ fn is_name(text: &str, between: &[char]) -> bool {
 }
 
 fn report(violations: &[Violation<'_>]) -> String {
-    let mut report = Writer::new(Style::Compact, 512);
+    let mut report = Writer::new(512);
     report.object(|report| {
-        report.member("status", "error");
-        report.member("message", "Validation failed");
+        report.fixed("status", "error");
+        report.fixed("message", "Validation failed");
         report.key("errors").list(|report| {
             for violation in violations {
                 report.object(|report| violation.write(report));
@@ -254,7 +254,7 @@ impl Violation<'_> {
         report.member("type", self.kind);
         report.key("loc").list(|report| {
             if let Some(index) = self.index {
-                report.text("routes");
+                report.word("routes");
                 report.json(&index.to_string());
             }
             if let Some(member) = self.member {

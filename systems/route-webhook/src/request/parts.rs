@@ -8,6 +8,8 @@
 pub(super) struct Span {
     pub(super) start: usize,
     pub(super) end: usize,
+    /// It is a text with an escape.
+    pub(super) is_escaped: bool,
 }
 
 impl Span {
@@ -35,15 +37,14 @@ impl Ends {
         while let Some(byte) = bytes.get(at) {
             match byte {
                 b'"' => {
-                    at = text_end(bytes, at);
+                    at = text_at(bytes, at).end;
                     continue;
                 }
                 b'{' | b'[' => {
                     if let Some(place) = open.get_mut(depth) {
                         *place = spans.len();
                         if spans.len() < Self::MOST {
-                            let end = bytes.len();
-                            spans.push(Span { start: at, end });
+                            spans.push(plain(at, bytes.len()));
                         }
                     }
                     depth += 1;
@@ -110,34 +111,57 @@ impl Iterator for Items<'_> {
     /// The next one, behind whatever separates it from the one before.
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.text.as_bytes();
-        let is_between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':');
-        let gap = bytes
-            .get(self.at..)?
-            .iter()
-            .position(|it| !is_between(it))?;
-        let start = self.at + gap;
-        let end = match bytes.get(start)? {
+        let mut start = self.at;
+        while matches!(
+            bytes.get(start)?,
+            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r'
+        ) {
+            start += 1;
+        }
+        let span = match bytes.get(start)? {
             b'}' | b']' => return None,
-            b'"' => text_end(bytes, start),
-            b'{' | b'[' => self.ends.end(bytes, start),
-            _ => bare_end(bytes, start),
+            b'"' => text_at(bytes, start),
+            b'{' | b'[' => plain(start, self.ends.end(bytes, start)),
+            _ => plain(start, bare_end(bytes, start)),
         };
-        self.at = end;
-        Some(Span { start, end })
+        self.at = span.end;
+        Some(span)
     }
 }
 
-/// Behind the closing quote of the text that begins here.
-fn text_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    loop {
-        match bytes.get(at) {
-            None => return bytes.len(),
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
-        }
+/// All of a text that is one value.
+pub(super) fn whole(json: &str) -> Span {
+    let bytes = json.as_bytes();
+    match bytes.first() {
+        Some(b'"') => text_at(bytes, 0),
+        _ => plain(0, bytes.len()),
     }
+}
+
+fn plain(start: usize, end: usize) -> Span {
+    let is_escaped = false;
+    Span {
+        start,
+        end,
+        is_escaped,
+    }
+}
+
+/// The text that begins here, with its quotes.
+fn text_at(bytes: &[u8], start: usize) -> Span {
+    let mut span = plain(start, bytes.len());
+    let mut at = start + 1;
+    while let Some(rest) = bytes.get(at..)
+        && let Some(length) = memchr::memchr2(b'"', b'\\', rest)
+    {
+        if rest[length] == b'"' {
+            span.end = at + length + 1;
+            break;
+        }
+        span.is_escaped = true;
+        at += length + 2;
+    }
+    span
 }
 
 /// Behind the bracket that closes the one that stands here.
@@ -146,7 +170,7 @@ fn container_end(bytes: &[u8], start: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
-                at = text_end(bytes, at);
+                at = text_at(bytes, at).end;
                 continue;
             }
             b'{' | b'[' => depth += 1,

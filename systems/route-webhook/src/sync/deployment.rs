@@ -36,8 +36,8 @@ impl Port {
 
 pub(super) fn write(route: &Route<'_>, image: &str, answer: &mut Writer) {
     answer.object(|answer| {
-        answer.member("apiVersion", "apps/v1");
-        answer.member("kind", "Deployment");
+        answer.fixed("apiVersion", "apps/v1");
+        answer.fixed("kind", "Deployment");
         answer.key("metadata").object(|answer| {
             answer.member("name", &route.name);
             answer.key("labels").object(|answer| labels(route, answer));
@@ -60,11 +60,11 @@ pub(super) fn write(route: &Route<'_>, image: &str, answer: &mut Writer) {
 }
 
 fn labels(route: &Route<'_>, answer: &mut Writer) {
-    answer.member("app.kubernetes.io/component", "integration-route");
-    answer.member("app.kubernetes.io/managed-by", "keip");
+    answer.fixed("app.kubernetes.io/component", "integration-route");
+    answer.fixed("app.kubernetes.io/managed-by", "keip");
     answer.member(APP_NAME, &route.name);
     for (name, value) in &route.labels {
-        answer.key(name).json(value);
+        answer.named(name).json(value);
     }
 }
 
@@ -76,14 +76,14 @@ fn template(route: &Route<'_>, image: &str, answer: &mut Writer) {
         }
     });
     answer.key("spec").object(|answer| {
-        answer.member("serviceAccountName", "integrationroute-service");
+        answer.fixed("serviceAccountName", "integrationroute-service");
         answer.key("securityContext").object(|answer| {
             answer.key("runAsNonRoot").truth(true);
             answer.key("runAsUser").number(USER);
             answer.key("fsGroup").number(USER);
             answer
                 .key("seccompProfile")
-                .object(|answer| answer.member("type", "RuntimeDefault"));
+                .object(|answer| answer.fixed("type", "RuntimeDefault"));
         });
         answer.key("containers").list(|answer| {
             answer.object(|answer| container(route, image, answer));
@@ -95,7 +95,7 @@ fn template(route: &Route<'_>, image: &str, answer: &mut Writer) {
 }
 
 fn container(route: &Route<'_>, image: &str, answer: &mut Writer) {
-    answer.member("name", "integration-app");
+    answer.fixed("name", "integration-app");
     match route.image {
         Some(own) => answer.key("image").json(own),
         None => answer.member("image", image),

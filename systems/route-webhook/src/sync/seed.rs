@@ -1,11 +1,11 @@
 //! Answers as they were in November 2023, when the service was first measured: a Deployment without
 //! probes, and nothing said of what runs.
 
-use super::settings::{SPRING, application, cloud, import, variable};
+use super::settings::{application, cloud, import, spring};
 use super::volumes::{CONFIG, mount, named};
-use crate::json::{Style, Writer};
+use crate::json::Writer;
 use crate::request::{Node, Refusal};
-use crate::route::{Parent, Route};
+use crate::route::{Parent, Route, Spec};
 
 /// The label by which the pods of a route are found.
 const INSTANCE: &str = "app.kubernetes.io/instance";
@@ -15,13 +15,8 @@ pub(super) fn answer(body: &Node<'_, '_>, image: &str, answer: &mut Writer) -> R
     let [metadata] = parent.required(["metadata"])?;
     let [name] = metadata.required(["name"])?;
     let [spec] = parent.required(["spec"])?;
-    let [replicas] = spec.required(["replicas"])?;
-    let parent = Parent {
-        metadata,
-        spec,
-        replicas: replicas.json(),
-    };
-    let route = Route::of_seed(name.text()?, parent)?;
+    let spec = Spec::of(&spec)?;
+    let route = Route::of_seed(name.text()?, &Parent { metadata, spec })?;
     answer.object(|answer| {
         answer.key("status").object(|_| {});
         answer
@@ -33,8 +28,8 @@ pub(super) fn answer(body: &Node<'_, '_>, image: &str, answer: &mut Writer) -> R
 
 fn deployment(route: &Route<'_>, image: &str, answer: &mut Writer) {
     answer.object(|answer| {
-        answer.member("apiVersion", "apps/v1");
-        answer.member("kind", "Deployment");
+        answer.fixed("apiVersion", "apps/v1");
+        answer.fixed("kind", "Deployment");
         answer.key("metadata").object(|answer| {
             answer.member("name", &route.name);
             answer.key("labels").object(|answer| labels(route, answer));
@@ -87,15 +82,15 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
     }
     let is_own = |label: &str| own.iter().any(|(name, _)| *name == label);
     for (name, value) in route.labels.iter().filter(|(label, _)| !is_own(label)) {
-        answer.key(name).json(value);
+        answer.named(name).json(value);
     }
 }
 
 fn pod(route: &Route<'_>, image: &str, answer: &mut Writer) {
-    answer.member("serviceAccountName", "integrationroute-service");
+    answer.fixed("serviceAccountName", "integrationroute-service");
     answer.key("containers").list(|answer| {
         answer.object(|answer| {
-            answer.member("name", "integration-app");
+            answer.fixed("name", "integration-app");
             answer.member("image", image);
             answer
                 .key("volumeMounts")
@@ -103,7 +98,7 @@ fn pod(route: &Route<'_>, image: &str, answer: &mut Writer) {
             if !route.sources.is_empty() {
                 answer
                     .key("env")
-                    .list(|answer| variable(SPRING, &spring(route), answer));
+                    .list(|answer| spring(answer, |answer| settings(route, answer)));
             }
         });
     });
@@ -121,7 +116,7 @@ fn pod(route: &Route<'_>, image: &str, answer: &mut Writer) {
 
 fn mounts(route: &Route<'_>, answer: &mut Writer) {
     mount(&[CONFIG], false, answer, |answer| {
-        answer.text("/var/spring/xml");
+        answer.word("/var/spring/xml");
     });
     for secret in &route.sources.secrets {
         mount(&[secret], true, answer, |answer| {
@@ -135,17 +130,13 @@ fn mounts(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// Spring's settings as JSON; the list of sources may be null.
-fn spring(route: &Route<'_>) -> String {
-    let mut writer = Writer::new(Style::Spaced, 512);
-    writer.object(|writer| {
-        writer.key("spring").object(|writer| {
-            import(writer);
-            application(&route.name, writer);
-            cloud(&route.sources, writer, |properties, writer| {
-                writer.key("sources").json(properties.unwrap_or("null"));
-            });
+/// Spring's settings; the list of sources may be null.
+fn settings(route: &Route<'_>, writer: &mut Writer) {
+    writer.key("spring").object(|writer| {
+        import(writer);
+        application(&route.name, writer);
+        cloud(&route.sources, writer, |properties, writer| {
+            writer.key("sources").json(properties.unwrap_or("null"));
         });
     });
-    writer.finish()
 }

@@ -7,12 +7,12 @@ use crate::route::Route;
 pub(super) fn write(route: &Route<'_>, answer: &mut Writer) {
     let port = Port::of(route);
     answer.object(|answer| {
-        answer.member("apiVersion", "v1");
-        answer.member("kind", "Service");
+        answer.fixed("apiVersion", "v1");
+        answer.fixed("kind", "Service");
         answer.key("metadata").object(|answer| {
             answer.key("labels").object(|answer| {
                 answer.member("integration-route", &route.name);
-                answer.member("prometheus-metrics-enabled", "true");
+                answer.fixed("prometheus-metrics-enabled", "true");
             });
             answer.key("name").joined(&[&route.name, "-actuator"]);
         });
@@ -21,7 +21,7 @@ pub(super) fn write(route: &Route<'_>, answer: &mut Writer) {
                 answer.object(|answer| {
                     answer.member("name", port.name);
                     answer.key("port").number(port.number);
-                    answer.member("protocol", "TCP");
+                    answer.fixed("protocol", "TCP");
                     answer.key("targetPort").number(port.number);
                 });
             });

@@ -1,86 +1,93 @@
 //! The environment of a route: Spring's settings, Java's options, and the user's own variables.
 
-use crate::json::{Style, Writer};
+use crate::json::Writer;
 use crate::route::{Route, Sources, Store, StoreKind};
 
 /// Where a route with a certificate listens.
 pub(super) const TLS_PORT: u32 = 8443;
 
 /// The variable that Spring reads its settings from.
-pub(super) const SPRING: &str = "SPRING_APPLICATION_JSON";
+const SPRING: &str = "SPRING_APPLICATION_JSON";
 
 /// The variables of the container, the user's own last.
 pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
-    variable(SPRING, &spring(route), answer);
+    spring(answer, |answer| settings(route, answer));
     if let Some(store) = &route.truststore {
-        variable("JDK_JAVA_OPTIONS", &java_options(store), answer);
+        variable("JDK_JAVA_OPTIONS", answer, |value| {
+            java_options(store, value)
+        });
     }
     if let Some(keystore) = &route.keystore {
         answer.object(|answer| {
-            answer.member("name", "SERVER_SSL_KEYSTOREPASSWORD");
+            answer.fixed("name", "SERVER_SSL_KEYSTOREPASSWORD");
             answer.key("valueFrom").object(|answer| {
                 answer.key("secretKeyRef").object(|answer| {
                     answer.member("name", &keystore.password);
-                    answer.member("key", "password");
+                    answer.fixed("key", "password");
                 });
             });
         });
     }
-    variable("SERVICE_NAME", &route.name, answer);
+    variable("SERVICE_NAME", answer, |value| value.text(&route.name));
     for own in &route.env {
         answer.json(own);
     }
 }
 
-pub(super) fn variable(name: &str, value: &str, answer: &mut Writer) {
+/// A variable; `write` writes its value.
+fn variable(name: &'static str, answer: &mut Writer, write: impl FnOnce(&mut Writer)) {
     answer.object(|answer| {
-        answer.member("name", name);
-        answer.member("value", value);
+        answer.fixed("name", name);
+        write(answer.key("value"));
     });
 }
 
-fn java_options(store: &Store<'_>) -> String {
+/// The variable that holds Spring's settings; `fill` writes their members.
+pub(super) fn spring(answer: &mut Writer, fill: impl FnOnce(&mut Writer)) {
+    variable(SPRING, answer, |value| {
+        value.quoted(|settings| settings.object(fill));
+    });
+}
+
+fn java_options(store: &Store<'_>, value: &mut Writer) {
     let password = match store.kind {
         StoreKind::Jks => "changeit",
         StoreKind::Pkcs12 => "",
     };
-    format!(
-        "-Djavax.net.ssl.trustStore=/etc/cabundle/{} -Djavax.net.ssl.trustStorePassword={password} \
-         -Djavax.net.ssl.trustStoreType={}",
-        store.key,
-        store.kind.java()
-    )
+    value.joined(&[
+        "-Djavax.net.ssl.trustStore=/etc/cabundle/",
+        &store.key,
+        " -Djavax.net.ssl.trustStorePassword=",
+        password,
+        " -Djavax.net.ssl.trustStoreType=",
+        store.kind.java(),
+    ]);
 }
 
-/// Spring's settings as JSON.
-fn spring(route: &Route<'_>) -> String {
-    let mut writer = Writer::new(Style::Spaced, 512);
-    writer.object(|writer| {
-        writer.key("spring").object(|writer| {
-            application(&route.name, writer);
-            if !route.sources.is_empty() {
-                import(writer);
-                cloud(&route.sources, writer, |properties, writer| {
-                    if let Some(properties) = properties {
-                        writer.key("sources").json(properties);
-                    }
-                });
-            }
-        });
-        if let Some(keystore) = &route.keystore {
-            writer.key("server").object(|writer| {
-                writer.key("ssl").object(|writer| {
-                    writer.member("key-alias", &keystore.alias);
-                    let parts = ["/etc/keystore/", &*keystore.store.key];
-                    writer.key("key-store").joined(&parts);
-                    writer.member("key-store-type", keystore.store.kind.java());
-                });
-                writer.key("port").number(TLS_PORT);
+fn settings(route: &Route<'_>, writer: &mut Writer) {
+    writer.key("spring").object(|writer| {
+        application(&route.name, writer);
+        if !route.sources.is_empty() {
+            import(writer);
+            cloud(&route.sources, writer, |properties, writer| {
+                if let Some(properties) = properties {
+                    writer.key("sources").json(properties);
+                }
             });
         }
-        writer.key("management").object(management);
     });
-    writer.finish()
+    if let Some(keystore) = &route.keystore {
+        writer.key("server").object(|writer| {
+            writer.key("ssl").object(|writer| {
+                writer.member("key-alias", &keystore.alias);
+                let parts = ["/etc/keystore/", &*keystore.store.key];
+                writer.key("key-store").joined(&parts);
+                writer.fixed("key-store-type", keystore.store.kind.java());
+            });
+            writer.key("port").number(TLS_PORT);
+        });
+    }
+    writer.key("management").object(management);
 }
 
 pub(super) fn application(name: &str, writer: &mut Writer) {
@@ -90,7 +97,7 @@ pub(super) fn application(name: &str, writer: &mut Writer) {
 }
 
 pub(super) fn import(writer: &mut Writer) {
-    writer.member("config.import", "kubernetes:");
+    writer.fixed("config.import", "kubernetes:");
 }
 
 /// Where Spring finds properties and secrets; `write_sources` names those of properties.
@@ -110,7 +117,7 @@ pub(super) fn cloud(
             });
             writer
                 .key("secrets")
-                .object(|writer| writer.member("paths", "/etc/secrets"));
+                .object(|writer| writer.fixed("paths", "/etc/secrets"));
         });
     });
 }
@@ -127,7 +134,7 @@ fn management(writer: &mut Writer) {
         writer.key("web").object(|writer| {
             writer
                 .key("exposure")
-                .object(|writer| writer.member("include", "health,prometheus"));
+                .object(|writer| writer.fixed("include", "health,prometheus"));
         });
     });
 }

@@ -102,7 +102,7 @@ impl<'a> Ready<'a, '_> {
                 .key("observedGeneration")
                 .json(self.generation.json());
             answer.member("status", self.status());
-            answer.member("type", "Ready");
+            answer.fixed("type", "Ready");
             answer.member("message", message);
             answer.member("reason", reason);
         });

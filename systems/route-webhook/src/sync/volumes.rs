@@ -38,7 +38,7 @@ pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
 /// Where the volumes of a pod appear in its container.
 pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
     mount(&[CONFIG], false, answer, |answer| {
-        answer.text("/var/spring/xml");
+        answer.word("/var/spring/xml");
     });
     for secret in &route.sources.secrets {
         mount(&["secret-", secret], true, answer, |answer| {
@@ -57,18 +57,23 @@ pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
     }
     if route.truststore.is_some() {
         mount(&["truststore"], true, answer, |answer| {
-            answer.text("/etc/cabundle");
+            answer.word("/etc/cabundle");
         });
     }
     if route.keystore.is_some() {
         mount(&["keystore"], true, answer, |answer| {
-            answer.text("/etc/keystore");
+            answer.word("/etc/keystore");
         });
     }
 }
 
 /// A volume that shows all of something.
-pub(super) fn named(volume: &[&str], kind: &str, (key, name): (&str, &str), answer: &mut Writer) {
+pub(super) fn named(
+    volume: &[&str],
+    kind: &'static str,
+    (key, name): (&'static str, &str),
+    answer: &mut Writer,
+) {
     answer.object(|answer| {
         answer.key("name").joined(volume);
         answer.key(kind).object(|answer| answer.member(key, name));
@@ -76,9 +81,14 @@ pub(super) fn named(volume: &[&str], kind: &str, (key, name): (&str, &str), answ
 }
 
 /// A volume that shows one entry of something.
-fn one_file(volume: &str, kind: &str, (key, store): (&str, &Store<'_>), answer: &mut Writer) {
+fn one_file(
+    volume: &'static str,
+    kind: &'static str,
+    (key, store): (&'static str, &Store<'_>),
+    answer: &mut Writer,
+) {
     answer.object(|answer| {
-        answer.member("name", volume);
+        answer.fixed("name", volume);
         answer.key(kind).object(|answer| {
             answer.member(key, &store.name);
             answer.key("items").list(|answer| {
