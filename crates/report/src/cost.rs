@@ -6,12 +6,13 @@ use crate::metric::{Metric, Unit};
 use crate::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
 
 /// The headings of the table, each with its unit.
-pub(crate) const HEADINGS: [&str; 7] = [
+pub(crate) const HEADINGS: [&str; 8] = [
     "System",
     "CPU (us/request)",
     "Peak memory (MiB)",
     "Context switches (/request)",
     "Forced (/request)",
+    "Waited for CPU (us/request)",
     "Limits",
     "CPU read from",
 ];
@@ -21,9 +22,9 @@ type Shown = fn(&MetricSummary, Unit) -> String;
 
 /// One row for each system of each variant that has a number, with intervals, and one for the sum of
 /// several.
-pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, [String; 7])> {
+pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, [String; 8])> {
     let of_row = |row: &VariantSummary| {
-        let mut lines: Vec<[String; 7]> = row
+        let mut lines: Vec<[String; 8]> = row
             .systems
             .iter()
             .map(|system| line(system, shown))
@@ -37,7 +38,7 @@ pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, [String; 7])
     summary.variants.iter().flat_map(of_row).collect()
 }
 
-fn line(system: &SystemSummary, shown: Shown) -> [String; 7] {
+fn line(system: &SystemSummary, shown: Shown) -> [String; 8] {
     let figure = |figure: &Option<MetricSummary>, unit: Unit| match figure {
         Some(figure) => shown(figure, unit),
         None => cell::NOTHING.to_owned(),
@@ -55,6 +56,7 @@ fn line(system: &SystemSummary, shown: Shown) -> [String; 7] {
             &system.context_switches_involuntary_per_request,
             Unit::PerRequest,
         ),
+        figure(&system.waited_for_cpu_us_per_request, Unit::Microseconds),
         format!("{}{}", system.limits, throttled.unwrap_or_default()),
         system
             .source
@@ -64,7 +66,7 @@ fn line(system: &SystemSummary, shown: Shown) -> [String; 7] {
 }
 
 /// The systems of a variant together; its intervals are those of the sums, not sums of intervals.
-fn sum(row: &VariantSummary, shown: Shown) -> [String; 7] {
+fn sum(row: &VariantSummary, shown: Shown) -> [String; 8] {
     let figure = |metric: Metric| {
         let known = row.metric(metric);
         known.map_or_else(
@@ -78,6 +80,7 @@ fn sum(row: &VariantSummary, shown: Shown) -> [String; 7] {
         figure(Metric::Memory),
         figure(Metric::ContextSwitches),
         figure(Metric::ContextSwitchesInvoluntary),
+        figure(Metric::WaitedForCpu),
         String::new(),
         String::new(),
     ]

@@ -183,6 +183,7 @@ fn short_name(metric: Metric) -> &'static str {
         Metric::GeneratorCpu => "generator-cpu",
         Metric::ContextSwitches => "switches",
         Metric::ContextSwitchesInvoluntary => "involuntary-switches",
+        Metric::WaitedForCpu => "waited-for-cpu",
         other => other.label(),
     }
 }

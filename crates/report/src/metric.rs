@@ -57,6 +57,9 @@ pub enum Metric {
     /// Those of them in which others took the core although the thread could have gone on.
     #[serde(rename = "context_switches_involuntary_per_request")]
     ContextSwitchesInvoluntary,
+    /// How long the systems' threads were ready to run while others had the cores, per complete answer.
+    #[serde(rename = "waited_for_cpu_us_per_request")]
+    WaitedForCpu,
     /// Processor time of the generator per complete answer.
     #[serde(rename = "generator_cpu_us_per_request")]
     GeneratorCpu,
@@ -81,7 +84,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Requests,
         Self::Min,
         Self::Mean,
@@ -98,6 +101,7 @@ impl Metric {
         Self::Memory,
         Self::ContextSwitches,
         Self::ContextSwitchesInvoluntary,
+        Self::WaitedForCpu,
         Self::GeneratorCpu,
     ];
 
@@ -120,6 +124,7 @@ impl Metric {
             Self::Memory => "memory_peak_bytes",
             Self::ContextSwitches => "context_switches_per_request",
             Self::ContextSwitchesInvoluntary => "context_switches_involuntary_per_request",
+            Self::WaitedForCpu => "waited_for_cpu_us_per_request",
             Self::GeneratorCpu => "generator_cpu_us_per_request",
         }
     }
@@ -148,6 +153,7 @@ impl Metric {
             Self::Memory => "peak memory MiB",
             Self::ContextSwitches => "context switches/request",
             Self::ContextSwitchesInvoluntary => "involuntary switches/request",
+            Self::WaitedForCpu => "waited for CPU us/request",
             Self::GeneratorCpu => "generator CPU us/request",
         }
     }
@@ -157,7 +163,7 @@ impl Metric {
         match self {
             Self::Requests => Unit::PerSecond,
             Self::Throughput => Unit::MegabytesPerSecond,
-            Self::Cpu | Self::GeneratorCpu => Unit::Microseconds,
+            Self::Cpu | Self::WaitedForCpu | Self::GeneratorCpu => Unit::Microseconds,
             Self::Memory => Unit::Mebibytes,
             Self::ContextSwitches | Self::ContextSwitchesInvoluntary => Unit::PerRequest,
             _ => Unit::Milliseconds,
@@ -204,6 +210,10 @@ impl Metric {
                 per_request(sum(
                     systems.map(|system| system.context_switches_involuntary)
                 )?)
+            }
+            Self::WaitedForCpu => {
+                let systems = round.systems.iter();
+                per_request(sum(systems.map(|system| system.waited_for_cpu_us))?)
             }
             Self::GeneratorCpu => per_request(round.generator.cpu_us),
         }

@@ -220,6 +220,7 @@ fn usage(round: u32, cpu_us: u64) -> SystemUsage {
         throttled: None,
         context_switches: Some(5200),
         context_switches_involuntary: Some(400),
+        waited_for_cpu_us: Some(30_000),
         source: "cgroup v1".to_owned(),
         instances: Vec::new(),
     }

@@ -1,4 +1,4 @@
-//! What a system has used: CPU time, memory, throttling, context switches.
+//! What a system has used: CPU time, memory, throttling, context switches, and how long it waited.
 //!
 //! CPU time is a running total of every process the system ever had: from its
 //! cgroup where it has one, else from the process table, where a shepherd
@@ -43,6 +43,10 @@ pub struct Usage {
     pub throttled: Option<Throttled>,
     /// Context switches of the threads alive now.
     pub context_switches: Option<ContextSwitches>,
+    /// How long the threads alive now were ready to run while others had the cores
+    /// (`/proc/PID/task/TID/schedstat`, counted in nanoseconds), each for itself. `None` where the
+    /// kernel does not count it.
+    pub waited_for_cpu: Option<Duration>,
     /// Where `cpu` comes from.
     pub source: Source,
 }
@@ -113,6 +117,10 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
             .iter()
             .filter_map(|process| context_switches(process.pid))
             .reduce(ContextSwitches::plus),
+        waited_for_cpu: tree
+            .iter()
+            .filter_map(|process| waited_for_cpu(process.pid))
+            .reduce(|sum, waited| sum + waited),
         source,
     })
 }
@@ -180,6 +188,25 @@ fn context_switches(pid: i32) -> Option<ContextSwitches> {
         .reduce(ContextSwitches::plus)
 }
 
+/// Run-queue wait of the threads alive.
+fn waited_for_cpu(pid: i32) -> Option<Duration> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let of_task = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        schedstat_waited(&text)
+    };
+    tasks
+        .flatten()
+        .filter_map(of_task)
+        .reduce(|sum, waited| sum + waited)
+}
+
+/// The second of the three numbers: nanoseconds on a run queue (Documentation/scheduler/sched-stats).
+fn schedstat_waited(schedstat: &str) -> Option<Duration> {
+    let waited_ns = schedstat.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(waited_ns))
+}
+
 impl ContextSwitches {
     fn plus(self, other: Self) -> Self {
         Self {
@@ -224,6 +251,13 @@ mod tests {
         assert_eq!(status_kib(status, "VmHWM"), Some(2 << 20));
         assert_eq!(status_number(status, "voluntary_ctxt_switches"), Some(35));
         assert_eq!(status_number(status, "VmRSS"), None);
+    }
+
+    #[test]
+    fn the_wait_is_the_second_number_of_schedstat() {
+        let waited = schedstat_waited("4000100 2500 17\n");
+        assert_eq!(waited, Some(Duration::from_nanos(2500)));
+        assert_eq!(schedstat_waited(""), None);
     }
 
     #[test]

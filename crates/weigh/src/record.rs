@@ -253,6 +253,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
 /// What one system used between two readings.
 pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
     let switches = before.context_switches.zip(after.context_switches);
+    let waited = before.waited_for_cpu.zip(after.waited_for_cpu);
     SystemUsage {
         name: name.to_owned(),
         cpu_us: Some(micros(after.cpu.saturating_sub(before.cpu))),
@@ -264,6 +265,7 @@ pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
         }),
         context_switches_involuntary: switches
             .map(|(before, after)| after.involuntary.saturating_sub(before.involuntary)),
+        waited_for_cpu_us: waited.map(|(before, after)| micros(after.saturating_sub(before))),
         source: after.source.to_string(),
         instances: Vec::new(),
     }

@@ -73,6 +73,8 @@ fn context_switches_are_counted_for_each_request() {
     // A request that is slept over makes its thread leave the core twice: to sleep and to wait for
     // the next one.
     assert!(of(1) > 1.5, "{}", of(1));
+    let waited = &summary["variants"][1]["metrics"]["waited_for_cpu_us_per_request"];
+    assert!(waited["value"].as_f64() > Some(0.0), "{waited:#}");
     let involuntary =
         &summary["variants"][1]["metrics"]["context_switches_involuntary_per_request"];
     assert!(

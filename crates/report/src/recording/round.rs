@@ -289,6 +289,10 @@ pub struct SystemUsage {
     /// Those of them in which others took the core although the thread could have gone on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_switches_involuntary: Option<u64>,
+    /// How long the threads that lived to the end were ready to run while others had the cores, in
+    /// microseconds, each for itself; absent where it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_for_cpu_us: Option<u64>,
     /// Where the numbers come from: `cgroup v2`, `cgroup v1` or `/proc`.
     pub source: String,
     /// Its instances, of which the figures above are the sums; empty for a system without a balancer.

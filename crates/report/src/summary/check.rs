@@ -80,6 +80,9 @@ pub enum CheckName {
     NoiseFloor,
     /// Share of its threads' time in which the generator was ready to run while others had the core.
     GeneratorStarved,
+    /// Share of the mean latency in which the systems' threads were ready to run while others had the
+    /// cores; threads that waited side by side count each (open loop).
+    SystemsStarved,
     /// How far the gaps between sends, as sent, are from the planned law: the largest difference of
     /// the distributions for Poisson arrivals, the share of gaps that are not the planned one for
     /// equal gaps (open loop).
@@ -112,6 +115,7 @@ impl fmt::Display for CheckName {
             Self::GeneratorPauses => "generator pauses",
             Self::NoiseFloor => "noise floor",
             Self::GeneratorStarved => "generator starved",
+            Self::SystemsStarved => "systems starved",
             Self::ArrivalLaw => "arrival law",
             Self::TargetStalls => "target stalls",
             Self::DriftWithinRounds => "drift within rounds",
@@ -233,6 +237,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
             // A search sends at many rates; the plan names the first.
             if load.capacity.is_none() {
                 checks.extend(arrival::law(&load.model, complete));
+                checks.extend(machine::starved(complete));
             }
         }
     }

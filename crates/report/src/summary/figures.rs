@@ -125,6 +125,8 @@ pub struct SystemSummary {
     pub context_switches_per_request: Option<MetricSummary>,
     /// Those of them in which others took the core although the thread could have gone on.
     pub context_switches_involuntary_per_request: Option<MetricSummary>,
+    /// How long its threads were ready to run while others had the cores, per complete answer.
+    pub waited_for_cpu_us_per_request: Option<MetricSummary>,
     /// Its limits in words: none, in force, or not in force and why.
     pub limits: String,
     /// Whether it was asked to be limited and is not, or is limited otherwise.
@@ -171,6 +173,7 @@ struct SystemFigures {
     memory: Vec<f64>,
     switches: Vec<f64>,
     switches_involuntary: Vec<f64>,
+    waited: Vec<f64>,
     periods: u64,
     throttled_periods: u64,
     instances: Vec<InstanceUsage>,
@@ -213,6 +216,7 @@ impl Figures {
                 memory: Vec::new(),
                 switches: Vec::new(),
                 switches_involuntary: Vec::new(),
+                waited: Vec::new(),
                 periods: 0,
                 throttled_periods: 0,
                 instances: Vec::new(),
@@ -227,6 +231,8 @@ impl Figures {
             system.cpu.extend(usage.cpu_us.map(per_request));
             system.switches.extend(switches);
             system.switches_involuntary.extend(involuntary);
+            let waited = usage.waited_for_cpu_us.map(per_request);
+            system.waited.extend(waited);
         }
         system.memory.extend(usage.memory_peak_bytes.map(float));
         if let Some(throttled) = usage.throttled {
@@ -287,6 +293,7 @@ impl Figures {
             context_switches_involuntary_per_request: MetricSummary::of(
                 system.switches_involuntary.clone(),
             ),
+            waited_for_cpu_us_per_request: MetricSummary::of(system.waited.clone()),
             limits: record(&system.name).map_or_else(String::new, describe::limits_in_force),
             is_limit_unmet: record(&system.name).is_some_and(describe::is_limit_unmet),
             throttled_periods_share: (system.periods > 0)

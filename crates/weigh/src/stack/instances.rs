@@ -164,6 +164,9 @@ fn plus(one: Usage, other: &Usage) -> Usage {
                 involuntary: one.involuntary + other.involuntary,
             },
         ),
+        waited_for_cpu: sum(one.waited_for_cpu, other.waited_for_cpu, |one, other| {
+            one + other
+        }),
         source: one.source,
     }
 }
@@ -225,6 +228,7 @@ mod tests {
             memory_charged_peak: None,
             throttled: None,
             context_switches: None,
+            waited_for_cpu: None,
             source: rig::Source::CgroupV1,
         };
         let sum = together(&[Some(usage(2, Some(10))), Some(usage(3, Some(20)))]).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Check, CheckName, CheckState, Limits, Watched, ratio};
 use crate::digits;
 use crate::metric::float;
-use crate::recording::{Kind, RoundRecord, Throttled};
+use crate::recording::{Kind, RoundRecord, SystemUsage, Throttled};
 
 /// A limit that stops a system is the lab's own wish and shows in every figure; one around the whole
 /// run stops the generator as well, and spoils them. Absent where nothing is limited.
@@ -86,6 +86,46 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
 
 /// Beyond this share of all cores' time, what others took withholds a verdict.
 const STOLEN_FAILED: f64 = 0.1;
+
+/// How long systems were ready to run while others had the cores, beside how long requests took.
+///
+/// In a closed loop that is what the load is for. An open loop leaves room, so who waits for a core
+/// then waits for somebody who is not the system: the generator, a neighbor, too many threads. A
+/// system with a limit waits for its limit, which is the lab's own wish. Absent where the kernel does
+/// not count it.
+pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
+    let (mut waited_us, mut latency_us, mut answers) = (0.0, 0.0, 0.0);
+    let is_free = |system: &&SystemUsage| system.throttled.is_none();
+    for round in complete {
+        let systems = round.systems.iter().filter(is_free);
+        let waited: Vec<u64> = systems
+            .map(|system| system.waited_for_cpu_us)
+            .collect::<Option<_>>()?;
+        if waited.is_empty() {
+            return None;
+        }
+        let completed = float(round.outcomes.completed());
+        let latency = round.latency_ns_hdr.histogram();
+        waited_us += float(waited.iter().sum());
+        latency_us += latency.mean_ns().unwrap_or(0.0) / 1e3 * completed;
+        answers += completed;
+    }
+    let share = ratio(waited_us, latency_us);
+    let mut text = format!(
+        "the systems waited {} of each request for a core that others had",
+        digits::duration_ns(ratio(waited_us, answers) * 1e3)
+    );
+    if share > SYSTEMS_STARVED {
+        text += &format!(
+            ", {} of its mean latency; a lower rate, or cores of their own with `pin`",
+            digits::percent(share)
+        );
+    }
+    Some(Limits::only_weak(SYSTEMS_STARVED).judge(CheckName::SystemsStarved, share, text))
+}
+
+/// Waiting for a core beyond this share of latency: more than half of it is not the systems' own work.
+const SYSTEMS_STARVED: f64 = 0.5;
 
 /// What neither the generator nor a system used. In a single load the target may run on this machine
 /// unknown to `weigh`, so only the time before tells.

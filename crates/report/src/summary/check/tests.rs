@@ -44,7 +44,7 @@ fn every_check_is_there_in_a_clean_recording() {
         checks.map(|check| check.name.to_string()).collect()
     };
     insta::assert_snapshot!(names(Sample::closed()).join(", "), @"failures, Little's law, generator CPU, generator pauses, generator starved, target stalls, drift within rounds, drift across rounds, steal time, machine load");
-    insta::assert_snapshot!(names(Sample::open()).join(", "), @"failures, missed sends, achieved rate, lateness, arrival law, generator CPU, generator pauses, generator starved, target stalls, drift within rounds, drift across rounds, steal time, machine load");
+    insta::assert_snapshot!(names(Sample::open()).join(", "), @"failures, missed sends, achieved rate, lateness, arrival law, systems starved, generator CPU, generator pauses, generator starved, target stalls, drift within rounds, drift across rounds, steal time, machine load");
 }
 
 #[test]
@@ -68,6 +68,38 @@ fn a_generator_without_a_core_is_starved_and_weak_before() {
     let summary = Summary::of(&recording);
     let checks = &summary.variants[1].checks;
     assert!(checks.iter().all(|c| c.name != CheckName::GeneratorStarved));
+}
+
+#[test]
+fn systems_without_a_core_are_starved_unless_a_limit_is_what_they_wait_for() {
+    let waiting = |round: &mut RoundRecord| {
+        let all_us = round.windows.latency_sum_ns.iter().sum::<u64>() / 1000;
+        round.systems[0].waited_for_cpu_us = Some(all_us * 6 / 10);
+    };
+    let mut recording = planted(Sample::open(), waiting);
+    let check = only_trouble(&recording);
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::SystemsStarved, CheckState::Weak)
+    );
+    assert!((check.figure - 0.6).abs() < 0.01, "{check:?}");
+    // In a closed loop they shall wait.
+    assert!(
+        Summary::of(&planted(Sample::closed(), waiting)).variants[1]
+            .checks
+            .iter()
+            .all(|check| check.state == CheckState::Ok)
+    );
+    for round in &mut recording.rounds {
+        round.systems[0].throttled = Some(Throttled {
+            periods: 100,
+            throttled_periods: 0,
+            throttled_us: 0,
+        });
+    }
+    let summary = Summary::of(&recording);
+    let checks = &summary.variants[1].checks;
+    assert!(checks.iter().all(|c| c.name != CheckName::SystemsStarved));
 }
 
 #[test]
