@@ -82,7 +82,7 @@ pub const GRAMMAR: &str = "\
 VARIANT   a variant's name; without one, every variant but the baseline
 METRIC    min, mean, stdev, p50, p75, p90, p95, p99, p99.9, max, requests/s,
           throughput, cpu, memory, switches,
-          involuntary-switches, generator-cpu, or a name as in the JSON
+          involuntary-switches, waited-for-cpu, generator-cpu, or a name as in the JSON
 overhead  variant minus baseline, or with a quantity in % its share of the baseline
 ratio     variant divided by baseline, 1 for no difference
 value     the variant's own figure

@@ -284,16 +284,17 @@ fn systems(summary: &Summary, width: usize) -> String {
         "memory\nMiB",
         "switches\n/req",
         "forced\n/req",
+        "waited\nus/req",
         "limits",
         "CPU read\nfrom",
     ];
-    let row = |(variant, cells): (String, [String; 7])| {
+    let row = |(variant, cells): (String, [String; 8])| {
         let mut row = vec![variant];
         row.extend(cells);
         row
     };
     let rows = cost::rows(summary, cell::of).into_iter().map(row);
-    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 6])
+    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 7])
 }
 
 /// What each instance behind a balancer answered.

@@ -182,11 +182,11 @@ pub(super) fn traffic(summary: &Summary) -> String {
 pub(super) fn systems(summary: &Summary) -> String {
     let mut header = vec!["Variant".to_owned()];
     header.extend(cost::HEADINGS.map(|heading| heading.replace(" (", "\n").replace(')', "")));
-    let row = |(variant, cells): (String, [String; 7])| {
+    let row = |(variant, cells): (String, [String; 8])| {
         let cells: String = (1..)
             .zip(&cells)
             .map(|(column, cell)| match column {
-                1 | 6 | 7 => words(cell),
+                1 | 7 | 8 => words(cell),
                 _ => figure(cell),
             })
             .collect();
@@ -196,7 +196,7 @@ pub(super) fn systems(summary: &Summary) -> String {
     let table = Grid {
         caption: "",
         header,
-        words: &[0, 1, 6, 7],
+        words: &[0, 1, 7, 8],
         rows: rows.map(row).collect(),
     };
     table.draw("cost by system")
