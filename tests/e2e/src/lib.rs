@@ -40,6 +40,8 @@ pub struct World {
     arrivals: &'static str,
     /// What the system may use, in the words of a lab file.
     limits: &'static str,
+    /// The core that the system may run on.
+    pin: Option<usize>,
     baseline: String,
     leaves_daemons: bool,
     /// A lab file in place of the usual one.
@@ -81,6 +83,7 @@ impl World {
             warmup: "20ms",
             arrivals: "connections: 4",
             limits: "",
+            pin: None,
             baseline: String::new(),
             leaves_daemons: false,
             own_lab: None,
@@ -121,6 +124,13 @@ impl World {
     #[must_use]
     pub fn limits(mut self, limits: &'static str) -> World {
         self.limits = limits;
+        self
+    }
+
+    /// The only core that each server may run on.
+    #[must_use]
+    pub fn pin(mut self, cpu: usize) -> World {
+        self.pin = Some(cpu);
         self
     }
 
@@ -189,7 +199,7 @@ impl World {
              target: server\n\
              systems:\n  server:\n    \
              settings: {{program: {fixture}, answer: ok, honest: 0, delay: 0, slower: 0, burn: 0}}\n    \
-             limits: {{{limits}}}\n    \
+             limits: {{{limits}}}\n{pin}    \
              run: \"{{{{program}}}} --listen {{{{addr}}}} --answer {{{{answer}}}} \
              --honest-first {{{{honest}}}} --delay-us {{{{delay}}}} \
              --slower-by-us {{{{slower}}}} --burn-us {{{{burn}}}} --tag {tag}{daemon}\"\n    \
@@ -199,6 +209,10 @@ impl World {
              variants:\n{variants}",
             arrivals = self.arrivals,
             limits = self.limits,
+            pin = match self.pin {
+                Some(cpu) => format!("    pin: {cpu}\n"),
+                None => String::new(),
+            },
             duration = self.duration,
             rounds = self.rounds,
             warmup = self.warmup,

@@ -138,8 +138,9 @@ impl Hogs {
         only.set(cpu);
         let hogs: Vec<Child> = (0..count)
             .map(|_| {
-                Command::new("sh")
-                    .args(["-c", "while :; do :; done"])
+                // In sessions of their own: the kernel shares a core out among sessions first.
+                Command::new("setsid")
+                    .args(["sh", "-c", "while :; do :; done"])
                     .stdin(Stdio::null())
                     .spawn()
                     .expect("there is a shell")

@@ -205,6 +205,27 @@ fn a_server_at_its_processor_limit_is_named() {
 }
 
 #[test]
+fn a_server_whose_core_others_take_is_starved() {
+    only(|| {
+        let hogs = Hogs::start(4);
+        // More work than fits into one turn, and each of the others has turns as long.
+        let world = World::new()
+            .variant("twin", "server.answer: ok")
+            .baseline("server.burn: 5000")
+            .arrivals("rate: 20/s")
+            .pin(hogs.cpu)
+            .duration("500ms");
+        let run = world.run_with(&[]).ran();
+        let checks = Checks::of(&run.json(), 0);
+        raised(&checks, &[("systems-starved", "weak")])?;
+        nothing_but(
+            &checks,
+            &["generator-starved", "generator-pauses", "lateness"],
+        )
+    });
+}
+
+#[test]
 fn a_server_that_slows_down_while_it_is_loaded_gets_no_number() {
     only(|| {
         let world = World::new()
