@@ -16,11 +16,11 @@ pub(crate) struct Place(i32);
 impl Place {
     /// The place an error of this half-width supports.
     ///
-    /// An error of 0 (or one that is not a number) supports whatever is asked; callers pass errors
-    /// through [`at_least_resolution`] first.
+    /// Callers pass errors through [`at_least_resolution`] first, so that one of 0 is that of nothing
+    /// but zeros, which need no decimals.
     pub(crate) fn of_error(half_width: f64) -> Self {
         if !(half_width > 0.0 && half_width.is_finite()) {
-            return Self(9);
+            return Self(0);
         }
         // Rounding first to two digits makes 0.096 count as 0.096 and 0.0996 as 0.10.
         let mut exponent = exponent(half_width);
@@ -292,6 +292,13 @@ mod tests {
     fn rounds_that_agree_exactly_do_not_make_the_histogram_finer_than_it_is() {
         assert_eq!(value_with_error(0.9012, Some(0.0)), "0.9012 ±0.0005");
         assert_eq!(difference(0.1, Some(0.0), 0.9), "+0.1000 ±0.0005");
+    }
+
+    #[test]
+    fn nothing_is_shown_without_decimals() {
+        assert_eq!(value_with_error(0.0, Some(0.0)), "0 ±0");
+        assert_eq!(value(0.0, Some(0.0)), "0");
+        assert_eq!(difference(0.0, Some(0.0), 0.0), "0 ±0");
     }
 
     #[test]
