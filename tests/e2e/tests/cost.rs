@@ -74,7 +74,9 @@ fn context_switches_are_counted_for_each_request() {
     // the next one.
     assert!(of(1) > 1.5, "{}", of(1));
     let waited = &summary["variants"][1]["metrics"]["waited_for_cpu_us_per_request"];
-    assert!(waited["value"].as_f64() > Some(0.0), "{waited:#}");
+    if fs::exists("/proc/self/schedstat").expect("the kernel's own files") {
+        assert!(waited["value"].as_f64() > Some(0.0), "{waited:#}");
+    }
     let involuntary =
         &summary["variants"][1]["metrics"]["context_switches_involuntary_per_request"];
     assert!(
