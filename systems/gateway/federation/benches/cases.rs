@@ -11,7 +11,7 @@ use gateway_federation::{
     SubgraphRequest, Supergraph,
 };
 
-const SUPERGRAPH: &str = include_str!("../../../../planets/supergraph.graphql");
+const SUPERGRAPH: &str = include_str!("../../../planets/supergraph.graphql");
 const ONE: &str = "query getLocationById($locationId: ID!) { location(id: $locationId) \
     { description id name overallRating photo } }";
 const ALL: &str = "query getAllLocations { locations \
