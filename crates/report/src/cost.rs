@@ -5,6 +5,9 @@ use crate::digits;
 use crate::metric::{Metric, Unit};
 use crate::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
 
+/// The cells of a row, one for each of the [`HEADINGS`].
+pub(crate) type Cells = [String; HEADINGS.len()];
+
 /// The headings of the table, each with its unit.
 pub(crate) const HEADINGS: [&str; 8] = [
     "System",
@@ -22,9 +25,9 @@ type Shown = fn(&MetricSummary, Unit) -> String;
 
 /// One row for each system of each variant that has a number, with intervals, and one for the sum of
 /// several.
-pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, [String; 8])> {
+pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, Cells)> {
     let of_row = |row: &VariantSummary| {
-        let mut lines: Vec<[String; 8]> = row
+        let mut lines: Vec<Cells> = row
             .systems
             .iter()
             .map(|system| line(system, shown))
@@ -38,7 +41,7 @@ pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, [String; 8])
     summary.variants.iter().flat_map(of_row).collect()
 }
 
-fn line(system: &SystemSummary, shown: Shown) -> [String; 8] {
+fn line(system: &SystemSummary, shown: Shown) -> Cells {
     let figure = |figure: &Option<MetricSummary>, unit: Unit| match figure {
         Some(figure) => shown(figure, unit),
         None => cell::NOTHING.to_owned(),
@@ -66,7 +69,7 @@ fn line(system: &SystemSummary, shown: Shown) -> [String; 8] {
 }
 
 /// The systems of a variant together; its intervals are those of the sums, not sums of intervals.
-fn sum(row: &VariantSummary, shown: Shown) -> [String; 8] {
+fn sum(row: &VariantSummary, shown: Shown) -> Cells {
     let figure = |metric: Metric| {
         let known = row.metric(metric);
         known.map_or_else(

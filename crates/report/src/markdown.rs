@@ -141,7 +141,7 @@ fn cost_table(summary: &Summary) -> String {
 /// What each system cost, and whether its limits were in force.
 fn systems_table(summary: &Summary) -> String {
     let header = ["Variant"].iter().chain(&cost::HEADINGS);
-    let row = |(variant, cells): (String, [String; 8])| {
+    let row = |(variant, cells): (String, cost::Cells)| {
         let mut row = vec![escape(&variant)];
         row.extend(cells.iter().map(|cell| escape(cell)));
         row

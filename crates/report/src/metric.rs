@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Histogram;
 
-use crate::recording::RoundRecord;
+use crate::recording::{RoundRecord, SystemUsage};
 
 /// One kind of figure. Its serialized name carries the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
@@ -182,6 +182,7 @@ impl Metric {
         let per_second = |amount: f64| (elapsed_s > 0.0).then(|| amount / elapsed_s);
         let completed = round.outcomes.completed();
         let per_request = |amount: u64| (completed > 0).then(|| float(amount) / float(completed));
+        let of_systems = |of: fn(&SystemUsage) -> Option<u64>| sum(round.systems.iter().map(of));
         let us = |nanoseconds: f64| nanoseconds / 1e3;
         let quantile = |share: f64| latency.quantile_ns(share).map(float).map(us);
         match self {
@@ -197,24 +198,13 @@ impl Metric {
             Self::P999 => quantile(0.999),
             Self::Max => latency.max_ns().map(float).map(us),
             Self::Throughput => per_second(float(round.bytes_in + round.bytes_out) / 1e6),
-            Self::Cpu => per_request(sum(round.systems.iter().map(|system| system.cpu_us))?),
-            Self::Memory => {
-                sum(round.systems.iter().map(|system| system.memory_peak_bytes)).map(float)
-            }
-            Self::ContextSwitches => {
-                let switches = round.systems.iter().map(|system| system.context_switches);
-                per_request(sum(switches)?)
-            }
+            Self::Cpu => per_request(of_systems(|system| system.cpu_us)?),
+            Self::Memory => of_systems(|system| system.memory_peak_bytes).map(float),
+            Self::ContextSwitches => per_request(of_systems(|system| system.context_switches)?),
             Self::ContextSwitchesInvoluntary => {
-                let systems = round.systems.iter();
-                per_request(sum(
-                    systems.map(|system| system.context_switches_involuntary)
-                )?)
+                per_request(of_systems(|system| system.context_switches_involuntary)?)
             }
-            Self::WaitedForCpu => {
-                let systems = round.systems.iter();
-                per_request(sum(systems.map(|system| system.waited_for_cpu_us))?)
-            }
+            Self::WaitedForCpu => per_request(of_systems(|system| system.waited_for_cpu_us)?),
             Self::GeneratorCpu => per_request(round.generator.cpu_us),
         }
     }
@@ -246,7 +236,7 @@ impl Unit {
 }
 
 /// A sum over systems is known only when every part is; no systems have no sum.
-fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+pub(crate) fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let parts: Vec<u64> = parts.collect::<Option<_>>()?;
     (!parts.is_empty()).then(|| parts.iter().sum())
 }

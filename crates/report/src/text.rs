@@ -288,7 +288,7 @@ fn systems(summary: &Summary, width: usize) -> String {
         "limits",
         "CPU read\nfrom",
     ];
-    let row = |(variant, cells): (String, [String; 8])| {
+    let row = |(variant, cells): (String, cost::Cells)| {
         let mut row = vec![variant];
         row.extend(cells);
         row

@@ -113,14 +113,8 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
         memory_now: sum(status.iter().map(|text| status_kib(text, "VmRSS"))),
         memory_charged_peak: charged_peak(groups),
         throttled: throttled_in(groups),
-        context_switches: tree
-            .iter()
-            .filter_map(|process| context_switches(process.pid))
-            .reduce(ContextSwitches::plus),
-        waited_for_cpu: tree
-            .iter()
-            .filter_map(|process| waited_for_cpu(process.pid))
-            .reduce(|sum, waited| sum + waited),
+        context_switches: over_threads(&tree, context_switches, ContextSwitches::plus),
+        waited_for_cpu: over_threads(&tree, waited_for_cpu, |sum, waited| sum + waited),
         source,
     })
 }
@@ -172,33 +166,29 @@ pub(crate) fn throttled_in(groups: &Groups) -> Option<Throttled> {
     })
 }
 
-/// Switches of the threads alive.
-fn context_switches(pid: i32) -> Option<ContextSwitches> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let of_task = |task: fs::DirEntry| {
-        let text = fs::read_to_string(task.path().join("status")).ok()?;
-        Some(ContextSwitches {
-            voluntary: status_number(&text, "voluntary_ctxt_switches")?,
-            involuntary: status_number(&text, "nonvoluntary_ctxt_switches")?,
-        })
-    };
-    tasks
-        .flatten()
-        .filter_map(of_task)
-        .reduce(ContextSwitches::plus)
+/// The sum over the threads alive of what each has, by its folder in `/proc`; `None` if nothing is known.
+fn over_threads<T>(
+    tree: &[Process],
+    of_thread: fn(&Path) -> Option<T>,
+    plus: fn(T, T) -> T,
+) -> Option<T> {
+    let tasks = |process: &Process| fs::read_dir(format!("/proc/{}/task", process.pid)).ok();
+    let threads = tree.iter().filter_map(tasks).flatten().flatten();
+    threads
+        .filter_map(|thread| of_thread(&thread.path()))
+        .reduce(plus)
 }
 
-/// Run-queue wait of the threads alive.
-fn waited_for_cpu(pid: i32) -> Option<Duration> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let of_task = |task: fs::DirEntry| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        schedstat_waited(&text)
-    };
-    tasks
-        .flatten()
-        .filter_map(of_task)
-        .reduce(|sum, waited| sum + waited)
+fn context_switches(thread: &Path) -> Option<ContextSwitches> {
+    let text = fs::read_to_string(thread.join("status")).ok()?;
+    Some(ContextSwitches {
+        voluntary: status_number(&text, "voluntary_ctxt_switches")?,
+        involuntary: status_number(&text, "nonvoluntary_ctxt_switches")?,
+    })
+}
+
+fn waited_for_cpu(thread: &Path) -> Option<Duration> {
+    schedstat_waited(&fs::read_to_string(thread.join("schedstat")).ok()?)
 }
 
 /// The second of the three numbers: nanoseconds on a run queue (Documentation/scheduler/sched-stats).

@@ -45,33 +45,32 @@ impl Writer {
 
     /// An object; `fill` writes its members.
     pub fn object(&mut self, fill: impl FnOnce(&mut Self)) {
-        self.separate();
-        self.text.push('{');
-        self.is_first = true;
-        fill(self);
-        self.text.push('}');
-        self.is_first = false;
+        self.between('{', fill, '}');
     }
 
     /// A list; `fill` writes its items.
     pub fn list(&mut self, fill: impl FnOnce(&mut Self)) {
-        self.separate();
-        self.text.push('[');
-        self.is_first = true;
-        fill(self);
-        self.text.push(']');
-        self.is_first = false;
+        self.between('[', fill, ']');
     }
 
     /// A text that is JSON itself; `fill` writes it. Within such a text there is no other.
     pub fn quoted(&mut self, fill: impl FnOnce(&mut Self)) {
+        let fill = |writer: &mut Self| {
+            writer.style = Style::Quoted;
+            fill(writer);
+            writer.style = Style::Compact;
+        };
+        self.between('"', fill, '"');
+    }
+
+    /// A value that holds others.
+    #[inline]
+    fn between(&mut self, open: char, fill: impl FnOnce(&mut Self), close: char) {
         self.separate();
-        self.text.push('"');
-        self.style = Style::Quoted;
+        self.text.push(open);
         self.is_first = true;
         fill(self);
-        self.style = Style::Compact;
-        self.text.push('"');
+        self.text.push(close);
         self.is_first = false;
     }
 

@@ -180,13 +180,14 @@ pub(super) fn traffic(summary: &Summary) -> String {
 
 /// What each system cost, and whether its limits were in force.
 pub(super) fn systems(summary: &Summary) -> String {
+    const WORDS: [usize; 4] = [0, 1, 7, 8];
     let mut header = vec!["Variant".to_owned()];
     header.extend(cost::HEADINGS.map(|heading| heading.replace(" (", "\n").replace(')', "")));
-    let row = |(variant, cells): (String, [String; 8])| {
+    let row = |(variant, cells): (String, cost::Cells)| {
         let cells: String = (1..)
             .zip(&cells)
             .map(|(column, cell)| match column {
-                1 | 7 | 8 => words(cell),
+                column if WORDS.contains(&column) => words(cell),
                 _ => figure(cell),
             })
             .collect();
@@ -196,7 +197,7 @@ pub(super) fn systems(summary: &Summary) -> String {
     let table = Grid {
         caption: "",
         header,
-        words: &[0, 1, 7, 8],
+        words: &WORDS,
         rows: rows.map(row).collect(),
     };
     table.draw("cost by system")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Check, CheckName, CheckState, Limits, Watched, ratio};
 use crate::digits;
-use crate::metric::float;
+use crate::metric::{float, sum};
 use crate::recording::{Kind, RoundRecord, SystemUsage, Throttled};
 
 /// A limit that stops a system is the lab's own wish and shows in every figure; one around the whole
@@ -97,16 +97,11 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut latency_us, mut answers) = (0.0, 0.0, 0.0);
     let is_free = |system: &&SystemUsage| system.throttled.is_none();
     for round in complete {
-        let systems = round.systems.iter().filter(is_free);
-        let waited: Vec<u64> = systems
-            .map(|system| system.waited_for_cpu_us)
-            .collect::<Option<_>>()?;
-        if waited.is_empty() {
-            return None;
-        }
+        let free = round.systems.iter().filter(is_free);
+        let waited = sum(free.map(|system| system.waited_for_cpu_us))?;
         let completed = float(round.outcomes.completed());
         let latency = round.latency_ns_hdr.histogram();
-        waited_us += float(waited.iter().sum());
+        waited_us += float(waited);
         latency_us += latency.mean_ns().unwrap_or(0.0) / 1e3 * completed;
         answers += completed;
     }
