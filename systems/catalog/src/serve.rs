@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use chassis::{Patience, Worker, journal};
 use clap::Parser as _;
-use tokio::runtime::Runtime;
+use tokio::runtime::LocalRuntime;
 
 use crate::config::Config;
 use crate::exchange::Desk;
@@ -56,7 +56,7 @@ fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
 
 fn serve(
     config: &Config,
-    runtime: &Runtime,
+    runtime: &LocalRuntime,
     listener: TcpListener,
     prepared: &Prepared,
 ) -> Result<(), ServeError> {

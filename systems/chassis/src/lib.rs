@@ -5,6 +5,8 @@
 //! nothing is shared that a service does not share itself. Absent on purpose: routes, and TLS.
 
 mod command_line;
+mod connection;
+mod door;
 pub mod journal;
 mod serve;
 mod worker;
@@ -13,8 +15,10 @@ use std::error::Error;
 use std::process::ExitCode;
 
 pub use command_line::{read, with_file, workers};
+pub use connection::{Connection, Line};
+pub use door::{Door, prepare};
 pub use serve::{runtime, serve, stop_signal};
-pub use worker::{Desk, Patience, Worker};
+pub use worker::{Desk, Patience, Worker, worker_thread};
 
 /// The whole program: from the command line to a stopped service.
 ///

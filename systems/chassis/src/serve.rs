@@ -8,21 +8,24 @@ use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::runtime::{self, Runtime};
+use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::door::Door;
 use crate::journal;
 use crate::worker::Worker;
 
 /// Rest after a connection could not be accepted.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// A runtime on the thread that asks for it.
+/// A runtime on the thread that asks for it, for tasks that stay there.
 ///
 /// # Errors
 /// When the system has no more file descriptors.
-pub fn runtime() -> io::Result<Runtime> {
-    runtime::Builder::new_current_thread().enable_all().build()
+pub fn runtime() -> io::Result<LocalRuntime> {
+    runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
 }
 
 /// Says where it listens, deals connections out until a signal says stop, and returns when every
@@ -34,7 +37,7 @@ pub fn runtime() -> io::Result<Runtime> {
 /// # Panics
 /// When there is no worker.
 pub fn serve(
-    runtime: &Runtime,
+    runtime: &LocalRuntime,
     listener: TcpListener,
     workers: Vec<Worker>,
     facts: &[(&str, Value)],
@@ -87,13 +90,13 @@ async fn deal_out(
     workers: &[Worker],
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
+    crate::door::prepare(&listener)?;
     if let [only] = workers {
         only.listen(listener);
         stopped.await;
         return Ok(());
     }
-    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let door = Door::new(listener)?;
     let mut stopped = pin!(stopped);
     let mut turns = workers.iter().cycle();
     loop {
@@ -101,14 +104,14 @@ async fn deal_out(
             if stopped.as_mut().poll(task).is_ready() {
                 return Poll::Ready(None);
             }
-            listener.poll_accept(task).map(Some)
+            door.poll_accept(task).map(Some)
         })
         .await;
         match accepted {
             None => return Ok(()),
-            Some(Ok((stream, _))) => {
+            Some(Ok(stream)) => {
                 let worker = turns.next().expect("there is at least one worker");
-                worker.give(stream.into_std()?);
+                worker.give(stream);
             }
             Some(Err(error)) => rest_after(&error).await,
         }

@@ -14,12 +14,14 @@ use hyper::body::{Body, Incoming};
 use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
+use crate::connection::Connection;
+use crate::door::Door;
 use crate::{journal, serve};
 
 /// What answers the requests of one worker.
@@ -66,15 +68,10 @@ impl Worker {
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> io::Result<Self> {
         let (work, arriving) = mpsc::unbounded_channel();
-        let runtime = serve::runtime()?;
-        let thread = thread::Builder::new()
-            .name(format!("worker-{number}"))
-            .spawn(move || {
-                LocalSet::new().block_on(&runtime, async move {
-                    let desk = Rc::new(prepare().await);
-                    serve_all(desk, arriving, patience).await;
-                });
-            })?;
+        let thread = worker_thread(number, async move || {
+            let desk = Rc::new(prepare().await);
+            serve_all(desk, arriving, patience).await;
+        })?;
         Ok(Self { work, thread })
     }
 
@@ -96,6 +93,30 @@ impl Worker {
     }
 }
 
+/// Starts the thread of a worker, with a runtime of its own that `work` runs on.
+///
+/// # Errors
+/// When the system has no more threads or file descriptors.
+pub fn worker_thread<F: Future<Output = ()>>(
+    number: u16,
+    work: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let (begun, begins) = std::sync::mpsc::sync_channel(1);
+    let name = format!("worker-{number}");
+    let thread = thread::Builder::new().name(name).spawn(move || {
+        // A runtime cannot change threads, so that whoever starts this one waits to hear of it.
+        match serve::runtime() {
+            Ok(runtime) => {
+                let _ = begun.send(Ok(()));
+                runtime.block_on(work());
+            }
+            Err(error) => drop(begun.send(Err(error))),
+        }
+    })?;
+    begins.recv().unwrap_or(Ok(()))?;
+    Ok(thread)
+}
+
 /// Serves until no connection can arrive any more and those that are open have had their time.
 async fn serve_all<D: Desk>(
     desk: Rc<D>,
@@ -110,12 +131,12 @@ async fn serve_all<D: Desk>(
         .header_read_timeout(patience.head);
     builder.http2().timer(TokioTimer::new());
     let builder = Rc::new(builder);
-    let mut listener = None;
-    while let Some(next) = next(&mut arriving, listener.as_ref()).await {
+    let mut door = None;
+    while let Some(next) = next(&mut arriving, door.as_ref()).await {
         let stream = match next {
             Next::Work(Work::Listener(given)) => {
-                match tokio::net::TcpListener::from_std(given) {
-                    Ok(given) => listener = Some(given),
+                match Door::new(given) {
+                    Ok(given) => door = Some(given),
                     Err(error) => {
                         journal::write("cannot listen", &[("error", error.to_string().into())]);
                         return;
@@ -123,28 +144,28 @@ async fn serve_all<D: Desk>(
                 }
                 continue;
             }
-            Next::Work(Work::Connection(stream)) => tokio::net::TcpStream::from_std(stream),
-            Next::Accepted(Ok(stream)) => Ok(stream),
+            Next::Work(Work::Connection(stream)) | Next::Accepted(Ok(stream)) => stream,
             Next::Accepted(Err(error)) => {
                 serve::rest_after(&error).await;
                 continue;
             }
         };
-        let Ok(stream) = stream.and_then(ready) else {
-            continue; // The client is gone.
-        };
+        let connection = Connection::new(stream);
+        let line = connection.line();
+        let told = line.clone();
         let (builder, desk, watcher) = (Rc::clone(&builder), Rc::clone(&desk), graceful.watcher());
         spawn_local(async move {
             let service = service_fn(|request| {
+                told.learn(&request);
                 let desk = Rc::clone(&desk);
                 async move { Ok::<_, Infallible>(desk.answer(request).await) }
             });
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let connection = builder.serve_connection(connection, service);
             // What goes wrong here is the client's: it left, or it does not speak HTTP.
-            let _ = watcher.watch(connection).await;
+            let _ = line.serve(watcher.watch(connection)).await;
         });
     }
-    drop(listener);
+    drop(door);
     // Those that are not done by now are closed with the runtime.
     let _ = tokio::time::timeout(patience.stop, graceful.shutdown()).await;
 }
@@ -152,32 +173,21 @@ async fn serve_all<D: Desk>(
 /// What a worker does next.
 enum Next {
     Work(Work),
-    Accepted(io::Result<tokio::net::TcpStream>),
+    Accepted(io::Result<TcpStream>),
 }
 
 /// Waits for it; `None` when nothing is to come any more.
-async fn next(
-    arriving: &mut UnboundedReceiver<Work>,
-    listener: Option<&tokio::net::TcpListener>,
-) -> Option<Next> {
+async fn next(arriving: &mut UnboundedReceiver<Work>, door: Option<&Door>) -> Option<Next> {
     poll_fn(|task| {
         if let Poll::Ready(work) = arriving.poll_recv(task) {
             return Poll::Ready(work.map(Next::Work));
         }
-        match listener.map(|listener| listener.poll_accept(task)) {
-            Some(Poll::Ready(accepted)) => {
-                Poll::Ready(Some(Next::Accepted(accepted.map(|(stream, _)| stream))))
-            }
+        match door.map(|door| door.poll_accept(task)) {
+            Some(Poll::Ready(accepted)) => Poll::Ready(Some(Next::Accepted(accepted))),
             _ => Poll::Pending,
         }
     })
     .await
-}
-
-/// A connection that sends answers at once.
-fn ready(stream: tokio::net::TcpStream) -> io::Result<tokio::net::TcpStream> {
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }
 
 /// Runs what hyper spawns for HTTP/2 on the worker's own thread.

@@ -16,8 +16,8 @@ use gateway_config::{Config, Listen, RemoteSchema};
 use gateway_remote::SourceSchema;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::task::LocalSet;
 
 use crate::command_line::{Arguments, Command};
 use crate::environment::Environment;
@@ -126,7 +126,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         .enable_io()
         .enable_time()
         .max_blocking_threads(1)
-        .build()?;
+        .build_local(LocalOptions::default())?;
     let mut loader = Loader::new(sources, Environment::of_process());
     let generation = runtime.block_on(loader.load())?;
     let config = Arc::clone(&generation.config);
@@ -264,18 +264,16 @@ impl Keeper {
     /// Accepts connections and reloads until a signal says stop; then tells the workers.
     fn keep(
         mut self,
-        runtime: tokio::runtime::Runtime,
+        runtime: LocalRuntime,
         (doors, events): (Vec<(Door, Site)>, UnboundedReceiver<Event>),
         limit: Duration,
     ) {
         for (door, site) in doors {
-            runtime.spawn(listen::accept(door, site, self.mailboxes.clone()));
+            runtime.spawn_local(listen::accept(door, site, self.mailboxes.clone()));
         }
-        let tasks = LocalSet::new();
-        tasks.block_on(&runtime, self.watch(events));
+        runtime.block_on(self.watch(events));
         self.common.health.stopping();
         // Ends the acceptors: from here on nobody can connect.
-        drop(tasks);
         drop(runtime);
         for mailbox in &self.mailboxes {
             // Fails only when the worker has ended already.

@@ -23,8 +23,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::LocalSet;
 
 use crate::front::{self, Entrance};
 use crate::generation::Generation;
@@ -70,7 +70,7 @@ pub(crate) fn run(
         .enable_time()
         // Planning is the only blocking work; more of it at a time than CPUs helps nobody.
         .max_blocking_threads(2)
-        .build()?;
+        .build_local(LocalOptions::default())?;
     let shard = common.metrics.shard();
     let client = Client::new(ClientSettings::default());
     let worker = Rc::new(Worker {
@@ -79,8 +79,7 @@ pub(crate) fn run(
         shard,
         common,
     });
-    let tasks = LocalSet::new();
-    tasks.block_on(&runtime, worker.obey(orders, open));
+    runtime.block_on(worker.obey(orders, open));
     IS_STOPPED.set(true);
     runtime.shutdown_background();
     Ok(())

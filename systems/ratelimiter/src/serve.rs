@@ -62,7 +62,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
     if let Some(store) = &setup.memory {
-        runtime.spawn(sweep(Arc::clone(store)));
+        runtime.spawn_local(sweep(Arc::clone(store)));
     }
     let facts = [("store", setup.store_name().into())];
     chassis::serve(&runtime, listener, workers, &facts)?;

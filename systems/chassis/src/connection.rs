@@ -1,0 +1,244 @@
+//! A client's connection that asks little of the system.
+//!
+//! Most requests are there when their connection is accepted, and many connections carry but one.
+//! So a connection is read at once; it is registered with the runtime only when whoever serves it
+//! would have to wait; and its last answer travels in one segment with its end.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::mem::{self, MaybeUninit};
+use std::net::TcpStream;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::{Request, Version};
+use hyper_util::rt::TokioIo;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
+
+/// Read at a time while a connection is not registered.
+const READ_BYTES: usize = 8 * 1024;
+
+/// A client's connection, as hyper reads and writes it. [`Line::serve`] must drive who does.
+#[derive(Debug)]
+pub struct Connection(Line);
+
+/// What is known of a connection besides its bytes.
+#[derive(Clone, Debug)]
+pub struct Line(Rc<State>);
+
+#[derive(Debug)]
+struct State {
+    socket: RefCell<Socket>,
+    /// A reader waits, and nothing would wake it.
+    is_awaited: Cell<bool>,
+    /// All that had arrived was read.
+    is_drained: Cell<bool>,
+    /// The next answer is the last.
+    is_ending: Cell<bool>,
+}
+
+#[derive(Debug)]
+enum Socket {
+    /// Never waited for so far.
+    Fresh(TcpStream),
+    /// Registered with the runtime.
+    Watched(TokioIo<tokio::net::TcpStream>),
+    /// Could not be registered.
+    Lost,
+}
+
+impl Connection {
+    /// Takes a socket that does not block.
+    #[must_use]
+    pub fn new(socket: TcpStream) -> Self {
+        Self(Line(Rc::new(State {
+            socket: RefCell::new(Socket::Fresh(socket)),
+            is_awaited: Cell::new(false),
+            is_drained: Cell::new(false),
+            is_ending: Cell::new(false),
+        })))
+    }
+
+    /// For whoever serves it.
+    #[must_use]
+    pub fn line(&self) -> Line {
+        self.0.clone()
+    }
+
+    fn flags(&self) -> SendFlags {
+        let mut flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        // The system then keeps what fills no segment for the end of the connection, which follows.
+        flags.set(SendFlags::MORE, self.0.0.is_ending.get());
+        flags
+    }
+}
+
+impl Line {
+    /// Learns from a request that is answered next whether that answer is the last.
+    ///
+    /// What a last answer sends may wait for its end, so it must not come in pieces with rests between.
+    pub fn learn<B>(&self, request: &Request<B>) {
+        let is_last = is_last(request.version(), request.headers());
+        self.0.is_ending.set(is_last);
+    }
+
+    /// Drives what serves the connection, and wakes it when there is something to read.
+    pub async fn serve<F: Future>(self, work: F) -> F::Output {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|task| {
+            let done = work.as_mut().poll(task);
+            if done.is_pending() && self.0.is_awaited.take() {
+                self.0.socket.borrow_mut().wait(task);
+            }
+            done
+        })
+        .await
+    }
+}
+
+/// Whether the answer to a request like this is the last on its connection (RFC 9112, 9.3).
+fn is_last(version: Version, headers: &HeaderMap) -> bool {
+    let says = |option: &str| {
+        let mut values = headers.get_all(header::CONNECTION).iter();
+        values.any(|value| has(value, option))
+    };
+    match version {
+        Version::HTTP_09 | Version::HTTP_10 => !says("keep-alive"),
+        Version::HTTP_11 => says("close"),
+        _ => false,
+    }
+}
+
+fn has(value: &HeaderValue, option: &str) -> bool {
+    let mut options = value.as_bytes().split(|byte| *byte == b',');
+    options.any(|it| it.trim_ascii().eq_ignore_ascii_case(option.as_bytes()))
+}
+
+impl Socket {
+    fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
+        match self {
+            Socket::Fresh(socket) => Ok(socket.as_fd()),
+            Socket::Watched(socket) => Ok(socket.inner().as_fd()),
+            Socket::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Registers it.
+    fn watched(&mut self) -> io::Result<Pin<&mut TokioIo<tokio::net::TcpStream>>> {
+        *self = match mem::replace(self, Socket::Lost) {
+            Socket::Fresh(socket) => {
+                let socket = tokio::net::TcpStream::from_std(socket)?;
+                Socket::Watched(TokioIo::new(socket))
+            }
+            other => other,
+        };
+        match self {
+            Socket::Watched(socket) => Ok(Pin::new(socket)),
+            _ => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Has the task woken when there is something to read, or nothing ever again.
+    fn wait(&mut self, task: &mut Context<'_>) {
+        let is_there = match self.watched() {
+            Ok(socket) => socket.inner().poll_read_ready(task).is_ready(),
+            // The next read says so.
+            Err(_) => true,
+        };
+        if is_there {
+            task.waker().wake_by_ref();
+        }
+    }
+}
+
+impl Read for Connection {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let state = &self.0.0;
+        let mut socket = state.socket.borrow_mut();
+        let Socket::Fresh(fresh) = &*socket else {
+            return socket.watched()?.poll_read(task, into);
+        };
+        if !state.is_drained.get() {
+            let mut bytes = [MaybeUninit::<u8>::uninit(); READ_BYTES];
+            let room = into.remaining().min(READ_BYTES);
+            match rustix::net::recv(fresh, &mut bytes[..room], RecvFlags::DONTWAIT) {
+                Ok(((read, _), _)) => {
+                    into.put_slice(read);
+                    // A short read took all there was; an empty one is the end, which stays.
+                    state.is_drained.set(!read.is_empty() && read.len() < room);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) => or_wait(error)?,
+            }
+        }
+        state.is_awaited.set(true);
+        Poll::Pending
+    }
+}
+
+impl Write for Connection {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut socket = self.0.0.socket.borrow_mut();
+        match rustix::net::send(socket.descriptor()?, bytes, self.flags()) {
+            Ok(count) => Poll::Ready(Ok(count)),
+            Err(error) => {
+                or_wait(error)?;
+                socket.watched()?.poll_write(task, bytes)
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut socket = self.0.0.socket.borrow_mut();
+        let mut nothing = SendAncillaryBuffer::default();
+        match rustix::net::sendmsg(socket.descriptor()?, slices, &mut nothing, self.flags()) {
+            Ok(count) => Poll::Ready(Ok(count)),
+            Err(error) => {
+                or_wait(error)?;
+                socket.watched()?.poll_write_vectored(task, slices)
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let socket = self.0.0.socket.borrow();
+        rustix::net::shutdown(socket.descriptor()?, Shutdown::Write)?;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Passes on every error but those that say to wait, or to try again.
+fn or_wait(error: Errno) -> io::Result<()> {
+    match error {
+        Errno::AGAIN | Errno::INTR => Ok(()),
+        error => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

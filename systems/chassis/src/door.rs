@@ -1,0 +1,59 @@
+//! Where connections arrive.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll, ready};
+
+use rustix::net::SocketFlags;
+use tokio::io::Interest;
+
+/// Prepares a listener whose connections then send at once.
+///
+/// # Errors
+/// When the system does not know an option.
+pub fn prepare(listener: &TcpListener) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    // Connections inherit it, which spares a system call for each.
+    Ok(rustix::net::sockopt::set_tcp_nodelay(listener, true)?)
+}
+
+/// A listener on a worker's thread.
+///
+/// tokio's own registers every connection that it accepts; this one leaves that to a
+/// [`Connection`](crate::Connection).
+#[derive(Debug)]
+pub struct Door {
+    /// The listener: of tokio's sockets, this kind lets others ask the system.
+    socket: tokio::net::TcpStream,
+}
+
+impl Door {
+    /// Registers a listener that does not block.
+    ///
+    /// # Errors
+    /// When the system has no more file descriptors.
+    pub fn new(listener: TcpListener) -> io::Result<Self> {
+        let listener = TcpStream::from(OwnedFd::from(listener));
+        let socket = tokio::net::TcpStream::from_std(listener)?;
+        Ok(Self { socket })
+    }
+
+    /// Accepts a connection, which does not block.
+    ///
+    /// # Errors
+    /// When the system has no more file descriptors, or the client is gone again.
+    pub fn poll_accept(&self, task: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        loop {
+            ready!(self.socket.poll_read_ready(task))?;
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let accept = || Ok(rustix::net::accept_with(&self.socket, flags)?);
+            match self.socket.try_io(Interest::READABLE, accept) {
+                Ok(socket) => return Poll::Ready(Ok(socket.into())),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
