@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::json::Writer;
+use crate::json::{Key, Writer};
+use crate::key;
 use crate::request::{Body, Node, Refusal};
 use crate::route::store_kind;
 
@@ -12,14 +13,14 @@ use crate::route::store_kind;
 const GROUP: &str = "cert-manager.io";
 
 /// The parts of a certificate's subject, with the annotations that hold them.
-const SUBJECT: [(&str, &str); 4] = [
+const SUBJECT: [(Key, &str); 4] = [
     (
-        "organizationalUnits",
+        key!("organizationalUnits"),
         "cert-manager.io/subject-organizationalunits",
     ),
-    ("countries", "cert-manager.io/subject-countries"),
-    ("provinces", "cert-manager.io/subject-provinces"),
-    ("localities", "cert-manager.io/subject-localities"),
+    (key!("countries"), "cert-manager.io/subject-countries"),
+    (key!("provinces"), "cert-manager.io/subject-provinces"),
+    (key!("localities"), "cert-manager.io/subject-localities"),
 ];
 
 /// The answer to a reconciliation: a list of no or one certificate.
@@ -41,7 +42,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
         None => None,
     };
     let Some(wanted) = wanted else {
-        answer.object(|answer| answer.key("attachments").list(|_| {}));
+        answer.object(|answer| answer.key(key!("attachments")).list(|_| {}));
         return Ok(answer.finish());
     };
     let [spec] = object.required(["spec"])?;
@@ -51,16 +52,16 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     let [password] = store.required(["passwordSecretRef"])?;
     let keystore = (kind.key(), password.text()?);
     answer.object(|answer| {
-        answer.key("attachments").list(|answer| {
+        answer.key(key!("attachments")).list(|answer| {
             answer.object(|answer| {
-                answer.fixed("apiVersion", "cert-manager.io/v1");
-                answer.fixed("kind", "Certificate");
-                answer.key("metadata").object(|answer| {
-                    answer.key("name").joined(&[&name, "-certs"]);
-                    answer.member("namespace", &namespace);
+                answer.fixed(key!("apiVersion"), "cert-manager.io/v1");
+                answer.fixed(key!("kind"), "Certificate");
+                answer.key(key!("metadata")).object(|answer| {
+                    answer.key(key!("name")).joined(&[&name, "-certs"]);
+                    answer.member(key!("namespace"), &namespace);
                 });
                 answer
-                    .key("spec")
+                    .key(key!("spec"))
                     .object(|answer| wanted.write((&name, &namespace), &keystore, answer));
             });
         });
@@ -110,14 +111,14 @@ impl<'a> Wanted<'a> {
     fn write(
         &self,
         (name, namespace): (&str, &str),
-        (kind, password): &(&'static str, Cow<'_, str>),
+        (kind, password): &(Key, Cow<'_, str>),
         answer: &mut Writer,
     ) {
         let common_name = &*self.common_name;
         answer
-            .key("commonName")
+            .key(key!("commonName"))
             .joined(&[common_name, ".", namespace]);
-        answer.key("dnsNames").list(|answer| {
+        answer.key(key!("dnsNames")).list(|answer| {
             answer.joined(&[common_name, ".", namespace, ".svc.cluster.local"]);
             answer.joined(&[common_name, ".", namespace, ".svc"]);
             answer.joined(&[common_name, ".", namespace]);
@@ -127,27 +128,27 @@ impl<'a> Wanted<'a> {
                 answer.text(name);
             }
         });
-        answer.key("issuerRef").object(|answer| {
-            answer.fixed("group", GROUP);
-            answer.member("kind", self.issuer_kind);
-            answer.member("name", &self.issuer);
+        answer.key(key!("issuerRef")).object(|answer| {
+            answer.fixed(key!("group"), GROUP);
+            answer.member(key!("kind"), self.issuer_kind);
+            answer.member(key!("name"), &self.issuer);
         });
-        answer.key("keystores").object(|answer| {
-            answer.key(kind).object(|answer| {
-                answer.key("create").truth(true);
-                answer.key("passwordSecretRef").object(|answer| {
-                    answer.fixed("key", "password");
-                    answer.member("name", password);
+        answer.key(key!("keystores")).object(|answer| {
+            answer.key(*kind).object(|answer| {
+                answer.key(key!("create")).truth(true);
+                answer.key(key!("passwordSecretRef")).object(|answer| {
+                    answer.fixed(key!("key"), "password");
+                    answer.member(key!("name"), password);
                 });
             });
         });
-        answer.key("secretName").joined(&[name, "-certstore"]);
-        answer.key("subject").object(|answer| {
+        answer.key(key!("secretName")).joined(&[name, "-certstore"]);
+        answer.key(key!("subject")).object(|answer| {
             for ((member, _), part) in SUBJECT.iter().zip(&self.subject) {
                 let mut parts = listed(part.as_deref()).peekable();
                 if parts.peek().is_some() {
                     answer
-                        .key(member)
+                        .key(*member)
                         .list(|answer| parts.for_each(|part| answer.text(part)));
                 }
             }

@@ -82,7 +82,7 @@ pub(crate) struct Config {
 
     /// Largest body, in bytes.
     #[arg(long, env = "BODY_LIMIT", value_name = "BYTES", default_value_t = 4 << 20,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     body_limit: u32,
 
     /// Threads that serve requests [default: one for each processor, or for each that a limit of
@@ -172,5 +172,6 @@ mod tests {
         );
         assert!(read(&["--log-level=loud"]).is_err());
         assert!(read(&["--body-limit=0"]).is_err());
+        assert!(read(&["--body-limit=1073741825"]).is_err());
     }
 }

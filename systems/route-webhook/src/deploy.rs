@@ -19,6 +19,7 @@ use kube::{Client, Config};
 use serde_json::json;
 
 use crate::json::Writer;
+use crate::key;
 
 pub(crate) use order::{Order, RouteOrder};
 
@@ -79,12 +80,12 @@ impl Cluster {
             for (route, (map, own)) in routes.iter().zip(effects) {
                 for (name, effect) in [(&route.config_map(), map), (&route.name, own)] {
                     report.object(|report| {
-                        report.member("name", name);
+                        report.member(key!("name"), name);
                         let status = match effect {
                             Effect::Created => "created",
                             Effect::Updated => "updated",
                         };
-                        report.member("status", status);
+                        report.member(key!("status"), status);
                     });
                 }
             }

@@ -3,7 +3,8 @@
 //! What was read is passed on as text: numbers stay as they were written, members keep their order,
 //! and only the space between them and the escapes within texts follow the style. No tree is built,
 //! so that a body cannot take a multiple of its size in memory. JSON that is a text within JSON is
-//! written in its place, escaped as it is written.
+//! written in its place, escaped as it is written. What is always the same stands in the program as it
+//! is answered.
 
 use std::fmt::Write as _;
 
@@ -15,6 +16,35 @@ enum Style {
     /// A text within an answer: a space after commas and colons, ASCII only, and every quote and
     /// backslash escaped once more.
     Quoted,
+}
+
+/// The name of a member of ours, which needs no escape, as each style spells it; see [`key!`](crate::key).
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Behind a comma, with its colon.
+    compact: &'static str,
+    /// The same.
+    quoted: &'static str,
+}
+
+impl Key {
+    /// Made by [`key!`](crate::key) alone, which spells a name in both ways.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn spelled(compact: &'static str, quoted: &'static str) -> Self {
+        Self { compact, quoted }
+    }
+}
+
+/// A [`Key`] of a literal.
+#[macro_export]
+macro_rules! key {
+    ($name:literal) => {
+        $crate::json::Key::spelled(
+            concat!(",\"", $name, "\":"),
+            concat!(", \\\"", $name, "\\\": "),
+        )
+    };
 }
 
 /// JSON in the making. Whoever writes takes care that objects hold keys with values.
@@ -74,11 +104,16 @@ impl Writer {
         self.is_first = false;
     }
 
-    /// The name of a member, one of ours that needs no escape; its value comes next.
+    /// The name of a member; its value comes next.
     #[inline(always)]
-    pub fn key(&mut self, name: &'static str) -> &mut Self {
-        self.word(name);
-        self.colon();
+    pub fn key(&mut self, name: Key) -> &mut Self {
+        match (self.style, self.is_first) {
+            (Style::Compact, false) => self.text.push_str(name.compact),
+            (Style::Compact, true) => self.text.push_str(&name.compact[1..]),
+            (Style::Quoted, false) => self.text.push_str(name.quoted),
+            (Style::Quoted, true) => self.text.push_str(&name.quoted[2..]),
+        }
+        self.is_first = true;
         self
     }
 
@@ -91,14 +126,41 @@ impl Writer {
 
     /// A member that is a text.
     #[inline]
-    pub fn member(&mut self, name: &'static str, text: &str) {
+    pub fn member(&mut self, name: Key, text: &str) {
         self.key(name).text(text);
     }
 
     /// A member that is always the same text, which needs no escape.
     #[inline(always)]
-    pub fn fixed(&mut self, name: &'static str, word: &'static str) {
+    pub fn fixed(&mut self, name: Key, word: &'static str) {
         self.key(name).word(word);
+    }
+
+    /// Members, items or a value that are always the same, as this style writes them.
+    #[inline]
+    pub fn constant(&mut self, json: &'static str) {
+        debug_assert!(self.is_well_written(json), "{json} is not in this style");
+        self.separate();
+        self.text.push_str(json);
+    }
+
+    /// Whether a constant is what [`Writer::json`] would make of it.
+    fn is_well_written(&self, json: &str) -> bool {
+        let mut plain = match self.style {
+            Style::Compact => json.to_owned(),
+            Style::Quoted => json.replace("\\\"", "\""),
+        };
+        if plain.starts_with('"') {
+            plain = format!("{{{plain}}}");
+        }
+        let mut anew = Self {
+            text: String::new(),
+            style: self.style,
+            is_first: true,
+        };
+        anew.json(&plain);
+        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(&plain).is_ok();
+        is_json && anew.text.contains(json)
     }
 
     /// A text of ours that needs no escape.
@@ -130,13 +192,6 @@ impl Writer {
             self.characters(part);
         }
         self.quote();
-    }
-
-    /// A whole number.
-    pub fn number(&mut self, number: u32) {
-        self.separate();
-        // Writing to a `String` cannot fail.
-        let _ = write!(self.text, "{number}");
     }
 
     /// `true` or `false`.
@@ -294,10 +349,32 @@ impl Style {
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
 
-    /// Whether it holds all of them so. All are looked at, without a way out, so that many are at once.
+    /// Whether it holds all of them so. Eight are looked at at a time.
     fn is_plain_throughout(self, text: &str) -> bool {
-        text.bytes()
-            .fold(true, |all, byte| all & self.is_plain(byte))
+        let bytes = text.as_bytes();
+        let Some(last) = bytes.last_chunk() else {
+            return bytes.iter().all(|byte| self.is_plain(*byte));
+        };
+        let (chunks, _) = bytes.as_chunks();
+        chunks.iter().fold(self.are_plain(*last), |all, chunk| {
+            all & self.are_plain(*chunk)
+        })
+    }
+
+    /// Whether it holds these eight so.
+    ///
+    /// A byte is below `n` when `byte - n` borrows, and is `n` when `byte ^ n` is below 1. A borrow
+    /// may reach the byte above, but there is none without a byte that is meant.
+    fn are_plain(self, bytes: [u8; 8]) -> bool {
+        const EACH: u64 = u64::MAX / 0xff;
+        let word = u64::from_le_bytes(bytes);
+        let below = |word: u64, bound: u64| word.wrapping_sub(EACH * bound) & !word;
+        let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+        let mut found = below(word, 0x20) | is(b'"') | is(b'\\');
+        if self == Style::Quoted {
+            found |= word | is(0x7f);
+        }
+        found & (EACH * 0x80) == 0
     }
 }
 
@@ -391,18 +468,18 @@ mod tests {
     fn commas_stand_between_values_only() {
         let fill = |writer: &mut Writer| {
             writer.object(|writer| {
-                writer.key("a").list(|_| {});
+                writer.key(key!("a")).list(|_| {});
                 writer
                     .named("b\"")
-                    .object(|writer| writer.key("c").number(1));
-                writer.key("d").list(|writer| {
+                    .object(|writer| writer.key(key!("c")).json("1"));
+                writer.key(key!("d")).list(|writer| {
                     writer.text("x ");
                     writer.truth(true);
                     writer.json(r#""{""#);
                     writer.json("[ ]");
                     writer.joined(&["", "y"]);
                 });
-                writer.fixed("e", "f");
+                writer.fixed(key!("e"), "f");
             });
         };
         let mut writer = Writer::new(0);
@@ -423,6 +500,14 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn eight_at_a_time_are_as_one_by_one(text in "[ -~]{0,40}|[ -~\\x00-\u{100}]{0,40}") {
+            for style in [Style::Compact, Style::Quoted] {
+                let one_by_one = text.bytes().all(|byte| style.is_plain(byte));
+                proptest::prop_assert_eq!(style.is_plain_throughout(&text), one_by_one);
+            }
+        }
+
         #[test]
         fn a_text_in_a_text_comes_back(text in "\\PC*|[\\x00-\\x7f]{0,20}") {
             let mut writer = Writer::new(0);

@@ -9,10 +9,13 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use parts::{Ends, Items, Members, Span};
+use parts::{Index, Parts};
 
 /// Most items of a list, and members of an object, that are taken apart. A pod cannot have as many.
 const ITEMS_MAX: usize = 10_000;
+
+/// Most names, values and ends of objects and lists of a body. They take 4 MiB; a route has hundreds.
+const PARTS_MAX: usize = 1 << 19;
 
 /// Why a request is not answered as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,14 +42,14 @@ pub enum Refusal {
 #[derive(Debug)]
 pub struct Body<'a> {
     text: &'a str,
-    ends: Ends,
+    parts: Parts,
 }
 
 /// A value of the body and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a, 'p> {
     body: &'p Body<'a>,
-    span: Span,
+    index: Index,
     place: Place<'p>,
 }
 
@@ -76,7 +79,8 @@ impl<'a> Body<'a> {
     ///
     /// # Errors
     ///
-    /// When it is no JSON in UTF-8.
+    /// When it is no JSON in UTF-8, or has so many values that they would take a multiple of its size
+    /// in memory.
     pub fn read(body: &'a [u8]) -> Result<Self, Refusal> {
         let no_json = |why: &dyn fmt::Display| Refusal::NoJson(why.to_string());
         let text = std::str::from_utf8(body).map_err(|error| no_json(&error))?;
@@ -85,8 +89,12 @@ impl<'a> Body<'a> {
             return Err(no_json(&format!("`{escape}` is half of a letter")));
         }
         let text = raw.get();
-        let ends = Ends::of(text);
-        Ok(Self { text, ends })
+        let parts = Parts::of(text, PARTS_MAX).ok_or_else(|| Refusal::Unfit {
+            place: Place::Body.to_string(),
+            expected: "JSON of at most 524288 names, values and ends of objects and lists",
+            found: "more",
+        })?;
+        Ok(Self { text, parts })
     }
 
     /// All of it.
@@ -94,9 +102,19 @@ impl<'a> Body<'a> {
     pub fn root(&self) -> Node<'a, '_> {
         Node {
             body: self,
-            span: parts::whole(self.text),
+            index: Index::ROOT,
             place: Place::Body,
         }
+    }
+
+    /// What the text says that stands there.
+    fn unquoted(&self, index: Index) -> Cow<'a, str> {
+        let json = self.parts.text(self.text, index);
+        if !self.parts.is_escaped(index) {
+            return Cow::Borrowed(&json[1..json.len() - 1]);
+        }
+        // It is part of a body that was read without a mistake, and has no half letters.
+        Cow::Owned(serde_json::from_str(json).unwrap_or_default())
     }
 }
 
@@ -104,11 +122,7 @@ impl<'a, 'p> Node<'a, 'p> {
     /// Its text as it came.
     #[must_use]
     pub fn json(&self) -> &'a str {
-        self.span.of(self.body.text)
-    }
-
-    fn parts(&self) -> (&'a str, &'p Ends, usize) {
-        (self.body.text, &self.body.ends, self.span.start)
+        self.body.parts.text(self.body.text, self.index)
     }
 
     /// Members of an object by name; the last of a name counts.
@@ -122,14 +136,13 @@ impl<'a, 'p> Node<'a, 'p> {
     ) -> Result<[Option<Node<'a, 's>>; N], Refusal> {
         self.must_be(b'{', "an object")?;
         let mut found = [None; N];
-        let (text, ends, start) = self.parts();
-        for (name, span) in Members::of(text, ends, start) {
-            let name = unquoted(text, name);
-            if let Some(index) = names.iter().position(|wanted| *wanted == name) {
-                found[index] = Some(Node {
+        for (name, index) in self.body.parts.members(self.index) {
+            let name = self.body.unquoted(name);
+            if let Some(wanted) = names.iter().position(|wanted| *wanted == name) {
+                found[wanted] = Some(Node {
                     body: self.body,
-                    span,
-                    place: Place::Member(&self.place, names[index]),
+                    index,
+                    place: Place::Member(&self.place, names[wanted]),
                 });
             }
         }
@@ -175,10 +188,11 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is no object, or one of more members than an object of Kubernetes can have.
     pub fn entries(&self) -> Result<Vec<(Cow<'a, str>, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
-        let (text, ends, start) = self.parts();
-        let entries: Vec<_> = Members::of(text, ends, start)
+        let Body { text, parts } = self.body;
+        let entries: Vec<_> = parts
+            .members(self.index)
             .take(ITEMS_MAX + 1)
-            .map(|(name, value)| (unquoted(text, name), value.of(text)))
+            .map(|(name, value)| (self.body.unquoted(name), parts.text(text, value)))
             .collect();
         if entries.len() > ITEMS_MAX {
             return Err(self.unfit("an object of at most 10000 members", "more"));
@@ -193,14 +207,15 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is no list, or one that no pod could have.
     pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
         self.must_be(b'[', "a list")?;
-        let (text, ends, start) = self.parts();
-        let items: Vec<_> = Items::of(text, ends, start)
+        let parts = &self.body.parts;
+        let items: Vec<_> = parts
+            .items(self.index)
             .take(ITEMS_MAX + 1)
             .enumerate()
-            .map(|(index, span)| Node {
+            .map(|(number, index)| Node {
                 body: self.body,
-                span,
-                place: Place::Item(&self.place, index),
+                index,
+                place: Place::Item(&self.place, number),
             })
             .collect();
         if items.len() > ITEMS_MAX {
@@ -216,7 +231,7 @@ impl<'a, 'p> Node<'a, 'p> {
     /// When this is something else.
     pub fn text(&self) -> Result<Cow<'a, str>, Refusal> {
         self.must_be(b'"', "a text")?;
-        Ok(unquoted(self.body.text, self.span))
+        Ok(self.body.unquoted(self.index))
     }
 
     /// This, unless it is `null`.
@@ -290,16 +305,6 @@ impl<'a, 'p> Node<'a, 'p> {
         }
         Err(self.neither(expected))
     }
-}
-
-/// What a text of valid JSON says.
-fn unquoted(body: &str, text: Span) -> Cow<'_, str> {
-    let json = text.of(body);
-    if !text.is_escaped {
-        return Cow::Borrowed(&json[1..json.len() - 1]);
-    }
-    // It is part of a body that was read without a mistake, and has no half letters.
-    Cow::Owned(serde_json::from_str(json).unwrap_or_default())
 }
 
 fn kind(json: &str) -> &'static str {
@@ -407,6 +412,10 @@ mod tests {
         assert!(read(&long).root().items().is_err());
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert_eq!(read(&deep).root().items().unwrap().len(), 1);
+        let most = "[".repeat(PARTS_MAX / 2) + &"]".repeat(PARTS_MAX / 2);
+        read(&most);
+        let more = Body::read(format!("[{most}]").as_bytes()).unwrap_err();
+        assert!(more.to_string().ends_with("objects and lists, found more"));
     }
 
     #[test]

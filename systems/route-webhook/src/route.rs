@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::json::Key;
+use crate::key;
 use crate::request::{Node, Refusal};
 
 /// Labels that begin so belong to the controller.
@@ -67,10 +69,10 @@ pub(crate) enum StoreKind {
 
 impl StoreKind {
     /// Its name in a route.
-    pub(crate) fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> Key {
         match self {
-            StoreKind::Jks => "jks",
-            StoreKind::Pkcs12 => "pkcs12",
+            StoreKind::Jks => key!("jks"),
+            StoreKind::Pkcs12 => key!("pkcs12"),
         }
     }
 

@@ -12,16 +12,16 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use chassis::{Connection, Door};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
 use crate::config::Config;
 use crate::deploy::Cluster;
@@ -54,9 +54,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listen = SocketAddr::new(config.host, config.port);
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
-    listener.set_nonblocking(true)?;
-    // Connections inherit it, which spares a system call for each.
-    rustix::net::sockopt::set_tcp_nodelay(&listener, true).map_err(io::Error::from)?;
+    chassis::prepare(&listener)?;
     let address = listener.local_addr()?;
     let journal = Journal {
         least: config.level(),
@@ -111,14 +109,17 @@ struct Site {
 
 impl Site {
     fn start(self, number: u16) -> io::Result<JoinHandle<()>> {
-        let runtime = chassis::runtime()?;
-        thread::Builder::new()
-            .name(format!("worker-{number}"))
-            .spawn(move || LocalSet::new().block_on(&runtime, self.serve()))
+        let journal = self.journal;
+        chassis::worker_thread(number, async move || {
+            if let Err(error) = self.serve().await {
+                let fields = [("error", error.to_string().into())];
+                journal.write(Level::Error, "cannot serve", &fields);
+            }
+        })
     }
 
     /// Serves until it is to stop, and until the connections that are open then have had their time.
-    async fn serve(self) {
+    async fn serve(self) -> io::Result<()> {
         let desk = Rc::new(Desk {
             rules: self.config.rules(),
             origins: self.config.origins(),
@@ -127,18 +128,14 @@ impl Site {
             metrics: self.metrics,
             journal: self.journal,
         });
-        let listener = match tokio::net::TcpListener::from_std(self.listener) {
-            Ok(listener) => listener,
-            Err(error) => {
-                let fields = [("error", error.to_string().into())];
-                return self.journal.write(Level::Error, "cannot serve", &fields);
-            }
-        };
+        let door = Door::new(self.listener)?;
         let graceful = GracefulShutdown::new();
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT);
+            .header_read_timeout(HEAD_TIMEOUT)
+            // To copy an answer behind its head costs less than to send from two places.
+            .writev(false);
         let mut stopped = self.stopped;
         let mut closed = pin!(stopped.changed());
         loop {
@@ -146,12 +143,13 @@ impl Site {
                 if closed.as_mut().poll(task).is_ready() {
                     return Poll::Ready(None);
                 }
-                listener.poll_accept(task).map(Some)
+                door.poll_accept(task).map(Some)
             });
             match accepted.await {
                 None => break,
-                Some(Ok((stream, _))) => {
-                    spawn_local(converse(stream, &builder, Rc::clone(&desk), &graceful));
+                Some(Ok(stream)) => {
+                    let connection = Connection::new(stream);
+                    spawn_local(converse(connection, &builder, Rc::clone(&desk), &graceful));
                 }
                 Some(Err(error)) => {
                     // Out of file descriptors, most likely: connections that end make room.
@@ -161,28 +159,32 @@ impl Site {
                 }
             }
         }
-        drop(listener);
+        drop(door);
         // Those that are not done by now are closed with the runtime.
         let patience = self.config.stop_timeout();
         let _ = tokio::time::timeout(patience, graceful.shutdown()).await;
+        Ok(())
     }
 }
 
 /// Answers every request of a connection.
 fn converse(
-    stream: TcpStream,
+    connection: Connection,
     builder: &http1::Builder,
     desk: Rc<Desk>,
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + 'static {
+    let line = connection.line();
+    let told = line.clone();
     let service = service_fn(move |request| {
+        told.learn(&request);
         let desk = Rc::clone(&desk);
         async move { Ok::<_, std::convert::Infallible>(desk.answer(request).await) }
     });
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = builder.serve_connection(connection, service);
     let connection = graceful.watch(connection);
     async move {
         // What goes wrong here is the client's: it left, or it does not speak HTTP.
-        let _ = connection.await;
+        let _ = line.serve(connection).await;
     }
 }

@@ -13,6 +13,7 @@ mod volumes;
 use clap::ValueEnum;
 
 use crate::json::Writer;
+use crate::key;
 use crate::request::{Body, Node, Refusal};
 use crate::route::{Parent, Route, Spec};
 
@@ -76,12 +77,12 @@ fn today(
     };
     let route = Route::of(name, &Parent { metadata, spec })?;
     answer.object(|answer| {
-        answer.key("status").object(|answer| {
-            answer.key("expectedReplicas").json(route.replicas);
-            answer.key("readyReplicas").json(pods.ready);
-            answer.key("runningReplicas").json(pods.running);
+        answer.key(key!("status")).object(|answer| {
+            answer.key(key!("expectedReplicas")).json(route.replicas);
+            answer.key(key!("readyReplicas")).json(pods.ready);
+            answer.key(key!("runningReplicas")).json(pods.running);
             if let Some(available) = &pods.available {
-                answer.key("conditions").list(|answer| {
+                answer.key(key!("conditions")).list(|answer| {
                     for condition in available {
                         answer.json(condition);
                     }
@@ -92,7 +93,7 @@ fn today(
                 });
             }
         });
-        answer.key("children").list(|answer| {
+        answer.key(key!("children")).list(|answer| {
             deployment::write(&route, &rules.image, answer);
             service::write(&route, answer);
         });

@@ -1,6 +1,7 @@
 //! What is asked of `PUT /route`, and all that is wrong with it.
 
 use crate::json::Writer;
+use crate::key;
 use crate::request::{Body, Node, Refusal};
 
 /// The body of a request, understood or not.
@@ -238,9 +239,9 @@ fn is_name(text: &str, between: &[char]) -> bool {
 fn report(violations: &[Violation<'_>]) -> String {
     let mut report = Writer::new(512);
     report.object(|report| {
-        report.fixed("status", "error");
-        report.fixed("message", "Validation failed");
-        report.key("errors").list(|report| {
+        report.fixed(key!("status"), "error");
+        report.fixed(key!("message"), "Validation failed");
+        report.key(key!("errors")).list(|report| {
             for violation in violations {
                 report.object(|report| violation.write(report));
             }
@@ -251,8 +252,8 @@ fn report(violations: &[Violation<'_>]) -> String {
 
 impl Violation<'_> {
     fn write(&self, report: &mut Writer) {
-        report.member("type", self.kind);
-        report.key("loc").list(|report| {
+        report.member(key!("type"), self.kind);
+        report.key(key!("loc")).list(|report| {
             if let Some(index) = self.index {
                 report.word("routes");
                 report.json(&index.to_string());
@@ -261,10 +262,10 @@ impl Violation<'_> {
                 report.text(member);
             }
         });
-        report.member("msg", &self.message);
-        report.key("input").json(self.input);
+        report.member(key!("msg"), &self.message);
+        report.key(key!("input")).json(self.input);
         if let Some(context) = &self.context {
-            report.key("ctx").json(context);
+            report.key(key!("ctx")).json(context);
         }
     }
 }

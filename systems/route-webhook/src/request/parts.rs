@@ -1,104 +1,141 @@
-//! The parts of JSON that is known to be valid: what lies between them is stepped over, not read.
+//! The parts of JSON that is known to be valid: where each value begins and ends, and which comes next.
 //!
-//! A body is checked once, as a whole. [`Ends`] remembers where its objects and lists end, so that a
-//! member that nobody asks for is stepped over at once, however often its object is taken apart.
+//! A body is checked once, as a whole, and [`Parts`] are found in one more pass. From there on
+//! whatever is not asked for is stepped over at once, however often its object is taken apart.
 
-/// From the first byte of something to behind its last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// It is a text with an escape.
-    pub(super) is_escaped: bool,
+/// A value, the name of a member, or the end of an object or list.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Its first byte.
+    start: u32,
+    /// Of an object or list, the place of its end among the parts; of others, the length in bytes.
+    /// With marks in the bits that neither needs.
+    rest: u32,
 }
 
-impl Span {
-    pub(super) fn of(self, text: &str) -> &str {
-        text.get(self.start..self.end).unwrap_or_default()
+impl Part {
+    const IS_CONTAINER: u32 = 1 << 31;
+    /// Of a text with an escape.
+    const IS_ESCAPED: u32 = 1 << 30;
+    const MARKS: u32 = Self::IS_CONTAINER | Self::IS_ESCAPED;
+
+    fn is(self, mark: u32) -> bool {
+        self.rest & mark != 0
+    }
+
+    fn value(self) -> u32 {
+        self.rest & !Self::MARKS
     }
 }
 
-/// Where the objects and lists of a text end: those that are not too deep in others, and not too many,
-/// so that a body cannot take a multiple of its size in memory. The ends of others are looked for.
+/// All values of a text of at most 1 GiB, in the order in which they begin, names and ends among them.
+///
+/// A part has 8 bytes, of which a text may have as many as it has bytes itself.
 #[derive(Debug)]
-pub(super) struct Ends(Vec<Span>);
+pub(super) struct Parts(Vec<Part>);
 
-impl Ends {
-    const DEPTH_MAX: usize = 16;
-    const MOST: usize = 1024;
+/// The place of a part among its like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Index(u32);
 
-    /// Of valid JSON.
-    pub(super) fn of(text: &str) -> Self {
+impl Index {
+    /// The whole text.
+    pub(super) const ROOT: Self = Self(0);
+}
+
+impl Parts {
+    /// Of valid JSON; `None` when there are more than `most`.
+    pub(super) fn of(text: &str, most: usize) -> Option<Self> {
         let bytes = text.as_bytes();
-        let mut spans: Vec<Span> = Vec::with_capacity(64);
-        // Which of them the open ones are, from outside.
-        let mut open = [Self::MOST; Self::DEPTH_MAX];
-        let (mut depth, mut at) = (0_usize, 0);
+        // Each has a byte at least. What is not written takes no memory.
+        let mut parts: Vec<Part> = Vec::with_capacity(bytes.len().min(most));
+        // The innermost object or list that has not ended; until it has, its rest is the one around it.
+        let mut around = 0;
+        let mut at = 0;
         while let Some(byte) = bytes.get(at) {
-            match byte {
-                b'"' => {
-                    at = text_at(bytes, at).end;
+            let (length, rest) = match byte {
+                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {
+                    at += 1;
                     continue;
                 }
-                b'{' | b'[' => {
-                    if let Some(place) = open.get_mut(depth) {
-                        *place = spans.len();
-                        if spans.len() < Self::MOST {
-                            spans.push(plain(at, bytes.len()));
-                        }
-                    }
-                    depth += 1;
-                }
                 b'}' | b']' => {
-                    depth = depth.saturating_sub(1);
-                    let span = open.get(depth).and_then(|place| spans.get_mut(*place));
-                    if let Some(span) = span {
-                        span.end = at + 1;
+                    let end = narrow(parts.len());
+                    if let Some(ended) = parts.get_mut(around as usize) {
+                        around = std::mem::replace(&mut ended.rest, end | Part::IS_CONTAINER);
                     }
+                    (1, 1)
                 }
-                _ => {}
+                b'{' | b'[' => (1, std::mem::replace(&mut around, narrow(parts.len()))),
+                b'"' => {
+                    let (length, mark) = text_at(bytes, at);
+                    (length, narrow(length) | mark)
+                }
+                _ => {
+                    let length = bare_at(bytes, at);
+                    (length, narrow(length))
+                }
+            };
+            if parts.len() == most {
+                return None;
             }
-            at += 1;
+            let start = narrow(at);
+            parts.push(Part { start, rest });
+            at += length;
         }
-        Self(spans)
+        Some(Self(parts))
     }
 
-    /// Behind the object or list that begins here.
-    fn end(&self, bytes: &[u8], start: usize) -> usize {
-        match self.0.binary_search_by_key(&start, |span| span.start) {
-            Ok(place) => self.0[place].end,
-            Err(_) => container_end(bytes, start),
+    fn part(&self, index: u32) -> Option<Part> {
+        self.0.get(index as usize).copied()
+    }
+
+    /// What stands there.
+    pub(super) fn text<'a>(&self, text: &'a str, index: Index) -> &'a str {
+        let span = self.part(index.0).and_then(|part| {
+            let start = part.start as usize;
+            if !part.is(Part::IS_CONTAINER) {
+                return text.get(start..start + part.value() as usize);
+            }
+            let end = self.part(part.value())?.start as usize;
+            text.get(start..=end)
+        });
+        span.unwrap_or_default()
+    }
+
+    /// Whether a text stands there that has an escape.
+    pub(super) fn is_escaped(&self, index: Index) -> bool {
+        self.part(index.0)
+            .is_some_and(|part| part.is(Part::IS_ESCAPED))
+    }
+
+    /// Every item of the list that stands there; of an object, names and values in turn.
+    pub(super) fn items(&self, index: Index) -> Items<'_> {
+        let list = self.part(index.0).filter(|it| it.is(Part::IS_CONTAINER));
+        Items {
+            parts: self,
+            at: index.0 + 1,
+            end: list.map_or(0, Part::value),
         }
     }
-}
 
-/// Every member of an object: the name with its quotes, as it came, and the value.
-pub(super) struct Members<'a>(Items<'a>);
-
-/// Every item of a list; of an object, names and values in turn.
-pub(super) struct Items<'a> {
-    text: &'a str,
-    ends: &'a Ends,
-    at: usize,
-}
-
-impl<'a> Members<'a> {
-    /// Of the object that begins here in a text that is valid JSON.
-    pub(super) fn of(text: &'a str, ends: &'a Ends, start: usize) -> Self {
-        Self(Items::of(text, ends, start))
+    /// Every member of the object that stands there: its name, with its quotes, and its value.
+    pub(super) fn members(&self, index: Index) -> Members<'_> {
+        Members(self.items(index))
     }
 }
 
-impl<'a> Items<'a> {
-    /// Of the list that begins here in a text that is valid JSON.
-    pub(super) fn of(text: &'a str, ends: &'a Ends, start: usize) -> Self {
-        let at = start + 1;
-        Self { text, ends, at }
-    }
+/// See [`Parts::members`].
+pub(super) struct Members<'p>(Items<'p>);
+
+/// See [`Parts::items`].
+pub(super) struct Items<'p> {
+    parts: &'p Parts,
+    at: u32,
+    end: u32,
 }
 
 impl Iterator for Members<'_> {
-    type Item = (Span, Span);
+    type Item = (Index, Index);
 
     fn next(&mut self) -> Option<Self::Item> {
         Some((self.0.next()?, self.0.next()?))
@@ -106,88 +143,46 @@ impl Iterator for Members<'_> {
 }
 
 impl Iterator for Items<'_> {
-    type Item = Span;
+    type Item = Index;
 
-    /// The next one, behind whatever separates it from the one before.
     fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.text.as_bytes();
-        let mut start = self.at;
-        while matches!(
-            bytes.get(start)?,
-            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r'
-        ) {
-            start += 1;
-        }
-        let span = match bytes.get(start)? {
-            b'}' | b']' => return None,
-            b'"' => text_at(bytes, start),
-            b'{' | b'[' => plain(start, self.ends.end(bytes, start)),
-            _ => plain(start, bare_end(bytes, start)),
+        let index = self.at;
+        let part = self.parts.part(index).filter(|_| index < self.end)?;
+        let last = if part.is(Part::IS_CONTAINER) {
+            part.value()
+        } else {
+            index
         };
-        self.at = span.end;
-        Some(span)
+        self.at = last + 1;
+        Some(Index(index))
     }
 }
 
-/// All of a text that is one value.
-pub(super) fn whole(json: &str) -> Span {
-    let bytes = json.as_bytes();
-    match bytes.first() {
-        Some(b'"') => text_at(bytes, 0),
-        _ => plain(0, bytes.len()),
-    }
+/// A position, length or place of a text of at most 1 GiB.
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).map_or(!Part::MARKS, |number| number & !Part::MARKS)
 }
 
-fn plain(start: usize, end: usize) -> Span {
-    let is_escaped = false;
-    Span {
-        start,
-        end,
-        is_escaped,
-    }
-}
-
-/// The text that begins here, with its quotes.
-fn text_at(bytes: &[u8], start: usize) -> Span {
-    let mut span = plain(start, bytes.len());
-    let mut at = start + 1;
+/// The length of the text that begins here, with its quotes, and a mark when it has an escape.
+fn text_at(bytes: &[u8], start: usize) -> (usize, u32) {
+    let (mut at, mut mark) = (start + 1, 0);
     while let Some(rest) = bytes.get(at..)
         && let Some(length) = memchr::memchr2(b'"', b'\\', rest)
     {
         if rest[length] == b'"' {
-            span.end = at + length + 1;
-            break;
+            return (at + length + 1 - start, mark);
         }
-        span.is_escaped = true;
+        mark = Part::IS_ESCAPED;
         at += length + 2;
     }
-    span
+    (bytes.len() - start, mark)
 }
 
-/// Behind the bracket that closes the one that stands here.
-fn container_end(bytes: &[u8], start: usize) -> usize {
-    let (mut at, mut depth) = (start, 0_usize);
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => {
-                at = text_at(bytes, at).end;
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 1 => return at + 1,
-            b'}' | b']' => depth -= 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len()
-}
-
-/// Behind the number or word that begins here.
-fn bare_end(bytes: &[u8], start: usize) -> usize {
+/// The length of the number or word that begins here.
+fn bare_at(bytes: &[u8], start: usize) -> usize {
     let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
     let length = bytes[start..].iter().position(is_end);
-    length.map_or(bytes.len(), |length| start + length)
+    length.unwrap_or(bytes.len() - start)
 }
 
 #[cfg(test)]
@@ -195,15 +190,17 @@ mod tests {
     use super::*;
 
     fn members(text: &str) -> Vec<(&str, &str)> {
-        Members::of(text, &Ends::of(text), 0)
-            .map(|(name, value)| (name.of(text), value.of(text)))
+        let parts = Parts::of(text, usize::MAX).unwrap();
+        let members = parts.members(Index::ROOT);
+        members
+            .map(|(name, value)| (parts.text(text, name), parts.text(text, value)))
             .collect()
     }
 
     fn items(text: &str) -> Vec<&str> {
-        Items::of(text, &Ends::of(text), 0)
-            .map(|item| item.of(text))
-            .collect()
+        let parts = Parts::of(text, usize::MAX).unwrap();
+        let items = parts.items(Index::ROOT);
+        items.map(|item| parts.text(text, item)).collect()
     }
 
     #[test]
@@ -223,17 +220,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_deep_or_too_much_to_remember_is_looked_for() {
-        let deep = format!("[{}1{}, 2]", "[".repeat(40), "]".repeat(40));
-        let ends = Ends::of(&deep);
-        let inside = Items::of(&deep, &ends, 30);
-        assert_eq!(inside.map(|it| it.end - it.start).collect::<Vec<_>>(), [21]);
+    fn escapes_and_depth_are_seen() {
+        let text = r#"["a\"b", "c", "\\"]"#;
+        let parts = Parts::of(text, usize::MAX).unwrap();
+        let escaped = parts.items(Index::ROOT).map(|it| parts.is_escaped(it));
+        assert_eq!(escaped.collect::<Vec<_>>(), [true, false, true]);
+        let deep = format!("[{}1{}, 2]", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(items(&deep).len(), 2);
-        let many = format!("[{}[3]]", "{\"a\":[]},".repeat(Ends::MOST));
-        let items = items(&many);
-        assert_eq!(items.len(), Ends::MOST + 1);
-        assert_eq!(items.last(), Some(&"[3]"));
-        assert_eq!(Ends::of(&many).0.len(), Ends::MOST);
+        assert_eq!(items(&deep)[1], "2");
+        let wide = format!("[{}[]]", "[{}],".repeat(1000));
+        let many = 2 + 4 * 1000 + 2;
+        assert_eq!(Parts::of(&wide, many).unwrap().0.len(), many);
+        assert!(Parts::of(&wide, many - 1).is_none());
     }
 
     proptest::proptest! {

@@ -1,67 +1,93 @@
 //! The Deployment that runs a route.
 
 use super::{settings, volumes};
-use crate::json::Writer;
+use crate::json::{Key, Writer};
+use crate::key;
 use crate::route::Route;
 
 /// The label by which the pods of a route are found.
-pub(super) const APP_NAME: &str = "app.kubernetes.io/name";
+pub(super) const APP_NAME: Key = key!("app.kubernetes.io/name");
 
-/// The user that pods run as.
-const USER: u32 = 999;
-
-/// Where a route is asked how it is.
-pub(super) struct Port {
-    pub(super) name: &'static str,
-    pub(super) number: u32,
-    scheme: &'static str,
+/// One way in which a pod is asked how it is, with the failures after which it is given up.
+macro_rules! probe {
+    ($name:literal, $path:literal, $port:literal, $scheme:literal, $failures:literal) => {
+        concat!(
+            "\"",
+            $name,
+            r#"":{"httpGet":{"path":"/actuator/health/"#,
+            $path,
+            r#"","port":"#,
+            $port,
+            r#","scheme":""#,
+            $scheme,
+            r#""},"failureThreshold":"#,
+            $failures,
+            r#","timeoutSeconds":3}"#,
+        )
+    };
 }
 
-impl Port {
-    pub(super) fn of(route: &Route<'_>) -> Self {
-        if route.keystore.is_some() {
-            return Self {
-                name: "https",
-                number: settings::TLS_PORT,
-                scheme: "HTTPS",
-            };
-        }
-        Self {
-            name: "http",
-            number: 8080,
-            scheme: "HTTP",
-        }
+/// How a pod is asked how it is, at a port and with a scheme.
+macro_rules! probes {
+    ($port:literal, $scheme:literal) => {
+        concat!(
+            probe!("livenessProbe", "liveness", $port, $scheme, "3"),
+            ",",
+            probe!("readinessProbe", "readiness", $port, $scheme, "2"),
+            ",",
+            probe!("startupProbe", "liveness", $port, $scheme, "24"),
+        )
+    };
+}
+
+fn probes(route: &Route<'_>) -> &'static str {
+    if route.keystore.is_some() {
+        probes!("8443", "HTTPS")
+    } else {
+        probes!("8080", "HTTP")
     }
 }
 
+/// What every pod may do, and as whom it runs.
+const RIGHTS: &str = concat!(
+    r#""serviceAccountName":"integrationroute-service","#,
+    r#""securityContext":{"runAsNonRoot":true,"runAsUser":999,"fsGroup":999,"#,
+    r#""seccompProfile":{"type":"RuntimeDefault"}}"#,
+);
+
 pub(super) fn write(route: &Route<'_>, image: &str, answer: &mut Writer) {
     answer.object(|answer| {
-        answer.fixed("apiVersion", "apps/v1");
-        answer.fixed("kind", "Deployment");
-        answer.key("metadata").object(|answer| {
-            answer.member("name", &route.name);
-            answer.key("labels").object(|answer| labels(route, answer));
+        answer.constant(r#""apiVersion":"apps/v1","kind":"Deployment""#);
+        answer.key(key!("metadata")).object(|answer| {
+            answer.member(key!("name"), &route.name);
             answer
-                .key("annotations")
+                .key(key!("labels"))
+                .object(|answer| labels(route, answer));
+            answer
+                .key(key!("annotations"))
                 .json(route.annotations.unwrap_or("{}"));
         });
-        answer.key("spec").object(|answer| {
-            answer.key("selector").object(|answer| {
+        answer.key(key!("spec")).object(|answer| {
+            answer.key(key!("selector")).object(|answer| {
                 answer
-                    .key("matchLabels")
+                    .key(key!("matchLabels"))
                     .object(|answer| answer.member(APP_NAME, &route.name));
             });
-            answer.key("replicas").json(route.replicas);
+            answer.key(key!("replicas")).json(route.replicas);
             answer
-                .key("template")
+                .key(key!("template"))
                 .object(|answer| template(route, image, answer));
         });
     });
 }
 
+const OWN_LABELS: &str = concat!(
+    r#""app.kubernetes.io/component":"integration-route","#,
+    r#""app.kubernetes.io/managed-by":"keip""#,
+);
+
 fn labels(route: &Route<'_>, answer: &mut Writer) {
-    answer.fixed("app.kubernetes.io/component", "integration-route");
-    answer.fixed("app.kubernetes.io/managed-by", "keip");
+    answer.constant(OWN_LABELS);
     answer.member(APP_NAME, &route.name);
     for (name, value) in &route.labels {
         answer.named(name).json(value);
@@ -69,63 +95,42 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
 }
 
 fn template(route: &Route<'_>, image: &str, answer: &mut Writer) {
-    answer.key("metadata").object(|answer| {
-        answer.key("labels").object(|answer| labels(route, answer));
+    answer.key(key!("metadata")).object(|answer| {
+        answer
+            .key(key!("labels"))
+            .object(|answer| labels(route, answer));
         if let Some(annotations) = route.annotations {
-            answer.key("annotations").json(annotations);
+            answer.key(key!("annotations")).json(annotations);
         }
     });
-    answer.key("spec").object(|answer| {
-        answer.fixed("serviceAccountName", "integrationroute-service");
-        answer.key("securityContext").object(|answer| {
-            answer.key("runAsNonRoot").truth(true);
-            answer.key("runAsUser").number(USER);
-            answer.key("fsGroup").number(USER);
-            answer
-                .key("seccompProfile")
-                .object(|answer| answer.fixed("type", "RuntimeDefault"));
-        });
-        answer.key("containers").list(|answer| {
+    answer.key(key!("spec")).object(|answer| {
+        answer.constant(RIGHTS);
+        answer.key(key!("containers")).list(|answer| {
             answer.object(|answer| container(route, image, answer));
         });
         answer
-            .key("volumes")
+            .key(key!("volumes"))
             .list(|answer| volumes::sources(route, answer));
     });
 }
 
 fn container(route: &Route<'_>, image: &str, answer: &mut Writer) {
-    answer.fixed("name", "integration-app");
+    answer.fixed(key!("name"), "integration-app");
     match route.image {
-        Some(own) => answer.key("image").json(own),
-        None => answer.member("image", image),
+        Some(own) => answer.key(key!("image")).json(own),
+        None => answer.member(key!("image"), image),
     }
     answer
-        .key("volumeMounts")
+        .key(key!("volumeMounts"))
         .list(|answer| volumes::mounts(route, answer));
-    let port = Port::of(route);
-    for (name, path, failures) in [
-        ("livenessProbe", "/actuator/health/liveness", 3),
-        ("readinessProbe", "/actuator/health/readiness", 2),
-        ("startupProbe", "/actuator/health/liveness", 24),
-    ] {
-        answer.key(name).object(|answer| {
-            answer.key("httpGet").object(|answer| {
-                answer.member("path", path);
-                answer.key("port").number(port.number);
-                answer.member("scheme", port.scheme);
-            });
-            answer.key("failureThreshold").number(failures);
-            answer.key("timeoutSeconds").number(3);
-        });
-    }
+    answer.constant(probes(route));
     answer
-        .key("env")
+        .key(key!("env"))
         .list(|answer| settings::variables(route, answer));
     if let Some(resources) = route.resources {
-        answer.key("resources").json(resources);
+        answer.key(key!("resources")).json(resources);
     }
     if let Some(env_from) = route.env_from {
-        answer.key("envFrom").json(env_from);
+        answer.key(key!("envFrom")).json(env_from);
     }
 }

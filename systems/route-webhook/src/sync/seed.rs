@@ -2,13 +2,14 @@
 //! probes, and nothing said of what runs.
 
 use super::settings::{application, cloud, import, spring};
-use super::volumes::{CONFIG, mount, named};
-use crate::json::Writer;
+use super::volumes::{CONFIG, CONFIG_MOUNT, mount, named};
+use crate::json::{Key, Writer};
+use crate::key;
 use crate::request::{Node, Refusal};
 use crate::route::{Parent, Route, Spec};
 
 /// The label by which the pods of a route are found.
-const INSTANCE: &str = "app.kubernetes.io/instance";
+const INSTANCE: Key = key!("app.kubernetes.io/instance");
 
 pub(super) fn answer(body: &Node<'_, '_>, image: &str, answer: &mut Writer) -> Result<(), Refusal> {
     let [parent] = body.required(["parent"])?;
@@ -18,9 +19,9 @@ pub(super) fn answer(body: &Node<'_, '_>, image: &str, answer: &mut Writer) -> R
     let spec = Spec::of(&spec)?;
     let route = Route::of_seed(name.text()?, &Parent { metadata, spec })?;
     answer.object(|answer| {
-        answer.key("status").object(|_| {});
+        answer.key(key!("status")).object(|_| {});
         answer
-            .key("children")
+            .key(key!("children"))
             .list(|answer| deployment(&route, image, answer));
     });
     Ok(())
@@ -28,28 +29,31 @@ pub(super) fn answer(body: &Node<'_, '_>, image: &str, answer: &mut Writer) -> R
 
 fn deployment(route: &Route<'_>, image: &str, answer: &mut Writer) {
     answer.object(|answer| {
-        answer.fixed("apiVersion", "apps/v1");
-        answer.fixed("kind", "Deployment");
-        answer.key("metadata").object(|answer| {
-            answer.member("name", &route.name);
-            answer.key("labels").object(|answer| labels(route, answer));
+        answer.constant(r#""apiVersion":"apps/v1","kind":"Deployment""#);
+        answer.key(key!("metadata")).object(|answer| {
+            answer.member(key!("name"), &route.name);
+            answer
+                .key(key!("labels"))
+                .object(|answer| labels(route, answer));
         });
-        answer.key("spec").object(|answer| {
-            answer.key("selector").object(|answer| {
+        answer.key(key!("spec")).object(|answer| {
+            answer.key(key!("selector")).object(|answer| {
                 answer
-                    .key("matchLabels")
+                    .key(key!("matchLabels"))
                     .object(|answer| instance(route, answer));
             });
-            answer.key("replicas").json(route.replicas);
-            answer.key("template").object(|answer| {
-                answer.key("metadata").object(|answer| {
-                    answer.key("labels").object(|answer| labels(route, answer));
+            answer.key(key!("replicas")).json(route.replicas);
+            answer.key(key!("template")).object(|answer| {
+                answer.key(key!("metadata")).object(|answer| {
+                    answer
+                        .key(key!("labels"))
+                        .object(|answer| labels(route, answer));
                     if let Some(annotations) = route.annotations {
-                        answer.key("annotations").json(annotations);
+                        answer.key(key!("annotations")).json(annotations);
                     }
                 });
                 answer
-                    .key("spec")
+                    .key(key!("spec"))
                     .object(|answer| pod(route, image, answer));
             });
         });
@@ -70,14 +74,14 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
             "integrationroute-controller",
         ),
         ("app.kubernetes.io/name", "integrationroute"),
-        (INSTANCE, &*instance),
+        ("app.kubernetes.io/instance", &*instance),
         ("app.kubernetes.io/version", "latest"),
     ];
     for (name, value) in own {
         let mut labels = route.labels.iter();
         match labels.find(|(label, _)| label == name) {
-            Some((_, users)) => answer.key(name).json(users),
-            None => answer.member(name, value),
+            Some((_, users)) => answer.named(name).json(users),
+            None => answer.named(name).text(value),
         }
     }
     let is_own = |label: &str| own.iter().any(|(name, _)| *name == label);
@@ -87,37 +91,50 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
 }
 
 fn pod(route: &Route<'_>, image: &str, answer: &mut Writer) {
-    answer.fixed("serviceAccountName", "integrationroute-service");
-    answer.key("containers").list(|answer| {
+    answer.fixed(key!("serviceAccountName"), "integrationroute-service");
+    answer.key(key!("containers")).list(|answer| {
         answer.object(|answer| {
-            answer.fixed("name", "integration-app");
-            answer.member("image", image);
+            answer.fixed(key!("name"), "integration-app");
+            answer.member(key!("image"), image);
             answer
-                .key("volumeMounts")
+                .key(key!("volumeMounts"))
                 .list(|answer| mounts(route, answer));
             if !route.sources.is_empty() {
                 answer
-                    .key("env")
+                    .key(key!("env"))
                     .list(|answer| spring(answer, |answer| settings(route, answer)));
             }
         });
     });
-    answer.key("volumes").list(|answer| {
-        named(&[CONFIG], "configMap", ("name", &route.config_map), answer);
+    answer.key(key!("volumes")).list(|answer| {
+        named(
+            &[CONFIG],
+            key!("configMap"),
+            (key!("name"), &route.config_map),
+            answer,
+        );
         for secret in &route.sources.secrets {
-            named(&[secret], "secret", ("secretName", secret), answer);
+            named(
+                &[secret],
+                key!("secret"),
+                (key!("secretName"), secret),
+                answer,
+            );
         }
         for claim in &route.claims {
-            let source = ("claimName", &*claim.name);
-            named(&[&claim.name], "persistentVolumeClaim", source, answer);
+            let source = (key!("claimName"), &*claim.name);
+            named(
+                &[&claim.name],
+                key!("persistentVolumeClaim"),
+                source,
+                answer,
+            );
         }
     });
 }
 
 fn mounts(route: &Route<'_>, answer: &mut Writer) {
-    mount(&[CONFIG], false, answer, |answer| {
-        answer.word("/var/spring/xml");
-    });
+    answer.constant(CONFIG_MOUNT);
     for secret in &route.sources.secrets {
         mount(&[secret], true, answer, |answer| {
             answer.joined(&["/etc/secrets/", secret]);
@@ -132,11 +149,13 @@ fn mounts(route: &Route<'_>, answer: &mut Writer) {
 
 /// Spring's settings; the list of sources may be null.
 fn settings(route: &Route<'_>, writer: &mut Writer) {
-    writer.key("spring").object(|writer| {
+    writer.key(key!("spring")).object(|writer| {
         import(writer);
         application(&route.name, writer);
         cloud(&route.sources, writer, |properties, writer| {
-            writer.key("sources").json(properties.unwrap_or("null"));
+            writer
+                .key(key!("sources"))
+                .json(properties.unwrap_or("null"));
         });
     });
 }

@@ -1,31 +1,30 @@
 //! The Service through which a route is watched.
 
-use super::deployment::{APP_NAME, Port};
+use super::deployment::APP_NAME;
 use crate::json::Writer;
+use crate::key;
 use crate::route::Route;
 
 pub(super) fn write(route: &Route<'_>, answer: &mut Writer) {
-    let port = Port::of(route);
+    let ports = if route.keystore.is_some() {
+        r#"{"name":"https","port":8443,"protocol":"TCP","targetPort":8443}"#
+    } else {
+        r#"{"name":"http","port":8080,"protocol":"TCP","targetPort":8080}"#
+    };
     answer.object(|answer| {
-        answer.fixed("apiVersion", "v1");
-        answer.fixed("kind", "Service");
-        answer.key("metadata").object(|answer| {
-            answer.key("labels").object(|answer| {
-                answer.member("integration-route", &route.name);
-                answer.fixed("prometheus-metrics-enabled", "true");
+        answer.constant(r#""apiVersion":"v1","kind":"Service""#);
+        answer.key(key!("metadata")).object(|answer| {
+            answer.key(key!("labels")).object(|answer| {
+                answer.member(key!("integration-route"), &route.name);
+                answer.constant(r#""prometheus-metrics-enabled":"true""#);
             });
-            answer.key("name").joined(&[&route.name, "-actuator"]);
+            answer.key(key!("name")).joined(&[&route.name, "-actuator"]);
         });
-        answer.key("spec").object(|answer| {
-            answer.key("ports").list(|answer| {
-                answer.object(|answer| {
-                    answer.member("name", port.name);
-                    answer.key("port").number(port.number);
-                    answer.fixed("protocol", "TCP");
-                    answer.key("targetPort").number(port.number);
-                });
-            });
-            answer.key("selector").object(|answer| {
+        answer.key(key!("spec")).object(|answer| {
+            answer
+                .key(key!("ports"))
+                .list(|answer| answer.constant(ports));
+            answer.key(key!("selector")).object(|answer| {
                 answer.member(APP_NAME, &route.name);
             });
         });

@@ -1,13 +1,18 @@
 //! The environment of a route: Spring's settings, Java's options, and the user's own variables.
 
 use crate::json::Writer;
+use crate::key;
 use crate::route::{Route, Sources, Store, StoreKind};
-
-/// Where a route with a certificate listens.
-pub(super) const TLS_PORT: u32 = 8443;
 
 /// The variable that Spring reads its settings from.
 const SPRING: &str = "SPRING_APPLICATION_JSON";
+
+/// How a route is watched.
+const MANAGEMENT: &str = concat!(
+    r#"\"management\": {\"endpoint\": {\"health\": {\"enabled\": true}, "#,
+    r#"\"prometheus\": {\"enabled\": true}}, "#,
+    r#"\"endpoints\": {\"web\": {\"exposure\": {\"include\": \"health,prometheus\"}}}}"#,
+);
 
 /// The variables of the container, the user's own last.
 pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
@@ -19,11 +24,11 @@ pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
     }
     if let Some(keystore) = &route.keystore {
         answer.object(|answer| {
-            answer.fixed("name", "SERVER_SSL_KEYSTOREPASSWORD");
-            answer.key("valueFrom").object(|answer| {
-                answer.key("secretKeyRef").object(|answer| {
-                    answer.member("name", &keystore.password);
-                    answer.fixed("key", "password");
+            answer.fixed(key!("name"), "SERVER_SSL_KEYSTOREPASSWORD");
+            answer.key(key!("valueFrom")).object(|answer| {
+                answer.key(key!("secretKeyRef")).object(|answer| {
+                    answer.member(key!("name"), &keystore.password);
+                    answer.constant(r#""key":"password""#);
                 });
             });
         });
@@ -37,8 +42,8 @@ pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
 /// A variable; `write` writes its value.
 fn variable(name: &'static str, answer: &mut Writer, write: impl FnOnce(&mut Writer)) {
     answer.object(|answer| {
-        answer.fixed("name", name);
-        write(answer.key("value"));
+        answer.fixed(key!("name"), name);
+        write(answer.key(key!("value")));
     });
 }
 
@@ -65,39 +70,39 @@ fn java_options(store: &Store<'_>, value: &mut Writer) {
 }
 
 fn settings(route: &Route<'_>, writer: &mut Writer) {
-    writer.key("spring").object(|writer| {
+    writer.key(key!("spring")).object(|writer| {
         application(&route.name, writer);
         if !route.sources.is_empty() {
             import(writer);
             cloud(&route.sources, writer, |properties, writer| {
                 if let Some(properties) = properties {
-                    writer.key("sources").json(properties);
+                    writer.key(key!("sources")).json(properties);
                 }
             });
         }
     });
     if let Some(keystore) = &route.keystore {
-        writer.key("server").object(|writer| {
-            writer.key("ssl").object(|writer| {
-                writer.member("key-alias", &keystore.alias);
+        writer.key(key!("server")).object(|writer| {
+            writer.key(key!("ssl")).object(|writer| {
+                writer.member(key!("key-alias"), &keystore.alias);
                 let parts = ["/etc/keystore/", &*keystore.store.key];
-                writer.key("key-store").joined(&parts);
-                writer.fixed("key-store-type", keystore.store.kind.java());
+                writer.key(key!("key-store")).joined(&parts);
+                writer.fixed(key!("key-store-type"), keystore.store.kind.java());
             });
-            writer.key("port").number(TLS_PORT);
+            writer.constant(r#"\"port\": 8443"#);
         });
     }
-    writer.key("management").object(management);
+    writer.constant(MANAGEMENT);
 }
 
 pub(super) fn application(name: &str, writer: &mut Writer) {
     writer
-        .key("application")
-        .object(|writer| writer.member("name", name));
+        .key(key!("application"))
+        .object(|writer| writer.member(key!("name"), name));
 }
 
 pub(super) fn import(writer: &mut Writer) {
-    writer.fixed("config.import", "kubernetes:");
+    writer.constant(r#"\"config.import\": \"kubernetes:\""#);
 }
 
 /// Where Spring finds properties and secrets; `write_sources` names those of properties.
@@ -106,35 +111,16 @@ pub(super) fn cloud(
     writer: &mut Writer,
     write_sources: impl FnOnce(Option<&str>, &mut Writer),
 ) {
-    writer.key("cloud").object(|writer| {
-        writer.key("kubernetes").object(|writer| {
-            writer.key("config").object(|writer| {
-                writer.key("fail-fast").truth(true);
+    writer.key(key!("cloud")).object(|writer| {
+        writer.key(key!("kubernetes")).object(|writer| {
+            writer.key(key!("config")).object(|writer| {
+                writer.constant(r#"\"fail-fast\": true"#);
                 if let Some(namespace) = &sources.namespace {
-                    writer.member("namespace", namespace);
+                    writer.member(key!("namespace"), namespace);
                 }
                 write_sources(sources.properties, writer);
             });
-            writer
-                .key("secrets")
-                .object(|writer| writer.fixed("paths", "/etc/secrets"));
-        });
-    });
-}
-
-fn management(writer: &mut Writer) {
-    writer.key("endpoint").object(|writer| {
-        for endpoint in ["health", "prometheus"] {
-            writer
-                .key(endpoint)
-                .object(|writer| writer.key("enabled").truth(true));
-        }
-    });
-    writer.key("endpoints").object(|writer| {
-        writer.key("web").object(|writer| {
-            writer
-                .key("exposure")
-                .object(|writer| writer.fixed("include", "health,prometheus"));
+            writer.constant(r#"\"secrets\": {\"paths\": \"/etc/secrets\"}"#);
         });
     });
 }

@@ -1,6 +1,7 @@
 //! What is said of a route: how many pods there are, and whether they are all ready.
 
 use crate::json::Writer;
+use crate::key;
 use crate::request::{Node, Refusal};
 
 /// The pods of a route, as its Deployment counts them.
@@ -85,26 +86,25 @@ impl<'a> Ready<'a, '_> {
     }
 
     pub(super) fn write(&self, now: &str, answer: &mut Writer) {
-        let (reason, message) = if self.is_ready {
-            (
-                "ReplicasReady",
-                "All IntegrationRoute pod replicas are ready",
+        let said = if self.is_ready {
+            concat!(
+                r#""status":"True","type":"Ready","#,
+                r#""message":"All IntegrationRoute pod replicas are ready","#,
+                r#""reason":"ReplicasReady""#,
             )
         } else {
-            (
-                "ReplicasNotReady",
-                "Some IntegrationRoute pod replicas are not ready",
+            concat!(
+                r#""status":"False","type":"Ready","#,
+                r#""message":"Some IntegrationRoute pod replicas are not ready","#,
+                r#""reason":"ReplicasNotReady""#,
             )
         };
         answer.object(|answer| {
-            answer.member("lastTransitionTime", now);
+            answer.member(key!("lastTransitionTime"), now);
             answer
-                .key("observedGeneration")
+                .key(key!("observedGeneration"))
                 .json(self.generation.json());
-            answer.member("status", self.status());
-            answer.fixed("type", "Ready");
-            answer.member("message", message);
-            answer.member("reason", reason);
+            answer.constant(said);
         });
     }
 }

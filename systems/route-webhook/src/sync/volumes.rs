@@ -1,45 +1,58 @@
 //! What is mounted into a route, in the order of the contract.
 
-use crate::json::Writer;
+use crate::json::{Key, Writer};
+use crate::key;
 use crate::route::{Route, Store};
 
 /// The volume of the route itself.
 pub(super) const CONFIG: &str = "integration-route-config";
 
+/// Where the route itself appears.
+pub(super) const CONFIG_MOUNT: &str =
+    r#"{"name":"integration-route-config","mountPath":"/var/spring/xml"}"#;
+
 /// The volumes of a pod.
 pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
-    named(&[CONFIG], "configMap", ("name", &route.config_map), answer);
+    named(
+        &[CONFIG],
+        key!("configMap"),
+        (key!("name"), &route.config_map),
+        answer,
+    );
     for secret in &route.sources.secrets {
         let volume = &["secret-", secret];
-        named(volume, "secret", ("secretName", secret), answer);
+        named(volume, key!("secret"), (key!("secretName"), secret), answer);
     }
     for claim in &route.claims {
         let volume = &["pvc-", &claim.name];
-        let source = ("claimName", &*claim.name);
-        named(volume, "persistentVolumeClaim", source, answer);
+        let source = (key!("claimName"), &*claim.name);
+        named(volume, key!("persistentVolumeClaim"), source, answer);
     }
     for map in &route.config_maps {
         named(
             &["cm-", &map.name],
-            "configMap",
-            ("name", &map.name),
+            key!("configMap"),
+            (key!("name"), &map.name),
             answer,
         );
     }
     if let Some(store) = &route.truststore {
-        one_file("truststore", "configMap", ("name", store), answer);
+        one_file(
+            "truststore",
+            key!("configMap"),
+            (key!("name"), store),
+            answer,
+        );
     }
     if let Some(keystore) = &route.keystore {
-        let source = ("secretName", &keystore.store);
-        one_file("keystore", "secret", source, answer);
+        let source = (key!("secretName"), &keystore.store);
+        one_file("keystore", key!("secret"), source, answer);
     }
 }
 
 /// Where the volumes of a pod appear in its container.
 pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
-    mount(&[CONFIG], false, answer, |answer| {
-        answer.word("/var/spring/xml");
-    });
+    answer.constant(CONFIG_MOUNT);
     for secret in &route.sources.secrets {
         mount(&["secret-", secret], true, answer, |answer| {
             answer.joined(&["/etc/secrets/", secret]);
@@ -56,45 +69,31 @@ pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
         });
     }
     if route.truststore.is_some() {
-        mount(&["truststore"], true, answer, |answer| {
-            answer.word("/etc/cabundle");
-        });
+        answer.constant(r#"{"name":"truststore","readOnly":true,"mountPath":"/etc/cabundle"}"#);
     }
     if route.keystore.is_some() {
-        mount(&["keystore"], true, answer, |answer| {
-            answer.word("/etc/keystore");
-        });
+        answer.constant(r#"{"name":"keystore","readOnly":true,"mountPath":"/etc/keystore"}"#);
     }
 }
 
 /// A volume that shows all of something.
-pub(super) fn named(
-    volume: &[&str],
-    kind: &'static str,
-    (key, name): (&'static str, &str),
-    answer: &mut Writer,
-) {
+pub(super) fn named(volume: &[&str], kind: Key, (key, name): (Key, &str), answer: &mut Writer) {
     answer.object(|answer| {
-        answer.key("name").joined(volume);
+        answer.key(key!("name")).joined(volume);
         answer.key(kind).object(|answer| answer.member(key, name));
     });
 }
 
 /// A volume that shows one entry of something.
-fn one_file(
-    volume: &'static str,
-    kind: &'static str,
-    (key, store): (&'static str, &Store<'_>),
-    answer: &mut Writer,
-) {
+fn one_file(volume: &'static str, kind: Key, (key, store): (Key, &Store<'_>), answer: &mut Writer) {
     answer.object(|answer| {
-        answer.fixed("name", volume);
+        answer.fixed(key!("name"), volume);
         answer.key(kind).object(|answer| {
             answer.member(key, &store.name);
-            answer.key("items").list(|answer| {
+            answer.key(key!("items")).list(|answer| {
                 answer.object(|answer| {
-                    answer.member("key", &store.key);
-                    answer.member("path", &store.key);
+                    answer.member(key!("key"), &store.key);
+                    answer.member(key!("path"), &store.key);
                 });
             });
         });
@@ -109,10 +108,10 @@ pub(super) fn mount(
     path: impl FnOnce(&mut Writer),
 ) {
     answer.object(|answer| {
-        answer.key("name").joined(volume);
+        answer.key(key!("name")).joined(volume);
         if is_read_only {
-            answer.key("readOnly").truth(true);
+            answer.key(key!("readOnly")).truth(true);
         }
-        path(answer.key("mountPath"));
+        path(answer.key(key!("mountPath")));
     });
 }

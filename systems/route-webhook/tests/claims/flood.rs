@@ -94,6 +94,11 @@ fn bodies_of_hostile_shapes_take_no_multiple_of_their_size() {
             &format!(r#""env":[{}"#, &zeros[..size - 4000]),
         ),
         format!(r#"{{"parent":{deep}{closed},"children":{{}}}}"#),
+        format!(
+            "[{}0]",
+            format!("{}{},", "[".repeat(30), "]".repeat(30)).repeat(size / 61 - 200)
+        ),
+        format!("[{}0]", "[],".repeat(size / 3 - 200)),
         deep,
     ] {
         let response = client.post("/sync", body.as_bytes());
