@@ -32,6 +32,9 @@ const INSTRUCTIONS: i32 = 10_000;
 /// Statements that a connection keeps prepared; the least used one makes room.
 const STATEMENTS_KEPT: usize = 64;
 
+/// The pause before a file that another process has is tried again.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
+
 /// The name under which `rarray` knows the pointers that it is given.
 const ARRAY: &CStr = c"rarray";
 
@@ -168,6 +171,14 @@ enum QueryError {
     Row(#[from] RowError),
 }
 
+impl QueryError {
+    /// Whether another process has what is needed, and will give it back.
+    fn is_of_another(&self) -> bool {
+        matches!(self, Self::Sql(rusqlite::Error::SqliteFailure(failure, _))
+            if matches!(failure.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+}
+
 fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Result<Vec<E>, QueryError> {
     let mut prepared = connection.prepare_cached(&statement.text)?;
     let mut rows = prepared.query(params_from_iter(&statement.data))?;
@@ -192,7 +203,8 @@ pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError>
         connection.busy_timeout(config.statement_timeout)?;
         Ok(connection)
     };
-    let mut connection = open().map_err(|error| unusable(path, &error))?;
+    let mut connection =
+        patiently(config.connect_timeout, open).map_err(|error| unusable(path, &error))?;
     let (jobs, arriving) = mpsc::channel::<Job>();
     let write = move || {
         for job in arriving {
@@ -204,6 +216,23 @@ pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError>
         .spawn(write);
     let thread = thread.map_err(|error| unusable(path, &error))?;
     Ok(Writer { jobs, thread })
+}
+
+/// Tries again as long as another process has the file. SQLite's own wait is not enough: where two
+/// processes change the journal of a new file at once, it gives up on one of them without any.
+fn patiently<T>(
+    time: Duration,
+    attempt: impl Fn() -> Result<T, QueryError>,
+) -> Result<T, QueryError> {
+    let start = clock::now();
+    loop {
+        match attempt() {
+            Err(error) if error.is_of_another() && start.elapsed() < time => {
+                thread::sleep(BETWEEN_ATTEMPTS);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 fn equip(connection: &Connection, timeout: Duration) -> Result<(), rusqlite::Error> {

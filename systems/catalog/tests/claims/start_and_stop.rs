@@ -2,6 +2,8 @@
 
 use std::io::{BufReader, Write as _};
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -34,6 +36,27 @@ fn of_processes_that_start_at_once_one_fills_the_tables() {
             .filter(|log| log.contains("\"event\":\"seeded\""))
             .count();
         assert_eq!(seeded, 1, "{}", database.url);
+    }
+}
+
+#[test]
+fn a_new_file_that_another_process_has_is_waited_for() {
+    for lock in ["IMMEDIATE", "EXCLUSIVE"] {
+        let database = Database::sqlite();
+        let file = database.url.strip_prefix("sqlite:").unwrap();
+        let elsewhere = rusqlite::Connection::open(file).unwrap();
+        let begun = format!("BEGIN {lock}; CREATE TABLE other (number integer)");
+        elsewhere.execute_batch(&begun).unwrap();
+        let mut prepare = command(&database, &["--prepare"]);
+        let mut child = prepare.stderr(Stdio::piped()).spawn().unwrap();
+        // It has to have met the lock, and to have nothing else to do than to wait.
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(child.try_wait().unwrap(), None, "{lock}: it did not wait");
+        elsewhere.execute_batch("COMMIT").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{lock}: {log}");
+        assert!(log.contains("\"event\":\"seeded\""), "{lock}: {log}");
     }
 }
 
