@@ -220,6 +220,10 @@ pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError>
 
 /// Tries again as long as another process has the file. SQLite's own wait is not enough: where two
 /// processes change the journal of a new file at once, it gives up on one of them without any.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a start that waits has nothing else to do, and SQLite tells nobody when a file is free"
+)]
 fn patiently<T>(
     time: Duration,
     attempt: impl Fn() -> Result<T, QueryError>,
