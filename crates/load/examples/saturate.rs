@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::{
-    Address, BodyRule, Bounds, Expectation, Job, Live, Measurement, Request, Target, exchange, run,
+    Address, BodyRule, Expectation, Job, Live, Measurement, Request, Target, exchange, run,
 };
 use schedule::{Arrival, Load, Phase, Rate, Stop};
 
@@ -82,26 +82,20 @@ fn job(
         },
     };
     Ok(Job {
-        target,
-        requests: vec![request],
-        steps: Vec::new(),
-        data: None,
-        load,
         connections_max: connections,
         threads: u32::try_from(number("threads", 1)?)?,
         timeout,
         keep_alive: options.get("keep-alive").is_none_or(|value| value != "off"),
-        failures_kept: 3,
         spin_share: match options.get("spin") {
             Some(percent) => percent.parse::<f64>()? / 100.0,
             None => Job::SPIN_SHARE,
         },
         realtime: options.get("realtime").is_none_or(|value| value != "off"),
-        bound: Bounds::default(),
         cpus: options
             .get("cpu")
             .map(|cpus| cpus.split(',').map(str::parse).collect())
             .transpose()?,
+        ..Job::new(target, vec![request], load)
     })
 }
 

@@ -39,5 +39,5 @@ pub(crate) fn to_ns(duration: Duration) -> u64 {
 /// Processor time of the calling thread so far, user and system, in nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    to_ns(Duration::try_from(time).unwrap_or_default())
+    to_ns(Duration::try_from(time).expect("a thread's time is not negative"))
 }

@@ -9,11 +9,12 @@ use rustix::io::Errno;
 
 use crate::check::{Mismatch, examine};
 use crate::clock::{Clock, to_ns};
+use crate::error::LoadError;
 use crate::job::{Bounds, Job, Request, Target};
 use crate::measurement::FailureKind;
 use crate::parser::{End, Head, ParseError, Parsed, Parser, Sink};
+use crate::prepared::rendered;
 use crate::rendered::{Rendered, RequestError};
-use crate::run::{LoadError, rendered};
 use crate::scenario;
 use crate::socket::{self, Connect, Moved, Peer};
 

@@ -1,63 +1,53 @@
-//! The general path: TLS and HTTP/2, by rustls, h2 and tokio.
+//! The general carrier: TLS and HTTP/2, by rustls, h2 and tokio.
 //!
-//! It takes the same slots from the same [`Supply`], judges by the same rules and writes into the
-//! same [`Recorder`] as the fast path in `worker.rs`. What differs is who carries a slot: a lane,
-//! which is one of the requests that may be under way on a connection (one over HTTP/1.1, as many
-//! as there are streams over HTTP/2). A lane is a task for as long as there are slots for it; one
-//! more future on the thread, the pacer, hands out slots when they are due.
+//! Slots, scenarios, pacing, rules and the account are those of [`Lane`] and [`Pacer`], as for the
+//! fast carrier in `fast.rs`. What differs is what carries a slot: a place, which is one of the
+//! requests that may be under way on a connection (one over HTTP/1.1, as many as there are streams
+//! over HTTP/2). A place is a task for as long as there are slots for it; one more future on the
+//! thread, [`pace`], hands out slots when they are due.
 //!
 //! A timeout over HTTP/2 ends its stream only, and no further request goes onto that connection.
 //! The same holds when the target says that it goes away: the requests under way are awaited while a
 //! new connection is opened, so for that while there may be more connections than asked for.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
-use crate::job::Bounds;
+use crate::clock::Clock;
+use crate::job::{Bounds, Version};
+use crate::lane::{self, Lane, Workload};
+use crate::pacing::{Controls, Pacer, WAIT_MAX_NS};
 use crate::priority::Priority;
-use crate::recorder::Recorder;
 use crate::rendered::Rotation;
-use crate::supply::{Supply, Taken};
-use crate::worker::Shared;
+use crate::script::Script;
+use crate::supply::Taken;
 
-mod answer;
+mod endpoint;
 mod http1;
 mod http2;
-mod lane;
 mod link;
 mod message;
-mod pass;
+mod progress;
 mod route;
 mod single;
+mod slot;
 mod stream;
 mod timer;
 mod tls;
 
-use link::Link;
-use message::Message;
-use pass::Rests;
-pub(crate) use pass::Script;
+use endpoint::Endpoint;
+use message::{Message, shown};
 pub(crate) use route::Route;
 pub(crate) use single::exchange;
-use stream::Traffic;
 use timer::Timer;
 pub use tls::TlsError;
 
-/// No wait is longer: the stop flag must be seen.
-const WAIT_MAX_NS: u64 = 10_000_000;
-
-/// Standing still longer than this is a pause.
-const PAUSE_NS: u64 = 10_000_000;
-
-/// Between two updates of the live counts.
-const PUBLISH_NS: u64 = 100_000_000;
-
-/// The requests of a rotation as HTTP/2 carries them; `None` where it differs from slot to slot.
+/// The requests of a rotation as HTTP/2 carries them; `None` where it differs from slot to slot. Empty
+/// for HTTP/1.1.
 pub(crate) type Messages = Vec<Option<Message>>;
 
 /// Translates a rotation.
@@ -70,9 +60,12 @@ pub(crate) fn messages(
     script: &Script,
     route: &Route,
 ) -> Result<Messages, (usize, String)> {
+    if route.version == Version::Http1 {
+        return Ok(Vec::new());
+    }
     let mut filled = Vec::new();
-    // Of what passes capture, anything stands for all.
-    let captured = vec!["0".to_owned(); script.captures];
+    // Of what iterations capture, anything stands for all.
+    let captured = vec!["0".to_owned(); script.captures()];
     let translate = |(index, request): (usize, &crate::rendered::Rendered)| {
         // Of a template, the first slot stands for all.
         request.fill(0, &captured, &mut filled);
@@ -88,147 +81,94 @@ pub(crate) fn messages(
         .collect()
 }
 
-/// What the lanes of a thread carry, and how.
-pub(crate) struct Cargo {
+/// How to speak with one receiver of load.
+#[derive(Clone)]
+pub(crate) struct Outlet {
     pub(crate) route: Route,
-    pub(crate) rotation: Rotation,
-    pub(crate) script: Script,
-    /// As many as there are requests in the rotation; none for HTTP/1.1.
     pub(crate) messages: Messages,
+    pub(crate) connections: usize,
+    pub(crate) bounds: Bounds,
 }
 
-/// One generator thread.
-pub(crate) struct Crew<'a> {
-    shared: Shared<'a>,
+/// One generator thread over tokio.
+pub(crate) struct TokioEngine<'a> {
+    pacer: Pacer<'a>,
     // Dropped before the runtime that its sockets are registered with.
-    lanes: LocalSet,
-    desk: Rc<Desk>,
+    tasks: LocalSet,
+    state: Rc<EngineState>,
     runtime: Runtime,
-    was_interrupted: bool,
 }
 
-/// What the lanes of a thread share.
-struct Desk {
+/// What the tasks of a thread share. No borrow of the lanes is held across an `await`.
+struct EngineState {
     timer: Timer,
-    clock: crate::clock::Clock,
-    peer: crate::socket::Peer,
-    timeout: Duration,
-    keep_alive: bool,
-    bounds: Bounds,
-    route: Route,
-    messages: Messages,
-    rotation: RefCell<Rotation>,
-    script: Script,
-    traffic: Rc<Traffic>,
-    links: Vec<Link>,
-    /// Lanes of a link. At least 1.
-    streams: usize,
-    book: RefCell<Book>,
+    clock: Clock,
+    lanes: RefCell<Vec<Lane>>,
+    /// As many as there are lanes.
+    endpoints: Vec<Endpoint>,
     /// The read buffer of HTTP/1.1.
     buffer: RefCell<Vec<u8>>,
-    is_closed_loop: Cell<bool>,
 }
 
-/// Who is free, and what has happened.
-struct Book {
-    supply: Supply,
-    recorder: Recorder,
-    /// Lanes of connections that were open when they were last used.
-    idle: Vec<usize>,
-    /// Other lanes that were used before.
-    vacant: Vec<usize>,
-    /// The first lane that was never used.
-    unused: usize,
-    lanes: usize,
-    /// Slots under way.
-    active: usize,
-    rests: Rests,
+/// What carries one request at a time: a stream of a connection to the endpoint of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    lane: usize,
+    /// Among the places of the lane: those of the first connection, then those of the second.
+    index: usize,
 }
 
-impl Book {
-    fn is_anybody_free(&self) -> bool {
-        !self.idle.is_empty() || !self.vacant.is_empty() || self.unused < self.lanes
-    }
-
-    fn is_over(&self, now_ns: u64) -> bool {
-        self.active == 0 && self.supply.is_over(now_ns)
-    }
-
-    fn has_work(&self, now_ns: u64) -> bool {
-        let is_overdue = |due_ns| due_ns <= now_ns;
-        self.active > 0 || self.supply.next_due_ns().is_some_and(is_overdue)
-    }
-}
-
-impl<'a> Crew<'a> {
+impl<'a> TokioEngine<'a> {
     pub(crate) fn new(
-        shared: Shared<'a>,
-        cargo: Cargo,
-        connections: usize,
-        bounds: Bounds,
-    ) -> std::io::Result<Crew<'a>> {
+        controls: Controls<'a>,
+        spin_share: f64,
+        loads: Vec<(Workload, Outlet)>,
+    ) -> std::io::Result<TokioEngine<'a>> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let timer = {
             let _within = runtime.enter();
-            Timer::new(shared.clock)?
+            Timer::new(controls.clock, spin_share)?
         };
-        // A connection for each request carries one.
-        let streams = match shared.keep_alive {
-            true => usize::try_from(cargo.route.version.streams()).unwrap_or(usize::MAX),
-            false => 1,
-        };
-        let desk = Desk {
+        let (mut lanes, mut endpoints) = (Vec::new(), Vec::new());
+        for (mut work, outlet) in loads {
+            let is_http2 = outlet.route.version != Version::Http1;
+            work.as_evidence = is_http2.then_some(shown);
+            let endpoint = Endpoint::new(&work, outlet);
+            lanes.push(Lane::new(work, 0..endpoint.places()));
+            endpoints.push(endpoint);
+        }
+        let state = EngineState {
             timer,
-            clock: shared.clock,
-            peer: shared.peer.clone(),
-            timeout: Duration::from_nanos(shared.timeout_ns),
-            keep_alive: shared.keep_alive,
-            bounds,
-            route: cargo.route,
-            messages: cargo.messages,
-            rotation: RefCell::new(cargo.rotation),
-            script: cargo.script,
-            traffic: Rc::default(),
-            links: (0..connections).map(|_| Link::default()).collect(),
-            streams,
-            book: RefCell::new(Book {
-                supply: Supply::none(),
-                recorder: Recorder::new(0, 0),
-                idle: Vec::new(),
-                vacant: Vec::new(),
-                unused: 0,
-                lanes: connections.saturating_mul(streams),
-                active: 0,
-                rests: Rests::default(),
-            }),
+            clock: controls.clock,
+            lanes: RefCell::new(lanes),
+            endpoints,
             buffer: RefCell::new(vec![0; 64 * 1024]),
-            is_closed_loop: Cell::new(false),
         };
-        Ok(Crew {
-            shared,
-            lanes: LocalSet::new(),
-            desk: Rc::new(desk),
+        Ok(TokioEngine {
+            pacer: Pacer::new(controls),
+            tasks: LocalSet::new(),
+            state: Rc::new(state),
             runtime,
-            was_interrupted: false,
         })
     }
 
-    /// Opens all connections before the load begins, as the fast path does.
-    pub(crate) fn open_all(&mut self) {
-        let (desk, shared) = (&self.desk, self.shared);
-        self.lanes.block_on(&self.runtime, async {
-            let opening: Vec<_> = (0..desk.links.len())
+    /// Opens all connections of a lane before the load begins, as the fast carrier does.
+    pub(crate) fn open_all(&mut self, lane: usize) {
+        let (state, controls) = (&self.state, self.pacer.controls);
+        self.tasks.block_on(&self.runtime, async {
+            let opening: Vec<_> = (0..state.endpoints[lane].links.len())
                 .map(|link| {
-                    let desk = Rc::clone(desk);
-                    tokio::task::spawn_local(async move { desk.open(link).await })
+                    let state = Rc::clone(state);
+                    tokio::task::spawn_local(async move { state.open(lane, link).await })
                 })
                 .collect();
             for mut task in opening {
                 let wait = Duration::from_nanos(WAIT_MAX_NS);
+                // What became of it is in the link, and what it took is in the account.
                 while tokio::time::timeout(wait, &mut task).await.is_err() {
-                    if shared.stop.load(Ordering::Relaxed) {
+                    if controls.is_stopped() {
                         return;
                     }
                 }
@@ -236,149 +176,125 @@ impl<'a> Crew<'a> {
         });
     }
 
-    /// Sends all slots of the supply and awaits their answers.
-    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder, priority: &mut Priority) {
-        let (desk, shared) = (Rc::clone(&self.desk), self.shared);
-        let before = (desk.traffic.bytes_in.get(), desk.traffic.bytes_out.get());
-        desk.is_closed_loop.set(matches!(supply, Supply::Closed(_)));
-        {
-            let mut book = desk.book.borrow_mut();
-            book.supply = supply;
-            let connect = std::mem::replace(&mut book.recorder, recorder).connect;
-            book.recorder.connect.add(&connect);
-        }
-        let pace = pace(&desk, shared, priority);
-        self.was_interrupted = !self.lanes.block_on(&self.runtime, pace);
-        let recorder = &mut desk.book.borrow_mut().recorder;
-        recorder.bytes_in = desk.traffic.bytes_in.get() - before.0;
-        recorder.bytes_out = desk.traffic.bytes_out.get() - before.1;
-        recorder.publish(shared.live);
+    pub(crate) fn lanes(&mut self) -> std::cell::RefMut<'_, Vec<Lane>> {
+        self.state.lanes.borrow_mut()
     }
 
-    /// Closes all connections. Returns the account, and whether the load was interrupted.
-    pub(crate) fn finish(self) -> (Recorder, bool) {
-        drop(self.lanes);
-        let nothing = Recorder::new(0, 0);
-        let recorder = std::mem::replace(&mut self.desk.book.borrow_mut().recorder, nothing);
-        (recorder, self.was_interrupted)
+    /// Sends all slots of the lanes and awaits their answers.
+    pub(crate) fn run(&mut self, priority: &mut Priority) {
+        let state = Rc::clone(&self.state);
+        for endpoint in &state.endpoints {
+            // What travelled before the load, to open connections, is no part of it.
+            endpoint.traffic.reset();
+        }
+        let pace = pace(&state, &mut self.pacer, priority);
+        self.tasks.block_on(&self.runtime, pace);
+        for (lane, endpoint) in state.lanes.borrow_mut().iter_mut().zip(&state.endpoints) {
+            lane.recorder.bytes_in = endpoint.traffic.bytes_in.get();
+            lane.recorder.bytes_out = endpoint.traffic.bytes_out.get();
+        }
+    }
+
+    /// Closes all connections. Returns the lanes, and whether the load was interrupted.
+    pub(crate) fn finish(self) -> (Vec<Lane>, bool) {
+        drop(self.tasks);
+        (self.state.lanes.take(), self.pacer.was_interrupted())
     }
 }
 
-/// Hands out slots until all have ended; `false` when it was stopped before.
-async fn pace(desk: &Rc<Desk>, shared: Shared<'_>, priority: &mut Priority) -> bool {
-    let mut publish_ns = 0;
-    priority.begin(desk.clock.now_ns());
+/// Hands out slots until all have ended or the load was stopped.
+async fn pace(state: &Rc<EngineState>, pacer: &mut Pacer<'_>, priority: &mut Priority) {
+    priority.begin(state.clock.now_ns());
     loop {
-        desk.dispatch();
-        let now_ns = desk.clock.now_ns();
-        {
-            let Book {
-                supply, recorder, ..
-            } = &mut *desk.book.borrow_mut();
-            supply.give_up_missed(now_ns, &desk.rotation.borrow(), recorder);
-        }
-        if desk.book.borrow().is_over(now_ns) {
-            return true;
-        }
-        if shared.stop.load(Ordering::Relaxed) {
-            return false;
-        }
-        if now_ns >= publish_ns {
-            publish_ns = now_ns + PUBLISH_NS;
-            desk.book.borrow_mut().recorder.publish(shared.live);
-        }
-        let latest_ns = now_ns + WAIT_MAX_NS;
-        // Slots that are overdue are taken by the lanes as they become free.
-        let due_ns = {
-            let book = desk.book.borrow();
-            let slot_ns = book.supply.next_due_ns().filter(|due_ns| *due_ns >= now_ns);
-            let next_ns = slot_ns.into_iter().chain(book.rests.next_end_ns()).min();
-            next_ns.filter(|due_ns| *due_ns < latest_ns)
-        };
-        let wake_ns = due_ns.unwrap_or(latest_ns);
-        let meant_ns = desk.timer.wait_until(wake_ns, due_ns.is_some()).await;
-        let woken_ns = desk.clock.now_ns();
-        priority.review(woken_ns);
-        let mut book = desk.book.borrow_mut();
-        if woken_ns > meant_ns + PAUSE_NS && book.has_work(woken_ns) {
-            book.recorder.paused(meant_ns, woken_ns - meant_ns);
-        }
-    }
-}
-
-impl Desk {
-    /// Sends slots for as long as there are some, and lanes for them; passes go on whose rest is
-    /// over.
-    fn dispatch(self: &Rc<Desk>) {
-        self.end_rests();
-        loop {
-            let mut book = self.book.borrow_mut();
-            if !book.is_anybody_free() {
+        state.dispatch();
+        let now_ns = state.clock.now_ns();
+        let horizon = {
+            let lanes = &mut *state.lanes.borrow_mut();
+            if !pacer.goes_on(lanes, priority, now_ns) {
                 return;
             }
-            let Some(taken) = book.supply.take(self.clock.now_ns()) else {
+            pacer.horizon(lanes, now_ns)
+        };
+        let due_ns = horizon.due_ns.filter(|due_ns| *due_ns < horizon.latest_ns);
+        let wake_ns = due_ns.unwrap_or(horizon.latest_ns);
+        // The tasks run meanwhile.
+        let meant_ns = state.timer.wait_until(wake_ns, due_ns.is_some()).await;
+        let woken_ns = state.clock.now_ns();
+        pacer.arrived(&mut state.lanes.borrow_mut(), meant_ns, woken_ns);
+    }
+}
+
+impl EngineState {
+    /// Sends slots for as long as there are some, and places for them; iterations go on whose think
+    /// time is over.
+    fn dispatch(self: &Rc<EngineState>) {
+        self.resume();
+        loop {
+            let mut lanes = self.lanes.borrow_mut();
+            let now_ns = self.clock.now_ns();
+            let Some(lane) = lane::next_of(&lanes, now_ns) else {
                 return;
             };
-            let lane = self.pick(&mut book);
-            book.active += 1;
-            drop(book);
-            tokio::task::spawn_local(lane::work(Rc::clone(self), lane, taken));
+            let endpoint = &self.endpoints[lane];
+            let queue = &mut lanes[lane].queue;
+            let (Some(taken), Some(index)) = (
+                queue.take(now_ns),
+                queue.places.pop(|index| endpoint.link(index).is_open()),
+            ) else {
+                unreachable!("a lane is next when it has a slot and a place for it");
+            };
+            drop(lanes);
+            let place = Place { lane, index };
+            tokio::task::spawn_local(slot::work(Rc::clone(self), place, taken));
         }
     }
 
-    /// A free lane, one with an open connection before others. There must be one.
-    fn pick(&self, book: &mut Book) -> usize {
-        while let Some(lane) = book.idle.pop() {
-            if self.link(lane).is_open() {
-                return lane;
-            }
-            book.vacant.push(lane);
-        }
-        book.vacant.pop().unwrap_or_else(|| {
-            book.unused += 1;
-            book.unused - 1
-        })
-    }
-
-    fn link(&self, lane: usize) -> &Link {
-        &self.links[self.link_of(lane)]
-    }
-
-    fn link_of(&self, lane: usize) -> usize {
-        lane / self.streams
-    }
-
-    /// The slot of a lane has ended.
-    fn ended(&self) {
-        let mut book = self.book.borrow_mut();
-        book.active -= 1;
+    /// Lets the places go on whose think time is over.
+    fn resume(&self) {
         let now_ns = self.clock.now_ns();
-        if book.is_over(now_ns) {
+        for (lane, endpoint) in self.lanes.borrow_mut().iter_mut().zip(&self.endpoints) {
+            while let Some(index) = lane.queue.pop_waiting(now_ns) {
+                endpoint.resume(index);
+            }
+        }
+    }
+
+    /// Waits until this time, to the microsecond.
+    async fn wait_until(&self, place: Place, due_ns: u64) {
+        if due_ns <= self.clock.now_ns() {
+            return;
+        }
+        let resumed = self.endpoints[place.lane].wait(place.index);
+        self.lanes.borrow_mut()[place.lane]
+            .queue
+            .wait(place.index, due_ns);
+        self.timer.wake_by(due_ns);
+        resumed
+            .await
+            .expect("the other end is kept for as long as the place waits");
+    }
+
+    /// The slot of a place has ended: the load may be over, which the pacer does not wait for.
+    fn ended(&self) {
+        let now_ns = self.clock.now_ns();
+        let lanes = self.lanes.borrow();
+        if lanes.iter().all(|lane| lane.queue.is_over(now_ns)) {
             self.timer.wake_by(now_ns);
         }
     }
 
-    /// A lane became free: gives it the next slot or parks it.
-    fn release(&self, lane: usize) -> Option<Taken> {
-        let mut book = self.book.borrow_mut();
-        let is_nobody_free = !book.is_anybody_free();
-        let now_ns = self.clock.now_ns();
-        let taken = book.supply.take(now_ns);
-        if let Some(taken) = taken {
-            book.active += 1;
-            if is_nobody_free && taken.due_ns.is_some() {
-                book.recorder.waited(now_ns);
-            }
-            return Some(taken);
-        }
-        if self.link(lane).is_open() {
-            book.idle.push(lane);
-        } else {
-            book.vacant.push(lane);
-        }
-        if let Some(due_ns) = book.supply.next_due_ns() {
+    /// A place became free: gives it the next slot or parks it.
+    fn release(&self, place: Place) -> Option<Taken> {
+        let is_open = self.endpoints[place.lane].link(place.index).is_open();
+        let mut lanes = self.lanes.borrow_mut();
+        let lane = &mut lanes[place.lane];
+        let taken = lane.release(place.index, is_open, self.clock.now_ns());
+        if taken.is_none()
+            && let Some(due_ns) = lane.queue.wake_ns()
+        {
+            // The pacer did not wait for a slot while no place was free for it.
             self.timer.wake_by(due_ns);
         }
-        None
+        taken
     }
 }

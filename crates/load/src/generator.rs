@@ -1,47 +1,64 @@
-//! One generator thread's engine, whichever protocol it speaks.
+//! One generator thread's engine, whichever carrier it has.
 
 use std::os::fd::OwnedFd;
 
-use crate::general::Crew;
+use crate::fast::EpollEngine;
+use crate::general::TokioEngine;
+use crate::lane::Lane;
 use crate::priority::Priority;
 use crate::recorder::Recorder;
 use crate::supply::Supply;
-use crate::worker::Worker;
 
-/// Who sends: the fast path, or the general one.
+/// What sends: the fast carrier, or the general one.
 pub(crate) enum Generator<'a> {
-    Fast(Box<Worker<'a>>),
-    General(Crew<'a>),
+    Fast(Box<EpollEngine<'a>>),
+    General(TokioEngine<'a>),
 }
 
 impl Generator<'_> {
-    pub(crate) fn open_all(&mut self) {
+    /// Opens all connections of a lane.
+    pub(crate) fn open_all(&mut self, lane: usize) {
         match self {
-            Generator::Fast(worker) => worker.open_all(),
-            Generator::General(crew) => crew.open_all(),
+            Generator::Fast(engine) => engine.open_all(lane),
+            Generator::General(engine) => engine.open_all(lane),
         }
     }
 
-    pub(crate) fn run(&mut self, supply: Supply, recorder: Recorder, priority: &mut Priority) {
+    /// Sends all slots, one supply for each lane, and awaits their answers.
+    pub(crate) fn run(&mut self, loads: Vec<(Supply, Recorder)>, priority: &mut Priority) {
+        let start = |lanes: &mut [Lane]| {
+            assert_eq!(lanes.len(), loads.len(), "each lane has a load");
+            for (lane, (supply, recorder)) in lanes.iter_mut().zip(loads) {
+                lane.start(supply, recorder);
+            }
+        };
         match self {
-            Generator::Fast(worker) => worker.run(supply, recorder, priority),
-            Generator::General(crew) => crew.run(supply, recorder, priority),
+            Generator::Fast(engine) => {
+                start(&mut engine.lanes);
+                engine.run(priority);
+            }
+            Generator::General(engine) => {
+                start(&mut engine.lanes());
+                engine.run(priority);
+            }
         }
     }
 
     /// The sockets of all connections, which stay open; none where they cannot leave the thread.
     pub(crate) fn take_sockets(&mut self) -> Vec<OwnedFd> {
         match self {
-            Generator::Fast(worker) => worker.take_sockets(),
+            Generator::Fast(engine) => engine.take_sockets(),
             Generator::General(_) => Vec::new(),
         }
     }
 
-    /// The account, and whether the load was interrupted.
-    pub(crate) fn finish(self) -> (Recorder, bool) {
-        match self {
-            Generator::Fast(worker) => (worker.recorder, worker.was_interrupted),
-            Generator::General(crew) => crew.finish(),
-        }
+    /// The account of each lane, and whether the load was interrupted.
+    pub(crate) fn finish(self) -> (Vec<Recorder>, bool) {
+        let (lanes, was_interrupted) = match self {
+            Generator::Fast(engine) => engine.finish(),
+            Generator::General(engine) => engine.finish(),
+        };
+        let finish = |lane: Lane| lane.finish(was_interrupted);
+        (lanes.into_iter().map(finish).collect(), was_interrupted)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::scenario::Step;
+use crate::seat::Seat;
 
 /// One load on one target, from the first send to the last answer.
 #[derive(Clone, Debug)]
@@ -52,9 +53,40 @@ pub struct Job {
     pub realtime: bool,
     /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
     pub cpus: Option<Vec<usize>>,
+    /// Open loop: where between the due times of the plan its slots stand; `None` leaves them there.
+    pub seat: Option<Seat>,
+    /// Keeps the times of every slot ([`Measurement::slots`](crate::Measurement::slots), 32 bytes
+    /// each), at most so many: a plan with more is refused. Nothing is kept of a closed loop without
+    /// a number of requests.
+    pub keep_slots: Option<usize>,
 }
 
 impl Job {
+    /// A job with what most loads have: at most 1,000 connections, one thread without a pin, 10
+    /// seconds of timeout, keep-alive, three samples of each failure, real-time priority and
+    /// [`Job::SPIN_SHARE`].
+    #[must_use]
+    pub fn new(target: Target, requests: Vec<Request>, load: schedule::Load) -> Job {
+        Job {
+            target,
+            requests,
+            steps: Vec::new(),
+            data: None,
+            load,
+            connections_max: 1000,
+            threads: 1,
+            timeout: Duration::from_secs(10),
+            keep_alive: true,
+            failures_kept: 3,
+            bound: Bounds::default(),
+            spin_share: Job::SPIN_SHARE,
+            realtime: true,
+            cpus: None,
+            seat: None,
+            keep_slots: None,
+        }
+    }
+
     /// A quarter: enough for 1,000 slots a second on a machine that wakes a thread 200 microseconds
     /// late, and three quarters of the core are left.
     pub const SPIN_SHARE: f64 = 0.25;

@@ -1,9 +1,11 @@
 //! Sends a plan and records what happened.
 //!
-//! [`run`] carries out a [`Job`]: one event loop per generator thread, over TCP or Unix sockets,
-//! requests rendered beforehand, answers parsed and checked as they arrive. Start reading at
-//! `worker.rs`, the fast path of HTTP/1.1 in the clear, or at `general.rs`, which speaks TLS and
-//! HTTP/2; the two meanings of a load, open and closed, differ in `supply.rs` only, for both.
+//! [`run`] carries out a [`Job`], [`run_together`] several at once: one event loop per generator
+//! thread, over TCP or Unix sockets, requests rendered beforehand, answers parsed and checked as they
+//! arrive. Start reading at `lane.rs`, which knows what a slot means, and at `pacing.rs`, which keeps
+//! the time; both serve every carrier. A carrier brings bytes to a target: `fast.rs` HTTP/1.1 in the
+//! clear, `general.rs` TLS and HTTP/2. The two meanings of a load, open and closed, differ in
+//! `supply.rs` only.
 //!
 //! What holds for every [`Measurement`]:
 //! - every slot has exactly one outcome, and none is dropped or retried in silence;
@@ -15,30 +17,40 @@
 //! Absent on purpose: pipelining, retries, redirects and cookies. Not here yet: io_uring.
 
 mod awake;
+mod backoff;
 mod check;
 mod clock;
 mod connection;
+mod error;
 mod exchange;
+mod fast;
 mod general;
 mod generator;
 mod job;
+mod lane;
 mod live;
 mod measurement;
 pub mod null;
+mod pacing;
 mod parser;
 mod poll;
+mod prepared;
 mod priority;
 mod recorder;
 mod rendered;
 mod run;
 mod scenario;
+mod script;
+mod seat;
+mod slot_queue;
 mod socket;
+mod spin;
 mod supply;
 mod template;
-mod worker;
 
 pub use awake::{AwakeCores, keep_cores_awake};
 pub use check::{GraphqlFault, Mismatch, check};
+pub use error::LoadError;
 pub use exchange::{Answer, Failure, WalkError, exchange, walk};
 pub use general::TlsError;
 pub use job::{
@@ -48,10 +60,11 @@ pub use job::{
 pub use live::{Live, Progress};
 pub use measurement::{
     Failed, FailureKind, FailureSample, GeneratorCost, Measurement, Mismatched, Outcomes, Passes,
-    Pause, Statuses, StepMeasurement, Window,
+    Pause, SlotTimes, Statuses, StepMeasurement, Window,
 };
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use priority::raise as raise_priority;
 pub use rendered::RequestError;
-pub use run::{LoadError, run, run_and_look};
+pub use run::{run, run_and_look, run_together};
 pub use scenario::{Capture, CaptureFrom, Step};
+pub use seat::Seat;

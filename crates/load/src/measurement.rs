@@ -65,6 +65,11 @@ pub struct Measurement {
     pub steps: Vec<StepMeasurement>,
     /// Of a scenario: what became of its passes. All 0 for a rotation.
     pub passes: Passes,
+    /// The times of every slot, in the order of their indices, where [`Job::keep_slots`] asks for
+    /// them; else empty.
+    ///
+    /// [`Job::keep_slots`]: crate::Job::keep_slots
+    pub slots: Vec<SlotTimes>,
 }
 
 /// What one step of a scenario came to.
@@ -374,4 +379,20 @@ pub struct FailureSample {
     pub request: String,
     /// What had come of the answer: its begin; empty if nothing had.
     pub answer: String,
+}
+
+/// The times of one slot, in nanoseconds from the start of the load. Of a scenario, a slot is a whole
+/// pass: due and sent with its first step, done with the answer to its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotTimes {
+    /// Position in the whole load, from 0.
+    pub index: u32,
+    /// Complete and right.
+    pub passed: bool,
+    /// When it should have left; in a closed loop, when it left.
+    pub due_ns: u64,
+    /// When it left; when it ended, where it never did.
+    pub sent_ns: u64,
+    /// When it ended: the last byte, or the failure.
+    pub done_ns: u64,
 }

@@ -7,8 +7,8 @@ use stats::Histogram;
 
 use crate::live::{Live, Progress};
 use crate::measurement::{
-    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, Statuses,
-    StepMeasurement,
+    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, SlotTimes,
+    Statuses, StepMeasurement,
 };
 
 mod windows;
@@ -77,6 +77,8 @@ pub(crate) struct Recorder {
     /// Of a scenario, each step apart.
     pub(crate) steps: Vec<StepMeasurement>,
     pub(crate) passes: Passes,
+    /// The times of every slot, where they are asked for.
+    slots: Option<Vec<SlotTimes>>,
 }
 
 impl Recorder {
@@ -113,7 +115,41 @@ impl Recorder {
             published: Progress::default(),
             steps: Vec::new(),
             passes: Passes::default(),
+            slots: None,
         }
+    }
+
+    /// Keeps the times of every slot, of which there are at most so many.
+    pub(crate) fn with_slots(mut self, slots: Option<usize>) -> Recorder {
+        self.slots = slots.map(Vec::with_capacity);
+        self
+    }
+
+    #[inline]
+    pub(crate) fn keeps_slots(&self) -> bool {
+        self.slots.is_some()
+    }
+
+    /// A slot ended.
+    pub(crate) fn slot_ended(&mut self, index: u64, times: Times, passed: bool) {
+        let Some(slots) = &mut self.slots else {
+            return;
+        };
+        slots.push(SlotTimes {
+            index: u32::try_from(index).expect("no run keeps more slots than 32 bits count"),
+            passed,
+            due_ns: times.due_ns - self.start_ns,
+            sent_ns: times.sent_ns - self.start_ns,
+            done_ns: times.done_ns - self.start_ns,
+        });
+    }
+
+    /// Slots that have an outcome: of a scenario, iterations.
+    pub(crate) fn slots_ended(&self) -> u64 {
+        if self.steps.is_empty() {
+            return self.outcomes.total();
+        }
+        self.passes.completed + self.passes.broken + self.passes.cut
     }
 
     /// For the steps of a scenario, of these names.
@@ -125,7 +161,7 @@ impl Recorder {
     /// A complete answer came to this step.
     pub(crate) fn step_answered(&mut self, step: usize, times: Times, is_right: bool) {
         let step = &mut self.steps[step];
-        let latency_ns = times.done_ns.saturating_sub(times.due_ns);
+        let latency_ns = times.done_ns - times.due_ns;
         step.latency.record_ns(latency_ns);
         step.service.record_ns(times.done_ns - times.sent_ns);
         step.outcomes.passed += u64::from(is_right);
@@ -150,7 +186,8 @@ impl Recorder {
         self.first_sent_ns = self.first_sent_ns.min(sent_ns);
         self.last_sent_ns = sent_ns;
         if let Some(due_ns) = due_ns {
-            self.lateness.record_ns(sent_ns.saturating_sub(due_ns));
+            debug_assert!(sent_ns >= due_ns, "no request leaves before it is due");
+            self.lateness.record_ns(sent_ns - due_ns);
             self.gap(sent_ns, due_ns);
         }
     }
@@ -163,7 +200,7 @@ impl Recorder {
             return;
         }
         if let Some(from_ns) = self.gap_from_ns.replace(sent_ns) {
-            self.gaps.record_ns(sent_ns.saturating_sub(from_ns));
+            self.gaps.record_ns(sent_ns - from_ns);
         }
     }
 
@@ -177,8 +214,12 @@ impl Recorder {
     /// A complete answer came.
     #[inline]
     pub(crate) fn answered(&mut self, times: Times, status: u16, is_right: bool) {
+        debug_assert!(
+            times.due_ns <= times.sent_ns && times.sent_ns <= times.first_byte_ns,
+            "the clock of a thread never goes back: {times:?}"
+        );
         let service_ns = times.done_ns - times.sent_ns;
-        let latency_ns = times.done_ns.saturating_sub(times.due_ns);
+        let latency_ns = times.done_ns - times.due_ns;
         let is_whole = times.first_byte_ns == times.done_ns;
         if is_whole && latency_ns == service_ns {
             self.all_equal.record_ns(latency_ns);
@@ -297,6 +338,9 @@ impl Recorder {
         for (total, part) in self.steps.iter_mut().zip(&other.steps) {
             total.add(part);
         }
+        if let (Some(slots), Some(others)) = (&mut self.slots, other.slots) {
+            slots.extend(others);
+        }
     }
 
     /// The account as others read it.
@@ -307,6 +351,9 @@ impl Recorder {
         self.service.add(&self.whole_at_once);
         self.first_byte.add(&self.whole_at_once);
         self.pauses.sort_unstable();
+        let mut slots = self.slots.unwrap_or_default();
+        // Answers end slots in any order, and threads each have every other one.
+        slots.sort_unstable_by_key(|slot| slot.index);
         generator.pauses = self.pauses;
         generator.pauses_dropped = self.pauses_dropped;
         let elapsed_ns = self.last_answer_ns.saturating_sub(self.first_sent_ns);
@@ -337,6 +384,7 @@ impl Recorder {
             interrupted: false,
             steps: self.steps,
             passes: self.passes,
+            slots,
         }
     }
 

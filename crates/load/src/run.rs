@@ -1,120 +1,30 @@
-//! Prepares a job, runs its generator threads, and adds up what they saw.
+//! Runs the generator threads of one job, or of several at once, and adds up what they saw.
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::{Barrier, OnceLock};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::CpuSet;
-use schedule::{Load, OpenPlan, PlanError, Stop};
 
 use crate::clock::{Clock, to_ns};
-use crate::general::{self, Cargo, Crew, Route, TlsError};
+use crate::error::LoadError;
+use crate::fast::EpollEngine;
+use crate::general::TokioEngine;
 use crate::generator::Generator;
-use crate::job::{Data, Job, RowOrder, Version};
+use crate::job::Job;
 use crate::live::Live;
 use crate::measurement::{GeneratorCost, Measurement};
+use crate::pacing::Controls;
 use crate::poll::Poll;
+use crate::prepared::Prepared;
 use crate::priority::{Core, Priority};
 use crate::recorder::Recorder;
-use crate::rendered::{self, Rendered, RequestError, Rotation};
-use crate::scenario;
-use crate::socket::Peer;
-use crate::supply::{Closed, Open, Supply};
-use crate::template::{Places, Values};
-use crate::worker::{Shared, Worker};
 
 /// Files that the process may have open beside its connections.
 const OTHER_FILES: u64 = 64;
-
-/// Why a load could not be begun. What goes wrong later is an outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// There is nothing to send.
-    #[error("expected at least one request, found none")]
-    NoRequests,
-    /// A request cannot be sent.
-    #[error("request {} (`{method} {path}`): {reason}", index + 1)]
-    Request {
-        /// Its position in the job, from 0.
-        index: usize,
-        /// Its method.
-        method: String,
-        /// Its path.
-        path: String,
-        /// What is wrong with it.
-        reason: RequestError,
-    },
-    /// There are columns and nothing in them.
-    #[error("expected at least one row of data, found none")]
-    NoRows,
-    /// A row of the data with too few or too many values.
-    #[error("row {} of the data: expected {expected} values, found {found}", row + 1)]
-    Row {
-        /// Its position, from 0.
-        row: usize,
-        /// Number of columns.
-        expected: usize,
-        /// Number of values.
-        found: usize,
-    },
-    /// The weights have no common turn of sensible length.
-    #[error(
-        "the weights need a turn of more than 65,536 requests; use smaller weights, or ones with a common divisor"
-    )]
-    Weights,
-    /// Steps that are not those of the requests.
-    #[error("expected a step for each of {requests} requests, found {steps}")]
-    Steps {
-        /// Number of requests.
-        requests: usize,
-        /// Number of steps.
-        steps: usize,
-    },
-    /// Nobody to send.
-    #[error("expected at least one {0}, found 0")]
-    Zero(&'static str),
-    /// A closed loop that never ends.
-    #[error("expected a number of requests or a duration after which to stop, found neither")]
-    Endless,
-    /// The plan.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The system does not allow so many connections.
-    #[error(
-        "{connections} connections need {needed} open files and the system allows {allowed}; raise it with `ulimit -n`"
-    )]
-    OpenFiles {
-        /// Connections asked for.
-        connections: u32,
-        /// Files they need.
-        needed: u64,
-        /// Files allowed.
-        allowed: u64,
-    },
-    /// The path of a Unix socket.
-    #[error("not an address: {0}")]
-    Address(std::io::Error),
-    /// TLS with the target.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// The event loop of TLS and HTTP/2.
-    #[error("cannot create an event loop: {0}")]
-    Runtime(std::io::Error),
-    /// The event loop.
-    #[error("cannot create an epoll instance: {0}")]
-    Poll(rustix::io::Errno),
-    /// A pin to a CPU that is not there.
-    #[error("cannot pin a generator thread to CPU {cpu}: {reason}")]
-    Pin {
-        /// The CPU asked for.
-        cpu: usize,
-        /// The system's words.
-        reason: rustix::io::Errno,
-    },
-}
 
 /// Runs a job until its end, or until `stop` is set, which ends it within a few milliseconds and
 /// leaves the requests under way without an outcome.
@@ -141,29 +51,46 @@ pub fn run_and_look<T>(
     stop: &AtomicBool,
     look: impl FnOnce() -> T,
 ) -> Result<(Measurement, T), LoadError> {
-    let prepared = Prepared::new(job)?;
-    live.planned
-        .fetch_add(prepared.planned(), Ordering::Relaxed);
-    let peer = Peer::new(&job.target.address).map_err(LoadError::Address)?;
-    let shared = Shared {
+    let (mut measurements, seen) = run_together(std::slice::from_ref(job), live, stop, look)?;
+    let only = measurements.pop().expect("one job has one measurement");
+    Ok((only, seen))
+}
+
+/// Runs several jobs at once, each with a plan and a target of its own, from the same threads and from
+/// one start, and takes a last look as [`run_and_look`] does. Returns a measurement for each job, in
+/// order.
+///
+/// A thread has one clock and one wait for all jobs, so what holds it up strikes all alike. Slots that
+/// are overdue at the same time leave in the order of their due times, whichever job they are of.
+///
+/// `threads`, `spin_share`, `realtime` and `cpus` must be equal in all jobs; a thread takes part in
+/// all of them, so there are never more threads than the job with the fewest connections has. One job
+/// with TLS or HTTP/2 makes all of them travel by the general carrier, so that they are comparable.
+/// [`Measurement::generator`] is the cost of all jobs together, in each; a pause is in those that had
+/// something to do in it.
+///
+/// # Errors
+/// As of [`run`], for the first job that cannot be begun; when there is no job, and when jobs ask for
+/// different threads.
+pub fn run_together<T>(
+    jobs: &[Job],
+    live: &Live,
+    stop: &AtomicBool,
+    look: impl FnOnce() -> T,
+) -> Result<(Vec<Measurement>, T), LoadError> {
+    let group = Group::new(jobs)?;
+    let planned = group.lanes.iter().map(Prepared::planned).sum();
+    live.planned.fetch_add(planned, Ordering::Relaxed);
+    let controls = Controls {
         clock: Clock::start(),
-        peer: &peer,
-        timeout_ns: to_ns(job.timeout).min(u64::MAX / 4),
-        keep_alive: job.keep_alive,
         live,
         stop,
     };
-    let epolls = (0..prepared.threads)
-        .map(|_| Poll::create().map_err(LoadError::Poll))
-        .collect::<Result<Vec<_>, _>>()?;
-    let start = Start::new(prepared.threads);
+    let start = Start::new(group.threads);
     let parts: Vec<Result<Part, LoadError>> = std::thread::scope(|scope| {
-        let (prepared, start) = (&prepared, &start);
-        let threads: Vec<_> = (0..)
-            .zip(epolls)
-            .map(|(thread, epoll)| {
-                scope.spawn(move || prepared.generate(thread, epoll, shared, start))
-            })
+        let (group, start) = (&group, &start);
+        let threads: Vec<_> = (0..group.threads)
+            .map(|thread| scope.spawn(move || group.generate(thread, controls, start)))
             .collect();
         threads
             .into_iter()
@@ -177,13 +104,15 @@ pub fn run_and_look<T>(
     let parts = parts
         .into_iter()
         .collect::<Result<Vec<Part>, LoadError>>()?;
+    // The parts hold the sockets until here.
     let seen = look();
-    Ok((sum(parts, prepared.threads), seen))
+    Ok((sum(parts, &group), seen))
 }
 
 /// What one thread brought back.
 struct Part {
-    recorder: Recorder,
+    /// One for each lane.
+    recorders: Vec<Recorder>,
     cpu: Duration,
     waited_for_cpu: Option<Duration>,
     /// Whether it could have real-time priority, and for how long it had it.
@@ -193,31 +122,37 @@ struct Part {
     _sockets: Vec<OwnedFd>,
 }
 
-fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
-    let cpu = parts.iter().map(|part| part.cpu).sum();
-    let waited_for_cpu = parts.iter().map(|part| part.waited_for_cpu).sum();
-    let realtime = parts.iter().all(|part| part.realtime.0);
-    let realtime_for = parts.iter().map(|part| part.realtime.1).sum();
-    let interrupted = parts.iter().any(|part| part.was_interrupted);
-    let recorder = parts
-        .into_iter()
-        .map(|part| part.recorder)
-        .reduce(|mut total, part| {
-            total.absorb(part);
-            total
-        })
-        .expect("there is at least one thread");
+fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
     let generator = GeneratorCost {
-        cpu,
-        threads,
-        waited_for_cpu,
-        realtime,
-        realtime_for,
+        cpu: parts.iter().map(|part| part.cpu).sum(),
+        threads: group.threads,
+        waited_for_cpu: parts.iter().map(|part| part.waited_for_cpu).sum(),
+        realtime: parts.iter().all(|part| part.realtime.0),
+        realtime_for: parts.iter().map(|part| part.realtime.1).sum(),
         ..GeneratorCost::default()
     };
-    let mut measurement = recorder.into_measurement(generator);
-    measurement.interrupted = interrupted;
-    measurement
+    let interrupted = parts.iter().any(|part| part.was_interrupted);
+    let mut threads = parts.into_iter().map(|part| part.recorders);
+    let mut totals = threads.next().expect("there is at least one thread");
+    for recorders in threads {
+        for (total, part) in totals.iter_mut().zip(recorders) {
+            total.absorb(part);
+        }
+    }
+    let measurement = |(total, lane): (Recorder, &Prepared<'_>)| {
+        let ended = total.slots_ended();
+        if let Some(planned) = lane.slots_due().filter(|_| !interrupted) {
+            assert_eq!(planned, ended, "every planned slot ends in one outcome");
+        }
+        let mut measurement = total.into_measurement(generator.clone());
+        measurement.interrupted = interrupted;
+        measurement
+    };
+    totals
+        .into_iter()
+        .zip(&group.lanes)
+        .map(measurement)
+        .collect()
 }
 
 /// What an open loop's threads get between the moment that they begin together and the first slot: the
@@ -250,115 +185,89 @@ impl Start {
     }
 }
 
-/// A job that was found to be possible.
-struct Prepared<'a> {
-    job: &'a Job,
-    rotation: Rotation,
-    /// How to speak with the target where the fast path cannot.
-    route: Option<Route>,
-    plan: Option<OpenPlan>,
-    stop: Stop,
-    connections: u32,
+/// Jobs that run at once, each a lane of every thread.
+struct Group<'a> {
+    lanes: Vec<Prepared<'a>>,
+    /// Says what all have in common.
+    first: &'a Job,
     threads: u32,
+    /// All targets speak what the fast carrier does.
+    is_plain: bool,
 }
 
-impl Prepared<'_> {
-    fn new(job: &Job) -> Result<Prepared<'_>, LoadError> {
-        let rotation = rotation(job)?;
-        let route = match job.target.protocol.is_plain() {
-            true => None,
-            false => Some(Route::new(&job.target)?),
-        };
-        let (connections, stop, plan) = match &job.load {
-            Load::Closed { connections, stop } => {
-                if stop.requests.is_none() && stop.duration.is_none() {
-                    return Err(LoadError::Endless);
-                }
-                (*connections, *stop, None)
-            }
-            Load::Open {
-                phases,
-                arrival,
-                requests_max,
-            } => {
-                let plan = OpenPlan::new(phases, *arrival, *requests_max)?;
-                let never = Stop {
-                    requests: None,
-                    duration: None,
-                };
-                (job.connections_max, never, Some(plan))
-            }
-        };
-        if connections == 0 {
-            return Err(LoadError::Zero("connection"));
+impl Group<'_> {
+    fn new(jobs: &[Job]) -> Result<Group<'_>, LoadError> {
+        let first = jobs.first().ok_or(LoadError::Zero("job"))?;
+        for job in jobs {
+            verify_alike(first, job)?;
         }
-        if job.threads == 0 {
-            return Err(LoadError::Zero("generator thread"));
-        }
-        if job.target.protocol.version.streams() == 0 {
-            return Err(LoadError::Zero("stream"));
-        }
-        allow_open_files(connections)?;
-        Ok(Prepared {
-            job,
-            rotation,
-            route,
-            plan,
-            stop,
-            connections,
-            threads: job.threads.min(connections),
+        let lanes = jobs
+            .iter()
+            .map(Prepared::new)
+            .collect::<Result<Vec<_>, _>>()?;
+        let connections = lanes.iter().map(|lane| lane.connections);
+        allow_open_files(connections.clone().fold(0, u32::saturating_add))?;
+        // A thread without a connection could not send its part of the slots.
+        let fewest = connections.min().expect("there is a first job");
+        Ok(Group {
+            lanes,
+            first,
+            threads: first.threads.min(fewest),
+            is_plain: jobs.iter().all(|job| job.target.protocol.is_plain()),
         })
     }
 
-    /// Slots known beforehand.
-    fn planned(&self) -> u64 {
-        let slots = match &self.plan {
-            Some(plan) => plan.len(),
-            None => self.stop.requests.unwrap_or(0),
-        };
-        slots.saturating_mul(self.job.steps.len().max(1) as u64)
+    fn has_plan(&self) -> bool {
+        self.lanes.iter().any(Prepared::is_open_loop)
     }
 
     /// The whole life of one generator thread.
     fn generate(
         &self,
         thread: u32,
-        epoll: OwnedFd,
-        shared: Shared<'_>,
+        controls: Controls<'_>,
         start: &Start,
     ) -> Result<Part, LoadError> {
-        let generator = self.settle(thread).and_then(|()| match &self.route {
-            None => Ok(Generator::Fast(self.worker(thread, epoll, shared))),
-            Some(route) => self.crew(thread, route, shared).map(Generator::General),
-        });
+        let generator = self
+            .settle(thread)
+            .and_then(|()| self.generator(thread, controls));
         let mut priority = self.priority();
         let mut generator = match generator {
             Ok(generator) => generator,
             Err(error) => {
+                // The others wait at the barrier, and must learn of it.
                 start.is_cancelled.store(true, Ordering::Relaxed);
-                start.wait(shared.clock, Duration::ZERO);
+                start.wait(controls.clock, Duration::ZERO);
                 return Err(error);
             }
         };
-        if self.plan.is_none() && shared.keep_alive {
-            generator.open_all();
+        for (lane, prepared) in self.lanes.iter().enumerate() {
+            if prepared.opens_before() {
+                generator.open_all(lane);
+            }
         }
-        let lead = self.plan.as_ref().map_or(Duration::ZERO, |_| LEAD);
-        let begin = start.wait(shared.clock, lead);
+        let lead = if self.has_plan() {
+            LEAD
+        } else {
+            Duration::ZERO
+        };
+        let begin = start.wait(controls.clock, lead);
         let (cpu, waited) = (cpu_time(), waited_for_cpu());
         if let Some(start_ns) = begin {
-            let steps = self.job.steps.iter().map(|step| step.name.clone());
-            let recorder = Recorder::new(start_ns, self.job.failures_kept).for_steps(steps);
-            let supply = self.supply(thread, start_ns);
-            generator.run(supply, recorder, &mut priority);
+            let load = |lane: &Prepared<'_>| {
+                let supply = lane.supply(thread, self.threads, start_ns);
+                (supply, lane.recorder(self.threads, start_ns))
+            };
+            let loads = self.lanes.iter().map(load).collect();
+            generator.run(loads, &mut priority);
         }
-        let realtime = priority.end(shared.clock.now_ns());
+        let realtime = priority.end(controls.clock.now_ns());
         let cpu = cpu_time().saturating_sub(cpu);
         let waited = waited.zip(waited_for_cpu());
         let sockets = generator.take_sockets();
-        let (recorder, was_interrupted) = generator.finish();
+        let (recorders, was_interrupted) = generator.finish();
         Ok(Part {
-            recorder,
+            recorders,
             cpu,
             waited_for_cpu: waited.map(|(before, after)| after.saturating_sub(before)),
             realtime,
@@ -367,59 +276,26 @@ impl Prepared<'_> {
         })
     }
 
-    fn worker<'b>(&self, thread: u32, epoll: OwnedFd, shared: Shared<'b>) -> Box<Worker<'b>> {
-        let mut worker = Worker::new(
-            shared,
-            Poll::new(epoll, self.job.spin_share.clamp(0.0, 1.0)),
-            self.rotation.clone(),
-            self.connections_of(thread),
-            self.job.bound,
-        );
-        let captures = scenario::names(&self.job.steps).len();
-        worker.follow(&self.job.steps, captures);
-        Box::new(worker)
-    }
-
-    fn script(&self) -> general::Script {
-        let captures = scenario::names(&self.job.steps).len();
-        general::Script::new(&self.job.steps, captures)
-    }
-
-    fn crew<'b>(
+    fn generator<'b>(
         &self,
         thread: u32,
-        route: &Route,
-        shared: Shared<'b>,
-    ) -> Result<Crew<'b>, LoadError> {
-        let cargo = Cargo {
-            route: route.clone(),
-            rotation: self.rotation.clone(),
-            script: self.script(),
-            messages: self.messages(route)?,
-        };
-        Crew::new(shared, cargo, self.connections_of(thread), self.job.bound)
-            .map_err(LoadError::Runtime)
-    }
-
-    /// The requests as HTTP/2 carries them; none for HTTP/1.1.
-    fn messages(&self, route: &Route) -> Result<general::Messages, LoadError> {
-        if self.job.target.protocol.version == Version::Http1 {
-            return Ok(Vec::new());
-        }
-        general::messages(&self.rotation, &self.script(), route).map_err(|(index, reason)| {
-            let request = &self.job.requests[index];
-            LoadError::Request {
-                index,
-                method: request.method.clone(),
-                path: request.path.clone(),
-                reason: RequestError::Http2(reason),
+        controls: Controls<'b>,
+    ) -> Result<Generator<'b>, LoadError> {
+        let spin_share = self.first.spin_share.clamp(0.0, 1.0);
+        let connections = |lane: &Prepared<'_>| lane.connections_of(thread, self.threads);
+        if self.is_plain {
+            let epoll = Poll::create().map_err(LoadError::Poll)?;
+            let mut engine = EpollEngine::new(controls, Poll::new(epoll, spin_share));
+            for lane in &self.lanes {
+                engine.add_lane(lane.workload(), connections(lane), lane.job.bound);
             }
-        })
-    }
-
-    fn connections_of(&self, thread: u32) -> usize {
-        let connections = share(u64::from(self.connections), thread, self.threads);
-        usize::try_from(connections).expect("a part of 32 bits fits into an address")
+            return Ok(Generator::Fast(Box::new(engine)));
+        }
+        let load = |lane: &Prepared<'_>| (lane.workload(), lane.outlet(connections(lane)));
+        let loads = self.lanes.iter().map(load).collect();
+        TokioEngine::new(controls, spin_share, loads)
+            .map(Generator::General)
+            .map_err(LoadError::Runtime)
     }
 
     /// Pins the thread and makes its sleeps punctual.
@@ -427,7 +303,7 @@ impl Prepared<'_> {
         // Refused only where the call is unknown: sleeps are then up to 50 microseconds longer,
         // and the event loop adapts.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let Some(cpus) = self.job.cpus.as_deref().filter(|cpus| !cpus.is_empty()) else {
+        let Some(cpus) = self.first.cpus.as_deref().filter(|cpus| !cpus.is_empty()) else {
             return Ok(());
         };
         let cpu = cpus[thread as usize % cpus.len()];
@@ -440,118 +316,39 @@ impl Prepared<'_> {
         rustix::thread::sched_setaffinity(None, &set).map_err(pin)
     }
 
-    /// A closed loop has no times to keep, and whoever never sleeps would starve a core's others.
+    /// A closed loop has no times to keep, and a thread that never sleeps would starve what else is on
+    /// its core.
     fn priority(&self) -> Priority {
-        if self.plan.is_none() || !self.job.realtime || self.job.spin_share >= 1.0 {
+        if !self.has_plan() || !self.first.realtime || self.first.spin_share >= 1.0 {
             return Priority::ordinary();
         }
-        let is_pinned = self.job.cpus.as_ref().is_some_and(|cpus| !cpus.is_empty());
+        let is_pinned = self
+            .first
+            .cpus
+            .as_ref()
+            .is_some_and(|cpus| !cpus.is_empty());
         Priority::realtime(if is_pinned { Core::Own } else { Core::Shared })
     }
-
-    /// The slots of one thread: every `threads`th of the load.
-    fn supply(&self, thread: u32, start_ns: u64) -> Supply {
-        let step = u64::from(self.threads);
-        match &self.plan {
-            Some(plan) => {
-                let end_ns = start_ns.saturating_add(to_ns(plan.duration()));
-                let give_up_ns = end_ns.saturating_add(to_ns(self.job.timeout));
-                let slots = plan.shard(u64::from(thread), step);
-                Supply::Open(Open::new(slots, start_ns, give_up_ns))
-            }
-            None => Supply::Closed(Closed {
-                next: u64::from(thread),
-                step,
-                left: self
-                    .stop
-                    .requests
-                    .map(|requests| share(requests, thread, self.threads)),
-                end_ns: self
-                    .stop
-                    .duration
-                    .map(|duration| start_ns.saturating_add(to_ns(duration))),
-            }),
-        }
-    }
 }
 
-/// A thread's part of a total that need not be divisible.
-fn share(total: u64, thread: u32, threads: u32) -> u64 {
-    total / u64::from(threads) + u64::from(u64::from(thread) < total % u64::from(threads))
-}
-
-fn rotation(job: &Job) -> Result<Rotation, LoadError> {
-    if !job.steps.is_empty() {
-        return Ok(Rotation::new(rendered(job, 1)?, vec![0]));
-    }
-    let weights: Vec<u32> = job.requests.iter().map(|request| request.weight).collect();
-    let turns = rendered::turns(&weights).filter(|_| !weights.contains(&0));
-    let requests = rendered(job, turns.as_ref().map_or(1, Vec::len))?;
-    Ok(Rotation::new(requests, turns.ok_or(LoadError::Weights)?))
-}
-
-/// The requests of a job, ready to be sent. `turn` is the length of the rotation.
-pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadError> {
-    if job.requests.is_empty() {
-        return Err(LoadError::NoRequests);
-    }
-    let (requests, steps) = (job.requests.len(), job.steps.len());
-    if steps > 0 && steps != requests {
-        return Err(LoadError::Steps { requests, steps });
-    }
-    let captures = scenario::names(&job.steps);
-    let values = values(job, turn, &captures)?;
-    let mut captures_known = 0;
-    let mut rendered = Vec::new();
-    for (index, request) in job.requests.iter().enumerate() {
-        let wrong = |reason| LoadError::Request {
-            index,
-            method: request.method.clone(),
-            path: request.path.clone(),
-            reason,
-        };
-        let places = values.as_ref().map(|values| Places {
-            values: Arc::clone(values),
-            captures_known,
-            request: index,
-        });
-        let own = job.steps.get(index).map_or(&[][..], |step| &step.captures);
-        let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref())
-            .and_then(|made| made.capturing(own, &captures));
-        rendered.push(made.map_err(wrong)?);
-        captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();
-    }
-    Ok(rendered)
-}
-
-/// What places stand for; none when there are none.
-fn values(job: &Job, turn: usize, captures: &[String]) -> Result<Option<Arc<Values>>, LoadError> {
-    let nothing = Data {
-        columns: Vec::new(),
-        rows: Vec::new(),
-        ranges: Vec::new(),
-        order: RowOrder::Rotation,
-        seed: 0,
+/// Refuses jobs that cannot share threads.
+#[expect(
+    clippy::float_cmp,
+    reason = "shares that were written alike are the same bits"
+)]
+fn verify_alike(first: &Job, job: &Job) -> Result<(), LoadError> {
+    let unlike = if first.threads != job.threads {
+        "number of generator threads"
+    } else if first.spin_share != job.spin_share {
+        "spin share"
+    } else if first.realtime != job.realtime {
+        "wish for real-time priority"
+    } else if first.cpus != job.cpus {
+        "CPUs"
+    } else {
+        return Ok(());
     };
-    let data = match &job.data {
-        Some(data) => data,
-        None if captures.is_empty() => return Ok(None),
-        None => &nothing,
-    };
-    let expected = data.columns.len();
-    if expected > 0 && data.rows.is_empty() {
-        return Err(LoadError::NoRows);
-    }
-    let wrong = data.rows.iter().position(|row| row.len() != expected);
-    if let Some(row) = wrong {
-        let found = data.rows[row].len();
-        return Err(LoadError::Row {
-            row,
-            expected,
-            found,
-        });
-    }
-    Ok(Some(Arc::new(Values::new(data, turn, captures.to_vec()))))
+    Err(LoadError::Unlike(unlike))
 }
 
 /// Raises the limit of open files as far as it takes and the system lets us.

@@ -1,16 +1,14 @@
 //! Which slot is next, and when there are no more.
 //!
 //! This is the only place where the two meanings of a load differ. In a closed loop a slot exists
-//! as soon as a connection is free for it; in an open loop it exists from its `due`, whether or
-//! not anybody is free. Slots that wait are simply not yet taken from the plan, so a queue of any
-//! length takes no memory.
+//! as soon as a place is free for it; in an open loop it exists from its `due`, whether or not a
+//! place is free. Slots that wait are simply not yet taken from the plan, so a queue of any length
+//! takes no memory.
 
 use schedule::Slots;
 
 use crate::clock::to_ns;
-use crate::measurement::FailureKind;
-use crate::recorder::{Evidence, Recorder};
-use crate::rendered::Rotation;
+use crate::seat::Seat;
 
 /// A slot on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +19,7 @@ pub(crate) struct Taken {
     pub(crate) due_ns: Option<u64>,
 }
 
-/// The slots of one generator thread.
+/// The slots of one lane on one generator thread.
 pub(crate) enum Supply {
     Closed(Closed),
     Open(Open),
@@ -37,34 +35,55 @@ pub(crate) struct Closed {
     pub(crate) end_ns: Option<u64>,
 }
 
+/// The times of a plan on this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanTimes {
+    /// What the plan calls 0.
+    pub(crate) start_ns: u64,
+    /// The end of the plan, without shifts.
+    pub(crate) end_ns: u64,
+    /// How long after the end, or after its due where that is later, a slot may still be sent.
+    pub(crate) grace_ns: u64,
+    pub(crate) seat: Option<Seat>,
+}
+
 /// A shard of a plan.
 pub(crate) struct Open {
     slots: Slots,
     /// The first slot not taken, with the time it is due.
     next: Option<(u64, u64)>,
-    start_ns: u64,
-    /// Slots not sent by now are missed.
-    give_up_ns: u64,
+    times: PlanTimes,
 }
 
 impl Open {
-    pub(crate) fn new(slots: Slots, start_ns: u64, give_up_ns: u64) -> Open {
+    pub(crate) fn new(slots: Slots, times: PlanTimes) -> Open {
         let mut open = Open {
             slots,
             next: None,
-            start_ns,
-            give_up_ns,
+            times,
         };
-        open.advance();
+        open.advance(0);
         open
     }
 
+    /// Goes on to the next slot, which is not due before this time.
     #[inline]
-    fn advance(&mut self) {
-        self.next = self
-            .slots
-            .next()
-            .map(|slot| (slot.index, self.start_ns.saturating_add(to_ns(slot.due))));
+    fn advance(&mut self, earliest_ns: u64) {
+        let Some(slot) = self.slots.next() else {
+            self.next = None;
+            return;
+        };
+        let planned_ns = self.times.start_ns + to_ns(slot.due);
+        let due_ns = match &self.times.seat {
+            None => planned_ns,
+            Some(seat) => planned_ns + seat.shift_ns(slot.index),
+        };
+        assert!(
+            due_ns >= earliest_ns,
+            "slot {} is due before the one before it: its seat breaks the order of the plan",
+            slot.index
+        );
+        self.next = Some((slot.index, due_ns));
     }
 }
 
@@ -77,6 +96,12 @@ impl Supply {
             left: Some(0),
             end_ns: None,
         })
+    }
+
+    /// Slots come by plan, with a time at which each should leave.
+    #[inline]
+    pub(crate) fn is_planned(&self) -> bool {
+        matches!(self, Supply::Open(_))
     }
 
     /// The next slot, if it exists by now.
@@ -99,12 +124,21 @@ impl Supply {
             }
             Supply::Open(open) => {
                 let (index, due_ns) = open.next.filter(|(_, due_ns)| *due_ns <= now_ns)?;
-                open.advance();
+                open.advance(due_ns);
                 Some(Taken {
                     index,
                     due_ns: Some(due_ns),
                 })
             }
+        }
+    }
+
+    /// Since when the next slot exists, if it does by now. In a closed loop it always did.
+    #[inline]
+    pub(crate) fn ready_since_ns(&self, now_ns: u64) -> Option<u64> {
+        match self {
+            Supply::Closed(closed) => (!closed.is_over(now_ns)).then_some(0),
+            Supply::Open(_) => self.next_due_ns().filter(|due_ns| *due_ns <= now_ns),
         }
     }
 
@@ -115,6 +149,11 @@ impl Supply {
             Supply::Closed(_) => None,
             Supply::Open(open) => open.next.map(|(_, due_ns)| due_ns),
         }
+    }
+
+    /// Whether a slot of a plan should have left.
+    pub(crate) fn is_overdue(&self, now_ns: u64) -> bool {
+        self.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
     }
 
     /// When the load ends by time, whatever is under way.
@@ -133,35 +172,19 @@ impl Supply {
         }
     }
 
-    /// Counts the slots of a plan that nobody was free for until the end of the grace.
-    pub(crate) fn give_up_missed(
-        &mut self,
-        now_ns: u64,
-        rotation: &Rotation,
-        recorder: &mut Recorder,
-    ) {
-        while let Some(taken) = self.take_missed(now_ns) {
-            let place = rotation.pick(taken.index);
-            let request = &rotation.requests[place];
-            let mut filled = Vec::new();
-            request.fill(taken.index, &[], &mut filled);
-            let evidence = Evidence {
-                request: request.bytes(&filled),
-                answer: [&[], &[]],
-            };
-            recorder.failed(FailureKind::Missed, now_ns, evidence, || {
-                "every connection was busy until the grace after the plan was over".to_owned()
-            });
-            recorder.step_failed(place, FailureKind::Missed);
+    /// After the grace of a plan: a slot that no place was free for.
+    pub(crate) fn take_missed(&mut self, now_ns: u64) -> Option<Taken> {
+        let Supply::Open(open) = self else {
+            return None;
+        };
+        let (_, due_ns) = open.next?;
+        let end_ns = open.times.end_ns.max(due_ns);
+        // A grace without end: the sum would be later than any clock.
+        let give_up_ns = end_ns.saturating_add(open.times.grace_ns);
+        if now_ns < give_up_ns {
+            return None;
         }
-    }
-
-    /// After the grace of a plan: a slot that nobody was free for.
-    fn take_missed(&mut self, now_ns: u64) -> Option<Taken> {
-        match self {
-            Supply::Open(open) if now_ns >= open.give_up_ns => self.take(u64::MAX),
-            _ => None,
-        }
+        self.take(u64::MAX)
     }
 }
 
@@ -178,6 +201,16 @@ mod tests {
     use schedule::{Arrival, OpenPlan, Phase, Rate};
 
     use super::*;
+
+    /// A plan of a second that began at 1 us, with a grace of two seconds less 1 us.
+    fn times(seat: Option<Seat>) -> PlanTimes {
+        PlanTimes {
+            start_ns: 1000,
+            end_ns: 1_000_001_000,
+            grace_ns: 1_999_999_000,
+            seat,
+        }
+    }
 
     fn indexes(supply: &mut Supply, now_ns: u64) -> Vec<u64> {
         std::iter::from_fn(|| supply.take(now_ns))
@@ -208,7 +241,7 @@ mod tests {
     fn a_slot_of_a_plan_exists_from_its_due_until_the_grace_is_over() {
         let phase = Phase::constant(Duration::from_secs(1), Rate::new(5.0).unwrap());
         let plan = OpenPlan::new(&[phase], Arrival::Uniform, None).unwrap();
-        let mut supply = Supply::Open(Open::new(plan.slots(), 1000, 3_000_000_000));
+        let mut supply = Supply::Open(Open::new(plan.slots(), times(None)));
         assert_eq!(supply.next_due_ns(), Some(1000));
         assert!(indexes(&mut supply, 999).is_empty());
         assert_eq!(indexes(&mut supply, 200_001_000), [0, 1]);
@@ -219,5 +252,32 @@ mod tests {
         assert!(!supply.is_over(3_000_000_000));
         assert_eq!(indexes(&mut supply, u64::MAX), [3, 4]);
         assert!(supply.is_over(0));
+    }
+
+    #[test]
+    fn a_seat_moves_each_slot_and_its_grace() {
+        let phase = Phase::constant(Duration::from_secs(1), Rate::new(2.0).unwrap());
+        let plan = OpenPlan::new(&[phase], Arrival::Uniform, None).unwrap();
+        // The second slot is due 3 s after the end of the plan.
+        let seat = Seat::new(|index| 7 + index * 3_500_000_000);
+        let mut supply = Supply::Open(Open::new(plan.slots(), times(Some(seat))));
+        assert_eq!(supply.ready_since_ns(1006), None);
+        assert_eq!(supply.ready_since_ns(2000), Some(1007));
+        let taken = supply.take(1007).unwrap();
+        assert_eq!((taken.index, taken.due_ns), (0, Some(1007)));
+        let due_ns = 4_000_001_007;
+        assert_eq!(supply.next_due_ns(), Some(due_ns));
+        assert_eq!(supply.take_missed(due_ns + 1_999_998_999), None);
+        assert!(supply.take_missed(due_ns + 1_999_999_000).is_some());
+    }
+
+    #[test]
+    #[should_panic(expected = "breaks the order of the plan")]
+    fn a_seat_that_breaks_the_order_is_a_defect() {
+        let phase = Phase::constant(Duration::from_secs(1), Rate::new(2.0).unwrap());
+        let plan = OpenPlan::new(&[phase], Arrival::Uniform, None).unwrap();
+        let seat = Seat::new(|index| (1 - index) * 600_000_000);
+        let mut supply = Supply::Open(Open::new(plan.slots(), times(Some(seat))));
+        supply.take(u64::MAX);
     }
 }

@@ -131,6 +131,8 @@ impl Proven {
             realtime: false,
             bound: Bounds::default(),
             cpus: None,
+            seat: None,
+            keep_slots: None,
         };
         walk(&job, 0).map_err(|error| stumbled(&error, subject.variant))
     }

@@ -17,7 +17,7 @@ mod floor;
 use floor::{Foreign, Waiting};
 use load::null::{Behavior, Pace, Seen, Stall, serve};
 use load::{
-    Address, Bounds, Expectation, Job, Live, Measurement, Request, Target, keep_cores_awake,
+    Address, Expectation, Job, Live, Measurement, Request, Target, keep_cores_awake,
     raise_priority, run,
 };
 use rustix::thread::CpuSet;
@@ -389,35 +389,28 @@ fn measure_in(
         .local_addr()
         .expect("a bound socket has an address");
     let stop = AtomicBool::new(false);
-    let job = Job {
-        target: Target {
-            address: Address::Tcp(address),
-            host: address.to_string(),
-            protocol: load::Protocol::default(),
+    let target = Target {
+        address: Address::Tcp(address),
+        host: address.to_string(),
+        protocol: load::Protocol::default(),
+    };
+    let request = Request {
+        method: "GET".to_owned(),
+        path: "/".to_owned(),
+        headers: Vec::new(),
+        body: Vec::new(),
+        expect: Expectation {
+            graphql: true,
+            ..Expectation::default()
         },
-        requests: vec![Request {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            headers: Vec::new(),
-            body: Vec::new(),
-            expect: Expectation {
-                graphql: true,
-                ..Expectation::default()
-            },
-            weight: 1,
-        }],
-        steps: Vec::new(),
-        data: None,
-        load: load.clone(),
+        weight: 1,
+    };
+    let job = Job {
         connections_max,
-        threads: 1,
-        timeout: Duration::from_secs(10),
-        keep_alive: true,
-        failures_kept: 3,
         spin_share: manner.spin_share,
         realtime: manner.realtime,
-        bound: Bounds::default(),
         cpus: generator_cpu().map(|cpu| vec![cpu]),
+        ..Job::new(target, vec![request], load.clone())
     };
     std::thread::scope(|scope| {
         let server = scope.spawn(|| {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::ReadBuf;
 
-use super::answer::{Heard, Trouble};
+use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
 use crate::clock::Clock;
 use crate::exchange::leftover;
@@ -54,7 +54,7 @@ pub(super) struct Exchange<'a, S> {
     pub(super) is_used: bool,
     pub(super) buffer: &'a RefCell<Vec<u8>>,
     pub(super) parser: &'a mut Parser,
-    pub(super) heard: &'a mut Heard,
+    pub(super) progress: &'a mut ResponseProgress,
     pub(super) sink: S,
 }
 
@@ -64,16 +64,18 @@ impl<S: Sink> Exchange<'_, S> {
     /// # Errors
     ///
     /// When nothing of it could leave.
-    pub(super) async fn begin(&mut self) -> Result<(), Trouble> {
+    pub(super) async fn begin(&mut self) -> Result<(), ExchangeError> {
         let begun = std::future::poll_fn(|context| Poll::Ready(self.poll_send(context))).await;
         match begun {
-            Poll::Ready(Err(error)) if self.written == 0 => Err(Trouble::Stale(error.to_string())),
+            Poll::Ready(Err(error)) if self.written == 0 => {
+                Err(ExchangeError::Stale(error.to_string()))
+            }
             _ => Ok(()),
         }
     }
 
     /// Sends the rest and receives the answer; `true` when the connection can carry another one.
-    pub(super) async fn finish(&mut self) -> Result<bool, Trouble> {
+    pub(super) async fn finish(&mut self) -> Result<bool, ExchangeError> {
         std::future::poll_fn(|context| {
             // A server may answer before it has read everything, and close; its answer counts.
             let _ = self.poll_send(context);
@@ -102,7 +104,7 @@ impl<S: Sink> Exchange<'_, S> {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, Trouble>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, ExchangeError>> {
         let mut bytes = self.buffer.borrow_mut();
         loop {
             let mut buffer = ReadBuf::new(&mut bytes);
@@ -113,12 +115,12 @@ impl<S: Sink> Exchange<'_, S> {
                 Ok(()) if piece.is_empty() => return Poll::Ready(self.on_end()),
                 Ok(()) => {}
             }
-            self.heard.keep(piece, self.clock.now_ns());
+            self.progress.keep(piece, self.clock.now_ns());
             match self.parser.feed(piece, &mut self.sink) {
                 Ok(Parsed::More) => {}
                 Ok(Parsed::Complete { used, .. }) if used < piece.len() => {
                     let reason = leftover(piece.len() - used);
-                    return Poll::Ready(Err(Trouble::failed(FailureKind::Protocol, reason)));
+                    return Poll::Ready(Err(ExchangeError::failed(FailureKind::Protocol, reason)));
                 }
                 Ok(Parsed::Complete { reusable, .. }) => {
                     let is_whole = self.is_sent && self.written == self.request.len();
@@ -126,35 +128,35 @@ impl<S: Sink> Exchange<'_, S> {
                 }
                 Err(error) => {
                     let kind = kind_of(error);
-                    return Poll::Ready(Err(Trouble::failed(kind, error.to_string())));
+                    return Poll::Ready(Err(ExchangeError::failed(kind, error.to_string())));
                 }
             }
         }
     }
 
-    fn on_end(&self) -> Result<bool, Trouble> {
+    fn on_end(&self) -> Result<bool, ExchangeError> {
         let when = match self.parser.end() {
             End::Complete => return Ok(false),
             End::Nothing => "before",
             End::Truncated => "within",
         };
         let reason = format!("the connection was closed {when} the answer");
-        Err(Trouble::failed(FailureKind::Closed, reason))
+        Err(ExchangeError::failed(FailureKind::Closed, reason))
     }
 
-    fn on_error(&self, error: &io::Error) -> Trouble {
+    fn on_error(&self, error: &io::Error) -> ExchangeError {
         let kind = match error.kind() {
             // TLS: an end that is not announced may have cut the answer off.
             io::ErrorKind::UnexpectedEof => match self.on_end() {
-                Err(trouble) => return trouble,
+                Err(error) => return error,
                 Ok(_) => FailureKind::Closed,
             },
             io::ErrorKind::InvalidData => FailureKind::Protocol,
             // How a server that has just closed an idle connection looks from here.
-            _ if self.is_used && self.heard.first_byte_ns == 0 => FailureKind::Closed,
+            _ if self.is_used && self.progress.first_byte_ns == 0 => FailureKind::Closed,
             _ => FailureKind::Reset,
         };
-        Trouble::failed(kind, error.to_string())
+        ExchangeError::failed(kind, error.to_string())
     }
 }
 

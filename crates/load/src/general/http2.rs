@@ -19,8 +19,8 @@ use httparse::Header;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::answer::{Heard, Trouble};
 use super::message::Message;
+use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
 use crate::clock::Clock;
 use crate::job::Bounds;
@@ -59,7 +59,7 @@ impl Session {
             .handshake(stream)
             .await?;
         let freed = Rc::new(Notify::new());
-        let told = Rc::clone(&freed);
+        let changed = Rc::clone(&freed);
         let task = tokio::task::spawn_local(async move {
             let mut connection = std::pin::pin!(connection);
             let mut limit = connection.max_concurrent_send_streams();
@@ -68,7 +68,7 @@ impl Session {
                 let polled = connection.as_mut().poll(context).map(drop);
                 let limit_before = replace(&mut limit, connection.max_concurrent_send_streams());
                 if limit != limit_before || polled.is_ready() {
-                    told.notify_waiters();
+                    changed.notify_waiters();
                 }
                 polled
             })
@@ -97,9 +97,9 @@ impl Session {
     }
 
     /// Hands a request over.
-    pub(super) async fn send(&self, message: Message) -> Result<Sending, Trouble> {
+    pub(super) async fn send(&self, message: Message) -> Result<Sending, ExchangeError> {
         let mut sender = self.sender.clone();
-        let stale = |error: h2::Error| Trouble::Stale(error.to_string());
+        let stale = |error: h2::Error| ExchangeError::Stale(error.to_string());
         poll_fn(|context| sender.poll_ready(context))
             .await
             .map_err(stale)?;
@@ -180,19 +180,19 @@ impl Sending {
     pub(super) async fn receive(
         mut self,
         limits: Limits,
-        heard: &mut Heard,
+        progress: &mut ResponseProgress,
         sink: &mut impl Sink,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ExchangeError> {
         let response = poll_fn(|context| {
             self.poll_upload(context);
             Pin::new(&mut self.response).poll(context)
         })
         .await
-        .map_err(|error| trouble(&error))?;
+        .map_err(|error| error_of(&error))?;
         let (parts, mut body) = response.into_parts();
-        heard.keep(&[], limits.clock.now_ns());
+        progress.keep(&[], limits.clock.now_ns());
         let is_small = head_bytes(&parts.headers) <= limits.bounds.head_bytes;
-        let (status, headers) = heard.head.insert((parts.status, parts.headers));
+        let (status, headers) = progress.head.insert((parts.status, parts.headers));
         if !is_small {
             return Err(too_large("head", limits.bounds.head_bytes as u64));
         }
@@ -206,8 +206,8 @@ impl Sending {
         sink.head(&Head::new(status.as_u16(), &lines));
         let mut body_bytes = 0;
         while let Some(part) = self.part(&mut body).await {
-            let part = part.map_err(|error| trouble(&error))?;
-            heard.keep(&part, limits.clock.now_ns());
+            let part = part.map_err(|error| error_of(&error))?;
+            progress.keep(&part, limits.clock.now_ns());
             body_bytes += part.len() as u64;
             if body_bytes > limits.bounds.body_bytes {
                 return Err(too_large("body", limits.bounds.body_bytes));
@@ -215,11 +215,11 @@ impl Sending {
             sink.body(&part);
             body.flow_control()
                 .release_capacity(part.len())
-                .map_err(|error| trouble(&error))?;
+                .map_err(|error| error_of(&error))?;
         }
         // Trailers are part of the answer, and nothing is checked in them.
         let trailers = poll_fn(|context| body.poll_trailers(context)).await;
-        trailers.map(drop).map_err(|error| trouble(&error))
+        trailers.map(drop).map_err(|error| error_of(&error))
     }
 
     async fn part(&mut self, body: &mut RecvStream) -> Option<Result<Bytes, h2::Error>> {
@@ -238,18 +238,18 @@ fn head_bytes(headers: &HeaderMap) -> usize {
         .sum()
 }
 
-fn too_large(part: &'static str, limit: u64) -> Trouble {
+fn too_large(part: &'static str, limit: u64) -> ExchangeError {
     let error = ParseError::TooLarge {
         part,
         limit,
         unit: "bytes",
     };
-    Trouble::failed(FailureKind::TooLarge, error.to_string())
+    ExchangeError::failed(FailureKind::TooLarge, error.to_string())
 }
 
 /// An end by the target is `closed` when it ends the whole connection and `reset` when it ends the
 /// one stream; what the library itself objects to is a target that does not keep to the protocol.
-fn trouble(error: &h2::Error) -> Trouble {
+fn error_of(error: &h2::Error) -> ExchangeError {
     let kind = match error.get_io().map(io::Error::kind) {
         Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => FailureKind::Closed,
         Some(io::ErrorKind::InvalidData) => FailureKind::Protocol,
@@ -258,5 +258,5 @@ fn trouble(error: &h2::Error) -> Trouble {
         None if error.is_go_away() => FailureKind::Closed,
         None => FailureKind::Reset,
     };
-    Trouble::failed(kind, error.to_string())
+    ExchangeError::failed(kind, error.to_string())
 }

@@ -1,4 +1,4 @@
-//! A place for one connection, which its lanes open when they need it.
+//! Where one connection is kept, which its places open when they need it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -6,23 +6,20 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use super::Desk;
+use super::EngineState;
 use super::http2::Session;
 use super::route::Channel;
+use crate::backoff::Backoff;
 use crate::measurement::FailureKind;
 
-/// After a refused connect in a closed loop, doubled with each further one.
-const REFUSED_PAUSE: Duration = Duration::from_millis(1);
-const REFUSED_PAUSE_DOUBLINGS_MAX: u32 = 7;
-
-/// A place for one connection. It outlives its sockets.
+/// Where one connection is kept. It outlives its sockets.
 #[derive(Default)]
 pub(super) struct Link {
     /// Of HTTP/1.1: while it is not in use.
     channel: RefCell<Option<Channel>>,
-    /// One opens, and all lanes wait for it.
+    /// One place opens it, and all others wait for it.
     opening: Mutex<()>,
-    refusals: Cell<u32>,
+    backoff: Cell<Backoff>,
 }
 
 impl Link {
@@ -63,39 +60,44 @@ impl Link {
         }
     }
 
-    /// How long a closed loop keeps off after a refusal: the next slot would run into the same one at
-    /// once, and a million requests would be over in seconds.
+    /// How long a closed loop keeps off after another refusal.
     pub(super) fn pause(&self) -> Duration {
-        let doublings = self.refusals.get().min(REFUSED_PAUSE_DOUBLINGS_MAX);
-        self.refusals.set(self.refusals.get().saturating_add(1));
-        REFUSED_PAUSE * (1 << doublings)
+        let mut backoff = self.backoff.get();
+        let pause_ns = backoff.refused();
+        self.backoff.set(backoff);
+        Duration::from_nanos(pause_ns)
     }
 }
 
-impl Desk {
-    /// Opens a connection, unless another lane has just done so.
+impl EngineState {
+    /// Opens a connection, unless another place has just done so.
     ///
     /// # Errors
     ///
     /// As the failure that it is for a slot.
-    pub(super) async fn open(&self, link: usize) -> Result<(), (FailureKind, String)> {
-        let link = &self.links[link];
+    pub(super) async fn open(&self, lane: usize, link: usize) -> Result<(), (FailureKind, String)> {
+        let endpoint = &self.endpoints[lane];
+        let link = &endpoint.links[link];
         let opening = async {
             let _turn = link.opening.lock().await;
             if link.is_open() {
                 return Ok(());
             }
             let begin_ns = self.clock.now_ns();
-            let channel = self.route.connect(&self.peer, &self.traffic).await?;
+            let channel = endpoint
+                .route
+                .connect(&endpoint.peer, &endpoint.traffic)
+                .await?;
             let took_ns = self.clock.now_ns() - begin_ns;
-            self.book.borrow_mut().recorder.connect.record_ns(took_ns);
-            link.refusals.set(0);
+            let recorder = &mut self.lanes.borrow_mut()[lane].recorder;
+            recorder.connect.record_ns(took_ns);
+            link.backoff.set(Backoff::default());
             link.keep(channel);
             Ok(())
         };
-        let opened = tokio::time::timeout(self.timeout, opening).await;
+        let opened = tokio::time::timeout(endpoint.timeout, opening).await;
         opened
-            .unwrap_or_else(|_| Err(format!("no connection within {:?}", self.timeout)))
+            .unwrap_or_else(|_| Err(format!("no connection within {:?}", endpoint.timeout)))
             .map_err(|reason| (FailureKind::Connect, reason))
     }
 }

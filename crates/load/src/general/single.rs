@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::task::LocalSet;
 
-use super::answer::{Heard, Trouble};
 use super::http1::Exchange;
 use super::http2::Limits;
 use super::message::Message;
+use super::progress::{ExchangeError, ResponseProgress};
 use super::route::{Channel, Route};
 use crate::clock::Clock;
 use crate::exchange::{Answer, Failure};
@@ -34,7 +34,7 @@ pub(crate) fn exchange(
         .enable_all()
         .build()
         .map_err(failed)?;
-    let mut heard = Heard::default();
+    let mut progress = ResponseProgress::default();
     let conversation = async {
         let channel = route.connect(&peer, &Rc::default()).await;
         match channel.map_err(Failure::Connect)? {
@@ -50,12 +50,12 @@ pub(crate) fn exchange(
                     is_used: false,
                     buffer: &RefCell::new(vec![0; 64 * 1024]),
                     parser: &mut parser,
-                    heard: &mut heard,
+                    progress: &mut progress,
                     sink: Answer::empty(),
                 };
                 match exchange.finish().await {
                     Ok(_) => Ok(exchange.sink),
-                    Err(trouble) => Err(failure(trouble, heard.bytes)),
+                    Err(error) => Err(failure(error, progress.bytes)),
                 }
             }
             Channel::Http2(session) => {
@@ -66,12 +66,12 @@ pub(crate) fn exchange(
                     bounds: Bounds::default(),
                 };
                 let received = match session.send(message).await {
-                    Ok(sending) => sending.receive(limits, &mut heard, &mut answer).await,
-                    Err(trouble) => Err(trouble),
+                    Ok(sending) => sending.receive(limits, &mut progress, &mut answer).await,
+                    Err(error) => Err(error),
                 };
                 received
                     .map(|()| answer)
-                    .map_err(|trouble| failure(trouble, heard.bytes))
+                    .map_err(|error| failure(error, progress.bytes))
             }
         }
     };
@@ -81,16 +81,16 @@ pub(crate) fn exchange(
         .block_on(&runtime, conversation)
         .unwrap_or(Err(Failure::Timeout {
             limit: timeout,
-            found_bytes: heard.bytes,
+            found_bytes: progress.bytes,
         }))
 }
 
-fn failure(trouble: Trouble, found_bytes: usize) -> Failure {
-    match trouble {
-        Trouble::Failed(FailureKind::Closed, _) => Failure::Closed { found_bytes },
-        Trouble::Failed(FailureKind::Protocol, reason) => Failure::Protocol(reason),
-        Trouble::Failed(FailureKind::TooLarge, reason) => Failure::TooLarge(reason),
-        Trouble::Failed(_, reason) | Trouble::Stale(reason) => Failure::Reset {
+fn failure(error: ExchangeError, found_bytes: usize) -> Failure {
+    match error {
+        ExchangeError::Failed(FailureKind::Closed, _) => Failure::Closed { found_bytes },
+        ExchangeError::Failed(FailureKind::Protocol, reason) => Failure::Protocol(reason),
+        ExchangeError::Failed(FailureKind::TooLarge, reason) => Failure::TooLarge(reason),
+        ExchangeError::Failed(_, reason) | ExchangeError::Stale(reason) => Failure::Reset {
             found_bytes,
             reason,
         },

@@ -19,6 +19,14 @@ pub(super) struct Traffic {
     pub(super) bytes_out: Cell<u64>,
 }
 
+impl Traffic {
+    /// Counts from 0 again.
+    pub(super) fn reset(&self) {
+        self.bytes_in.set(0);
+        self.bytes_out.set(0);
+    }
+}
+
 fn count(total: &Cell<u64>, bytes: usize) {
     total.set(total.get() + bytes as u64);
 }

@@ -1,8 +1,8 @@
 //! Wakes the thread for the next slot to the microsecond, which tokio's own timers, made of
 //! milliseconds, cannot.
 //!
-//! A sleep on a timer descriptor ends a little early, and the rest is spent letting the other tasks
-//! run, as the fast path does in `poll.rs`.
+//! A sleep on a timer descriptor ends a little early, by the [`SpinBudget`], and the rest is spent
+//! letting the other tasks run.
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
@@ -13,17 +13,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::clock::Clock;
+use crate::spin::SpinBudget;
 
-/// The longest time by which a sleep ends early.
-const EARLY_MAX_NS: u64 = 50_000;
-
-/// Time earned for asking again and again, and not spent, is kept up to here.
-const CREDIT_MAX_NS: u64 = 1_000_000;
-
-/// Of the time that passes, one part in so many may be spent so.
-const CREDIT_SHARE: u64 = 4;
-
-/// A timer that anybody on the thread may set to an earlier time.
+/// A timer that every task of the thread may set to an earlier time.
 pub(super) struct Timer {
     clock: Clock,
     descriptor: AsyncFd<OwnedFd>,
@@ -31,9 +23,7 @@ pub(super) struct Timer {
     wake_ns: Cell<u64>,
     /// Until when to sleep for that.
     sleep_until_ns: Cell<u64>,
-    /// How much too late a sleep may end here: jumps up, sinks slowly.
-    oversleep_ns: Cell<u64>,
-    credit_ns: Cell<u64>,
+    spin: Cell<SpinBudget>,
 }
 
 impl Timer {
@@ -42,7 +32,7 @@ impl Timer {
         deprecated,
         reason = "its successor is unsafe for the sake of descriptors that are not owned; ours is"
     )]
-    pub(super) fn new(clock: Clock) -> std::io::Result<Timer> {
+    pub(super) fn new(clock: Clock, spin_share: f64) -> std::io::Result<Timer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let descriptor = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Timer {
@@ -50,20 +40,15 @@ impl Timer {
             descriptor: AsyncFd::with_interest(descriptor, Interest::READABLE)?,
             wake_ns: Cell::new(0),
             sleep_until_ns: Cell::new(0),
-            oversleep_ns: Cell::new(EARLY_MAX_NS),
-            credit_ns: Cell::new(CREDIT_MAX_NS),
+            spin: Cell::new(SpinBudget::new(spin_share)),
         })
     }
 
     /// Ends the wait at this time, unless it ends earlier.
     pub(super) fn wake_by(&self, wake_ns: u64) {
         if wake_ns < self.wake_ns.get() {
-            self.set(wake_ns, wake_ns.saturating_sub(self.early_ns()));
+            self.set(wake_ns, wake_ns.saturating_sub(self.spin.get().early_ns()));
         }
-    }
-
-    fn early_ns(&self) -> u64 {
-        self.oversleep_ns.get().min(self.credit_ns.get())
     }
 
     fn set(&self, wake_ns: u64, sleep_until_ns: u64) {
@@ -74,7 +59,8 @@ impl Timer {
         let zero = Timespec::default();
         let spec = Itimerspec {
             it_interval: zero,
-            it_value: Timespec::try_from(Duration::from_nanos(left_ns)).unwrap_or(zero),
+            it_value: Timespec::try_from(Duration::from_nanos(left_ns))
+                .expect("64 bits of nanoseconds are 584 years"),
         };
         rustix::time::timerfd_settime(self.descriptor.get_ref(), TimerfdTimerFlags::empty(), &spec)
             .expect("a timer of ours takes any time from now");
@@ -84,33 +70,28 @@ impl Timer {
     /// has to be punctual, it may end as late as the system likes. Returns the time that was meant.
     pub(super) async fn wait_until(&self, wake_ns: u64, is_punctual: bool) -> u64 {
         let begin_ns = self.clock.now_ns();
-        let early_ns = if is_punctual { self.early_ns() } else { 0 };
+        let early_ns = if is_punctual {
+            self.spin.get().early_ns()
+        } else {
+            0
+        };
         self.set(wake_ns, wake_ns.saturating_sub(early_ns));
         self.sleep().await;
         let slept_ns = self.clock.now_ns();
         let sleep_until_ns = self.sleep_until_ns.get();
+        let mut spin = self.spin.get();
         // A sleep that was asked for too late says nothing.
         if sleep_until_ns > begin_ns {
-            let late_ns = slept_ns.saturating_sub(sleep_until_ns);
-            self.learn(late_ns.min(EARLY_MAX_NS));
+            spin.slept(slept_ns.saturating_sub(sleep_until_ns));
         }
         while self.clock.now_ns() < self.wake_ns.get() {
             tokio::task::yield_now().await;
         }
         let end_ns = self.clock.now_ns();
-        let earned_ns = self.credit_ns.get() + (end_ns - begin_ns) / CREDIT_SHARE;
-        let left_ns = earned_ns.saturating_sub(end_ns - slept_ns);
-        self.credit_ns.set(left_ns.min(CREDIT_MAX_NS));
+        spin.passed(end_ns - begin_ns);
+        spin.spent(end_ns - slept_ns);
+        self.spin.set(spin);
         self.wake_ns.get()
-    }
-
-    fn learn(&self, late_ns: u64) {
-        let known_ns = self.oversleep_ns.get();
-        self.oversleep_ns.set(if late_ns > known_ns {
-            late_ns
-        } else {
-            known_ns - (known_ns - late_ns) / 64
-        });
     }
 
     async fn sleep(&self) {

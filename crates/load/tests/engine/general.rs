@@ -19,7 +19,7 @@ const HTTP2: Version = Version::Http2 { streams: 1 };
 /// Each thing that the general path speaks.
 const SPOKEN: [(Version, bool); 3] = [(Version::Http1, true), (HTTP2, false), (HTTP2, true)];
 
-fn speech(version: Version, is_encrypted: bool) -> Speech {
+pub(crate) fn speech(version: Version, is_encrypted: bool) -> Speech {
     let is_http2 = version != Version::Http1;
     Speech {
         is_http2,

@@ -15,11 +15,12 @@ mod modern;
 mod open;
 mod scenario;
 mod server;
+mod together;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use load::{Bounds, Expectation, Job, Live, Measurement, Request, Target, run};
+use load::{Expectation, Job, Live, Measurement, Request, Target, run};
 use schedule::{Arrival, Load, Phase, Rate, Stop};
 
 use server::PATIENCE;
@@ -38,20 +39,9 @@ fn get(path: &str) -> Request {
 
 fn job(target: &Target, load: Load) -> Job {
     Job {
-        target: target.clone(),
-        requests: vec![get("/")],
-        steps: Vec::new(),
-        data: None,
-        load,
         connections_max: 100,
-        threads: 1,
         timeout: PATIENCE,
-        keep_alive: true,
-        failures_kept: 3,
-        spin_share: Job::SPIN_SHARE,
-        realtime: true,
-        bound: Bounds::default(),
-        cpus: None,
+        ..Job::new(target.clone(), vec![get("/")], load)
     }
 }
 

@@ -18,7 +18,7 @@ fn polite(mut client: Client) {
 
 /// Does nothing for at least so long: the fixture's service time, not a wait for something to
 /// happen.
-fn idle_for(duration: Duration) {
+pub(crate) fn idle_for(duration: Duration) {
     let nothing = Mutex::new(());
     drop(
         Condvar::new()

@@ -127,6 +127,8 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         realtime: !args.no_realtime,
         bound: Bounds::default(),
         cpus: args.pin.clone(),
+        seat: None,
+        keep_slots: None,
     })
 }
 

@@ -284,6 +284,8 @@ impl Experiment<'_> {
             realtime: self.lab.realtime,
             bound: load::Bounds::default(),
             cpus: self.generator_cpus.clone(),
+            seat: None,
+            keep_slots: None,
         }
     }
 }

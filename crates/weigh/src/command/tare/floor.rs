@@ -235,6 +235,8 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         realtime: true,
         bound: Bounds::default(),
         cpus: cpu.map(|cpu| vec![cpu]),
+        seat: None,
+        keep_slots: None,
     }
 }
 

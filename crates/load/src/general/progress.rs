@@ -5,29 +5,29 @@ use std::cell::RefCell;
 use http::{HeaderMap, StatusCode};
 
 use crate::check::{Findings, Judge};
+use crate::lane::Lane;
 use crate::measurement::FailureKind;
 use crate::parser::{Head, Sink};
 use crate::recorder::EXCERPT_BYTES;
-use crate::rendered::Rotation;
 
 /// Why there is no complete answer.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ExchangeError {
     /// Nothing of the request has left: the target had closed the connection while it was idle.
     Stale(String),
     /// The slot has failed.
     Failed(FailureKind, String),
 }
 
-impl Trouble {
-    pub(super) fn failed(kind: FailureKind, reason: impl Into<String>) -> Trouble {
-        Trouble::Failed(kind, reason.into())
+impl ExchangeError {
+    pub(super) fn failed(kind: FailureKind, reason: impl Into<String>) -> ExchangeError {
+        ExchangeError::Failed(kind, reason.into())
     }
 }
 
 /// The part of an answer that has come.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ResponseProgress {
     /// 0 until something came.
     pub(super) first_byte_ns: u64,
     /// Bytes that have come: of the answer over HTTP/1.1, of its body over HTTP/2.
@@ -37,7 +37,7 @@ pub(super) struct Heard {
     kept: Vec<u8>,
 }
 
-impl Heard {
+impl ResponseProgress {
     /// Forgets the last answer.
     pub(super) fn start(&mut self) {
         self.first_byte_ns = 0;
@@ -76,16 +76,17 @@ impl Heard {
 /// Judges an answer while others of the same request may be arriving: the rules are borrowed for one
 /// piece at a time.
 pub(super) struct Judging<'a> {
-    pub(super) rotation: &'a RefCell<Rotation>,
+    pub(super) lanes: &'a RefCell<Vec<Lane>>,
+    pub(super) lane: usize,
     pub(super) request: usize,
     pub(super) findings: &'a mut Findings,
 }
 
 impl Judging<'_> {
     fn judge(&mut self, feed: impl FnOnce(&mut Judge<'_>)) {
-        let rotation = self.rotation.borrow();
+        let lane = &self.lanes.borrow()[self.lane];
         feed(&mut Judge {
-            rules: &rotation.requests[self.request].rules,
+            rules: &lane.work.rotation.requests[self.request].rules,
             findings: self.findings,
         });
     }

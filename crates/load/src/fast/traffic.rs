@@ -2,28 +2,28 @@
 
 use rustix::io::Errno;
 
-use super::Worker;
+use super::EpollEngine;
 use crate::check::Judge;
 use crate::connection::Phase;
 use crate::exchange::leftover;
+use crate::lane::Fault;
 use crate::measurement::FailureKind;
 use crate::parser::{End, ParseError, Parsed};
-use crate::recorder::Evidence;
 use crate::socket::{self, Moved};
-use crate::supply::Supply;
 
-impl Worker<'_> {
+impl EpollEngine<'_> {
     /// Sends the request of the slot on the connection that is there.
     #[inline]
     pub(super) fn transmit(&mut self, index: usize) {
         let now_ns = self.now();
         let connection = &mut self.connections[index];
-        let request = &self.rotation.requests[connection.request];
+        let lane = &mut self.lanes[connection.lane];
+        let request = &lane.work.rotation.requests[connection.slot.request];
         connection.expect_answer(now_ns, request.bodiless);
         let Some(socket) = &connection.socket else {
             unreachable!("a request is only sent where a socket is");
         };
-        let bytes = request.bytes(&connection.filled);
+        let bytes = request.bytes(&connection.slot.filled);
         match socket::send(socket, bytes) {
             Ok(moved) => {
                 let written = match moved {
@@ -36,13 +36,11 @@ impl Worker<'_> {
                 } else {
                     Phase::Sending
                 };
-                self.recorder.bytes_out += written as u64;
-                // Of a closed loop, only requests that needed a connect have a `due`.
-                let is_planned = matches!(self.supply, Supply::Open(_));
-                let due_ns = connection.due_ns.filter(|_| is_planned);
-                self.recorder.sent(now_ns, due_ns);
+                lane.recorder.bytes_out += written as u64;
+                lane.sent(&mut connection.slot);
+                // On a fresh connection the time allowed has counted since the connect.
                 if !connection.is_fresh {
-                    let wake_ns = now_ns + self.shared.timeout_ns;
+                    let wake_ns = now_ns + lane.work.timeout_ns;
                     self.wake_at(index, wake_ns);
                 }
             }
@@ -59,15 +57,16 @@ impl Worker<'_> {
 
     pub(super) fn send_rest(&mut self, index: usize) {
         let connection = &mut self.connections[index];
-        let request = &self.rotation.requests[connection.request];
+        let lane = &mut self.lanes[connection.lane];
+        let request = &lane.work.rotation.requests[connection.slot.request];
         let Some(socket) = &connection.socket else {
             return;
         };
-        let bytes = request.bytes(&connection.filled);
+        let bytes = request.bytes(&connection.slot.filled);
         match socket::send(socket, &bytes[connection.written..]) {
             Ok(Moved::Later) => {}
             Ok(Moved::Bytes(written)) => {
-                self.recorder.bytes_out += written as u64;
+                lane.recorder.bytes_out += written as u64;
                 connection.written += written;
                 if connection.written == bytes.len() {
                     connection.phase = Phase::Receiving;
@@ -86,21 +85,23 @@ impl Worker<'_> {
                 return;
             };
             let received = socket::receive(socket, &mut self.buffer);
-            self.now_ns = self.shared.clock.now_ns();
+            self.now_ns = self.pacer.controls.clock.now_ns();
             let bytes = match received {
                 Ok(Moved::Later) => return,
                 Ok(Moved::Bytes(0)) => return self.on_end(index),
                 Ok(Moved::Bytes(bytes)) => bytes,
                 Err(error) => return self.on_reset(index, error),
             };
-            self.recorder.bytes_in += bytes as u64;
-            if connection.first_byte_ns == 0 {
-                connection.first_byte_ns = self.now_ns;
+            let lane = &mut self.lanes[connection.lane];
+            lane.recorder.bytes_in += bytes as u64;
+            let slot = &mut connection.slot;
+            if slot.first_byte_ns == 0 {
+                slot.first_byte_ns = self.now_ns;
             }
             let piece = &self.buffer[..bytes];
             let mut judge = Judge {
-                rules: &self.rotation.requests[connection.request].rules,
-                findings: &mut connection.findings,
+                rules: &lane.work.rotation.requests[slot.request].rules,
+                findings: &mut slot.findings,
             };
             match connection.parser.feed(piece, &mut judge) {
                 Ok(Parsed::Complete { used, reusable }) if used == bytes => {
@@ -137,38 +138,27 @@ impl Worker<'_> {
         {
             return self.fail(index, FailureKind::Protocol, 0, &|| leftover(more));
         }
-        let request = &mut self.rotation.requests[connection.request];
-        let mismatch = connection.findings.conclude(&mut request.rules);
-        let times = connection.times(done_ns);
-        self.recorder.bytes_in_bodies += connection.findings.body_bytes;
-        let is_right = mismatch.is_none();
-        self.recorder
-            .answered(times, connection.findings.status, is_right);
-        if self.script.is_some() {
-            self.recorder
-                .step_answered(connection.request, times, is_right);
-        }
+        let lane = &mut self.lanes[connection.lane];
+        let mismatch = lane.answered(&mut connection.slot, done_ns);
+        let passed = mismatch.is_none();
         if let Some(mismatch) = mismatch {
-            self.recorder
-                .step_failed(connection.request, mismatch.kind());
-            let evidence = Evidence {
-                request: request.bytes(&connection.filled),
+            let fault = Fault {
+                kind: mismatch.kind(),
+                at_ns: done_ns,
                 answer: [&connection.kept, &self.buffer[..bytes]],
             };
-            self.recorder
-                .failed(mismatch.kind(), done_ns, evidence, || mismatch.to_string());
+            lane.failed(&connection.slot, fault, || mismatch.to_string());
         }
+        // An answer that came before the whole request had left: the rest must not become the begin
+        // of the next one.
         let is_unsent = connection.phase == Phase::Sending;
-        if is_hangup || !reusable || !self.shared.keep_alive || is_unsent {
+        if is_hangup || !reusable || !lane.work.keep_alive || is_unsent {
             connection.close();
         }
         connection.is_used = true;
-        if self.script.is_some() {
-            return self.after_step(index, is_right);
-        }
         connection.has_slot = false;
-        self.active -= 1;
-        self.release(index);
+        let next = lane.next(&mut connection.slot, passed, done_ns);
+        self.proceed(index, next);
     }
 
     /// The server closed the connection.
@@ -188,7 +178,7 @@ impl Worker<'_> {
     /// just closed an idle connection looks from here.
     fn on_reset(&mut self, index: usize, error: Errno) {
         let connection = &self.connections[index];
-        let kind = if connection.is_used && connection.first_byte_ns == 0 {
+        let kind = if connection.is_used && connection.slot.first_byte_ns == 0 {
             FailureKind::Closed
         } else {
             FailureKind::Reset

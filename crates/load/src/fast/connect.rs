@@ -1,6 +1,6 @@
 //! Opening connections.
 
-use super::Worker;
+use super::EpollEngine;
 use crate::connection::Phase;
 use crate::measurement::FailureKind;
 use crate::socket::Connect;
@@ -8,15 +8,15 @@ use crate::socket::Connect;
 /// Between two tries to get into a full listener queue.
 const QUEUE_RETRY_NS: u64 = 1_000_000;
 
-impl Worker<'_> {
+impl EpollEngine<'_> {
     /// Opens a new socket, for the slot under way or for later.
     pub(super) fn connect(&mut self, index: usize) {
         let now_ns = self.now();
         let connection = &mut self.connections[index];
         connection.connect_ns = now_ns;
-        // Whoever needs a connection waits for it from here on.
-        if connection.has_slot && connection.due_ns.is_none() {
-            connection.due_ns = Some(now_ns);
+        // A slot that needs a connection waits for it from here on, so its latency has the connect.
+        if connection.has_slot {
+            connection.slot.due_ns.get_or_insert(now_ns);
         }
         self.try_connect(index);
     }
@@ -25,8 +25,9 @@ impl Worker<'_> {
         let connection = &mut self.connections[index];
         connection.generation = connection.generation.wrapping_add(1);
         let token = u64::from(connection.generation) << 32 | index as u64;
-        let give_up_ns = connection.connect_ns + self.shared.timeout_ns;
-        let (socket, is_done) = match self.shared.peer.connect() {
+        let work = &self.lanes[connection.lane].work;
+        let give_up_ns = connection.connect_ns + work.timeout_ns;
+        let (socket, is_done) = match work.peer.connect() {
             Ok(Connect::Done(socket)) => (socket, true),
             Ok(Connect::Pending(socket)) => (socket, false),
             Ok(Connect::Full) => {
@@ -51,22 +52,25 @@ impl Worker<'_> {
     pub(super) fn connected(&mut self, index: usize) {
         let now_ns = self.now();
         let connection = &mut self.connections[index];
-        self.recorder
-            .connect
-            .record_ns(now_ns - connection.connect_ns);
-        connection.refusals = 0;
+        let lane = &mut self.lanes[connection.lane];
+        let connect = &mut lane.recorder.connect;
+        connect.record_ns(now_ns - connection.connect_ns);
+        connection.backoff.reset();
         if connection.has_slot {
             self.transmit(index);
         } else {
-            self.park(index);
+            connection.phase = Phase::Idle;
+            connection.wake_ns = u64::MAX;
+            lane.queue.places.park(index, true);
         }
     }
 
     pub(super) fn on_connect_event(&mut self, index: usize) {
-        let Some(socket) = &self.connections[index].socket else {
+        let connection = &self.connections[index];
+        let Some(socket) = &connection.socket else {
             return;
         };
-        match self.shared.peer.connected(socket) {
+        match self.lanes[connection.lane].work.peer.connected(socket) {
             Ok(()) => self.connected(index),
             Err(error) => {
                 self.now();

@@ -1,0 +1,44 @@
+//! How long a closed loop keeps off a target that refuses connections.
+//!
+//! The next slot would run into the same refusal at once, and a million requests would be over in
+//! seconds. A plan has its own pace and needs none of this.
+
+/// After the first refused connect; doubled with each further one.
+const FIRST_NS: u64 = 1_000_000;
+
+/// Beyond this many doublings the pause stays the same: 128 ms.
+const DOUBLINGS_MAX: u32 = 7;
+
+/// The refusals of one connection since it was last established.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Backoff {
+    refusals: u32,
+}
+
+impl Backoff {
+    /// Another connect was refused. Returns how long to wait, in nanoseconds.
+    pub(crate) fn refused(&mut self) -> u64 {
+        let pause_ns = FIRST_NS << self.refusals;
+        self.refusals = (self.refusals + 1).min(DOUBLINGS_MAX);
+        pause_ns
+    }
+
+    /// A connect succeeded.
+    pub(crate) fn reset(&mut self) {
+        self.refusals = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_doubles_up_to_its_limit_and_starts_anew_after_a_success() {
+        let mut backoff = Backoff::default();
+        let pauses: Vec<u64> = (0..10).map(|_| backoff.refused() / 1_000_000).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128, 128, 128]);
+        backoff.reset();
+        assert_eq!(backoff.refused(), 1_000_000);
+    }
+}

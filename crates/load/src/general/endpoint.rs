@@ -1,0 +1,85 @@
+//! One receiver of load as the general carrier sees it: how to speak with it, and the connections.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::oneshot::{self, Receiver, Sender};
+
+use super::link::Link;
+use super::route::Route;
+use super::stream::Traffic;
+use super::{Messages, Outlet};
+use crate::job::Bounds;
+use crate::lane::Workload;
+use crate::socket::Peer;
+
+/// What the places of a lane share.
+pub(super) struct Endpoint {
+    pub(super) peer: Peer,
+    pub(super) route: Route,
+    pub(super) messages: Messages,
+    pub(super) bounds: Bounds,
+    pub(super) timeout: Duration,
+    pub(super) keep_alive: bool,
+    pub(super) traffic: Rc<Traffic>,
+    pub(super) links: Vec<Link>,
+    /// Places of a link. At least 1.
+    streams: usize,
+    /// Places in think time, each with what lets it go on.
+    waiting: RefCell<BTreeMap<usize, Sender<()>>>,
+}
+
+impl Endpoint {
+    pub(super) fn new(work: &Workload, outlet: Outlet) -> Endpoint {
+        // A connection for each request carries one.
+        let streams = match work.keep_alive {
+            true => usize::try_from(outlet.route.version.streams())
+                .expect("32 bits fit into an address"),
+            false => 1,
+        };
+        Endpoint {
+            peer: work.peer.clone(),
+            route: outlet.route,
+            messages: outlet.messages,
+            bounds: outlet.bounds,
+            timeout: Duration::from_nanos(work.timeout_ns),
+            keep_alive: work.keep_alive,
+            traffic: Rc::default(),
+            links: (0..outlet.connections).map(|_| Link::default()).collect(),
+            streams,
+            waiting: RefCell::default(),
+        }
+    }
+
+    /// Requests that may be under way at once. Both factors have 32 bits.
+    pub(super) fn places(&self) -> usize {
+        self.links.len() * self.streams
+    }
+
+    /// The link of a place.
+    pub(super) fn link(&self, place: usize) -> &Link {
+        &self.links[self.link_of(place)]
+    }
+
+    pub(super) fn link_of(&self, place: usize) -> usize {
+        place / self.streams
+    }
+
+    /// A place waits. Returns what ends with [`Endpoint::resume`].
+    pub(super) fn wait(&self, place: usize) -> Receiver<()> {
+        let (resume, resumed) = oneshot::channel();
+        let before = self.waiting.borrow_mut().insert(place, resume);
+        assert!(before.is_none(), "a place waits for one thing at a time");
+        resumed
+    }
+
+    /// The wait of a place is over.
+    pub(super) fn resume(&self, place: usize) {
+        let resume = self.waiting.borrow_mut().remove(&place);
+        let resume = resume.expect("the queue names places that wait");
+        // Nothing listens where the load was stopped, which drops the tasks.
+        let _ = resume.send(());
+    }
+}

@@ -1,0 +1,289 @@
+//! A job that was found to be possible, and what each thread gets of it.
+
+use std::sync::Arc;
+
+use schedule::{Load, OpenPlan, Stop};
+
+use crate::clock::to_ns;
+use crate::error::LoadError;
+use crate::general::{self, Messages, Outlet, Route};
+use crate::job::{Data, Job, RowOrder};
+use crate::lane::Workload;
+use crate::recorder::Recorder;
+use crate::rendered::{self, Rendered, RequestError, Rotation};
+use crate::scenario;
+use crate::script::Script;
+use crate::socket::Peer;
+use crate::supply::{Closed, Open, PlanTimes, Supply};
+use crate::template::{Places, Values};
+
+/// One job, ready to be carried out by any number of threads.
+pub(crate) struct Prepared<'a> {
+    pub(crate) job: &'a Job,
+    rotation: Rotation,
+    script: Script,
+    peer: Peer,
+    /// How to speak with the target by the general carrier.
+    route: Route,
+    messages: Messages,
+    plan: Option<OpenPlan>,
+    /// Of a closed loop; an open one stops with its plan.
+    stop: Stop,
+    pub(crate) connections: u32,
+    /// Slots known beforehand; none in a closed loop without a number of requests.
+    slots: Option<u64>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn new(job: &'a Job) -> Result<Prepared<'a>, LoadError> {
+        let rotation = rotation(job)?;
+        let captures = scenario::names(&job.steps).len();
+        let script = Script::new(&job.steps, captures);
+        let route = Route::new(&job.target)?;
+        let (connections, stop, plan) = match &job.load {
+            Load::Closed { connections, stop } => {
+                if stop.requests.is_none() && stop.duration.is_none() {
+                    return Err(LoadError::Endless);
+                }
+                (*connections, *stop, None)
+            }
+            Load::Open {
+                phases,
+                arrival,
+                requests_max,
+            } => {
+                let plan = OpenPlan::new(phases, *arrival, *requests_max)?;
+                let never = Stop {
+                    requests: None,
+                    duration: None,
+                };
+                (job.connections_max, never, Some(plan))
+            }
+        };
+        if connections == 0 {
+            return Err(LoadError::Zero("connection"));
+        }
+        if job.threads == 0 {
+            return Err(LoadError::Zero("generator thread"));
+        }
+        if job.target.protocol.version.streams() == 0 {
+            return Err(LoadError::Zero("stream"));
+        }
+        let slots = plan.as_ref().map(OpenPlan::len).or(stop.requests);
+        verify_kept(job, slots)?;
+        Ok(Prepared {
+            job,
+            peer: Peer::new(&job.target.address).map_err(LoadError::Address)?,
+            messages: messages(job, &rotation, &script, &route)?,
+            rotation,
+            script,
+            route,
+            plan,
+            stop,
+            connections,
+            slots,
+        })
+    }
+
+    pub(crate) fn is_open_loop(&self) -> bool {
+        self.plan.is_some()
+    }
+
+    /// Whether all connections are opened before the first send.
+    pub(crate) fn opens_before(&self) -> bool {
+        !self.is_open_loop() && self.job.keep_alive
+    }
+
+    /// Requests known beforehand, for a display of progress.
+    pub(crate) fn planned(&self) -> u64 {
+        let slots = self.slots.unwrap_or(0);
+        slots.saturating_mul(self.job.steps.len().max(1) as u64)
+    }
+
+    /// Slots that must have an outcome at the end of a load that was not interrupted; `None` where only
+    /// time ends it.
+    pub(crate) fn slots_due(&self) -> Option<u64> {
+        self.slots.filter(|_| self.stop.duration.is_none())
+    }
+
+    pub(crate) fn connections_of(&self, thread: u32, threads: u32) -> usize {
+        let connections = share(u64::from(self.connections), thread, threads);
+        usize::try_from(connections).expect("a part of 32 bits fits into an address")
+    }
+
+    /// What a thread sends, with rules of its own: they learn from answers.
+    pub(crate) fn workload(&self) -> Workload {
+        Workload {
+            peer: self.peer.clone(),
+            timeout_ns: self.timeout_ns(),
+            keep_alive: self.job.keep_alive,
+            rotation: self.rotation.clone(),
+            script: self.script.clone(),
+            as_evidence: None,
+        }
+    }
+
+    /// Some sums of times have a timeout in them, and none may overflow: 146 years are enough.
+    fn timeout_ns(&self) -> u64 {
+        to_ns(self.job.timeout).min(u64::MAX / 4)
+    }
+
+    pub(crate) fn outlet(&self, connections: usize) -> Outlet {
+        Outlet {
+            route: self.route.clone(),
+            messages: self.messages.clone(),
+            connections,
+            bounds: self.job.bound,
+        }
+    }
+
+    /// The slots of one thread: every `threads`th of the load.
+    pub(crate) fn supply(&self, thread: u32, threads: u32, start_ns: u64) -> Supply {
+        let step = u64::from(threads);
+        match &self.plan {
+            Some(plan) => {
+                let times = PlanTimes {
+                    start_ns,
+                    end_ns: start_ns.saturating_add(to_ns(plan.duration())),
+                    grace_ns: self.timeout_ns(),
+                    seat: self.job.seat.clone(),
+                };
+                Supply::Open(Open::new(plan.shard(u64::from(thread), step), times))
+            }
+            None => Supply::Closed(Closed {
+                next: u64::from(thread),
+                step,
+                left: self
+                    .stop
+                    .requests
+                    .map(|requests| share(requests, thread, threads)),
+                end_ns: self
+                    .stop
+                    .duration
+                    .map(|duration| start_ns.saturating_add(to_ns(duration))),
+            }),
+        }
+    }
+
+    /// The empty account of one thread.
+    pub(crate) fn recorder(&self, threads: u32, start_ns: u64) -> Recorder {
+        let names = self.job.steps.iter().map(|step| step.name.clone());
+        let slots = self.slots.filter(|_| self.job.keep_slots.is_some());
+        let kept = slots.map(|slots| {
+            usize::try_from(slots.div_ceil(u64::from(threads)))
+                .expect("the number of slots was compared with what is kept")
+        });
+        Recorder::new(start_ns, self.job.failures_kept)
+            .for_steps(names)
+            .with_slots(kept)
+    }
+}
+
+/// Refuses a load with more slots than there is room for their times.
+fn verify_kept(job: &Job, slots: Option<u64>) -> Result<(), LoadError> {
+    let (Some(kept), Some(planned)) = (job.keep_slots, slots) else {
+        return Ok(());
+    };
+    // Indices are kept in 32 bits.
+    let most = u64::try_from(kept).map_or(1 << 32, |kept| kept.min(1 << 32));
+    if planned > most {
+        return Err(LoadError::SlotsKept { planned, kept });
+    }
+    Ok(())
+}
+
+/// A thread's part of a total that need not be divisible.
+fn share(total: u64, thread: u32, threads: u32) -> u64 {
+    total / u64::from(threads) + u64::from(u64::from(thread) < total % u64::from(threads))
+}
+
+fn messages(
+    job: &Job,
+    rotation: &Rotation,
+    script: &Script,
+    route: &Route,
+) -> Result<Messages, LoadError> {
+    general::messages(rotation, script, route).map_err(|(index, reason)| {
+        let request = &job.requests[index];
+        LoadError::Request {
+            index,
+            method: request.method.clone(),
+            path: request.path.clone(),
+            reason: RequestError::Http2(reason),
+        }
+    })
+}
+
+fn rotation(job: &Job) -> Result<Rotation, LoadError> {
+    if !job.steps.is_empty() {
+        return Ok(Rotation::new(rendered(job, 1)?, vec![0]));
+    }
+    let weights: Vec<u32> = job.requests.iter().map(|request| request.weight).collect();
+    let turns = rendered::turns(&weights).filter(|_| !weights.contains(&0));
+    let requests = rendered(job, turns.as_ref().map_or(1, Vec::len))?;
+    Ok(Rotation::new(requests, turns.ok_or(LoadError::Weights)?))
+}
+
+/// The requests of a job, ready to be sent. `turn` is the length of the rotation.
+pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadError> {
+    if job.requests.is_empty() {
+        return Err(LoadError::NoRequests);
+    }
+    let (requests, steps) = (job.requests.len(), job.steps.len());
+    if steps > 0 && steps != requests {
+        return Err(LoadError::Steps { requests, steps });
+    }
+    let captures = scenario::names(&job.steps);
+    let values = values(job, turn, &captures)?;
+    let mut captures_known = 0;
+    let mut rendered = Vec::new();
+    for (index, request) in job.requests.iter().enumerate() {
+        let wrong = |reason| LoadError::Request {
+            index,
+            method: request.method.clone(),
+            path: request.path.clone(),
+            reason,
+        };
+        let places = values.as_ref().map(|values| Places {
+            values: Arc::clone(values),
+            captures_known,
+            request: index,
+        });
+        let own = job.steps.get(index).map_or(&[][..], |step| &step.captures);
+        let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref())
+            .and_then(|made| made.capturing(own, &captures));
+        rendered.push(made.map_err(wrong)?);
+        captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();
+    }
+    Ok(rendered)
+}
+
+/// What places stand for; none when there are none.
+fn values(job: &Job, turn: usize, captures: &[String]) -> Result<Option<Arc<Values>>, LoadError> {
+    let nothing = Data {
+        columns: Vec::new(),
+        rows: Vec::new(),
+        ranges: Vec::new(),
+        order: RowOrder::Rotation,
+        seed: 0,
+    };
+    let data = match &job.data {
+        Some(data) => data,
+        None if captures.is_empty() => return Ok(None),
+        None => &nothing,
+    };
+    let expected = data.columns.len();
+    if expected > 0 && data.rows.is_empty() {
+        return Err(LoadError::NoRows);
+    }
+    let wrong = data.rows.iter().position(|row| row.len() != expected);
+    if let Some(row) = wrong {
+        let found = data.rows[row].len();
+        return Err(LoadError::Row {
+            row,
+            expected,
+            found,
+        });
+    }
+    Ok(Some(Arc::new(Values::new(data, turn, captures.to_vec()))))
+}

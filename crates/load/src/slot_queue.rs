@@ -1,0 +1,238 @@
+//! The slots of one lane on one thread, and what may carry them.
+//!
+//! A *place* is what carries one slot at a time: a connection of HTTP/1.1, one of the streams of a
+//! connection of HTTP/2. Carriers number their places as they like; here they are free or not.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use crate::recorder::Recorder;
+use crate::supply::{Supply, Taken};
+
+/// Places that carry no slot.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// Those whose connection was open when they were last used.
+    idle: Vec<usize>,
+    /// Others that were used before.
+    vacant: Vec<usize>,
+    /// Those that were never used. Kept as a range because connections times streams may be many.
+    unused: Range<usize>,
+}
+
+impl Places {
+    pub(crate) fn new(all: Range<usize>) -> Places {
+        Places {
+            idle: Vec::with_capacity(all.len().min(1 << 16)),
+            vacant: Vec::new(),
+            unused: all,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_any_free(&self) -> bool {
+        !self.idle.is_empty() || !self.vacant.is_empty() || !self.unused.is_empty()
+    }
+
+    /// A free place, one with an open connection before others. The last one used comes first: its
+    /// buffers are still in the cache.
+    #[inline]
+    pub(crate) fn pop(&mut self, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        while let Some(place) = self.idle.pop() {
+            if is_open(place) {
+                return Some(place);
+            }
+            self.vacant.push(place);
+        }
+        self.vacant.pop().or_else(|| self.unused.next())
+    }
+
+    /// All places, before any was used: each is parked when it is connected.
+    pub(crate) fn take_unused(&mut self) -> Range<usize> {
+        std::mem::take(&mut self.unused)
+    }
+
+    /// A place has nothing to do.
+    #[inline]
+    pub(crate) fn park(&mut self, place: usize, is_open: bool) {
+        if is_open {
+            self.idle.push(place);
+        } else {
+            self.vacant.push(place);
+        }
+    }
+
+    /// The connection of an idle place was closed.
+    pub(crate) fn closed(&mut self, place: usize) {
+        self.idle.retain(|idle| *idle != place);
+        self.vacant.push(place);
+    }
+}
+
+/// The slots of one lane on one thread.
+pub(crate) struct SlotQueue {
+    pub(crate) supply: Supply,
+    pub(crate) places: Places,
+    /// Places in think time, by the time their next step is due. Each keeps its slot meanwhile.
+    waiting: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Slots under way, those in think time included.
+    active: usize,
+    /// Slots that were taken so far.
+    taken: u64,
+}
+
+impl SlotQueue {
+    /// Without slots: connections are opened before there is a start.
+    pub(crate) fn new(places: Range<usize>) -> SlotQueue {
+        SlotQueue {
+            supply: Supply::none(),
+            places: Places::new(places),
+            waiting: BinaryHeap::new(),
+            active: 0,
+            taken: 0,
+        }
+    }
+
+    /// The next slot, if it exists by now. It is under way from here on.
+    #[inline]
+    pub(crate) fn take(&mut self, now_ns: u64) -> Option<Taken> {
+        let taken = self.supply.take(now_ns)?;
+        self.active += 1;
+        self.taken += 1;
+        Some(taken)
+    }
+
+    /// The next slot that was never sent although the grace after the plan is over. It is not under
+    /// way: it has ended.
+    pub(crate) fn take_missed(&mut self, now_ns: u64) -> Option<Taken> {
+        let taken = self.supply.take_missed(now_ns)?;
+        self.taken += 1;
+        Some(taken)
+    }
+
+    /// A place became free: gives it the next slot or parks it.
+    #[inline]
+    pub(crate) fn release(
+        &mut self,
+        place: usize,
+        is_open: bool,
+        now_ns: u64,
+        recorder: &mut Recorder,
+    ) -> Option<Taken> {
+        let was_full = !self.places.is_any_free();
+        let taken = self.take(now_ns);
+        match taken {
+            // A slot that is due with a place free is only late; one that no place was free for
+            // had to wait, which is the target's doing and not the generator's.
+            Some(slot) if was_full && slot.due_ns.is_some() => recorder.waited(now_ns),
+            Some(_) => {}
+            None => self.places.park(place, is_open),
+        }
+        taken
+    }
+
+    /// A slot that was taken has ended.
+    #[inline]
+    pub(crate) fn ended(&mut self) {
+        debug_assert!(self.active > 0, "a slot ended twice");
+        self.active -= 1;
+    }
+
+    /// This place goes on at that time.
+    pub(crate) fn wait(&mut self, place: usize, due_ns: u64) {
+        self.waiting.push(Reverse((due_ns, place)));
+    }
+
+    /// A place whose think time is over.
+    #[inline]
+    pub(crate) fn pop_waiting(&mut self, now_ns: u64) -> Option<usize> {
+        let Reverse((due_ns, _)) = self.waiting.peek()?;
+        if *due_ns > now_ns {
+            return None;
+        }
+        self.waiting.pop().map(|Reverse((_, place))| place)
+    }
+
+    fn next_step_ns(&self) -> Option<u64> {
+        self.waiting.peek().map(|Reverse((due_ns, _))| *due_ns)
+    }
+
+    /// Since when the next slot exists that a place is free for.
+    #[inline]
+    pub(crate) fn ready_since_ns(&self, now_ns: u64) -> Option<u64> {
+        if !self.places.is_any_free() {
+            return None;
+        }
+        self.supply.ready_since_ns(now_ns)
+    }
+
+    /// Whether a slot or a step is due by now.
+    #[inline]
+    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
+        let is_past = |due_ns| due_ns <= now_ns;
+        self.supply.next_due_ns().is_some_and(is_past) || self.next_step_ns().is_some_and(is_past)
+    }
+
+    /// When there is something to send although nothing happens before. A slot that no place is free
+    /// for is no reason to wake: it leaves with the answer that frees one. A step after its think
+    /// time has its place already.
+    pub(crate) fn wake_ns(&self) -> Option<u64> {
+        let is_any_free = self.places.is_any_free();
+        let slot_ns = self.supply.next_due_ns().filter(|_| is_any_free);
+        slot_ns.into_iter().chain(self.next_step_ns()).min()
+    }
+
+    /// Whether a thread that stands still now does harm.
+    pub(crate) fn has_work(&self, now_ns: u64) -> bool {
+        self.active > 0 || self.supply.is_overdue(now_ns)
+    }
+
+    /// All slots have ended, and there will be no other.
+    #[inline]
+    pub(crate) fn is_over(&self, now_ns: u64) -> bool {
+        self.active == 0 && self.supply.is_over(now_ns)
+    }
+
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_connection_comes_before_others_and_a_used_place_before_a_new_one() {
+        let mut places = Places::new(4..7);
+        assert_eq!(places.pop(|_| true), Some(4));
+        assert_eq!(places.pop(|_| true), Some(5));
+        places.park(4, false);
+        places.park(5, true);
+        assert_eq!(places.pop(|_| true), Some(5));
+        places.park(5, true);
+        assert_eq!(
+            places.pop(|_| false),
+            Some(5),
+            "closed meanwhile, used last"
+        );
+        assert_eq!(places.pop(|_| true), Some(4));
+        assert_eq!(places.pop(|_| true), Some(6));
+        assert_eq!(places.pop(|_| true), None);
+        assert!(!places.is_any_free());
+    }
+
+    #[test]
+    fn steps_go_on_in_the_order_of_their_times() {
+        let mut queue = SlotQueue::new(0..3);
+        queue.wait(0, 30);
+        queue.wait(1, 10);
+        queue.wait(2, 20);
+        assert_eq!(queue.wake_ns(), Some(10));
+        assert_eq!(queue.pop_waiting(9), None);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_waiting(25)).collect();
+        assert_eq!(order, [1, 2]);
+        assert!(queue.is_due(30));
+    }
+}

@@ -1,0 +1,200 @@
+//! Several jobs from the same threads.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use load::{Job, Live, LoadError, Measurement, Seat, Version, run_together};
+
+use crate::general::{speech, target};
+use crate::modern::{Act, Modern};
+use crate::open::idle_for;
+use crate::server::{Client, Server};
+use crate::{closed, job, open, verify};
+
+fn polite(mut client: Client) {
+    while client.request().is_some() {
+        client.answer("hello");
+    }
+}
+
+fn together(jobs: &[Job]) -> Vec<Measurement> {
+    let (live, stop) = (Live::new(), AtomicBool::new(false));
+    let (measurements, ()) = run_together(jobs, &live, &stop, || ()).unwrap();
+    for measurement in &measurements {
+        assert!(!measurement.interrupted);
+        verify(measurement);
+    }
+    let sent = measurements.iter().map(|measurement| measurement.sent);
+    assert_eq!(
+        live.read().sent,
+        sent.sum::<u64>(),
+        "live counts are of all"
+    );
+    measurements
+}
+
+#[test]
+fn each_job_has_its_own_plan_target_and_account() {
+    for threads in [1, 2] {
+        let (one, other) = (Server::tcp(polite), Server::tcp(polite));
+        let mut jobs = [
+            job(&one.target, open(500.0, Duration::from_millis(200))),
+            job(&other.target, open(1000.0, Duration::from_millis(100))),
+            job(&other.target, closed(3, 77)),
+        ];
+        for job in &mut jobs {
+            job.threads = threads;
+        }
+        let found = together(&jobs);
+        let passed: Vec<u64> = found.iter().map(|each| each.outcomes.passed).collect();
+        assert_eq!(passed, [100, 100, 77]);
+        assert_eq!((one.requests(), other.requests()), (100, 177));
+        let lateness: Vec<u64> = found.iter().map(|each| each.lateness.len()).collect();
+        assert_eq!(lateness, [100, 100, 0]);
+        assert_eq!(found[0].generator.threads, threads);
+    }
+}
+
+#[test]
+fn one_that_stalls_does_not_hold_up_the_other() {
+    const STALL: Duration = Duration::from_millis(300);
+    let stalled = Server::tcp(|mut client| {
+        while let Some((number, _)) = client.request() {
+            if number == 0 {
+                idle_for(STALL);
+            }
+            client.answer("hello");
+        }
+    });
+    let quick = Server::tcp(polite);
+    let plan = || open(200.0, Duration::from_millis(500));
+    let mut jobs = [job(&stalled.target, plan()), job(&quick.target, plan())];
+    jobs[0].connections_max = 1;
+    let found = together(&jobs);
+    assert!(found[0].waited > 0, "its one connection was busy");
+    assert!(found[0].latency.max_ns() >= Some(300_000_000));
+    assert_eq!(found[1].waited, 0);
+    assert!(found[1].latency.quantile_ns(0.5) < Some(100_000_000));
+}
+
+#[test]
+fn seats_place_the_slots_of_two_jobs_between_each_other() {
+    let heard: Arc<Mutex<Vec<char>>> = Arc::default();
+    let server = |name: char| {
+        let heard = Arc::clone(&heard);
+        Server::tcp(move |mut client| {
+            while client.request().is_some() {
+                heard.lock().unwrap().push(name);
+                client.answer("hello");
+            }
+        })
+    };
+    let (one, other) = (server('a'), server('b'));
+    // Every second slot the other one goes first.
+    let gap_ns = 20_000_000;
+    let seat = move |odd: u64| Seat::new(move |index| (index % 2 ^ odd) * gap_ns / 2);
+    let plan = || open(50.0, Duration::from_millis(400));
+    let mut jobs = [job(&one.target, plan()), job(&other.target, plan())];
+    jobs[0].seat = Some(seat(0));
+    jobs[1].seat = Some(seat(1));
+    for job in &mut jobs {
+        job.keep_slots = Some(20);
+    }
+    let found = together(&jobs);
+    for (odd, measurement) in (0..).zip(&found) {
+        assert_eq!(measurement.slots.len(), 20);
+        for (index, slot) in (0..).zip(&measurement.slots) {
+            assert_eq!(slot.index, index);
+            let index = u64::from(index);
+            let shift_ns = (index % 2 ^ odd) * gap_ns / 2;
+            assert_eq!(slot.due_ns, index * gap_ns + shift_ns);
+            assert!(slot.passed);
+            assert!(slot.due_ns <= slot.sent_ns && slot.sent_ns <= slot.done_ns);
+        }
+    }
+    let order: String = heard.lock().unwrap().iter().collect();
+    let expected: String = (0..20).map(|slot| ["ab", "ba"][slot % 2]).collect();
+    let as_planned = order.chars().zip(expected.chars());
+    let swapped = as_planned
+        .filter(|(found, expected)| found != expected)
+        .count();
+    assert!(swapped <= 4, "a busy machine may swap a few: {order}");
+}
+
+#[test]
+fn one_over_http2_and_one_in_the_clear_run_together_too() {
+    let version = Version::Http2 { streams: 4 };
+    let modern = Modern::start(speech(version, false), |_| Act::answer("hello"));
+    let plain = Server::tcp(polite);
+    let fancy = target(&modern, version, false);
+    let mut jobs = [
+        job(&fancy, open(500.0, Duration::from_millis(100))),
+        job(&plain.target, open(500.0, Duration::from_millis(100))),
+    ];
+    for job in &mut jobs {
+        job.keep_slots = Some(50);
+    }
+    for measurement in together(&jobs) {
+        assert_eq!(measurement.outcomes.passed, 50);
+        let indices: Vec<u32> = measurement.slots.iter().map(|slot| slot.index).collect();
+        assert_eq!(indices, (0..50).collect::<Vec<_>>());
+    }
+    assert_eq!((modern.requests(), plain.requests()), (50, 50));
+}
+
+#[test]
+fn a_slot_that_fails_is_in_the_trace_as_one_that_did_not_pass() {
+    let server = Server::tcp(|mut client| {
+        while let Some((number, _)) = client.request() {
+            if number % 2 == 0 {
+                client.answer("hello");
+            } else {
+                return;
+            }
+        }
+    });
+    let mut job = job(&server.target, closed(1, 10));
+    job.keep_slots = Some(10);
+    let found = &together(&[job])[0];
+    let passed = found.slots.iter().filter(|slot| slot.passed).count();
+    assert_eq!(passed as u64, found.outcomes.passed);
+    assert_eq!(found.slots.len(), 10);
+    assert!(passed < 10);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_it_starts() {
+    let server = Server::tcp(polite);
+    let refused = |jobs: &[Job]| {
+        let stop = AtomicBool::new(false);
+        run_together(jobs, &Live::new(), &stop, || ())
+            .unwrap_err()
+            .to_string()
+    };
+    let plain = job(&server.target, open(100.0, Duration::from_secs(1)));
+    insta::assert_snapshot!(refused(&[]), @"expected at least one job, found 0");
+    let alike = [plain.clone(), plain.clone()];
+    let unlike = |change: fn(&mut Job)| {
+        let mut jobs = alike.clone();
+        change(&mut jobs[1]);
+        refused(&jobs)
+    };
+    insta::assert_snapshot!(
+        unlike(|job| job.threads = 2),
+        @"expected the same number of generator threads in all jobs that run together"
+    );
+    insta::assert_snapshot!(
+        unlike(|job| job.spin_share = 0.5),
+        @"expected the same spin share in all jobs that run together"
+    );
+    insta::assert_snapshot!(
+        unlike(|job| job.keep_slots = Some(99)),
+        @"expected at most 99 slots, whose times are kept, found a plan of 100"
+    );
+    let mut jobs = alike.clone();
+    jobs[1].requests.clear();
+    let error = run_together(&jobs, &Live::new(), &AtomicBool::new(false), || ()).unwrap_err();
+    assert!(matches!(error, LoadError::NoRequests));
+    assert_eq!(server.requests(), 0);
+}
