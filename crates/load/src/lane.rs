@@ -26,8 +26,11 @@ pub(crate) struct Workload {
     pub(crate) rotation: Rotation,
     pub(crate) script: Script,
     /// How the carrier writes a rendered request as evidence; `None`: as it was rendered.
-    pub(crate) as_evidence: Option<fn(&[u8]) -> Vec<u8>>,
+    pub(crate) as_evidence: Option<Rewrite>,
 }
+
+/// From the bytes that HTTP/1.1 would carry to what another carrier sent, for readers.
+pub(crate) type Rewrite = fn(&[u8]) -> Vec<u8>;
 
 /// What went wrong with the request of a slot.
 #[derive(Clone, Copy, Debug)]
