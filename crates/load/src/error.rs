@@ -93,6 +93,11 @@ pub enum LoadError {
     /// Jobs that share generator threads and ask for different ones.
     #[error("expected the same {0} in all jobs that run together")]
     Unlike(&'static str),
+    /// Slices that overlap or are empty, or that a load cannot have.
+    #[error(
+        "expected slices of a closed loop without steps, in order, disjoint and not empty, found others"
+    )]
+    Slices,
     /// More slots than there is room for their times.
     #[error("expected at most {kept} slots, whose times are kept, found a plan of {planned}")]
     SlotsKept {

@@ -288,9 +288,10 @@ impl EngineState {
         let is_open = self.endpoints[place.lane].link(place.index).is_open();
         let mut lanes = self.lanes.borrow_mut();
         let lane = &mut lanes[place.lane];
-        let taken = lane.release(place.index, is_open, self.clock.now_ns());
+        let now_ns = self.clock.now_ns();
+        let taken = lane.release(place.index, is_open, now_ns);
         if taken.is_none()
-            && let Some(due_ns) = lane.queue.wake_ns()
+            && let Some(due_ns) = lane.queue.wake_ns(now_ns)
         {
             // The pacer did not wait for a slot while no place was free for it.
             self.timer.wake_by(due_ns);

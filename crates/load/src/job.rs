@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::scenario::Step;
 use crate::seat::Seat;
+use crate::slices::Slice;
 
 /// One load on one target, from the first send to the last answer.
 #[derive(Clone, Debug)]
@@ -59,6 +60,8 @@ pub struct Job {
     /// each), at most so many: a plan with more is refused. Nothing is kept of a closed loop without
     /// a number of requests.
     pub keep_slots: Option<usize>,
+    /// Closed loop of a rotation: when slots exist, in order and disjoint; empty for always.
+    pub slices: Vec<Slice>,
 }
 
 impl Job {
@@ -84,6 +87,7 @@ impl Job {
             cpus: None,
             seat: None,
             keep_slots: None,
+            slices: Vec::new(),
         }
     }
 

@@ -72,6 +72,7 @@ impl Lane {
         slot.index = taken.index;
         slot.due_ns = taken.due_ns;
         slot.slot_due_ns = taken.due_ns;
+        slot.is_discarded = taken.is_discarded;
         slot.slot_sent_ns = None;
         if let Some(think_ns) = self.work.script.think_ns(0) {
             return self.begin_iteration(slot, think_ns, now_ns);
@@ -124,16 +125,14 @@ impl Lane {
     /// The request of a slot left, or a part of it, at `slot.sent_ns`.
     #[inline]
     pub(crate) fn sent(&mut self, slot: &mut SlotState) {
-        self.left(slot.sent_ns, slot.due_ns, &mut slot.slot_sent_ns);
-    }
-
-    /// As [`Lane::sent`], for a carrier that has the slot's findings in use.
-    #[inline]
-    pub(crate) fn left(&mut self, sent_ns: u64, due_ns: Option<u64>, first_ns: &mut Option<u64>) {
+        slot.slot_sent_ns.get_or_insert(slot.sent_ns);
+        if slot.is_discarded {
+            return;
+        }
         // In a closed loop only requests that needed a connect have a `due`, and it is no plan's.
         let is_planned = self.queue.supply.is_planned();
-        self.recorder.sent(sent_ns, due_ns.filter(|_| is_planned));
-        first_ns.get_or_insert(sent_ns);
+        let due_ns = slot.due_ns.filter(|_| is_planned);
+        self.recorder.sent(slot.sent_ns, due_ns);
     }
 
     /// The answer is complete: judges it and records its times. A mismatch is to be handed to
@@ -142,6 +141,12 @@ impl Lane {
     pub(crate) fn answered(&mut self, slot: &mut SlotState, done_ns: u64) -> Option<Mismatch> {
         let request = &mut self.work.rotation.requests[slot.request];
         let mismatch = slot.findings.conclude(&mut request.rules);
+        if slot.is_discarded {
+            if mismatch.is_none() {
+                self.recorder.discard(None);
+            }
+            return mismatch;
+        }
         let times = slot.times(done_ns);
         self.recorder.bytes_in_bodies += slot.findings.body_bytes;
         let is_right = mismatch.is_none();
@@ -160,6 +165,10 @@ impl Lane {
         fault: Fault<'_>,
         reason: impl FnOnce() -> String,
     ) {
+        if slot.is_discarded {
+            self.recorder.discard(Some(fault.kind));
+            return;
+        }
         let rendered = self.work.rotation.requests[slot.request].bytes(&slot.filled);
         let rewritten = self.work.as_evidence.map(|rewrite| rewrite(rendered));
         let evidence = Evidence {

@@ -70,6 +70,9 @@ pub struct Measurement {
     ///
     /// [`Job::keep_slots`]: crate::Job::keep_slots
     pub slots: Vec<SlotTimes>,
+    /// How slots ended that began in the uncounted part of a [`Slice`](crate::Slice). Nothing but bytes
+    /// and connects of them is in any other figure.
+    pub discarded: Outcomes,
 }
 
 /// What one step of a scenario came to.

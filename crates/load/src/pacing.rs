@@ -87,7 +87,10 @@ impl<'a> Pacer<'a> {
     pub(crate) fn horizon(&self, lanes: &[Lane], now_ns: u64) -> Horizon {
         Horizon {
             latest_ns: now_ns + WAIT_MAX_NS,
-            due_ns: lanes.iter().filter_map(|lane| lane.queue.wake_ns()).min(),
+            due_ns: lanes
+                .iter()
+                .filter_map(|lane| lane.queue.wake_ns(now_ns))
+                .min(),
         }
     }
 

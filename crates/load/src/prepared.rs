@@ -13,6 +13,7 @@ use crate::recorder::Recorder;
 use crate::rendered::{self, Rendered, RequestError, Rotation};
 use crate::scenario;
 use crate::script::Script;
+use crate::slices::{Slices, are_in_order};
 use crate::socket::Peer;
 use crate::supply::{Closed, Open, PlanTimes, Supply};
 use crate::template::{Places, Values};
@@ -71,6 +72,10 @@ impl<'a> Prepared<'a> {
         }
         let slots = plan.as_ref().map(OpenPlan::len).or(stop.requests);
         verify_kept(job, slots)?;
+        let may_have_slices = plan.is_none() && job.steps.is_empty() && are_in_order(&job.slices);
+        if !may_have_slices && !job.slices.is_empty() {
+            return Err(LoadError::Slices);
+        }
         Ok(Prepared {
             job,
             peer: Peer::new(&job.target.address).map_err(LoadError::Address)?,
@@ -103,7 +108,8 @@ impl<'a> Prepared<'a> {
     /// Slots that must have an outcome at the end of a load that was not interrupted; `None` where only
     /// time ends it.
     pub(crate) fn slots_due(&self) -> Option<u64> {
-        self.slots.filter(|_| self.stop.duration.is_none())
+        let ends_by_time = self.stop.duration.is_some() || !self.job.slices.is_empty();
+        self.slots.filter(|_| !ends_by_time)
     }
 
     pub(crate) fn connections_of(&self, thread: u32, threads: u32) -> usize {
@@ -161,6 +167,7 @@ impl<'a> Prepared<'a> {
                     .stop
                     .duration
                     .map(|duration| start_ns.saturating_add(to_ns(duration))),
+                slices: Slices::new(&self.job.slices, start_ns),
             }),
         }
     }

@@ -57,6 +57,8 @@ pub(crate) struct Recorder {
     pause_end_ns: u64,
     pub(crate) connect: Histogram,
     outcomes: Outcomes,
+    /// Of slots that do not count.
+    discarded: Outcomes,
     statuses: Vec<u64>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_in_bodies: u64,
@@ -96,6 +98,7 @@ impl Recorder {
             pause_end_ns: 0,
             connect: Histogram::new(),
             outcomes: Outcomes::default(),
+            discarded: Outcomes::default(),
             statuses: vec![0; 1000],
             bytes_in: 0,
             bytes_in_bodies: 0,
@@ -147,7 +150,7 @@ impl Recorder {
     /// Slots that have an outcome: of a scenario, iterations.
     pub(crate) fn slots_ended(&self) -> u64 {
         if self.steps.is_empty() {
-            return self.outcomes.total();
+            return self.outcomes.total() + self.discarded.total();
         }
         self.passes.completed + self.passes.broken + self.passes.cut
     }
@@ -243,6 +246,14 @@ impl Recorder {
         }
     }
 
+    /// A slot ended that does not count: passed, or in this way.
+    pub(crate) fn discard(&mut self, failure: Option<FailureKind>) {
+        match failure {
+            None => self.discarded.passed += 1,
+            Some(kind) => self.discarded.count(kind),
+        }
+    }
+
     /// A slot ended other than passed. The reason is only put into words when it is kept.
     pub(crate) fn failed(
         &mut self,
@@ -318,6 +329,7 @@ impl Recorder {
         self.gaps.add(&other.gaps);
         self.connect.add(&other.connect);
         self.outcomes.add(&other.outcomes);
+        self.discarded.add(&other.discarded);
         for (total, part) in self.statuses.iter_mut().zip(&other.statuses) {
             *total += part;
         }
@@ -385,6 +397,7 @@ impl Recorder {
             steps: self.steps,
             passes: self.passes,
             slots,
+            discarded: self.discarded,
         }
     }
 

@@ -70,6 +70,8 @@ pub(crate) struct SlotState {
     pub(crate) sent_ns: u64,
     /// 0 until something came.
     pub(crate) first_byte_ns: u64,
+    /// It began in a part of a slice that does not count.
+    pub(crate) is_discarded: bool,
     /// When the slot, not only its last request, was due and left.
     pub(crate) slot_due_ns: Option<u64>,
     pub(crate) slot_sent_ns: Option<u64>,

@@ -177,9 +177,9 @@ impl SlotQueue {
     /// When there is something to send although nothing happens before. A slot that no place is free
     /// for is no reason to wake: it leaves with the answer that frees one. A step after its think
     /// time has its place already.
-    pub(crate) fn wake_ns(&self) -> Option<u64> {
+    pub(crate) fn wake_ns(&self, now_ns: u64) -> Option<u64> {
         let is_any_free = self.places.is_any_free();
-        let slot_ns = self.supply.next_due_ns().filter(|_| is_any_free);
+        let slot_ns = self.supply.next_wake_ns(now_ns).filter(|_| is_any_free);
         slot_ns.into_iter().chain(self.next_step_ns()).min()
     }
 
@@ -229,7 +229,7 @@ mod tests {
         queue.wait(0, 30);
         queue.wait(1, 10);
         queue.wait(2, 20);
-        assert_eq!(queue.wake_ns(), Some(10));
+        assert_eq!(queue.wake_ns(0), Some(10));
         assert_eq!(queue.pop_waiting(9), None);
         let order: Vec<_> = std::iter::from_fn(|| queue.pop_waiting(25)).collect();
         assert_eq!(order, [1, 2]);

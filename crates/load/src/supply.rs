@@ -9,6 +9,7 @@ use schedule::Slots;
 
 use crate::clock::to_ns;
 use crate::seat::Seat;
+use crate::slices::{Moment, Slices};
 
 /// A slot on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(crate) struct Taken {
     pub(crate) index: u64,
     /// When it should leave; `None` in a closed loop: now, whenever that is.
     pub(crate) due_ns: Option<u64>,
+    /// It began in a part of a slice that does not count.
+    pub(crate) is_discarded: bool,
 }
 
 /// The slots of one lane on one generator thread.
@@ -33,6 +36,8 @@ pub(crate) struct Closed {
     pub(crate) left: Option<u64>,
     /// No slot from this time on.
     pub(crate) end_ns: Option<u64>,
+    /// Slots exist within these.
+    pub(crate) slices: Slices,
 }
 
 /// The times of a plan on this machine.
@@ -95,6 +100,7 @@ impl Supply {
             step: 1,
             left: Some(0),
             end_ns: None,
+            slices: Slices::from(0),
         })
     }
 
@@ -109,9 +115,13 @@ impl Supply {
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<Taken> {
         match self {
             Supply::Closed(closed) => {
-                if closed.is_over(now_ns) {
+                if closed.has_ended(now_ns) {
                     return None;
                 }
+                closed.slices.pass(now_ns);
+                let Moment::Within { is_discarded } = closed.slices.at(now_ns) else {
+                    return None;
+                };
                 if let Some(left) = &mut closed.left {
                     *left -= 1;
                 }
@@ -120,6 +130,7 @@ impl Supply {
                 Some(Taken {
                     index,
                     due_ns: None,
+                    is_discarded,
                 })
             }
             Supply::Open(open) => {
@@ -128,6 +139,7 @@ impl Supply {
                 Some(Taken {
                     index,
                     due_ns: Some(due_ns),
+                    is_discarded: false,
                 })
             }
         }
@@ -137,7 +149,7 @@ impl Supply {
     #[inline]
     pub(crate) fn ready_since_ns(&self, now_ns: u64) -> Option<u64> {
         match self {
-            Supply::Closed(closed) => (!closed.is_over(now_ns)).then_some(0),
+            Supply::Closed(closed) => closed.is_within(now_ns).then_some(0),
             Supply::Open(_) => self.next_due_ns().filter(|due_ns| *due_ns <= now_ns),
         }
     }
@@ -148,6 +160,19 @@ impl Supply {
         match self {
             Supply::Closed(_) => None,
             Supply::Open(open) => open.next.map(|(_, due_ns)| due_ns),
+        }
+    }
+
+    /// When the next slot exists that does not exist by now, whatever happens before: a slot of a plan,
+    /// or the first of a slice.
+    pub(crate) fn next_wake_ns(&self, now_ns: u64) -> Option<u64> {
+        match self {
+            Supply::Open(_) => self.next_due_ns(),
+            Supply::Closed(closed) if closed.is_over(now_ns) => None,
+            Supply::Closed(closed) => match closed.slices.at(now_ns) {
+                Moment::Before { from_ns } => Some(from_ns),
+                Moment::Within { .. } | Moment::After => None,
+            },
         }
     }
 
@@ -189,8 +214,18 @@ impl Supply {
 }
 
 impl Closed {
-    fn is_over(&self, now_ns: u64) -> bool {
+    /// By number or by time.
+    fn has_ended(&self, now_ns: u64) -> bool {
         self.left == Some(0) || self.end_ns.is_some_and(|end_ns| now_ns >= end_ns)
+    }
+
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.has_ended(now_ns) || self.slices.at(now_ns) == Moment::After
+    }
+
+    fn is_within(&self, now_ns: u64) -> bool {
+        let is_open = matches!(self.slices.at(now_ns), Moment::Within { .. });
+        is_open && !self.is_over(now_ns)
     }
 }
 
@@ -226,6 +261,7 @@ mod tests {
                 step: 3,
                 left,
                 end_ns,
+                slices: Slices::from(0),
             })
         };
         assert_eq!(indexes(&mut closed(Some(3), None), 5), [1, 4, 7]);

@@ -133,6 +133,7 @@ impl Proven {
             cpus: None,
             seat: None,
             keep_slots: None,
+            slices: Vec::new(),
         };
         walk(&job, 0).map_err(|error| stumbled(&error, subject.variant))
     }

@@ -185,6 +185,8 @@ impl EngineState {
             (request.bytes(&slot.state.filled).to_vec(), request.bodiless)
         };
         slot.parser.start(bodiless);
+        // Taken out because the account needs the rest of the slot while the exchange fills them.
+        let mut findings = std::mem::take(&mut slot.state.findings);
         let mut exchange = Exchange {
             clock: self.clock,
             stream: &mut *stream,
@@ -199,19 +201,16 @@ impl EngineState {
                 lanes: &self.lanes,
                 lane: place.lane,
                 request: slot.state.request,
-                findings: &mut slot.state.findings,
+                findings: &mut findings,
             },
         };
         let now_ns = self.clock.now_ns();
         exchange.begin().await?;
         slot.state.sent_ns = now_ns;
-        self.lanes.borrow_mut()[place.lane].left(
-            now_ns,
-            slot.state.due_ns,
-            &mut slot.state.slot_sent_ns,
-        );
-        let is_reusable = exchange.finish().await?;
-        Ok(is_reusable.then_some(Channel::Http1 {
+        self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
+        let finished = exchange.finish().await;
+        slot.state.findings = findings;
+        Ok(finished?.then_some(Channel::Http1 {
             stream,
             is_used: true,
         }))

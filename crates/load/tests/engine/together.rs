@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use load::{Job, Live, LoadError, Measurement, Seat, Version, run_together};
+use load::{Job, Live, LoadError, Measurement, Seat, Slice, Version, run_together};
+use schedule::{Load, Stop};
 
 use crate::general::{speech, target};
 use crate::modern::{Act, Modern};
@@ -192,9 +193,58 @@ fn what_cannot_be_is_refused_before_it_starts() {
         unlike(|job| job.keep_slots = Some(99)),
         @"expected at most 99 slots, whose times are kept, found a plan of 100"
     );
+    insta::assert_snapshot!(
+        unlike(|job| {
+            let (from, to) = (Duration::ZERO, Duration::from_secs(1));
+            job.slices = vec![Slice { from, to, count_from: from }];
+        }),
+        @"expected slices of a closed loop without steps, in order, disjoint and not empty, found others"
+    );
     let mut jobs = alike.clone();
     jobs[1].requests.clear();
     let error = run_together(&jobs, &Live::new(), &AtomicBool::new(false), || ()).unwrap_err();
     assert!(matches!(error, LoadError::NoRequests));
     assert_eq!(server.requests(), 0);
+}
+
+#[test]
+fn a_closed_loop_in_slices_sends_within_them_and_counts_the_later_part_of_each() {
+    let (one, other) = (Server::tcp(polite), Server::tcp(polite));
+    let slices = |first: u64| -> Vec<Slice> {
+        let at = |ms: u64| Duration::from_millis(ms);
+        let slice = |from: u64| Slice {
+            from: at(from),
+            to: at(from + 50),
+            count_from: at(from + 20),
+        };
+        [first, first + 100].map(slice).to_vec()
+    };
+    let whole = Load::Closed {
+        connections: 4,
+        stop: Stop {
+            requests: None,
+            duration: Some(Duration::from_secs(10)),
+        },
+    };
+    let mut jobs = [job(&one.target, whole.clone()), job(&other.target, whole)];
+    jobs[0].slices = slices(0);
+    jobs[1].slices = slices(50);
+    let found = together(&jobs);
+    for (measurement, server) in found.iter().zip([&one, &other]) {
+        let (counted, discarded) = (measurement.outcomes, measurement.discarded);
+        assert!(
+            counted.passed > 0 && discarded.passed > 0,
+            "{counted:?} {discarded:?}"
+        );
+        assert_eq!(server.requests(), counted.total() + discarded.total());
+        assert_eq!(server.connections(), 4, "they idle between slices");
+        assert_eq!(measurement.sent, counted.total());
+        // The first that counts is sent in the first slice, the last in the second one.
+        assert!(measurement.sending <= Duration::from_millis(135));
+        assert!(measurement.sending >= Duration::from_millis(70));
+    }
+    assert!(
+        found[0].elapsed < Duration::from_secs(5),
+        "slices end the load"
+    );
 }

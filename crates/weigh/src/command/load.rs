@@ -129,6 +129,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         cpus: args.pin.clone(),
         seat: None,
         keep_slots: None,
+        slices: Vec::new(),
     })
 }
 

@@ -286,6 +286,7 @@ impl Experiment<'_> {
             cpus: self.generator_cpus.clone(),
             seat: None,
             keep_slots: None,
+            slices: Vec::new(),
         }
     }
 }

@@ -237,6 +237,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         cpus: cpu.map(|cpu| vec![cpu]),
         seat: None,
         keep_slots: None,
+        slices: Vec::new(),
     }
 }
 
