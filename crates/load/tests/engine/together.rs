@@ -94,7 +94,7 @@ fn seats_place_the_slots_of_two_jobs_between_each_other() {
     let (one, other) = (server('a'), server('b'));
     // Every second slot the other one goes first.
     let gap_ns = 20_000_000;
-    let seat = move |odd: u64| Seat::new(move |index| (index % 2 ^ odd) * gap_ns / 2);
+    let seat = move |odd: u64| Seat::new(move |index| ((index % 2) ^ odd) * gap_ns / 2);
     let plan = || open(50.0, Duration::from_millis(400));
     let mut jobs = [job(&one.target, plan()), job(&other.target, plan())];
     jobs[0].seat = Some(seat(0));
@@ -108,7 +108,7 @@ fn seats_place_the_slots_of_two_jobs_between_each_other() {
         for (index, slot) in (0..).zip(&measurement.slots) {
             assert_eq!(slot.index, index);
             let index = u64::from(index);
-            let shift_ns = (index % 2 ^ odd) * gap_ns / 2;
+            let shift_ns = ((index % 2) ^ odd) * gap_ns / 2;
             assert_eq!(slot.due_ns, index * gap_ns + shift_ns);
             assert!(slot.passed);
             assert!(slot.due_ns <= slot.sent_ns && slot.sent_ns <= slot.done_ns);
