@@ -136,7 +136,7 @@ pub fn check(expect: &Expectation, answer: &Answer) -> Result<(), Mismatch> {
     examine(&mut Rules::new(expect), answer).map(|_| ())
 }
 
-/// As [`check`], with rules that may capture: the values by their places in the pass.
+/// As [`check`], with rules that may capture: the values by their places in the iteration.
 pub(crate) fn examine(
     rules: &mut Rules,
     answer: &Answer,
@@ -243,7 +243,7 @@ pub(crate) struct Findings {
     capture_headers: Vec<Option<String>>,
     /// The whole body, where something is captured.
     whole: Vec<u8>,
-    /// What a right answer gave to its pass: the places of the values, and the values.
+    /// What a right answer gave to its iteration: the places of the values, and the values.
     pub(crate) captured: Vec<(usize, String)>,
 }
 

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_core_is_for_whoever_gives_it() {
+    fn a_share_of_1_never_sleeps() {
         let mut poll = Poll::new(Poll::create().unwrap(), 1.0);
         for _ in 0..3 {
             assert_eq!(

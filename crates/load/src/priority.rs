@@ -59,9 +59,9 @@ const NICENESS_0: u8 = 48;
 /// Who else may need the core of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Core {
-    /// Nobody: it was pinned.
+    /// No other program: it was pinned.
     Own,
-    /// Whoever runs on this machine.
+    /// Every program on this machine.
     Shared,
 }
 

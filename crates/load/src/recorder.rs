@@ -170,7 +170,7 @@ impl Recorder {
         step.outcomes.passed += u64::from(is_right);
     }
 
-    /// A step ended other than passed, and its pass with it.
+    /// A step ended other than passed, and its iteration with it.
     pub(crate) fn step_failed(&mut self, step: usize, kind: FailureKind) {
         let Some(failed) = self.steps.get_mut(step) else {
             return;

@@ -1,8 +1,8 @@
 //! Requests that follow one another: the steps of a scenario, and what is kept of their answers.
 //!
-//! The one idea: a pass through a scenario is a slot that lasts longer. It takes one place among
+//! The one idea: an iteration of a scenario is a slot that lasts longer. It takes one place among
 //! the connections from its first request to its last answer, one row of the data, and the values
-//! that its own answers gave; nothing is shared between two passes.
+//! that its own answers gave; nothing is shared between two iterations.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use crate::rendered::RequestError;
 pub struct Step {
     /// How reports call it.
     pub name: String,
-    /// How long a pass rests before it, from the moment the answer before it was complete, or for
-    /// the first step from the moment the pass was due. It is no part of the latency: the step is
-    /// due when the rest is over.
+    /// Think time before it, from the moment the answer before it was complete, or for
+    /// the first step from the moment the iteration was due. It is no part of the latency: the step is
+    /// due when the think time is over.
     pub pause: Duration,
     /// What is kept of its answer, for the steps after it.
     pub captures: Vec<Capture>,
@@ -56,7 +56,7 @@ pub enum CaptureFrom {
 pub(crate) struct Wanted {
     capture: Capture,
     pattern: Option<Regex>,
-    /// Which of the values of a pass it becomes.
+    /// Which of the values of an iteration it becomes.
     slot: usize,
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Idle {
     Ready,
     /// The target had closed it.
     Ended,
-    /// The target had sent what nobody had asked for.
+    /// The target had sent bytes although no request was under way.
     Spoke,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Exchange<'a, S> {
     pub(super) request: &'a [u8],
     /// Bytes of the request that were written.
     pub(super) written: usize,
-    /// There is nothing more to write, or nobody who reads.
+    /// There is nothing more to write, or the target no longer reads.
     pub(super) is_sent: bool,
     /// The connection has carried an answer.
     pub(super) is_used: bool,
