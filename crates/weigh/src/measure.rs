@@ -1,9 +1,9 @@
 //! A lab carried out: prove every variant, then measure them in interleaved rounds.
 
 mod capacity;
-mod kept;
+mod reused_systems;
 mod profile;
-mod pursuit;
+mod stopping_rule;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kept::Kept;
+use reused_systems::Kept;
 use lab::{Lab, Setup, Variant};
 use load::{AwakeCores, keep_cores_awake};
-use pursuit::{Next, Pursuit, ROUNDS_MAX};
+use stopping_rule::{Next, StoppingRule, ROUNDS_MAX};
 use report::Recording;
 use report::recording::{
     Environment, InvalidKind, Profile, RoundRecord, SystemRecord, VariantRecord, VariantStatus,
@@ -28,9 +28,9 @@ use crate::environment::{self, instant};
 use crate::progress::Progress;
 use crate::prove::{Proven, Subject, prove};
 use crate::record::{self, Outline};
-use crate::stack::{Invalid, Stack};
+use crate::systems::{Invalid, RunningSystems};
 use crate::stop::Stop;
-use crate::workshop::{Workshop, missing_program};
+use crate::build_cache::{BuildCache, missing_program};
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
@@ -61,7 +61,7 @@ pub(crate) struct Experiment<'a> {
     seed: u64,
     order: Vec<Vec<usize>>,
     /// What decides about the number of rounds, when it is not fixed.
-    pursuit: Option<Pursuit>,
+    stopping_rule: Option<StoppingRule>,
     rounds_begun: usize,
     /// Baseline first.
     candidates: Vec<Candidate<'a>>,
@@ -112,7 +112,7 @@ impl<'a> Experiment<'a> {
         let candidates: Vec<Candidate<'a>> = lab
             .all()
             .map(|variant| {
-                let setups = lab.stack(variant);
+                let setups = variant.systems().to_vec();
                 let systems = setups.iter().map(record::system).collect();
                 Candidate {
                     variant,
@@ -126,10 +126,10 @@ impl<'a> Experiment<'a> {
             })
             .collect();
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
-        let pursuit = Pursuit::of(lab);
+        let stopping_rule = StoppingRule::of(lab);
         let fixed = usize::try_from(lab.rounds).unwrap_or(usize::MAX);
-        let most = if pursuit.is_some() { ROUNDS_MAX } else { fixed };
-        let rounds = pursuit.as_ref().map_or(fixed, Pursuit::rounds);
+        let most = if stopping_rule.is_some() { ROUNDS_MAX } else { fixed };
+        let rounds = stopping_rule.as_ref().map_or(fixed, StoppingRule::rounds);
         let order = schedule::round_order(candidates.len(), most, seed);
         let machine = machine::snapshot();
         let generator_cpus = free_cpus(&candidates, machine.cpus_online);
@@ -142,7 +142,7 @@ impl<'a> Experiment<'a> {
             progress: Progress::new(console, (rounds * candidates.len()) as u64),
             seed,
             order,
-            pursuit,
+            stopping_rule,
             rounds_begun: 0,
             candidates,
             rounds: Vec::new(),
@@ -171,8 +171,8 @@ impl<'a> Experiment<'a> {
     /// # Errors
     ///
     /// When the machine below refuses to go on.
-    pub(crate) fn run(mut self, workshop: &mut Workshop) -> Result<Recording, Failure> {
-        self.prepare(workshop);
+    pub(crate) fn run(mut self, builds: &mut BuildCache) -> Result<Recording, Failure> {
+        self.prepare(builds);
         let began = instant();
         for round in 0..self.order.len() {
             if self.stop.is_asked() || self.is_hopeless() {
@@ -203,9 +203,9 @@ impl<'a> Experiment<'a> {
     /// When the machine below refuses to go on.
     pub(crate) fn check(
         mut self,
-        workshop: &mut Workshop,
+        builds: &mut BuildCache,
     ) -> Result<Vec<(String, Option<Invalid>)>, Failure> {
-        self.prepare(workshop);
+        self.prepare(builds);
         self.progress.finish();
         let verdicts = self
             .candidates
@@ -219,16 +219,16 @@ impl<'a> Experiment<'a> {
     }
 
     /// Builds and proves every variant, each after its baseline: it is compared with that.
-    fn prepare(&mut self, workshop: &mut Workshop) {
+    fn prepare(&mut self, builds: &mut BuildCache) {
         for index in 0..self.candidates.len() {
-            let outcome = self.build(workshop, index).and_then(|()| self.prove(index));
+            let outcome = self.build(builds, index).and_then(|()| self.prove(index));
             if let Err(invalid) = outcome {
                 self.reject(index, invalid);
             }
         }
     }
 
-    fn build(&mut self, workshop: &mut Workshop, index: usize) -> Result<(), Invalid> {
+    fn build(&mut self, builds: &mut BuildCache, index: usize) -> Result<(), Invalid> {
         let candidate = &mut self.candidates[index];
         if self.stop.is_asked() {
             return Err(Invalid::interrupted());
@@ -237,7 +237,7 @@ impl<'a> Experiment<'a> {
             return Err(missing);
         }
         for (setup, record) in candidate.setups.iter().zip(&mut candidate.systems) {
-            if let Some(log) = workshop.will_build(setup, &self.logs) {
+            if let Some(log) = builds.will_build(setup, &self.logs) {
                 let name = &candidate.variant.name;
                 let line = format!(
                     "building {} for {name}; log: {}",
@@ -247,7 +247,7 @@ impl<'a> Experiment<'a> {
                 self.progress.show(&line);
                 self.progress.note(&line);
             }
-            let took = workshop.build(&mut self.rig, setup, &self.logs, self.stop)?;
+            let took = builds.build(&mut self.rig, setup, &self.logs, self.stop)?;
             if let Some(took) = took.filter(|took| *took > Duration::from_secs(1)) {
                 self.progress.note(&format!(
                     "built {} for {} in {:.1} s",
@@ -257,7 +257,7 @@ impl<'a> Experiment<'a> {
                 ));
             }
             record.build_ms = took.and_then(|took| u64::try_from(took.as_millis()).ok());
-            record.version = workshop.version(&mut self.rig, setup, &self.logs, self.stop);
+            record.version = builds.version(&mut self.rig, setup, &self.logs, self.stop);
         }
         Ok(())
     }
@@ -269,23 +269,23 @@ impl<'a> Experiment<'a> {
         if self.has_lost_baseline(index) {
             return Err(self.why_unmeasured(index, false));
         }
-        let stack = self.start(index, "proof")?;
-        stack.describe(&mut self.candidates[index].systems);
+        let systems = self.start(index, "proof")?;
+        systems.describe(&mut self.candidates[index].systems);
         let baseline = self.candidates[index].against;
         let baseline = baseline.and_then(|baseline| self.candidates[baseline].proven.as_ref());
         let subject = Subject {
             lab: self.lab,
             variant: self.candidates[index].variant,
-            stack: &stack,
+            systems: &systems,
         };
         let proven = prove(subject, self.seed, baseline);
-        let ended = stack.ended(&mut self.rig);
+        let ended = systems.ended(&mut self.rig);
         let kept = Kept {
             is_proven: proven.is_ok(),
-            ..Kept::fresh(stack)
+            ..Kept::fresh(systems)
         };
         self.keep_or_stop(index, kept, proven.is_ok() && ended.is_none());
-        let proven = proven.map_err(|invalid| because(ended, invalid))?;
+        let proven = proven.map_err(|invalid| root_cause(ended, invalid))?;
         for request in proven.varying(self.candidates[index].variant) {
             self.progress.note(&format!(
                 "{name}: request `{request}` gets a different body each time, so bodies are not compared"
@@ -317,7 +317,7 @@ impl<'a> Experiment<'a> {
         if self.stop.is_asked() || self.is_hopeless() {
             return false;
         }
-        let Some(pursuit) = &mut self.pursuit else {
+        let Some(stopping_rule) = &mut self.stopping_rule else {
             return false;
         };
         let compared = self.candidates[1..].iter();
@@ -325,8 +325,8 @@ impl<'a> Experiment<'a> {
             .filter(|candidate| candidate.invalid.is_none())
             .map(|candidate| candidate.variant.name.as_str())
             .collect();
-        let next = pursuit.next(self.rounds_begun, took, &self.rounds, &names);
-        let planned = pursuit.rounds();
+        let next = stopping_rule.next(self.rounds_begun, took, &self.rounds, &names);
+        let planned = stopping_rule.rounds();
         match next {
             Next::End => true,
             Next::GoOn(news) => {
@@ -342,11 +342,11 @@ impl<'a> Experiment<'a> {
 
     /// Rounds in all, as far as is known.
     fn rounds_planned(&self) -> usize {
-        let pursued = self.pursuit.as_ref().map(Pursuit::rounds);
+        let pursued = self.stopping_rule.as_ref().map(StoppingRule::rounds);
         pursued.unwrap_or(self.order.len()).max(self.rounds_begun)
     }
 
-    fn start(&mut self, index: usize, occasion: &str) -> Result<Stack, Invalid> {
+    fn start(&mut self, index: usize, occasion: &str) -> Result<RunningSystems, Invalid> {
         if self.stop.is_asked() {
             return Err(Invalid::interrupted());
         }
@@ -361,7 +361,7 @@ impl<'a> Experiment<'a> {
                 format!("`{}` cannot be made: {error}", logs.display()),
             )
         })?;
-        Stack::start(
+        RunningSystems::start(
             &mut self.rig,
             (self.lab, &candidate.setups),
             &logs,
@@ -434,7 +434,7 @@ impl<'a> Experiment<'a> {
                 candidate.record(self.lab, candidate.invalid.clone().or(unmeasured))
             })
             .collect();
-        let rounds = match &self.pursuit {
+        let rounds = match &self.stopping_rule {
             Some(_) if !is_interrupted => self.rounds_begun,
             _ => self.rounds_planned(),
         };
@@ -449,7 +449,7 @@ impl<'a> Experiment<'a> {
             Outline {
                 keeps_systems: self.keeps_systems,
                 order: self.order.iter().take(rounds).map(names).collect(),
-                until: self.pursuit.as_ref().map(Pursuit::wish),
+                until: self.stopping_rule.as_ref().map(StoppingRule::wish),
                 seed: self.seed,
                 started_at: self.started_at.clone(),
                 is_interrupted,
@@ -486,7 +486,7 @@ impl Candidate<'_> {
     }
 }
 /// When a system has ended, that is the reason, and what was seen of it a symptom.
-fn because(ended: Option<String>, symptom: Invalid) -> Invalid {
+fn root_cause(ended: Option<String>, symptom: Invalid) -> Invalid {
     match ended {
         Some(ended) if symptom.kind != InvalidKind::Interrupted => {
             Invalid::new(InvalidKind::Crashed, ended)

@@ -8,13 +8,13 @@ use report::recording::{Header, InvalidKind, Proof, ProofAnswer};
 
 use crate::record::sha256;
 use crate::sending;
-use crate::stack::{Invalid, Stack};
+use crate::systems::{Invalid, RunningSystems};
 
 mod answer;
 mod distinct;
-mod witness;
+mod observation;
 
-pub(crate) use witness::{Between, Watch};
+pub(crate) use observation::{Between, Observer};
 
 /// What a variant was seen to answer.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub(crate) struct Proven {
 pub(crate) struct Subject<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) variant: &'a Variant,
-    pub(crate) stack: &'a Stack,
+    pub(crate) systems: &'a RunningSystems,
 }
 
 /// Sends every request of the variant twice, as the first slot of a load would, and checks the
@@ -53,7 +53,7 @@ pub(crate) fn prove(
     let Subject {
         lab,
         variant,
-        stack,
+        systems,
     } = subject;
     let usual = &variant.expect;
     let asked = &variant.requests;
@@ -64,7 +64,7 @@ pub(crate) fn prove(
         proof: Proof::default(),
         answers: Vec::new(),
     };
-    let watch = Watch::begin(variant, stack)?;
+    let observer = Observer::begin(variant, systems)?;
     let first = proven.walk(subject)?;
     let second = proven.walk(subject)?;
     for (index, (asked, answer)) in asked.iter().zip(&first).enumerate() {
@@ -82,14 +82,14 @@ pub(crate) fn prove(
     }
     proven.answers = first;
     let requests = 2 * asked.len() as u64;
-    let (seen, failed) = watch.end(Between {
+    let (seen, failed) = observer.end(Between {
         complete: requests,
         sent: requests,
     });
     failed.map_or(Ok(()), Err)?;
     proven.proof.seen = seen;
     let answers = named(variant, &proven.answers);
-    let seen = answer::check(variant, &answers, &stack.target(), lab.timeout)?;
+    let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
     proven.proof.seen.extend(seen);
     Ok(proven)
 }
@@ -105,13 +105,13 @@ impl Proven {
         let answers = self.walk(subject)?;
         let Subject { lab, variant, .. } = subject;
         let answers = named(variant, &answers);
-        answer::check(variant, &answers, &subject.stack.target(), lab.timeout).map(|_| ())
+        answer::check(variant, &answers, &subject.systems.target(), lab.timeout).map(|_| ())
     }
 
     /// What the first slot of a load gets: every request once, in order.
     fn walk(&self, subject: Subject<'_>) -> Result<Vec<Answer>, Invalid> {
         let job = Job {
-            target: subject.stack.target(),
+            target: subject.systems.target(),
             requests: self.requests.clone(),
             steps: self.steps.clone(),
             data: Some(self.data.clone()),

@@ -9,7 +9,7 @@ use crate::{check, lab};
 
 /// What a variant makes of its systems.
 fn stack(lab: &Lab, variant: &Variant) -> String {
-    lab.stack(variant).iter().map(show).collect()
+    variant.systems().iter().map(show).collect()
 }
 
 fn show(setup: &Setup) -> String {
@@ -84,7 +84,7 @@ fn for_makes_one_variant_of_each_item() {
                 "{}: {:?} {}",
                 variant.name,
                 variant.with,
-                lab.stack(variant)[0].run[1]
+                variant.systems()[0].run[1]
             )
         })
         .collect();
@@ -137,10 +137,10 @@ fn a_variant_may_need_more_systems_than_another() {
         ("server.stack: b", "server.origin: '{{origin.url}}'"),
     ]);
     let names = |variant| {
-        let names: Vec<String> = lab
-            .stack(variant)
-            .into_iter()
-            .map(|setup| setup.system)
+        let names: Vec<String> = variant
+            .systems()
+            .iter()
+            .map(|setup| setup.system.clone())
             .collect();
         names.join(" ")
     };
@@ -413,8 +413,8 @@ fn a_variant_may_have_a_target_of_its_own_and_starts_what_that_needs() {
         ("name: b, with: {server.stack: b}", "name: b, target: proxy"),
     ]);
     let names = |variant: &Variant| -> Vec<String> {
-        let stack = lab.stack(variant).into_iter();
-        stack.map(|setup| setup.system).collect()
+        let stack = variant.systems().iter();
+        stack.map(|setup| setup.system.clone()).collect()
     };
     assert_eq!(names(&lab.baseline), ["server"]);
     assert_eq!(names(&lab.variants[0]), ["server", "proxy"]);
@@ -454,7 +454,7 @@ fn limits_may_differ_from_variant_to_variant() {
         ),
     ]);
     let limits = |variant| {
-        let setup = &lab.stack(variant)[0];
+        let setup = &variant.systems()[0];
         (setup.limits.cpus, setup.limits.memory)
     };
     assert_eq!(limits(&lab.baseline), (Some(0.25), None));

@@ -18,7 +18,7 @@ use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::record;
 use crate::stop::Stop;
-use crate::workshop::Workshop;
+use crate::build_cache::BuildCache;
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
@@ -103,9 +103,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     args.gates.check(&names)?;
     let mut worst = Exit::Done;
     // What one lab has built, the next one has as well.
-    let mut workshop = Workshop::default();
+    let mut builds = BuildCache::default();
     for lab in &labs {
-        worst = worst.max(run_one((lab, &mut workshop), args, console, stop)?);
+        worst = worst.max(run_one((lab, &mut builds), args, console, stop)?);
         if stop.is_asked() {
             break;
         }
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
 }
 
 fn run_one(
-    (lab, workshop): (&Lab, &mut Workshop),
+    (lab, builds): (&Lab, &mut BuildCache),
     args: &Args,
     console: Console,
     stop: &Stop,
@@ -128,7 +128,7 @@ fn run_one(
     if args.quick {
         experiment = experiment.keeping_systems();
     }
-    let mut recording = experiment.run(workshop)?;
+    let mut recording = experiment.run(builds)?;
     recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
     let gates = args.gates.about(&names(lab));
     let summary = gates.judge(Summary::of(&recording));

@@ -12,14 +12,14 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
-mod doctor;
+mod host_checks;
 mod floor;
-mod kept;
+mod store;
 
-use doctor::{Facts, State};
+use host_checks::{Facts, State};
 use floor::{Weighed, Weighing};
-use kept::MachineName;
-pub(crate) use kept::Tare;
+use store::MachineName;
+pub(crate) use store::Tare;
 
 /// Weigh nothing: the noise floor of this machine, and what disturbs it.
 ///
@@ -117,7 +117,7 @@ fn tare(made_at: String, weighing: Weighing, facts: &Facts, weighed: &Weighed) -
         measurement_ms: u64::try_from(weighing.length.as_millis()).unwrap_or(u64::MAX),
         cpu_us_per_request: weighed.cpu_us_per_request,
         floors: weighed.floors.clone(),
-        findings: doctor::examine(facts),
+        findings: host_checks::examine(facts),
     }
 }
 

@@ -9,7 +9,7 @@ use schedule::{Capacity, Load, Phase, Rate, Search};
 use super::Experiment;
 use super::turn::Turn;
 use crate::record;
-use crate::stack::{Invalid, Stack};
+use crate::systems::{Invalid, RunningSystems};
 
 /// How often a rate may fail while other guests of the host have the processors, before a failure
 /// counts all the same: else a search on a busy host would have no end.
@@ -23,21 +23,21 @@ impl Experiment<'_> {
     /// record of the round.
     pub(super) fn search(
         &mut self,
-        stack: &Stack,
+        systems: &RunningSystems,
         capacity: Capacity,
         (round, position, index): (usize, usize, usize),
     ) -> Result<(), Invalid> {
-        let first = self.ready(stack, round, index)?;
+        let first = self.ready(systems, round, index)?;
         let mut search = Search::new(capacity);
         let mut steps = Vec::new();
         let mut best: Option<Turn> = None;
         let mut wrong = None;
         while let Some(rate) = search.rate() {
-            let turn = self.load(stack, &at_rate(&first, rate), round, index)?;
+            let turn = self.load(systems, &at_rate(&first, rate), round, index)?;
             if turn.measurement.interrupted || self.stop.is_asked() {
                 return Err(Invalid::interrupted());
             }
-            if let Some(ended) = stack.ended(&mut self.rig) {
+            if let Some(ended) = systems.ended(&mut self.rig) {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
             let mut step = step(&turn.measurement, rate, capacity.p99_below());

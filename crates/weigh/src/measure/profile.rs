@@ -17,7 +17,7 @@ use crate::environment;
 use crate::perf::{Perf, RATE_HZ, Sampling};
 use crate::prove::Subject;
 use crate::record;
-use crate::stack::{Invalid, Stack};
+use crate::systems::{Invalid, RunningSystems};
 
 /// The folder of drawings, in the recording's.
 const FOLDER: &str = "flamegraphs";
@@ -36,7 +36,7 @@ const NAMELESS_MAX: f64 = 0.3;
 const NAMING: [(&str, &str); 2] = [
     (
         "NODE_OPTIONS",
-        "--perf-basic-prof --interpreted-frames-native-stack",
+        "--perf-basic-prof --interpreted-frames-native-systems",
     ),
     (
         "JAVA_TOOL_OPTIONS",
@@ -102,12 +102,12 @@ impl Experiment<'_> {
         self.candidates[index].setups = plain.iter().map(named).collect();
         let started = self.start(index, "flamegraph");
         self.candidates[index].setups = plain;
-        let stack = started?;
-        let pids = stack.processes(&self.rig);
-        let seen = self.sampled_load(perf, &stack, index);
-        let ended = stack.ended(&mut self.rig);
-        stack.stop(&mut self.rig);
-        let seen = seen.map_err(|invalid| super::because(ended, invalid))?;
+        let systems = started?;
+        let pids = systems.processes(&self.rig);
+        let seen = self.sampled_load(perf, &systems, index);
+        let ended = systems.ended(&mut self.rig);
+        systems.stop(&mut self.rig);
+        let seen = seen.map_err(|invalid| super::root_cause(ended, invalid))?;
         let name = self.candidates[index].variant.name.clone();
         let found = seen
             .into_iter()
@@ -120,7 +120,7 @@ impl Experiment<'_> {
     fn samplings(
         &self,
         perf: &Perf,
-        stack: &Stack,
+        systems: &RunningSystems,
         index: usize,
     ) -> Vec<(String, Result<Sampling, String>)> {
         let attach = |(name, pids): (String, Vec<i32>)| {
@@ -128,14 +128,14 @@ impl Experiment<'_> {
             let sampling = perf.attach(&pids, &file);
             (name, sampling)
         };
-        let systems = stack.processes(&self.rig);
+        let systems = systems.processes(&self.rig);
         systems.into_iter().map(attach).collect()
     }
 
     fn sampled_load(
         &mut self,
         perf: &Perf,
-        stack: &Stack,
+        systems: &RunningSystems,
         index: usize,
     ) -> Result<Vec<Seen>, Invalid> {
         let candidate = &self.candidates[index];
@@ -146,27 +146,27 @@ impl Experiment<'_> {
         proven.repeat(Subject {
             lab: self.lab,
             variant: candidate.variant,
-            stack,
+            systems,
         })?;
-        let job = self.job(stack.target(), candidate.variant, proven, self.rounds_begun);
+        let job = self.job(systems.target(), candidate.variant, proven, self.rounds_begun);
         let job = Job {
             load: of_length(&job.load),
             ..job
         };
         let label = format!("sampling {}", self.candidates[index].variant.name);
         self.warm_up(&job, &label)?;
-        let mut samplings = self.samplings(perf, stack, index);
+        let mut samplings = self.samplings(perf, systems, index);
         for sampling in samplings
             .iter_mut()
             .filter_map(|(_, one)| one.as_mut().ok())
         {
             sampling.wait();
         }
-        let before = stack.usage(&self.rig);
+        let before = systems.usage(&self.rig);
         let loaded = self
             .progress
             .during(&label, |live| load::run(&job, live, self.stop.flag()));
-        let after = stack.usage(&self.rig);
+        let after = systems.usage(&self.rig);
         let samplings: Vec<(String, Result<PathBuf, String>)> = samplings
             .into_iter()
             .map(|(name, sampling)| (name, sampling.and_then(Sampling::finish)))

@@ -8,12 +8,12 @@ use report::recording::{InvalidKind, MachineUse, ProofSeen, RoundRecord, SystemU
 use rig::Usage;
 use schedule::Arrival;
 
-use super::kept::Kept;
-use super::{Candidate, Experiment, FAILURES_KEPT, because};
+use super::reused_systems::Kept;
+use super::{Candidate, Experiment, FAILURES_KEPT, root_cause};
 use crate::environment::instant;
-use crate::prove::{Between, Proven, Subject, Watch};
+use crate::prove::{Between, Proven, Subject, Observer};
 use crate::record;
-use crate::stack::{self, Invalid, Shares, Stack};
+use crate::systems::{self, Invalid, Shares, RunningSystems};
 
 /// How often a measurement is made before a disturbed one is taken as it is.
 const ATTEMPTS: usize = 3;
@@ -54,17 +54,17 @@ impl Experiment<'_> {
             .prove_once(&mut kept, index)
             .and_then(|()| self.settle_once(&mut kept, round, index))
             .and_then(|()| match self.lab.capacity {
-                Some(capacity) => self.search(&kept.stack, capacity, (round, position, index)),
-                None => self.attempts(&kept.stack, round, position, index),
+                Some(capacity) => self.search(&kept.systems, capacity, (round, position, index)),
+                None => self.attempts(&kept.systems, round, position, index),
             });
-        let ended = kept.stack.ended(&mut self.rig);
+        let ended = kept.systems.ended(&mut self.rig);
         self.keep_or_stop(index, kept, measured.is_ok() && ended.is_none());
         match (measured, ended) {
             (Ok(()), Some(ended)) => Err(Invalid::new(
                 InvalidKind::Crashed,
                 format!("{ended} (round {})", round + 1),
             )),
-            (Err(invalid), ended) => Err(because(ended, invalid)),
+            (Err(invalid), ended) => Err(root_cause(ended, invalid)),
             (Ok(()), None) => Ok(()),
         }
     }
@@ -74,14 +74,14 @@ impl Experiment<'_> {
     /// recorded as such.
     fn attempts(
         &mut self,
-        stack: &Stack,
+        systems: &RunningSystems,
         round: usize,
         position: usize,
         index: usize,
     ) -> Result<(), Invalid> {
         for attempt in 1..=ATTEMPTS {
-            let job = self.ready(stack, round, index)?;
-            let turn = self.load(stack, &job, round, index)?;
+            let job = self.ready(systems, round, index)?;
+            let turn = self.load(systems, &job, round, index)?;
             let name = &self.candidates[index].variant.name;
             let mut record = turn.record(round, position, name, self.started);
             record.disturbed =
@@ -125,7 +125,7 @@ impl Experiment<'_> {
             connections_max: settle.connections,
             threads: 1,
             ..self.job(
-                kept.stack.target(),
+                kept.systems.target(),
                 candidate.variant,
                 candidate.proven(),
                 round,
@@ -150,7 +150,7 @@ impl Experiment<'_> {
         candidate.proven().repeat(Subject {
             lab: self.lab,
             variant: candidate.variant,
-            stack: &kept.stack,
+            systems: &kept.systems,
         })?;
         kept.is_proven = true;
         Ok(())
@@ -159,12 +159,12 @@ impl Experiment<'_> {
     /// Warms up; gives the load of this round.
     pub(super) fn ready(
         &mut self,
-        stack: &Stack,
+        systems: &RunningSystems,
         round: usize,
         index: usize,
     ) -> Result<Job, Invalid> {
         let candidate = &self.candidates[index];
-        let job = self.job(stack.target(), candidate.variant, candidate.proven(), round);
+        let job = self.job(systems.target(), candidate.variant, candidate.proven(), round);
         let label = format!("round {}, {}", round + 1, candidate.variant.name);
         self.warm_up(&job, &label)?;
         Ok(job)
@@ -173,7 +173,7 @@ impl Experiment<'_> {
     /// One measurement of what is ready.
     pub(super) fn load(
         &mut self,
-        stack: &Stack,
+        systems: &RunningSystems,
         job: &Job,
         round: usize,
         index: usize,
@@ -183,12 +183,12 @@ impl Experiment<'_> {
         }
         let candidate = &self.candidates[index];
         let label = format!("round {}, {}", round + 1, candidate.variant.name);
-        let watch = Watch::begin(candidate.variant, stack)?;
-        let tallies = stack.tallies(&self.rig)?;
+        let observer = Observer::begin(candidate.variant, systems)?;
+        let tallies = systems.tallies(&self.rig)?;
         let began = instant();
-        let before = stack.usage(&self.rig);
+        let before = systems.usage(&self.rig);
         let moment = rig::moment();
-        let look = || (rig::moment(), stack.usage(&self.rig));
+        let look = || (rig::moment(), systems.usage(&self.rig));
         let measured = self.progress.during(&label, |live| {
             load::run_and_look(job, live, self.stop.flag(), look)
         });
@@ -198,14 +198,14 @@ impl Experiment<'_> {
         let (mut proofs, mut unproven) = if measurement.interrupted {
             (Vec::new(), None)
         } else {
-            watch.end(between(&measurement))
+            observer.end(between(&measurement))
         };
-        let shares = stack::between(&tallies, &stack.tallies(&self.rig)?);
+        let shares = systems::between(&tallies, &systems.tallies(&self.rig)?);
         if !measurement.interrupted {
             let counted = between(&measurement);
             let counted = (counted.complete, counted.sent);
-            let target = stack::target_of(&candidate.setups);
-            match stack::judge(&shares, target, counted) {
+            let target = systems::target_of(&candidate.setups);
+            match systems::judge(&shares, target, counted) {
                 Some(Ok(seen)) => proofs.push(seen),
                 Some(Err(invalid)) => unproven = unproven.or(Some(invalid)),
                 None => {}

@@ -10,7 +10,7 @@ use report::recording::ProofSeen;
 use serde_json::Value;
 
 use super::{not_proven, shortened};
-use crate::stack::{Invalid, Stack, url_of};
+use crate::systems::{Invalid, RunningSystems, url_of};
 
 /// How long a system may take to tell what it saw.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ pub(crate) struct Between {
 }
 
 /// The proofs that ask systems, with what these said at first.
-pub(crate) struct Watch<'a> {
+pub(crate) struct Observer<'a> {
     asked: Vec<Asked<'a>>,
 }
 
@@ -38,20 +38,20 @@ struct Asked<'a> {
     before: f64,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Observer<'a> {
     /// Asks for the first time.
     ///
     /// # Errors
     ///
     /// When a system does not tell.
-    pub(crate) fn begin(variant: &'a Variant, stack: &Stack) -> Result<Watch<'a>, Invalid> {
+    pub(crate) fn begin(variant: &'a Variant, systems: &RunningSystems) -> Result<Observer<'a>, Invalid> {
         let mut asked = Vec::new();
         for proof in &variant.proofs {
             let ProofWhat::Seen { url, number, rule } = &proof.what else {
                 continue;
             };
             let (targets, path) =
-                locate(url, stack).map_err(|reason| not_proven(&proof.name, reason))?;
+                locate(url, systems).map_err(|reason| not_proven(&proof.name, reason))?;
             let mut one = Asked {
                 name: &proof.name,
                 targets,
@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
             }
             asked.push(one);
         }
-        Ok(Watch { asked })
+        Ok(Observer { asked })
     }
 
     /// Asks again: what was seen of every proof, and the first that was not given.
@@ -210,14 +210,14 @@ fn equals(expected: &str, pointer: &str, found: Option<Value>) -> Result<String,
 }
 
 /// Where a URL with the address of a system leads: to each of its instances.
-fn locate(url: &Text, stack: &Stack) -> Result<(Vec<Target>, String), String> {
+fn locate(url: &Text, systems: &RunningSystems) -> Result<(Vec<Target>, String), String> {
     let asked = url.systems().next().unwrap_or_default();
     let mut targets = Vec::new();
     let mut place = "/".to_owned();
-    for own in stack.addresses_of(asked) {
+    for own in systems.addresses_of(asked) {
         let find = |system: &str| match system == asked {
             true => Some(own.into()),
-            false => stack.find(system),
+            false => systems.find(system),
         };
         let url = url.render(&find)?;
         let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
@@ -228,7 +228,7 @@ fn locate(url: &Text, stack: &Stack) -> Result<(Vec<Target>, String), String> {
         if !path.is_empty() {
             path.clone_into(&mut place);
         }
-        targets.push(stack.target_at(address));
+        targets.push(systems.target_at(address));
     }
     if targets.is_empty() {
         return Err(format!("`{asked}` does not run, so nobody can be asked"));

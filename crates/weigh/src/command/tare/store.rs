@@ -8,7 +8,7 @@ use report::recording::NoiseFloor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::doctor::Finding;
+use super::host_checks::Finding;
 use super::floor::Floor;
 use crate::environment;
 

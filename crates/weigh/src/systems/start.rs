@@ -1,4 +1,4 @@
-//! How the processes of a stack come up: one for most systems, several behind a balancer for those
+//! How the processes of systems come up: one for most systems, several behind a balancer for those
 //! with instances.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use lab::{Balances, Lab, Probe, Setup, Whereabouts};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use report::recording::InvalidKind;
-use rig::balancer::Balancer;
+use crate::systems::balancer::Balancer;
 use rig::{PortLease, Rig, SystemSpec};
 
 use super::{Invalid, Running, invalid_spawn, protocol_of};
@@ -19,7 +19,7 @@ use super::{Invalid, Running, invalid_spawn, protocol_of};
 /// How long one readiness probe may take.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// The ports of a stack, held until each process takes its own.
+/// The ports of the systems, held until each process takes its own.
 pub(super) struct Ports {
     leases: BTreeMap<String, PortLease>,
     places: BTreeMap<String, Whereabouts>,
@@ -89,7 +89,7 @@ fn statistics_name(balancer: &str) -> String {
     format!("{balancer} statistics")
 }
 
-/// What every process of a stack is started with.
+/// What every process is started with.
 pub(super) struct Starter<'a> {
     pub(super) rig: &'a mut Rig,
     pub(super) lab: &'a Lab,

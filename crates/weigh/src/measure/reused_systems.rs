@@ -1,11 +1,11 @@
 //! Systems that run on from round to round, when an answer should come soon.
 
 use super::Experiment;
-use crate::stack::{Invalid, Stack};
+use crate::systems::{Invalid, RunningSystems};
 
 /// A variant's systems, up.
 pub(super) struct Kept {
-    pub(super) stack: Stack,
+    pub(super) systems: RunningSystems,
     /// Whether they have been seen to do their work. A proof holds until they are stopped; given
     /// again, it would find what it and the load have left behind.
     pub(super) is_proven: bool,
@@ -15,9 +15,9 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Systems that have just become ready.
-    pub(super) fn fresh(stack: Stack) -> Kept {
+    pub(super) fn fresh(systems: RunningSystems) -> Kept {
         Kept {
-            stack,
+            systems,
             is_proven: false,
             is_settled: false,
         }
@@ -47,7 +47,7 @@ impl Experiment<'_> {
         if self.keeps_systems && is_well {
             self.candidates[index].kept = Some(kept);
         } else {
-            kept.stack.stop(&mut self.rig);
+            kept.systems.stop(&mut self.rig);
         }
     }
 
@@ -55,7 +55,7 @@ impl Experiment<'_> {
     pub(super) fn let_go(&mut self) {
         for candidate in &mut self.candidates {
             if let Some(kept) = candidate.kept.take() {
-                kept.stack.stop(&mut self.rig);
+                kept.systems.stop(&mut self.rig);
             }
         }
     }

@@ -57,7 +57,7 @@ impl Invalid {
 }
 
 /// A variant's systems while they run; the target is the last.
-pub(crate) struct Stack {
+pub(crate) struct RunningSystems {
     running: Vec<Running>,
     /// The folder of their Unix sockets, where there are any.
     _sockets: Option<TempDir>,
@@ -80,7 +80,7 @@ struct Running {
     env: BTreeMap<String, String>,
 }
 
-impl Stack {
+impl RunningSystems {
     /// Starts every system in order, each once those before it are ready.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Stack {
         (lab, setups): (&Lab, &[Setup]),
         logs: &Path,
         stop: &Stop,
-    ) -> Result<Stack, Invalid> {
+    ) -> Result<RunningSystems, Invalid> {
         let sockets = socket_folder(setups)?;
         let ports = Ports::of(setups, sockets.as_ref().map(TempDir::path))?;
         let mut starter = Starter {
@@ -101,21 +101,21 @@ impl Stack {
             ports,
             target: target_of(setups),
         };
-        let mut stack = Stack {
+        let mut systems = RunningSystems {
             running: Vec::new(),
             _sockets: sockets,
         };
         for setup in setups {
-            let first = stack.running.len();
+            let first = systems.running.len();
             let started = starter
-                .start(setup, &mut stack.running)
-                .and_then(|()| stack.wait_ready(starter.rig, (setup, first), stop));
+                .start(setup, &mut systems.running)
+                .and_then(|()| systems.wait_ready(starter.rig, (setup, first), stop));
             if let Err(invalid) = started {
-                stack.stop(starter.rig);
+                systems.stop(starter.rig);
                 return Err(invalid);
             }
         }
-        Ok(stack)
+        Ok(systems)
     }
 
     /// Waits for the processes of a setup: those from `first` on.
@@ -139,7 +139,7 @@ impl Stack {
     fn last(&self) -> &Running {
         self.running
             .last()
-            .expect("a stack holds at least its target")
+            .expect("running systems hold at least their target")
     }
 
     /// The processes of each system of the records, in the order they were started.

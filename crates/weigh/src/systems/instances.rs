@@ -6,7 +6,7 @@ use std::time::Duration;
 use report::recording::{InstanceUsage, InvalidKind, ProofSeen};
 use rig::{ContextSwitches, Rig, Throttled, Usage};
 
-use super::{Invalid, Stack};
+use super::{Invalid, RunningSystems};
 use crate::record::micros;
 
 /// How the report calls what balancers prove.
@@ -35,7 +35,7 @@ pub(crate) struct Shares {
     pub(crate) instances: Vec<InstanceUsage>,
 }
 
-impl Stack {
+impl RunningSystems {
     /// The instances of every system that has a balancer before it.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Stack {
             let Some((system, statistics)) = &running.balances else {
                 continue;
             };
-            let answered = rig::balancer::answered(*statistics).map_err(|error| {
+            let answered = crate::systems::balancer::answered(*statistics).map_err(|error| {
                 let reason = format!(
                     "`{}` does not tell what it has counted: {error}",
                     running.system.name()
@@ -75,7 +75,7 @@ impl Stack {
     }
 }
 
-/// What happened between two readings of the same stack.
+/// What happened between two readings of the same systems.
 pub(crate) fn between(before: &[Tally], after: &[Tally]) -> Vec<Shares> {
     let shares = |(before, after): (&Tally, &Tally)| {
         let pairs = before.instances.iter().zip(&after.instances);

@@ -17,7 +17,7 @@ use crate::record::micros;
 pub(super) const ROUNDS_MAX: usize = 1_000;
 
 /// A wish for a narrow interval, on its way.
-pub(super) struct Pursuit {
+pub(super) struct StoppingRule {
     wish: UntilText,
     metric: Metric,
     max_time: Duration,
@@ -37,9 +37,9 @@ pub(super) enum Next {
     End,
 }
 
-impl Pursuit {
+impl StoppingRule {
     /// What the lab wishes for; none when it has a fixed number of rounds.
-    pub(super) fn of(lab: &Lab) -> Option<Pursuit> {
+    pub(super) fn of(lab: &Lab) -> Option<StoppingRule> {
         let until = lab.until.as_ref()?;
         let wish = UntilText {
             text: until.to_string(),
@@ -55,7 +55,7 @@ impl Pursuit {
         };
         let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
-        Some(Pursuit {
+        Some(StoppingRule {
             metric: Metric::named(until.figure).expect("every figure of a wish is a metric"),
             max_time: lab.max_time,
             pilot: asked.clamp(needed, ROUNDS_MAX),
