@@ -11,8 +11,8 @@ use report::recording::InvalidKind;
 use rig::{BuildError, BuildSpec, Rig, Status};
 
 use crate::environment::{instant, search_path};
-use crate::systems::{Invalid, invalid_spawn, last_words, render_all};
 use crate::stop::Stop;
+use crate::systems::{Invalid, invalid_spawn, last_words, render_all};
 
 /// The exit code with which shells say that a command is not there.
 const NOT_THERE: i32 = 127;

@@ -1,5 +1,6 @@
 //! `weigh`: tells what a layer of an API systems costs.
 
+mod build_cache;
 mod cli;
 mod command;
 mod console;
@@ -15,9 +16,8 @@ mod progress;
 mod prove;
 mod record;
 mod sending;
-mod systems;
 mod stop;
-mod build_cache;
+mod systems;
 
 use std::process::ExitCode;
 

@@ -1,12 +1,12 @@
 //! `weigh check`: lab files and proofs, without measuring.
 
+use crate::build_cache::BuildCache;
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::stop::Stop;
-use crate::build_cache::BuildCache;
 
 /// Validate lab files and prove their variants without measuring.
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,7 @@ use report::until::UntilSummary;
 use report::{Recording, Summary, Verdict};
 use schedule::Until;
 
+use crate::build_cache::BuildCache;
 use crate::cli::Failure;
 use crate::command::tare::Tare;
 use crate::console::Console;
@@ -18,7 +19,6 @@ use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::record;
 use crate::stop::Stop;
-use crate::build_cache::BuildCache;
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
@@ -120,13 +120,13 @@ fn run_one(
     stop: &Stop,
 ) -> Result<Exit, Failure> {
     let folder = record::new_folder(&args.out, &lab.name)?;
-    let tare = Tare::kept(&rig::machine::snapshot());
+    let tare = Tare::stored(&rig::machine::snapshot());
     let mut experiment = Experiment::new(lab, &folder, console, stop)?;
     if args.flamegraph {
         experiment = experiment.with_flamegraphs(&folder);
     }
     if args.quick {
-        experiment = experiment.keeping_systems();
+        experiment = experiment.reusing_systems();
     }
     let mut recording = experiment.run(builds)?;
     recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);

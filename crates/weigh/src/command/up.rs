@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use lab::{Lab, Variant};
 
+use crate::build_cache::{BuildCache, missing_program};
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::labs::{self, SettingArgs};
 use crate::measure::start_rig;
-use crate::systems::{Invalid, RunningSystems};
 use crate::stop::Stop;
-use crate::build_cache::{BuildCache, missing_program};
+use crate::systems::{Invalid, RunningSystems, Startup};
 
 /// Start a lab's systems and leave them up until Ctrl-C.
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,13 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         for setup in setups {
             builds.build(&mut rig, setup, logs.path(), stop)?;
         }
-        RunningSystems::start(&mut rig, (lab, setups), logs.path(), stop)
+        let startup = Startup {
+            lab,
+            setups,
+            logs: logs.path(),
+            stop,
+        };
+        RunningSystems::start(&mut rig, startup)
     });
     let systems = started.map_err(|invalid| leave(&invalid))?;
     for (system, url) in systems.urls() {

@@ -1,62 +1,63 @@
 //! Systems that run on from round to round, when an answer should come soon.
 
-use super::Experiment;
-use crate::systems::{Invalid, RunningSystems};
+use std::collections::BTreeMap;
 
-/// A variant's systems, up.
-pub(super) struct Kept {
-    pub(super) systems: RunningSystems,
-    /// Whether they have been seen to do their work. A proof holds until they are stopped; given
-    /// again, it would find what it and the load have left behind.
-    pub(super) is_proven: bool,
-    /// Whether they have had the load that comes once after a start.
-    pub(super) is_settled: bool,
+use rig::Rig;
+
+use super::candidate::CandidateId;
+use super::running::Running;
+
+/// The systems that are up between two turns of their candidates; none unless the run reuses any.
+pub(super) struct ReusedSystems {
+    is_on: bool,
+    up: BTreeMap<CandidateId, Running>,
 }
 
-impl Kept {
-    /// Systems that have just become ready.
-    pub(super) fn fresh(systems: RunningSystems) -> Kept {
-        Kept {
-            systems,
-            is_proven: false,
-            is_settled: false,
-        }
-    }
-}
-
-impl Experiment<'_> {
-    /// Starts systems once, at their proof, and not anew in every round. What differs from start to
-    /// start is then no part of the interval.
-    pub(crate) fn keeping_systems(self) -> Self {
-        Experiment {
-            keeps_systems: true,
-            ..self
+impl ReusedSystems {
+    pub(super) fn off() -> ReusedSystems {
+        ReusedSystems {
+            is_on: false,
+            up: BTreeMap::new(),
         }
     }
 
-    /// The systems of a variant for its turn: those that were kept, or new ones.
-    pub(super) fn taken(&mut self, index: usize, occasion: &str) -> Result<Kept, Invalid> {
-        match self.candidates[index].kept.take() {
-            Some(kept) => Ok(kept),
-            None => self.start(index, occasion).map(Kept::fresh),
+    pub(super) fn on() -> ReusedSystems {
+        ReusedSystems {
+            is_on: true,
+            ..ReusedSystems::off()
         }
     }
 
-    /// Keeps the systems for the next turn, if they are well and this run keeps any; else stops them.
-    pub(super) fn keep_or_stop(&mut self, index: usize, kept: Kept, is_well: bool) {
-        if self.keeps_systems && is_well {
-            self.candidates[index].kept = Some(kept);
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// The systems of a candidate, if they are still up from an earlier turn.
+    pub(super) fn take(&mut self, candidate: CandidateId) -> Option<Running> {
+        self.up.remove(&candidate)
+    }
+
+    /// Keeps the systems for the next turn of their candidate, if they are well and the run reuses
+    /// any; else stops them.
+    pub(super) fn keep_or_stop(
+        &mut self,
+        rig: &mut Rig,
+        candidate: CandidateId,
+        running: Running,
+        is_well: bool,
+    ) {
+        if self.is_on && is_well {
+            let other = self.up.insert(candidate, running);
+            assert!(other.is_none(), "a candidate's systems are up once");
         } else {
-            kept.systems.stop(&mut self.rig);
+            running.stop(rig);
         }
     }
 
-    /// Stops all that was kept.
-    pub(super) fn let_go(&mut self) {
-        for candidate in &mut self.candidates {
-            if let Some(kept) = candidate.kept.take() {
-                kept.systems.stop(&mut self.rig);
-            }
+    /// Stops all of them.
+    pub(super) fn stop_all(&mut self, rig: &mut Rig) {
+        while let Some((_, running)) = self.up.pop_first() {
+            running.stop(rig);
         }
     }
 }
