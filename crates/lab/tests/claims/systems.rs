@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use insta::assert_snapshot;
-use lab::{Lab, Setup, Text, Variant};
+use lab::{Setup, Text, Variant};
 
 use crate::{check, lab};
 
 /// What a variant makes of its systems.
-fn stack(lab: &Lab, variant: &Variant) -> String {
+fn stack(variant: &Variant) -> String {
     variant.systems().iter().map(show).collect()
 }
 
@@ -50,7 +50,7 @@ fn a_variant_changes_settings_of_systems_and_of_the_lab() {
         ),
         ("server.stack: b}", "server.stack: 'b b', size: 1.10}"),
     ]);
-    assert_snapshot!(stack(&lab, &lab.baseline), @"
+    assert_snapshot!(stack(&lab.baseline), @"
     server in labs
       build [make] [a]
       build [make] [a b]
@@ -59,7 +59,7 @@ fn a_variant_changes_settings_of_systems_and_of_the_lab() {
       env N=5
       with label=size 10 of a size=10 stack=a
     ");
-    assert_snapshot!(stack(&lab, &lab.variants[0]), @"
+    assert_snapshot!(stack(&lab.variants[0]), @"
     server in labs
       build [make] [b b]
       build [make] [a b]
@@ -106,7 +106,7 @@ fn systems_start_after_those_they_need_and_others_not_at_all() {
   metrics: {run: 'metrics {{addr}}', after: [database]}
   cache: {run: 'cache {{addr}}', settings: {size: 5}}",
     )]);
-    assert_snapshot!(stack(&lab, &lab.baseline), @"
+    assert_snapshot!(stack(&lab.baseline), @"
     database in labs
       run [db] [{{database.addr}}]
       with 
@@ -136,7 +136,7 @@ fn a_variant_may_need_more_systems_than_another() {
         ),
         ("server.stack: b", "server.origin: '{{origin.url}}'"),
     ]);
-    let names = |variant| {
+    let names = |variant: &Variant| {
         let names: Vec<String> = variant
             .systems()
             .iter()
@@ -453,7 +453,7 @@ fn limits_may_differ_from_variant_to_variant() {
             "{server.cpus: none, server.memory: 64MiB}",
         ),
     ]);
-    let limits = |variant| {
+    let limits = |variant: &Variant| {
         let setup = &variant.systems()[0];
         (setup.limits.cpus, setup.limits.memory)
     };

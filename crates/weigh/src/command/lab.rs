@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     // What one lab has built, the next one has as well.
     let mut builds = BuildCache::default();
     for lab in &labs {
-        worst = worst.max(run_one((lab, &mut builds), args, console, stop)?);
+        worst = worst.max(run_one(lab, &mut builds, args, console, stop)?);
         if stop.is_asked() {
             break;
         }
@@ -114,7 +114,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
 }
 
 fn run_one(
-    (lab, builds): (&Lab, &mut BuildCache),
+    lab: &Lab,
+    builds: &mut BuildCache,
     args: &Args,
     console: Console,
     stop: &Stop,

@@ -70,6 +70,8 @@ impl Experiment<'_> {
                 };
             }
         };
+        // A proof holds for one start, so it comes after each. It comes before the load, because what the
+        // load leaves behind (rows, limits that are used up) would change the answers.
         let ready = turn
             .prove_once(&mut running)
             .and_then(|()| turn.settle_once(&mut running));
@@ -86,7 +88,7 @@ impl Experiment<'_> {
             None => measuring.attempts(),
         });
         let records = measuring.records;
-        // Before they are stopped, which ends all of them.
+        // Asked before they are stopped, which ends all of them.
         let ended = running.ended(&mut self.rig);
         let is_well = measured.is_ok() && ended.is_none();
         self.reused

@@ -57,7 +57,8 @@ impl Rounds {
         let stopping_rule = StoppingRule::of(lab);
         let rounds = match stopping_rule {
             Some(_) => ROUNDS_MAX,
-            None => usize::try_from(lab.rounds).expect("a number of rounds fits into 64 bits"),
+            None => usize::try_from(lab.rounds)
+                .expect("a usize holds 32 bits on every machine that weigh runs on"),
         };
         let orders = schedule::round_order(candidates.len(), rounds, seed);
         let named = |order: &Vec<usize>| {

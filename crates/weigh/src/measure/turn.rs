@@ -234,11 +234,11 @@ impl<'t> Turn<'t> {
     /// # Errors
     ///
     /// When a system does not say what it has counted.
-    pub(super) fn begin<'r>(
-        &'r self,
-        rig: &Rig,
-        running: &'r Running,
-    ) -> Result<Reading<'r>, Invalid> {
+    pub(super) fn begin<'r>(&self, rig: &Rig, running: &'r Running) -> Result<Reading<'r>, Invalid>
+    where
+        't: 'r,
+    {
+        assert!(running.is_proven, "without a proof there is no number");
         Reading::begin(self.candidate.variant, &running.systems, rig)
     }
 
