@@ -44,7 +44,7 @@ const NAMELESS_MAX: f64 = 0.3;
 const NAMING: [(&str, &str); 2] = [
     (
         "NODE_OPTIONS",
-        "--perf-basic-prof --interpreted-frames-native-systems",
+        "--perf-basic-prof --interpreted-frames-native-stack",
     ),
     (
         "JAVA_TOOL_OPTIONS",
