@@ -9,7 +9,7 @@ use crate::console::Console;
 use crate::exit::{self, Exit};
 use crate::stop::Stop;
 
-/// Tells what a layer of an API systems costs.
+/// Tells what a layer of an API stack costs.
 ///
 /// `weigh lab` starts a system, proves that every variant does its work, loads
 /// baseline and variants in interleaved rounds, and reports the difference with

@@ -1,4 +1,4 @@
-//! `weigh`: tells what a layer of an API systems costs.
+//! `weigh`: tells what a layer of an API stack costs.
 
 mod build_cache;
 mod cli;
