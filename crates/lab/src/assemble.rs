@@ -192,7 +192,7 @@ impl Assembly<'_> {
             keep_alive: load::keeps_connections(load, draft, reading),
             expect,
             proofs,
-            stack,
+            systems: stack,
         };
         (variant, steps)
     }

@@ -78,13 +78,6 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The systems a variant needs, each after those it depends on, with the variant's settings
-    /// filled in. The target is last; systems that it does not need are left out.
-    #[must_use]
-    pub fn stack(&self, variant: &Variant) -> Vec<Setup> {
-        variant.stack.clone()
-    }
-
     /// The baseline, then the variants in the order of the report.
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)
@@ -312,7 +305,16 @@ pub struct Variant {
     /// What it must be seen to do besides.
     pub proofs: Vec<Proof>,
     /// Made by the checks; private, so that a variant always has one.
-    pub(crate) stack: Vec<Setup>,
+    pub(crate) systems: Vec<Setup>,
+}
+
+impl Variant {
+    /// The systems it needs, each after those it depends on, with its settings filled in. The target
+    /// is last; systems that it does not need are left out.
+    #[must_use]
+    pub fn systems(&self) -> &[Setup] {
+        &self.systems
+    }
 }
 
 /// A system as the lab declares it. What a variant makes of it is its [`Setup`].

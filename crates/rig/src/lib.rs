@@ -11,7 +11,6 @@
 //! Absent on purpose: labs, HTTP (readiness is whatever the caller's probe says),
 //! statistics, containers.
 
-pub mod balancer;
 mod cgroup;
 mod clock;
 mod console;

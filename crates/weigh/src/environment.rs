@@ -23,7 +23,8 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// A seed nobody has used before; printed and recorded, so that the run can be repeated.
+/// A seed from the clock: the nanosecond within the current second, below 1,000,000,000. Two runs
+/// hardly ever get the same one. It is recorded, so that the run can be repeated.
 pub(crate) fn fresh_seed() -> u64 {
     // Small enough to be typed again, and exact in every JSON reader.
     now().subsec_nanosecond().unsigned_abs().into()

@@ -1,5 +1,6 @@
 //! `weigh`: tells what a layer of an API stack costs.
 
+mod build_cache;
 mod cli;
 mod command;
 mod console;
@@ -15,9 +16,8 @@ mod progress;
 mod prove;
 mod record;
 mod sending;
-mod stack;
 mod stop;
-mod workshop;
+mod systems;
 
 use std::process::ExitCode;
 
@@ -26,8 +26,8 @@ fn main() -> ExitCode {
     // The two helpers of the rig are this program again, so that one binary is
     // all there is to install. They are dispatched before anything else runs.
     match arguments.nth(1).as_deref().and_then(|word| word.to_str()) {
-        Some(stack::KEEPER) => rig::keeper::main(),
-        Some(stack::LAUNCH) => rig::launch::main(arguments),
+        Some(systems::KEEPER) => rig::keeper::main(),
+        Some(systems::LAUNCH) => rig::launch::main(arguments),
         _ => cli::main().into(),
     }
 }

@@ -60,7 +60,7 @@ impl Perf {
             };
             match perf.sample(&["--", "true"], "probe")?.finish() {
                 Ok(data) => {
-                    // A trace of `true` is of no use to anybody.
+                    // A trace of `true` is of no use.
                     let _ = fs::remove_file(data);
                     return Ok(perf);
                 }
@@ -100,12 +100,12 @@ impl Perf {
         let what = [&what[..], &["--pid", &pids]].concat();
         let mut sampling = self.sample(&what, name)?;
         sampling.begun = Some(begun);
-        // Kept open until `perf` has: what nobody has open is forgotten.
+        // Kept open until `perf` has opened it: a pipe that no process has open loses what is in it.
         sampling.orders = Some(orders);
         Ok(sampling)
     }
 
-    /// A pipe with a name, opened for both directions so that nobody is waited for.
+    /// A pipe with a name, opened for both directions, so that opening it does not wait for `perf`.
     fn fifo(&self, name: &str) -> Result<(String, fs::File), String> {
         let path = self.scratch.join(name);
         let failed = |error: std::io::Error| format!("`{}`: {error}", path.display());

@@ -1,20 +1,23 @@
 //! The proof: what a variant must be seen to do before it gets a number.
 
-use lab::{Expect, Lab, LabRequest, Variant};
+use lab::{Lab, LabRequest, Variant};
 use load::{
-    Answer, BodyRule, Bounds, Data, Expectation, Job, Request, StatusRule, Step, WalkError, walk,
+    Answer, BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, StatusRule, Step,
+    WalkError, walk,
 };
 use report::recording::{Header, InvalidKind, Proof, ProofAnswer};
 
 use crate::record::sha256;
 use crate::sending;
-use crate::stack::{Invalid, Stack};
+use crate::systems::{Invalid, RunningSystems};
 
 mod answer;
+mod by_instance;
 mod distinct;
-mod witness;
+mod observation;
 
-pub(crate) use witness::{Between, Watch};
+pub(crate) use by_instance::by_instance;
+pub(crate) use observation::{Observed, Observer};
 
 /// What a variant was seen to answer.
 #[derive(Clone)]
@@ -30,12 +33,37 @@ pub(crate) struct Proven {
     answers: Vec<Answer>,
 }
 
+/// How many requests a proof by counting is held against: a count must lie between the two. They
+/// differ by the requests that failed, of which it is not known whether they arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestCounts {
+    pub(crate) answered: u64,
+    pub(crate) sent: u64,
+}
+
+impl RequestCounts {
+    /// What the generator counted.
+    pub(crate) fn of(measurement: &Measurement) -> RequestCounts {
+        let outcomes = &measurement.outcomes;
+        let answered = outcomes.passed + outcomes.mismatched.total();
+        assert!(
+            answered <= measurement.sent,
+            "{answered} answers to {} requests: every answer is to a request that was sent",
+            measurement.sent
+        );
+        RequestCounts {
+            answered,
+            sent: measurement.sent,
+        }
+    }
+}
+
 /// A variant with its systems up.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) variant: &'a Variant,
-    pub(crate) stack: &'a Stack,
+    pub(crate) systems: &'a RunningSystems,
 }
 
 /// Sends every request of the variant twice, as the first slot of a load would, and checks the
@@ -53,7 +81,7 @@ pub(crate) fn prove(
     let Subject {
         lab,
         variant,
-        stack,
+        systems,
     } = subject;
     let usual = &variant.expect;
     let asked = &variant.requests;
@@ -64,7 +92,9 @@ pub(crate) fn prove(
         proof: Proof::default(),
         answers: Vec::new(),
     };
-    let watch = Watch::begin(variant, stack)?;
+    let observer = Observer::begin(variant, systems)?;
+    // The second answer shows what differs by itself, such as a time or an id: under load, only what
+    // repeats can be compared.
     let first = proven.walk(subject)?;
     let second = proven.walk(subject)?;
     for (index, (asked, answer)) in asked.iter().zip(&first).enumerate() {
@@ -73,7 +103,11 @@ pub(crate) fn prove(
         let is_stable = is_right(&known, &second[index]);
         if expect.same_as_baseline {
             must_repeat(is_stable, &asked.name)?;
-            compare_with(baseline, index, expect, (&asked.name, answer))?;
+            if let Some(expected) = baseline.and_then(|baseline| baseline.answers.get(index))
+                && !is_right(&BodyRule::known(&expected.body, &expect.ignore), answer)
+            {
+                compare(&asked.name, &expected.body, &answer.body)?;
+            }
         }
         if is_stable && !has_places(asked) {
             proven.requests[index].expect.body = known;
@@ -82,15 +116,20 @@ pub(crate) fn prove(
     }
     proven.answers = first;
     let requests = 2 * asked.len() as u64;
-    let (seen, failed) = watch.end(Between {
-        complete: requests,
+    let Observed { seen, failed } = observer.end(RequestCounts {
+        answered: requests,
         sent: requests,
     });
     failed.map_or(Ok(()), Err)?;
     proven.proof.seen = seen;
     let answers = named(variant, &proven.answers);
-    let seen = answer::check(variant, &answers, &stack.target(), lab.timeout)?;
+    let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
     proven.proof.seen.extend(seen);
+    assert_eq!(
+        proven.requests.len(),
+        proven.answers.len(),
+        "each request of a proven variant has its answer"
+    );
     Ok(proven)
 }
 
@@ -105,13 +144,13 @@ impl Proven {
         let answers = self.walk(subject)?;
         let Subject { lab, variant, .. } = subject;
         let answers = named(variant, &answers);
-        answer::check(variant, &answers, &subject.stack.target(), lab.timeout).map(|_| ())
+        answer::check(variant, &answers, &subject.systems.target(), lab.timeout).map(|_| ())
     }
 
     /// What the first slot of a load gets: every request once, in order.
     fn walk(&self, subject: Subject<'_>) -> Result<Vec<Answer>, Invalid> {
         let job = Job {
-            target: subject.stack.target(),
+            target: subject.systems.target(),
             requests: self.requests.clone(),
             steps: self.steps.clone(),
             data: Some(self.data.clone()),
@@ -135,7 +174,7 @@ impl Proven {
             keep_slots: None,
             slices: Vec::new(),
         };
-        walk(&job, 0).map_err(|error| stumbled(&error, subject.variant))
+        walk(&job, 0).map_err(|error| walk_failure(&error, subject.variant))
     }
 
     /// Names of the requests whose answers vary by themselves, so that bodies are not compared.
@@ -162,8 +201,8 @@ fn named<'a>(variant: &'a Variant, answers: &'a [Answer]) -> Vec<(&'a str, &'a A
     names.zip(answers).collect()
 }
 
-/// Why a walk came to no end, as the reason of a row.
-fn stumbled(error: &WalkError, variant: &Variant) -> Invalid {
+/// Why a walk through the requests did not reach its end, as the reason of a row.
+fn walk_failure(error: &WalkError, variant: &Variant) -> Invalid {
     let name = |index: &usize| &variant.requests[*index].name;
     match error {
         WalkError::Job(error) => Invalid::new(InvalidKind::LoadFailed, error.to_string()),
@@ -206,21 +245,6 @@ fn is_right(body: &BodyRule, answer: &Answer) -> bool {
         ..Expectation::default()
     };
     load::check(&expect, answer).is_ok()
-}
-
-fn compare_with(
-    baseline: Option<&Proven>,
-    index: usize,
-    expect: &Expect,
-    (name, answer): (&str, &Answer),
-) -> Result<(), Invalid> {
-    let Some(expected) = baseline.and_then(|baseline| baseline.answers.get(index)) else {
-        return Ok(());
-    };
-    if is_right(&BodyRule::known(&expected.body, &expect.ignore), answer) {
-        return Ok(());
-    }
-    compare(name, &expected.body, &answer.body)
 }
 
 fn must_repeat(is_stable: bool, name: &str) -> Result<(), Invalid> {

@@ -112,8 +112,8 @@ pub(crate) fn differences(lab: &Lab, variant: &Variant) -> BTreeMap<String, Stri
 
 /// Whether the target of a lab is spoken to over TLS.
 fn is_encrypted(lab: &Lab) -> bool {
-    let stack = lab.stack(&lab.baseline);
-    stack.last().is_some_and(|target| target.is_encrypted)
+    let systems = lab.baseline.systems();
+    systems.last().is_some_and(|target| target.is_encrypted)
 }
 
 /// The recording of a single load; its one variant is called `target`.

@@ -38,7 +38,7 @@ fn parse(lab: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
 /// The command of the server in a variant, and which systems it takes.
 fn server(lab: &Lab, index: usize) -> (String, Vec<String>) {
     let variant = lab.all().nth(index).unwrap();
-    let stack = lab.stack(variant);
+    let stack = variant.systems();
     let systems = stack.iter().map(|setup| setup.system.clone()).collect();
     let server = stack.iter().find(|setup| setup.system == "server").unwrap();
     let words: Vec<String> = server.run.iter().map(ToString::to_string).collect();

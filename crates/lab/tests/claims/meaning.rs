@@ -19,7 +19,7 @@ fn what_is_left_out_has_the_value_of_the_manual() {
     assert!(lab.keep_alive);
     assert_eq!((lab.threads, lab.connections_max), (1, 10));
     assert_eq!(lab.expect, lab::Expect::default());
-    let setup = &lab.stack(&lab.baseline)[0];
+    let setup = &lab.baseline.systems()[0];
     let listening = Ready {
         probe: Probe::Listening,
         within: Duration::from_secs(10),
@@ -58,7 +58,7 @@ fn what_is_said_is_kept() {
         (lab.rounds, lab.warmup, lab.seed),
         (3, Duration::ZERO, Some(u64::MAX))
     );
-    let setup = &lab.stack(&lab.baseline)[0];
+    let setup = &lab.baseline.systems()[0];
     let probe = Probe::Answers {
         path: "/health".to_owned(),
         status: 204,
@@ -149,7 +149,7 @@ expect: {graphql: no-errors}
 #[test]
 fn the_including_file_wins_key_by_key() {
     let lab = including().parse().unwrap();
-    let setup = &lab.stack(&lab.baseline)[0];
+    let setup = &lab.baseline.systems()[0];
     let run: Vec<String> = setup.run.iter().map(ToString::to_string).collect();
     assert_eq!(run.join(" "), "serve lab systems {{server.addr}}");
     assert_eq!(
@@ -183,7 +183,7 @@ fn paths_are_relative_to_the_file_they_are_written_in() {
         .map(|request| request.name.as_str())
         .collect();
     assert_eq!(names, ["q"]);
-    assert_eq!(lab.stack(&lab.baseline)[0].folder, Path::new("labs/shared"));
+    assert_eq!(lab.baseline.systems()[0].folder, Path::new("labs/shared"));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn who_is_told_the_path_of_its_socket_listens_there() {
     let with = |env: &str| {
         let written = format!("stack: a}}\n    env: {{WHERE: '{env}'}}");
         let lab = lab(&[("stack: a}", &written)]);
-        lab.stack(&lab.baseline)[0].clone()
+        lab.baseline.systems()[0].clone()
     };
     assert!(!with("{{url}}").is_on_socket());
     let setup = with("SOCKET={{socket}}");

@@ -209,7 +209,7 @@ proptest! {
         prop_assert_eq!(lab.seed, valid.seed);
         prop_assert_eq!(lab.variants.len(), valid.variants.len());
         for variant in lab.all() {
-            let stack = lab.stack(variant);
+            let stack = variant.systems();
             prop_assert_eq!(stack.len(), valid.systems);
             prop_assert_eq!(&stack[stack.len() - 1].system, "s0");
             for (index, setup) in stack.iter().enumerate() {
@@ -220,7 +220,7 @@ proptest! {
         }
         if let Some((name, _)) = valid.settings.first() {
             for variant in &lab.variants {
-                let target = &lab.stack(variant)[valid.systems - 1];
+                let target = &variant.systems()[valid.systems - 1];
                 prop_assert_eq!(target.settings[name].to_string(), variant.name.clone());
             }
         }

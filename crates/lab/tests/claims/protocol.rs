@@ -15,7 +15,7 @@ fn nothing_said_is_http_1_in_the_clear_and_a_quarter_of_the_time_for_spinning() 
     };
     assert_eq!(lab.protocol, expected);
     assert_eq!(lab.spin_percent, 25);
-    assert!(!lab.stack(&lab.baseline)[0].is_encrypted);
+    assert!(!lab.baseline.systems()[0].is_encrypted);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn what_is_said_about_the_protocol_is_kept() {
     };
     assert_eq!(lab.protocol, expected);
     assert_eq!(lab.spin_percent, 0);
-    assert!(lab.stack(&lab.baseline)[0].is_encrypted);
+    assert!(lab.baseline.systems()[0].is_encrypted);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_url_begins_with_the_scheme_of_its_system() {
         "stack: a}",
         "stack: a}\n    scheme: https\n    env: {ME: '{{url}}'}",
     )]);
-    let (_, me) = &lab.stack(&lab.baseline)[0].env[0];
+    let (_, me) = &lab.baseline.systems()[0].env[0];
     let address = |_: &str| Some(std::net::SocketAddr::from(([127, 0, 0, 1], 4000)).into());
     assert_eq!(me.render(&address).as_deref(), Ok("https://127.0.0.1:4000"));
 }

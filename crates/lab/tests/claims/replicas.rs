@@ -23,8 +23,8 @@ fn names(setups: &[Setup]) -> Vec<&str> {
 #[test]
 fn a_system_with_replicas_has_a_balancer_behind_it_in_the_stack() {
     let lab = with("replicas: 4");
-    let stack = lab.stack(&lab.baseline);
-    assert_eq!(names(&stack), ["server", "server-balancer"]);
+    let stack = lab.baseline.systems();
+    assert_eq!(names(stack), ["server", "server-balancer"]);
     assert_eq!((stack[0].replicas, &stack[0].balances), (Some(4), &None));
     let balances = Balances {
         system: "server".to_owned(),
@@ -34,7 +34,7 @@ fn a_system_with_replicas_has_a_balancer_behind_it_in_the_stack() {
     assert_eq!(stack[1].needs, ["haproxy"]);
     assert_eq!(stack[1].ready, stack[0].ready);
     let lab = with("replicas: 2\n    balance: roundrobin");
-    let stack = lab.stack(&lab.baseline);
+    let stack = lab.baseline.systems();
     let balance = stack[1].balances.as_ref().map(|it| it.balance);
     assert_eq!(balance, Some(Balance::RoundRobin));
 }
@@ -55,11 +55,11 @@ fn a_setting_decides_for_each_variant() {
             "with: {server.many: 3, server.way: leastconn}",
         ),
     ]);
-    let baseline = lab.stack(&lab.baseline);
-    assert_eq!(names(&baseline), ["server"]);
+    let baseline = lab.baseline.systems();
+    assert_eq!(names(baseline), ["server"]);
     assert_eq!(baseline[0].replicas, None);
-    let variant = lab.stack(&lab.variants[0]);
-    assert_eq!(names(&variant), ["server", "server-balancer"]);
+    let variant = lab.variants[0].systems();
+    assert_eq!(names(variant), ["server", "server-balancer"]);
     assert_eq!(variant[0].replicas, Some(3));
 }
 
@@ -74,14 +74,14 @@ fn what_needs_the_system_starts_after_its_balancer() {
             ),
         ),
     ]);
-    let stack = lab.stack(&lab.baseline);
-    assert_eq!(names(&stack), ["server", "server-balancer", "gateway"]);
+    let stack = lab.baseline.systems();
+    assert_eq!(names(stack), ["server", "server-balancer", "gateway"]);
 }
 
 #[test]
 fn an_instance_knows_its_number_and_a_build_does_not() {
     let lab = with("replicas: 2\n    env: {NAME: 'server-{{instance}}'}");
-    let stack = lab.stack(&lab.baseline);
+    let stack = lab.baseline.systems();
     assert_eq!(stack[0].env[0].1.to_string(), "server-{{instance}}");
     assert_snapshot!(mistake("build: make {{instance}}"), @"
     error: this command is the same for all instances

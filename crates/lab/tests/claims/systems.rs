@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use insta::assert_snapshot;
-use lab::{Lab, Setup, Text, Variant};
+use lab::{Setup, Text, Variant};
 
 use crate::{check, lab};
 
 /// What a variant makes of its systems.
-fn stack(lab: &Lab, variant: &Variant) -> String {
-    lab.stack(variant).iter().map(show).collect()
+fn stack(variant: &Variant) -> String {
+    variant.systems().iter().map(show).collect()
 }
 
 fn show(setup: &Setup) -> String {
@@ -50,7 +50,7 @@ fn a_variant_changes_settings_of_systems_and_of_the_lab() {
         ),
         ("server.stack: b}", "server.stack: 'b b', size: 1.10}"),
     ]);
-    assert_snapshot!(stack(&lab, &lab.baseline), @"
+    assert_snapshot!(stack(&lab.baseline), @"
     server in labs
       build [make] [a]
       build [make] [a b]
@@ -59,7 +59,7 @@ fn a_variant_changes_settings_of_systems_and_of_the_lab() {
       env N=5
       with label=size 10 of a size=10 stack=a
     ");
-    assert_snapshot!(stack(&lab, &lab.variants[0]), @"
+    assert_snapshot!(stack(&lab.variants[0]), @"
     server in labs
       build [make] [b b]
       build [make] [a b]
@@ -84,7 +84,7 @@ fn for_makes_one_variant_of_each_item() {
                 "{}: {:?} {}",
                 variant.name,
                 variant.with,
-                lab.stack(variant)[0].run[1]
+                variant.systems()[0].run[1]
             )
         })
         .collect();
@@ -106,7 +106,7 @@ fn systems_start_after_those_they_need_and_others_not_at_all() {
   metrics: {run: 'metrics {{addr}}', after: [database]}
   cache: {run: 'cache {{addr}}', settings: {size: 5}}",
     )]);
-    assert_snapshot!(stack(&lab, &lab.baseline), @"
+    assert_snapshot!(stack(&lab.baseline), @"
     database in labs
       run [db] [{{database.addr}}]
       with 
@@ -136,11 +136,11 @@ fn a_variant_may_need_more_systems_than_another() {
         ),
         ("server.stack: b", "server.origin: '{{origin.url}}'"),
     ]);
-    let names = |variant| {
-        let names: Vec<String> = lab
-            .stack(variant)
-            .into_iter()
-            .map(|setup| setup.system)
+    let names = |variant: &Variant| {
+        let names: Vec<String> = variant
+            .systems()
+            .iter()
+            .map(|setup| setup.system.clone())
             .collect();
         names.join(" ")
     };
@@ -413,8 +413,8 @@ fn a_variant_may_have_a_target_of_its_own_and_starts_what_that_needs() {
         ("name: b, with: {server.stack: b}", "name: b, target: proxy"),
     ]);
     let names = |variant: &Variant| -> Vec<String> {
-        let stack = lab.stack(variant).into_iter();
-        stack.map(|setup| setup.system).collect()
+        let stack = variant.systems().iter();
+        stack.map(|setup| setup.system.clone()).collect()
     };
     assert_eq!(names(&lab.baseline), ["server"]);
     assert_eq!(names(&lab.variants[0]), ["server", "proxy"]);
@@ -453,8 +453,8 @@ fn limits_may_differ_from_variant_to_variant() {
             "{server.cpus: none, server.memory: 64MiB}",
         ),
     ]);
-    let limits = |variant| {
-        let setup = &lab.stack(variant)[0];
+    let limits = |variant: &Variant| {
+        let setup = &variant.systems()[0];
         (setup.limits.cpus, setup.limits.memory)
     };
     assert_eq!(limits(&lab.baseline), (Some(0.25), None));

@@ -1,12 +1,12 @@
 //! `weigh check`: lab files and proofs, without measuring.
 
+use crate::build_cache::BuildCache;
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::stop::Stop;
-use crate::workshop::Workshop;
 
 /// Validate lab files and prove their variants without measuring.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let mut labs = labs::read(&args.labs, &args.settings.with, console)?;
     let mut worst = Exit::Done;
-    let mut workshop = Workshop::default();
+    let mut builds = BuildCache::default();
     for lab in &mut labs {
         labs::only(lab, &args.variants)?;
         console.answer(&format!("{}: {}", lab.name, lab.question));
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         let logs = tempfile::tempdir()
             .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
         let experiment = Experiment::new(lab, logs.path(), console, stop)?;
-        for (name, invalid) in experiment.check(&mut workshop)? {
+        for (name, invalid) in experiment.check(&mut builds)? {
             match invalid {
                 None => console.answer(&format!("- {name}: proven")),
                 Some(invalid) => {

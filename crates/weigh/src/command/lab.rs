@@ -8,6 +8,7 @@ use report::until::UntilSummary;
 use report::{Recording, Summary, Verdict};
 use schedule::Until;
 
+use crate::build_cache::BuildCache;
 use crate::cli::Failure;
 use crate::command::tare::Tare;
 use crate::console::Console;
@@ -18,7 +19,6 @@ use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::record;
 use crate::stop::Stop;
-use crate::workshop::Workshop;
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
@@ -103,9 +103,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     args.gates.check(&names)?;
     let mut worst = Exit::Done;
     // What one lab has built, the next one has as well.
-    let mut workshop = Workshop::default();
+    let mut builds = BuildCache::default();
     for lab in &labs {
-        worst = worst.max(run_one((lab, &mut workshop), args, console, stop)?);
+        worst = worst.max(run_one(lab, &mut builds, args, console, stop)?);
         if stop.is_asked() {
             break;
         }
@@ -114,21 +114,22 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
 }
 
 fn run_one(
-    (lab, workshop): (&Lab, &mut Workshop),
+    lab: &Lab,
+    builds: &mut BuildCache,
     args: &Args,
     console: Console,
     stop: &Stop,
 ) -> Result<Exit, Failure> {
     let folder = record::new_folder(&args.out, &lab.name)?;
-    let tare = Tare::kept(&rig::machine::snapshot());
+    let tare = Tare::stored(&rig::machine::snapshot());
     let mut experiment = Experiment::new(lab, &folder, console, stop)?;
     if args.flamegraph {
         experiment = experiment.with_flamegraphs(&folder);
     }
     if args.quick {
-        experiment = experiment.keeping_systems();
+        experiment = experiment.reusing_systems();
     }
-    let mut recording = experiment.run(workshop)?;
+    let mut recording = experiment.run(builds)?;
     recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
     let gates = args.gates.about(&names(lab));
     let summary = gates.judge(Summary::of(&recording));

@@ -12,21 +12,21 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
-mod doctor;
 mod floor;
-mod kept;
+mod host_checks;
+mod store;
 
-use doctor::{Facts, State};
 use floor::{Weighed, Weighing};
-use kept::MachineName;
-pub(crate) use kept::Tare;
+use host_checks::{Facts, State};
+use store::MachineName;
+pub(crate) use store::Tare;
 
 /// Weigh nothing: the noise floor of this machine, and what disturbs it.
 ///
 /// The null server is weighed against itself on loopback, in interleaved rounds,
 /// as a lab weighs a variant against its baseline. The two are equal, so whatever
 /// difference is found is noise, and a smaller overhead is no finding here. Then
-/// a doctor names what disturbs measurements on this machine and what to do.
+/// host checks name what disturbs measurements on this machine and what to do.
 ///
 /// The result is kept in XDG_STATE_HOME/weighbridge/tare.json (in ~/.local/state
 /// by default), and `weigh lab` shows it beside its results for as long as
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     facts.steal_share = steal_share(&facts, environment::instant().duration_since(began));
     let tare = tare(made_at, weighing, &facts, &weighed);
     if !args.no_keep {
-        match tare.keep() {
+        match tare.store() {
             Ok(path) => console.say(format_args!("weigh: kept in {}", path.display())),
             Err(reason) => console.warn(&format!("the tare could not be kept: {reason}")),
         }
@@ -117,7 +117,7 @@ fn tare(made_at: String, weighing: Weighing, facts: &Facts, weighed: &Weighed) -
         measurement_ms: u64::try_from(weighing.length.as_millis()).unwrap_or(u64::MAX),
         cpu_us_per_request: weighed.cpu_us_per_request,
         floors: weighed.floors.clone(),
-        findings: doctor::examine(facts),
+        findings: host_checks::examine(facts),
     }
 }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use lab::{Lab, Variant};
 
+use crate::build_cache::{BuildCache, missing_program};
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::labs::{self, SettingArgs};
 use crate::measure::start_rig;
-use crate::stack::{Invalid, Stack};
 use crate::stop::Stop;
-use crate::workshop::{Workshop, missing_program};
+use crate::systems::{Invalid, RunningSystems, Startup};
 
 /// Start a lab's systems and leave them up until Ctrl-C.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     settings: SettingArgs,
 }
 
-/// How often a stack that is up is looked at.
+/// How often systems that are up are looked at.
 const WATCH: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
@@ -47,16 +47,22 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let logs = tempfile::tempdir()
         .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
     let mut rig = start_rig(logs.path(), console)?;
-    let setups = lab.stack(variant);
-    let started = missing_program(&setups).map_or(Ok(()), Err).and_then(|()| {
-        let mut workshop = Workshop::default();
-        for setup in &setups {
-            workshop.build(&mut rig, setup, logs.path(), stop)?;
+    let setups = variant.systems();
+    let started = missing_program(setups).map_or(Ok(()), Err).and_then(|()| {
+        let mut builds = BuildCache::default();
+        for setup in setups {
+            builds.build(&mut rig, setup, logs.path(), stop)?;
         }
-        Stack::start(&mut rig, (lab, &setups), logs.path(), stop)
+        let startup = Startup {
+            lab,
+            setups,
+            logs: logs.path(),
+            stop,
+        };
+        RunningSystems::start(&mut rig, startup)
     });
-    let stack = started.map_err(|invalid| leave(&invalid))?;
-    for (system, url) in stack.urls() {
+    let systems = started.map_err(|invalid| leave(&invalid))?;
+    for (system, url) in systems.urls() {
         console.answer(&format!("{system}  {url}"));
     }
     console.say(format_args!(
@@ -66,9 +72,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let mut ended = None;
     while !stop.is_asked() && ended.is_none() {
         thread::park_timeout(WATCH);
-        ended = stack.ended(&mut rig);
+        ended = systems.ended(&mut rig);
     }
-    stack.stop(&mut rig);
+    systems.stop(&mut rig);
     rig.shut_down()
         .map_err(|error| Failure::bug(error.to_string()))?;
     match ended {

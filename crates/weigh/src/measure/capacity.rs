@@ -1,15 +1,16 @@
-//! One variant's turn in a round in which the highest rate is looked for that it sustains.
+//! A turn in which the highest rate is looked for that a candidate sustains.
 
+use std::fmt;
 use std::time::Duration;
 
 use load::{Job, Measurement};
 use report::recording::{InvalidKind, SearchRecord, SearchStep};
 use schedule::{Capacity, Load, Phase, Rate, Search};
 
-use super::Experiment;
-use super::turn::Turn;
+use super::in_turn::{Measuring, in_round};
+use super::reading::Measured;
 use crate::record;
-use crate::stack::{Invalid, Stack};
+use crate::systems::Invalid;
 
 /// How often a rate may fail while other guests of the host have the processors, before a failure
 /// counts all the same: else a search on a busy host would have no end.
@@ -18,64 +19,64 @@ const DISTURBED_MAX: usize = 3;
 /// The share of answers whose latency must stay below the limit.
 const SHARE: f64 = 0.99;
 
-impl Experiment<'_> {
+impl Measuring<'_> {
     /// Tries rates until the highest is found that is sustained; what was measured at it becomes the
     /// record of the round.
-    pub(super) fn search(
-        &mut self,
-        stack: &Stack,
-        capacity: Capacity,
-        (round, position, index): (usize, usize, usize),
-    ) -> Result<(), Invalid> {
-        let first = self.ready(stack, round, index)?;
+    pub(super) fn search(&mut self, capacity: Capacity) -> Result<(), Invalid> {
+        let first = self.ready()?;
         let mut search = Search::new(capacity);
-        let mut steps = Vec::new();
-        let mut best: Option<Turn> = None;
+        let mut steps: Vec<SearchStep> = Vec::new();
+        let mut best: Option<Measured> = None;
         let mut wrong = None;
         while let Some(rate) = search.rate() {
-            let turn = self.load(stack, &at_rate(&first, rate), round, index)?;
-            if turn.measurement.interrupted || self.stop.is_asked() {
+            let measured = self.measure(&at_rate(&first, rate))?;
+            if measured.measurement.interrupted || self.turn.session.stop.is_asked() {
                 return Err(Invalid::interrupted());
             }
-            if let Some(ended) = stack.ended(&mut self.rig) {
+            // A target that ended fails every further rate. That is a crash and no capacity.
+            if let Some(ended) = self.running.ended(self.rig) {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
-            let mut step = step(&turn.measurement, rate, capacity.p99_below());
-            // Of the slowest hundredth, all may be theirs.
-            let is_stolen = (turn.machine).is_some_and(|it| it.stolen_share() > 1.0 - SHARE);
-            let disturbed = steps.iter().filter(|before: &&SearchStep| {
-                before.is_disturbed && before.rate_per_s == step.rate_per_s
-            });
-            let is_excused = is_stolen && disturbed.count() < DISTURBED_MAX;
-            step.is_disturbed = !step.is_sustained && is_excused;
-            self.progress.note(&line(&step, round));
+            let mut step = step(&measured.measurement, rate, capacity.p99_below());
+            step.is_disturbed = !step.is_sustained && is_excused(&measured, &step, &steps);
+            let shown = Shown(&step);
+            let number = self.seat.round + 1;
+            let progress = &self.turn.session.progress;
+            progress.note(&format!("round {number}: {shown}"));
+            // A disturbed rate says nothing of the target, so the search tries it again.
             if !step.is_disturbed {
                 search.tell(step.is_sustained);
                 if step.is_sustained {
-                    best = Some(turn);
+                    best = Some(measured);
                 } else if best.is_none() {
-                    wrong = record::wrong_in(&turn.measurement);
+                    wrong = record::wrong_in(&measured.measurement);
                 }
             }
             steps.push(step);
         }
-        let Some(turn) = best else {
+        let Some(measured) = best else {
             return Err(not_sustained(&steps, capacity, wrong));
         };
-        let name = &self.candidates[index].variant.name;
-        let mut record = turn.record(round, position, name, self.started);
+        let mut record = self.record(&measured);
         record.search = Some(SearchRecord {
             steps,
             is_at_top: search.is_at_top(),
         });
-        self.progress
-            .note(&record::line(&record, self.rounds_planned()));
-        self.rounds.push(record);
-        turn.unproven.map_or(Ok(()), |invalid| {
-            let reason = format!("{} (round {})", invalid.reason, round + 1);
-            Err(Invalid::new(invalid.kind, reason))
-        })
+        self.keep(record);
+        let unproven = measured.unproven;
+        unproven.map_or(Ok(()), |invalid| Err(in_round(invalid, self.seat.round)))
     }
+}
+
+/// Whether a rate that was not sustained is tried again, because others had the processors: of the
+/// slowest hundredth, all may be theirs.
+fn is_excused(measured: &Measured, step: &SearchStep, before: &[SearchStep]) -> bool {
+    let machine = measured.machine;
+    let is_stolen = machine.is_some_and(|machine| machine.stolen_share() > 1.0 - SHARE);
+    let excused = before
+        .iter()
+        .filter(|before| before.is_disturbed && before.rate_per_s == step.rate_per_s);
+    is_stolen && excused.count() < DISTURBED_MAX
 }
 
 /// The same load at another rate.
@@ -102,29 +103,29 @@ fn step(seen: &Measurement, rate: Rate, p99_below: Duration) -> SearchStep {
     }
 }
 
-fn line(step: &SearchStep, round: usize) -> String {
-    let p99 = step.latency_us_p99.map_or_else(
-        || "no answer".to_owned(),
-        |us| format!("p99 {:.3} ms", us / 1e3),
-    );
-    let wrong = match step.not_passed {
-        0 => String::new(),
-        wrong => format!(", {wrong} not passed"),
-    };
-    let word = match step {
-        SearchStep {
-            is_sustained: true, ..
-        } => "sustained",
-        SearchStep {
-            is_disturbed: true, ..
-        } => "again, as others had the processors",
-        _ => "not sustained",
-    };
-    format!(
-        "round {}: {:.0}/s {word}: {p99}{wrong}",
-        round + 1,
-        step.rate_per_s
-    )
+/// A rate and what became of it, for people.
+struct Shown<'a>(&'a SearchStep);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(step) = self;
+        let verdict = if step.is_sustained {
+            "sustained"
+        } else if step.is_disturbed {
+            "again, as others had the processors"
+        } else {
+            "not sustained"
+        };
+        write!(out, "{:.0}/s {verdict}: ", step.rate_per_s)?;
+        match step.latency_us_p99 {
+            Some(us) => write!(out, "p99 {:.3} ms", us / 1e3)?,
+            None => write!(out, "no answer")?,
+        }
+        match step.not_passed {
+            0 => Ok(()),
+            wrong => write!(out, ", {wrong} not passed"),
+        }
+    }
 }
 
 /// Why a variant has no capacity: wrong answers, where that is the reason.
@@ -132,14 +133,14 @@ fn not_sustained(steps: &[SearchStep], capacity: Capacity, wrong: Option<String>
     if let Some(reason) = wrong {
         return Invalid::new(InvalidKind::Mismatched, reason);
     }
-    let last = steps.last().map_or_else(String::new, |step| line(step, 0));
-    let seen = last.split_once(": ").map_or("", |(_, seen)| seen);
+    let last = steps.last().expect("a search tries at least one rate");
     Invalid::new(
         InvalidKind::LoadFailed,
         format!(
-            "the lowest rate of the search is not sustained with p99 below {:?}: {seen}; \
+            "the lowest rate of the search is not sustained with p99 below {:?}: {}; \
              lower `capacity.from`",
-            capacity.p99_below()
+            capacity.p99_below(),
+            Shown(last)
         ),
     )
 }

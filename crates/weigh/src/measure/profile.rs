@@ -1,6 +1,8 @@
 //! Rounds of their own in which systems are sampled: after all others, so that nothing that is
 //! measured has a sampler beside it, and counted nowhere.
 
+mod draw;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +10,20 @@ use std::time::Duration;
 
 use lab::{Setup, Text};
 use load::Job;
-use report::flame::{self, Scale, Stacks};
+use report::flame::{self, Stacks};
 use report::recording::{InvalidKind, Profile};
-use rig::Usage;
+use rig::Rig;
 
 use super::Experiment;
+use super::candidate::Candidate;
+use super::running::{Running, root_cause};
+use super::session::load_failed;
+use super::turn::Turn;
 use crate::environment;
 use crate::perf::{Perf, RATE_HZ, Sampling};
-use crate::prove::Subject;
 use crate::record;
-use crate::stack::{Invalid, Stack};
+use crate::systems::{Invalid, SystemProcesses, UsageReading};
+use draw::draw;
 
 /// The folder of drawings, in the recording's.
 const FOLDER: &str = "flamegraphs";
@@ -25,8 +31,10 @@ const FOLDER: &str = "flamegraphs";
 /// Functions kept in the recording.
 const HOTTEST: usize = 50;
 
-/// A sampled round lasts at least and at most so long: enough samples, and no more.
-const LENGTHS: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(10));
+/// A sampled round lasts at least so long: enough samples.
+const SHORTEST: Duration = Duration::from_secs(3);
+/// And at most so long: more samples show nothing more.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// Beyond this share of samples without a name, the profile says how to get names.
 const NAMELESS_MAX: f64 = 0.3;
@@ -50,153 +58,148 @@ struct Sampled {
     stacks: Stacks,
 }
 
-impl Experiment<'_> {
-    /// Samples every system of every variant that has a number so far, and draws where their time
-    /// goes into `folder`.
-    pub(super) fn profiles(&mut self, folder: &Path) -> Vec<Profile> {
-        let scratch = folder.join(FOLDER);
-        let perf = Perf::find(&scratch);
-        if let Err(reason) = &perf {
-            self.progress.note(&format!("no flamegraphs: {reason}"));
-        }
-        let mut sampled: Vec<Sampled> = Vec::new();
-        for index in 0..self.candidates.len() {
-            if self.stop.is_asked() {
-                break;
-            }
-            let candidate = &self.candidates[index];
-            if candidate.invalid.is_some() || candidate.proven.is_none() {
-                continue;
-            }
-            let name = candidate.variant.name.clone();
-            let found = match &perf {
-                Ok(perf) => self.sampled_round(perf, index),
-                Err(reason) => Err(Invalid::new(InvalidKind::NotReady, reason.clone())),
-            };
-            match found {
-                Ok(found) => sampled.extend(found),
-                Err(invalid) => sampled.extend(self.unsampled(index, &invalid.reason)),
-            }
-            self.progress.note(&format!("sampled {name}"));
-        }
-        let profiles = draw(&sampled, folder);
-        tidy(&scratch);
-        profiles
-    }
-
-    /// Every system of a variant, with why it was not sampled.
-    fn unsampled(&self, index: usize, reason: &str) -> Vec<Sampled> {
-        let candidate = &self.candidates[index];
-        candidate
-            .setups
-            .iter()
-            .map(|setup| Sampled {
-                profile: empty(&candidate.variant.name, &setup.system, reason),
-                stacks: Stacks::default(),
-            })
-            .collect()
-    }
-
-    fn sampled_round(&mut self, perf: &Perf, index: usize) -> Result<Vec<Sampled>, Invalid> {
-        let plain = self.candidates[index].setups.clone();
-        self.candidates[index].setups = plain.iter().map(named).collect();
-        let started = self.start(index, "flamegraph");
-        self.candidates[index].setups = plain;
-        let stack = started?;
-        let pids = stack.processes(&self.rig);
-        let seen = self.sampled_load(perf, &stack, index);
-        let ended = stack.ended(&mut self.rig);
-        stack.stop(&mut self.rig);
-        let seen = seen.map_err(|invalid| super::because(ended, invalid))?;
-        let name = self.candidates[index].variant.name.clone();
-        let found = seen
-            .into_iter()
-            .map(|one| one.folded(&name, perf))
-            .collect();
-        forget_names(&pids);
-        Ok(found)
-    }
-
-    fn samplings(
-        &self,
-        perf: &Perf,
-        stack: &Stack,
-        index: usize,
-    ) -> Vec<(String, Result<Sampling, String>)> {
-        let attach = |(name, pids): (String, Vec<i32>)| {
-            let file = record::file_name(&format!("{index}-{name}"));
-            let sampling = perf.attach(&pids, &file);
-            (name, sampling)
-        };
-        let systems = stack.processes(&self.rig);
-        systems.into_iter().map(attach).collect()
-    }
-
-    fn sampled_load(
-        &mut self,
-        perf: &Perf,
-        stack: &Stack,
-        index: usize,
-    ) -> Result<Vec<Seen>, Invalid> {
-        let candidate = &self.candidates[index];
-        let proven = candidate
-            .proven
-            .as_ref()
-            .expect("only proven variants are sampled");
-        proven.repeat(Subject {
-            lab: self.lab,
-            variant: candidate.variant,
-            stack,
-        })?;
-        let job = self.job(stack.target(), candidate.variant, proven, self.rounds_begun);
-        let job = Job {
-            load: of_length(&job.load),
-            ..job
-        };
-        let label = format!("sampling {}", self.candidates[index].variant.name);
-        self.warm_up(&job, &label)?;
-        let mut samplings = self.samplings(perf, stack, index);
-        for sampling in samplings
-            .iter_mut()
-            .filter_map(|(_, one)| one.as_mut().ok())
-        {
-            sampling.wait();
-        }
-        let before = stack.usage(&self.rig);
-        let loaded = self
-            .progress
-            .during(&label, |live| load::run(&job, live, self.stop.flag()));
-        let after = stack.usage(&self.rig);
-        let samplings: Vec<(String, Result<PathBuf, String>)> = samplings
-            .into_iter()
-            .map(|(name, sampling)| (name, sampling.and_then(Sampling::finish)))
-            .collect();
-        let loaded =
-            loaded.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
-        if let Some(reason) = record::wrong_in(&loaded) {
-            return Err(Invalid::new(InvalidKind::Mismatched, reason));
-        }
-        let completed = loaded.outcomes.passed;
-        let used = usage_between(&before, &after);
-        Ok(samplings
-            .into_iter()
-            .map(|(system, data)| Seen {
-                cpu_us_per_request: used
-                    .get(&system)
-                    .filter(|_| completed > 0)
-                    .map(|used| used.as_secs_f64() * 1e6 / completed as f64),
-                system,
-                data,
-            })
-            .collect())
-    }
+/// One system while it is sampled.
+struct Attached {
+    system: String,
+    sampling: Result<Sampling, String>,
 }
 
 /// One system after its sampled load.
 struct Seen {
     system: String,
     cpu_us_per_request: Option<f64>,
+    /// The file with the samples, or why there is none.
     data: Result<PathBuf, String>,
+}
+
+/// A candidate's sampled round.
+struct SampledRound<'t> {
+    perf: &'t Perf,
+    turn: Turn<'t>,
+    rig: &'t mut Rig,
+    /// Tells its files from those of other candidates.
+    number: usize,
+}
+
+impl Experiment<'_> {
+    /// Samples every system of every variant that has a number so far, and draws where their time
+    /// goes into `folder`.
+    pub(super) fn profile(&mut self, folder: &Path) -> Vec<Profile> {
+        let scratch = folder.join(FOLDER);
+        let perf = Perf::find(&scratch);
+        if let Err(reason) = &perf {
+            let line = format!("no flamegraphs: {reason}");
+            self.session.progress.note(&line);
+        }
+        let mut sampled: Vec<Sampled> = Vec::new();
+        for (number, id) in self.candidates.ids().enumerate() {
+            if self.session.stop.is_asked() {
+                break;
+            }
+            let candidate = self.candidates.get(id);
+            if candidate.invalid().is_some() || !candidate.is_proven() {
+                continue;
+            }
+            let seed = self.rounds.arrival_seed_after();
+            let found = match &perf {
+                Ok(perf) => SampledRound {
+                    perf,
+                    turn: Turn::of_flamegraph(&self.session, candidate, seed),
+                    rig: &mut self.rig,
+                    number,
+                }
+                .carry_out(),
+                Err(reason) => Err(Invalid::new(InvalidKind::NotReady, reason.clone())),
+            };
+            sampled.extend(found.unwrap_or_else(|invalid| unsampled(candidate, &invalid.reason)));
+            let line = format!("sampled {}", candidate.name());
+            self.session.progress.note(&line);
+        }
+        let profiles = draw(&sampled, folder);
+        tidy(&scratch);
+        profiles
+    }
+}
+
+impl SampledRound<'_> {
+    fn carry_out(self) -> Result<Vec<Sampled>, Invalid> {
+        let candidate = self.turn.candidate;
+        let setups: Vec<Setup> = candidate.variant.systems().iter().map(named).collect();
+        let mut running = self.turn.start_as(self.rig, &setups)?;
+        // Before they are stopped: the maps of names are found by these.
+        let processes = running.systems.processes(self.rig);
+        let seen = self.load(&mut running);
+        let ended = running.ended(self.rig);
+        // Stopped before the samples are read: some programs write their names only as they end.
+        running.stop(self.rig);
+        let seen = seen.map_err(|symptom| root_cause(ended, symptom))?;
+        let found = seen
+            .into_iter()
+            .map(|seen| seen.folded(candidate.name(), self.perf))
+            .collect();
+        forget_names(&processes);
+        Ok(found)
+    }
+
+    /// Sends the load while all systems are sampled.
+    fn load(&self, running: &mut Running) -> Result<Vec<Seen>, Invalid> {
+        let turn = self.turn;
+        turn.prove_once(running)?;
+        let job = turn.job(running);
+        let job = Job {
+            load: of_length(&job.load),
+            ..job
+        };
+        turn.warm_up(&job)?;
+        let attached = self.attach(running);
+        let before = running.systems.usage(self.rig);
+        let session = turn.session;
+        let loaded = session.progress.during(&turn.label(), |live| {
+            load::run(&job, live, session.stop.flag())
+        });
+        let after = running.systems.usage(self.rig);
+        // Whatever became of the load: no sampler is left running.
+        let finished: Vec<(String, Result<PathBuf, String>)> = attached
+            .into_iter()
+            .map(|one| (one.system, one.sampling.and_then(Sampling::finish)))
+            .collect();
+        let loaded = loaded.map_err(|error| load_failed(&error))?;
+        if let Some(reason) = record::wrong_in(&loaded) {
+            return Err(Invalid::new(InvalidKind::Mismatched, reason));
+        }
+        let completed = loaded.outcomes.passed;
+        let used = cpu_between(&before, &after);
+        let seen = finished.into_iter().map(|(system, data)| Seen {
+            cpu_us_per_request: used
+                .get(&system)
+                .filter(|_| completed > 0)
+                .map(|used| used.as_secs_f64() * 1e6 / completed as f64),
+            system,
+            data,
+        });
+        Ok(seen.collect())
+    }
+
+    /// Samples every system; returns when all samplers have begun.
+    fn attach(&self, running: &Running) -> Vec<Attached> {
+        // Read after the warm-up, by which servers have started their workers.
+        let processes = running.systems.processes(self.rig);
+        let attach = |one: &SystemProcesses| {
+            let file = record::file_name(&format!("{}-{}", self.number, one.system));
+            Attached {
+                system: one.system.clone(),
+                sampling: self.perf.attach(&one.pids, &file),
+            }
+        };
+        // All are started before any is waited for, because each takes a while to begin.
+        let mut attached: Vec<Attached> = processes.iter().map(attach).collect();
+        for one in &mut attached {
+            if let Ok(sampling) = &mut one.sampling {
+                sampling.wait();
+            }
+        }
+        attached
+    }
 }
 
 impl Seen {
@@ -241,6 +244,17 @@ impl Seen {
     }
 }
 
+/// Every system of a candidate, with why it was not sampled.
+fn unsampled(candidate: &Candidate<'_>, reason: &str) -> Vec<Sampled> {
+    let setups = candidate.variant.systems().iter();
+    setups
+        .map(|setup| Sampled {
+            profile: empty(candidate.name(), &setup.system, reason),
+            stacks: Stacks::default(),
+        })
+        .collect()
+}
+
 fn empty(variant: &str, system: &str, missing: &str) -> Profile {
     Profile {
         variant: variant.to_owned(),
@@ -273,13 +287,12 @@ fn named(setup: &Setup) -> Setup {
 
 /// The same load for as long as sampling takes.
 fn of_length(load: &schedule::Load) -> schedule::Load {
-    let (least, most) = LENGTHS;
     match load {
         schedule::Load::Closed { connections, stop } => schedule::Load::Closed {
             connections: *connections,
             stop: schedule::Stop {
                 requests: None,
-                duration: Some(stop.duration.unwrap_or(least).clamp(least, most)),
+                duration: Some(stop.duration.unwrap_or(SHORTEST).clamp(SHORTEST, LONGEST)),
             },
         },
         open @ schedule::Load::Open { .. } => open.clone(),
@@ -287,68 +300,20 @@ fn of_length(load: &schedule::Load) -> schedule::Load {
 }
 
 /// Processor time of each system between two readings.
-fn usage_between(
-    before: &[(String, Option<Usage>)],
-    after: &[(String, Option<Usage>)],
-) -> BTreeMap<String, Duration> {
+fn cpu_between(before: &[UsageReading], after: &[UsageReading]) -> BTreeMap<String, Duration> {
     let pairs = before.iter().zip(after);
     pairs
-        .filter_map(|((name, before), (_, after))| {
-            let used = after.as_ref()?.cpu.checked_sub(before.as_ref()?.cpu)?;
-            Some((name.clone(), used))
+        .filter_map(|(before, after)| {
+            let (before_cpu, after_cpu) = (before.usage.as_ref()?.cpu, after.usage.as_ref()?.cpu);
+            Some((after.system.clone(), after_cpu.checked_sub(before_cpu)?))
         })
         .collect()
 }
 
-/// Writes folded stacks and drawings, those of the differences too. The first of a system's name is
-/// the baseline's.
-fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
-    let mut baselines: BTreeMap<&str, &Sampled> = BTreeMap::new();
-    let baseline_name = sampled.first().map(|one| one.profile.variant.clone());
-    let mut profiles = Vec::new();
-    for one in sampled {
-        let mut profile = one.profile.clone();
-        let (variant, system) = (&profile.variant, &profile.system);
-        if profile.samples > 0 {
-            let name = record::file_name(&format!("{variant}-{system}"));
-            let scale = Scale::new(&one.stacks, profile.cpu_us_per_request);
-            let title = format!("{system} of {variant}");
-            let mut files = vec![
-                (
-                    format!("{name}.svg"),
-                    flame::svg(&title, &one.stacks, &scale),
-                ),
-                (format!("{name}.folded"), one.stacks.folded()),
-            ];
-            if Some(variant) == baseline_name.as_ref() {
-                baselines.insert(&one.profile.system, one);
-            } else if let Some(baseline) = baselines.get(&**system) {
-                let before = &baseline.profile;
-                let before_scale = Scale::new(&baseline.stacks, before.cpu_us_per_request);
-                let title = format!("{system} of {variant} against {}", before.variant);
-                let drawn = flame::difference_svg(
-                    &title,
-                    (&one.stacks, &scale),
-                    (&baseline.stacks, &before_scale),
-                );
-                files.push((format!("{name}-difference.svg"), drawn));
-            }
-            for (file, text) in files {
-                match record::write(&folder.join(FOLDER), &file, &text) {
-                    Ok(()) => profile.files.push(format!("{FOLDER}/{file}")),
-                    Err(failure) => profile.missing = Some(failure.message),
-                }
-            }
-        }
-        profiles.push(profile);
-    }
-    profiles
-}
-
 /// The maps of names that our systems have left in `/tmp`.
-fn forget_names(systems: &[(String, Vec<i32>)]) {
-    for pid in systems.iter().flat_map(|(_, pids)| pids) {
-        // There is none for most programs.
+fn forget_names(systems: &[SystemProcesses]) {
+    for pid in systems.iter().flat_map(|system| &system.pids) {
+        // Most programs have left none.
         let _ = fs::remove_file(format!("/tmp/perf-{pid}.map"));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{distinct, not_proven, shortened};
 use crate::sending;
-use crate::stack::Invalid;
+use crate::systems::Invalid;
 
 /// Checks the proofs of a variant that look at answers. `answers` are those to the requests of the
 /// load, with the requests' names.

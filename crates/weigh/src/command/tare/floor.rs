@@ -126,7 +126,7 @@ fn pairs(
             .during(label, |live: &Live| load::run(job, live, stop.flag()))
             .map_err(|error| Failure::not_ready(error.to_string()))
     };
-    // The first sends open connections and fault pages in; they are nobody's measurement.
+    // The first sends open connections and fault pages in, so they are not measured.
     let warmup = Job {
         load: open(
             weighing.rate,

@@ -1,4 +1,4 @@
-//! The noise floor as it is kept between runs.
+//! The noise floor as it is stored between runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,8 @@ use report::recording::NoiseFloor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::doctor::Finding;
 use super::floor::Floor;
+use super::host_checks::Finding;
 use crate::environment;
 
 /// What `weigh tare` found: its JSON, and the file in which later labs find it.
@@ -60,8 +60,8 @@ pub(crate) fn place() -> Option<PathBuf> {
 }
 
 impl Tare {
-    /// Keeps it for later labs.
-    pub(super) fn keep(&self) -> Result<PathBuf, String> {
+    /// Stores it for later labs.
+    pub(super) fn store(&self) -> Result<PathBuf, String> {
         let path = place().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
         let folder = path.parent().unwrap_or(&path);
         let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
@@ -71,8 +71,8 @@ impl Tare {
         Ok(path)
     }
 
-    /// The tare that was kept, if it was made on this machine.
-    pub(crate) fn kept(machine: &rig::machine::Machine) -> Option<Tare> {
+    /// The tare that was stored, if it was made on this machine.
+    pub(crate) fn stored(machine: &rig::machine::Machine) -> Option<Tare> {
         let text = fs::read_to_string(place()?).ok()?;
         let tare: Tare = serde_json::from_str(&text).ok()?;
         (tare.machine == MachineName::of(machine)).then_some(tare)

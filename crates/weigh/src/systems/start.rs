@@ -1,4 +1,4 @@
-//! How the processes of a stack come up: one for most systems, several behind a balancer for those
+//! How the processes of systems come up: one for most systems, several behind a balancer for those
 //! with instances.
 
 use std::collections::BTreeMap;
@@ -11,23 +11,23 @@ use std::time::Duration;
 use lab::{Balances, Lab, Probe, Setup, Whereabouts};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use report::recording::InvalidKind;
-use rig::balancer::Balancer;
 use rig::{PortLease, Rig, SystemSpec};
 
-use super::{Invalid, Running, invalid_spawn, protocol_of};
+use super::balancer::Balancer;
+use super::{BalancedSystem, InstanceNumber, Invalid, RunningProcess, invalid_spawn, protocol_of};
 
 /// How long one readiness probe may take.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// The ports of a stack, held until each process takes its own.
+/// The ports of the systems, held until each process takes its own.
 pub(super) struct Ports {
     leases: BTreeMap<String, PortLease>,
     places: BTreeMap<String, Whereabouts>,
 }
 
 impl Ports {
-    /// One for each process that listens, and one for the statistics of each balancer. Whoever
-    /// listens on a Unix socket has it in `sockets`.
+    /// One for each process that listens, and one for the statistics of each balancer. Unix sockets
+    /// lie in `sockets`.
     pub(super) fn of(setups: &[Setup], sockets: Option<&Path>) -> Result<Ports, Invalid> {
         let mut names = Vec::new();
         for setup in setups {
@@ -84,12 +84,12 @@ fn instance_name(system: &str, number: u32) -> String {
     format!("{system}-{number}")
 }
 
-/// No name of a system, so it is in nobody's way.
+/// Names of systems hold no space, so this one cannot be taken.
 fn statistics_name(balancer: &str) -> String {
     format!("{balancer} statistics")
 }
 
-/// What every process of a stack is started with.
+/// What every process is started with.
 pub(super) struct Starter<'a> {
     pub(super) rig: &'a mut Rig,
     pub(super) lab: &'a Lab,
@@ -105,7 +105,7 @@ impl Starter<'_> {
     pub(super) fn start(
         &mut self,
         setup: &Setup,
-        running: &mut Vec<Running>,
+        running: &mut Vec<RunningProcess>,
     ) -> Result<(), Invalid> {
         if let Some(balances) = &setup.balances {
             let started = self.balancer(setup, balances, running)?;
@@ -115,7 +115,7 @@ impl Starter<'_> {
         let Some(count) = setup.replicas else {
             let place = self.ports.take(&setup.system);
             let started = self.process(setup, &setup.system, 1, place)?;
-            running.push(Running {
+            running.push(RunningProcess {
                 serves: Some(setup.system.clone()),
                 ..started
             });
@@ -125,8 +125,8 @@ impl Starter<'_> {
             let name = instance_name(&setup.system, number);
             let place = self.ports.take(&name);
             let started = self.process(setup, &name, number, place)?;
-            running.push(Running {
-                instance: Some((number, count)),
+            running.push(RunningProcess {
+                instance: Some(InstanceNumber { number, count }),
                 ..started
             });
         }
@@ -138,8 +138,8 @@ impl Starter<'_> {
         &mut self,
         setup: &Setup,
         balances: &Balances,
-        running: &[Running],
-    ) -> Result<Running, Invalid> {
+        running: &[RunningProcess],
+    ) -> Result<RunningProcess, Invalid> {
         let (health_path, health_status) = match &setup.ready.probe {
             Probe::Listening => (None, 200),
             Probe::Answers { path, status } => (Some(path.clone()), *status),
@@ -171,9 +171,12 @@ impl Starter<'_> {
             .run
             .push(lab::Text::default().followed_by(&file.display().to_string()));
         let started = self.process(&setup, &name, 1, balancer.listen.into())?;
-        Ok(Running {
+        Ok(RunningProcess {
             serves: Some(balances.system.clone()),
-            balances: Some((balances.system.clone(), balancer.statistics)),
+            balances: Some(BalancedSystem {
+                system: balances.system.clone(),
+                statistics: balancer.statistics,
+            }),
             ..started
         })
     }
@@ -185,7 +188,7 @@ impl Starter<'_> {
         name: &str,
         number: u32,
         place: Whereabouts,
-    ) -> Result<Running, Invalid> {
+    ) -> Result<RunningProcess, Invalid> {
         let ports = &self.ports;
         let find = |system: &str| {
             let is_own = system == setup.system;
@@ -216,7 +219,7 @@ impl Starter<'_> {
             .rig
             .spawn(&spec)
             .map_err(|error| invalid_spawn(&error))?;
-        Ok(Running {
+        Ok(RunningProcess {
             system,
             record: setup.system.clone(),
             serves: None,

@@ -9,28 +9,29 @@ use load::{Answer, Expectation, Request, Target};
 use report::recording::ProofSeen;
 use serde_json::Value;
 
-use super::{not_proven, shortened};
-use crate::stack::{Invalid, Stack, url_of};
+use super::{RequestCounts, not_proven, shortened};
+use crate::systems::{Invalid, RunningSystems, url_of};
 
 /// How long a system may take to tell what it saw.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How many requests there were between asking and asking again. Those that failed may or may not
-/// have been seen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Between {
-    pub(crate) complete: u64,
-    pub(crate) sent: u64,
-}
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// The proofs that ask systems, with what these said at first.
-pub(crate) struct Watch<'a> {
+pub(crate) struct Observer<'a> {
     asked: Vec<Asked<'a>>,
+}
+
+/// What the systems said the second time.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// One for each proof, also for those that were not given: they are the evidence.
+    pub(crate) seen: Vec<ProofSeen>,
+    /// The first proof that was not given.
+    pub(crate) failed: Option<Invalid>,
 }
 
 struct Asked<'a> {
     name: &'a str,
-    /// Whom to ask: every instance of a system that has several.
+    /// Where to ask: every instance of a system that has several.
     targets: Vec<Target>,
     path: String,
     number: &'a SeenNumber,
@@ -38,20 +39,23 @@ struct Asked<'a> {
     before: f64,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Observer<'a> {
     /// Asks for the first time.
     ///
     /// # Errors
     ///
     /// When a system does not tell.
-    pub(crate) fn begin(variant: &'a Variant, stack: &Stack) -> Result<Watch<'a>, Invalid> {
+    pub(crate) fn begin(
+        variant: &'a Variant,
+        systems: &RunningSystems,
+    ) -> Result<Observer<'a>, Invalid> {
         let mut asked = Vec::new();
         for proof in &variant.proofs {
             let ProofWhat::Seen { url, number, rule } = &proof.what else {
                 continue;
             };
             let (targets, path) =
-                locate(url, stack).map_err(|reason| not_proven(&proof.name, reason))?;
+                locate(url, systems).map_err(|reason| not_proven(&proof.name, reason))?;
             let mut one = Asked {
                 name: &proof.name,
                 targets,
@@ -60,20 +64,21 @@ impl<'a> Watch<'a> {
                 rule,
                 before: 0.0,
             };
+            // A value that must be equal is looked at once, at the end.
             if matches!(rule, SeenRule::PerRequest { .. }) {
                 one.before = one.count().map_err(|reason| not_proven(one.name, reason))?;
             }
             asked.push(one);
         }
-        Ok(Watch { asked })
+        Ok(Observer { asked })
     }
 
-    /// Asks again: what was seen of every proof, and the first that was not given.
-    pub(crate) fn end(self, between: Between) -> (Vec<ProofSeen>, Option<Invalid>) {
+    /// Asks again, and holds what the systems saw against the requests between the two.
+    pub(crate) fn end(self, counts: RequestCounts) -> Observed {
         let mut seen = Vec::new();
         let mut failed = None;
         for asked in &self.asked {
-            let (words, is_right) = match asked.judge(between) {
+            let (words, is_right) = match asked.judge(counts) {
                 Ok(words) => (words, true),
                 Err(words) => (words, false),
             };
@@ -85,7 +90,7 @@ impl<'a> Watch<'a> {
                 seen: words,
             });
         }
-        (seen, failed)
+        Observed { seen, failed }
     }
 }
 
@@ -100,7 +105,7 @@ impl Asked<'_> {
             weight: 1,
         };
         let shown = format!("`{}{}`", url_of(target), self.path);
-        let answer = load::exchange(target, &request, PATIENCE)
+        let answer = load::exchange(target, &request, ANSWER_WITHIN)
             .map_err(|failure| format!("{shown} does not tell: {failure}"))?;
         load::check(&request.expect, &answer)
             .map_err(|mismatch| format!("{shown} does not tell: {mismatch}"))?;
@@ -145,7 +150,7 @@ impl Asked<'_> {
     }
 
     /// What was seen, in words; as an error where that is not what it should be.
-    fn judge(&self, between: Between) -> Result<String, String> {
+    fn judge(&self, counts: RequestCounts) -> Result<String, String> {
         match (self.rule, self.number) {
             (SeenRule::Equals(expected), SeenNumber::Json(pointer)) => {
                 let mut words = String::new();
@@ -159,7 +164,7 @@ impl Asked<'_> {
             }
             (SeenRule::PerRequest { least, most }, _) => {
                 let after = self.count()?;
-                growth(*least, *most, after - self.before, between)
+                growth(*least, *most, after - self.before, counts)
             }
         }
     }
@@ -170,11 +175,11 @@ fn growth(
     least: Option<f64>,
     most: Option<f64>,
     grown: f64,
-    between: Between,
+    counts: RequestCounts,
 ) -> Result<String, String> {
     // Counts are whole numbers; what is less than half of one off comes from the division.
-    let (complete, sent) = (between.complete as f64, between.sent as f64);
-    let requests = match between.sent {
+    let (answered, sent) = (counts.answered as f64, counts.sent as f64);
+    let requests = match counts.sent {
         1 => "1 request".to_owned(),
         many => format!("{many} requests"),
     };
@@ -186,7 +191,7 @@ fn growth(
         (None, Some(most)) => format!("at most {most}"),
         (None, None) => return Ok(words),
     };
-    let is_enough = least.is_none_or(|least| grown >= least * complete - 0.5);
+    let is_enough = least.is_none_or(|least| grown >= least * answered - 0.5);
     let is_little_enough = most.is_none_or(|most| grown <= most * sent + 0.5);
     if is_enough && is_little_enough {
         Ok(words)
@@ -210,14 +215,14 @@ fn equals(expected: &str, pointer: &str, found: Option<Value>) -> Result<String,
 }
 
 /// Where a URL with the address of a system leads: to each of its instances.
-fn locate(url: &Text, stack: &Stack) -> Result<(Vec<Target>, String), String> {
+fn locate(url: &Text, systems: &RunningSystems) -> Result<(Vec<Target>, String), String> {
     let asked = url.systems().next().unwrap_or_default();
     let mut targets = Vec::new();
     let mut place = "/".to_owned();
-    for own in stack.addresses_of(asked) {
+    for own in systems.addresses_of(asked) {
         let find = |system: &str| match system == asked {
             true => Some(own.into()),
-            false => stack.find(system),
+            false => systems.find(system),
         };
         let url = url.render(&find)?;
         let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
@@ -228,10 +233,10 @@ fn locate(url: &Text, stack: &Stack) -> Result<(Vec<Target>, String), String> {
         if !path.is_empty() {
             path.clone_into(&mut place);
         }
-        targets.push(stack.target_at(address));
+        targets.push(systems.target_at(address));
     }
     if targets.is_empty() {
-        return Err(format!("`{asked}` does not run, so nobody can be asked"));
+        return Err(format!("`{asked}` does not run, so it cannot be asked"));
     }
     Ok((targets, place))
 }
@@ -300,13 +305,13 @@ mod tests {
     #[test]
     fn a_growth_is_held_against_what_was_answered_and_what_was_sent() {
         let check = |least: Option<f64>, most: Option<f64>, grown: f64| {
-            let between = Between {
-                complete: 98,
+            let counts = RequestCounts {
+                answered: 98,
                 sent: 100,
             };
-            growth(least, most, grown, between).unwrap_or_else(|wrong| wrong)
+            growth(least, most, grown, counts).unwrap_or_else(|wrong| wrong)
         };
-        // Two failed, and nobody knows whether they arrived.
+        // Two failed, and may or may not have arrived.
         assert_eq!(check(Some(1.0), Some(1.0), 98.0), "98 in 100 requests");
         assert_eq!(check(Some(1.0), Some(1.0), 100.0), "100 in 100 requests");
         insta::assert_snapshot!(check(Some(1.0), None, 97.0), @"expected at least 1 per request, saw 97 in 100 requests");

@@ -1,6 +1,6 @@
 //! Rounds that go on until an interval is narrow.
 //!
-//! The first rounds are the pilot: it says how many rounds and minutes the wish takes, before they
+//! The first rounds are the pilot: it says how many rounds and minutes the rule takes, before they
 //! are spent. Widths decide when to stop, never where an interval lies.
 
 use std::time::Duration;
@@ -16,9 +16,10 @@ use crate::record::micros;
 /// No lab has more rounds.
 pub(super) const ROUNDS_MAX: usize = 1_000;
 
-/// A wish for a narrow interval, on its way.
-pub(super) struct Pursuit {
-    wish: UntilText,
+/// Measures until an interval is narrow enough, or until time or rounds run out.
+pub(super) struct StoppingRule {
+    /// The rule, with what has become of it so far.
+    text: UntilText,
     metric: Metric,
     max_time: Duration,
     pilot: usize,
@@ -37,11 +38,11 @@ pub(super) enum Next {
     End,
 }
 
-impl Pursuit {
-    /// What the lab wishes for; none when it has a fixed number of rounds.
-    pub(super) fn of(lab: &Lab) -> Option<Pursuit> {
+impl StoppingRule {
+    /// The lab's rule; none when it has a fixed number of rounds.
+    pub(super) fn of(lab: &Lab) -> Option<StoppingRule> {
         let until = lab.until.as_ref()?;
-        let wish = UntilText {
+        let text = UntilText {
             text: until.to_string(),
             figure: until.figure.to_owned(),
             half_width: match until.half_width {
@@ -55,13 +56,13 @@ impl Pursuit {
         };
         let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
-        Some(Pursuit {
-            metric: Metric::named(until.figure).expect("every figure of a wish is a metric"),
+        Some(StoppingRule {
+            metric: Metric::named(until.figure).expect("every figure of a rule is a metric"),
             max_time: lab.max_time,
             pilot: asked.clamp(needed, ROUNDS_MAX),
-            watch: Watch::new(&wish, &lab.baseline.name)
-                .expect("every figure of a wish is a metric"),
-            wish,
+            watch: Watch::new(&text, &lab.baseline.name)
+                .expect("every figure of a rule is a metric"),
+            text,
             watched: 0,
             expected: None,
         })
@@ -73,8 +74,8 @@ impl Pursuit {
     }
 
     /// What became of it, for the recording.
-    pub(super) fn wish(&self) -> UntilText {
-        self.wish.clone()
+    pub(super) fn text(&self) -> UntilText {
+        self.text.clone()
     }
 
     /// Decides after so many rounds, which took so long, whether another one is measured.
@@ -103,7 +104,7 @@ impl Pursuit {
         let is_news = rounds == self.pilot || self.expected.is_some_and(|all| rounds >= all);
         let news = (rounds >= self.pilot && is_news).then(|| self.predict(rounds, each, &seen));
         if let Some(end) = end {
-            self.wish.ended = end;
+            self.text.ended = end;
             return Next::End;
         }
         Next::GoOn(news)
@@ -120,7 +121,7 @@ impl Pursuit {
         self.expected = Some(all.unwrap_or(ROUNDS_MAX).max(rounds + 1));
         let time = all.map(|all| each.mul_f64(all as f64));
         if rounds == self.pilot {
-            self.wish.pilot = Some(PilotText {
+            self.text.pilot = Some(PilotText {
                 rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
                 rounds_expected: all.and_then(|all| u32::try_from(all).ok()),
                 time_us_expected: time.map(micros),
@@ -138,10 +139,10 @@ impl Pursuit {
         line += &match (all, time) {
             (Some(all), Some(time)) => format!(
                 "; {} takes about {all} rounds, {} in all",
-                self.wish.text,
+                self.text.text,
                 in_words(time)
             ),
-            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.wish.text),
+            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.text.text),
         };
         if time.is_none_or(|time| time > self.max_time) {
             let affordable = self.max_time.as_secs_f64() / each.as_secs_f64().max(1e-6);
@@ -165,7 +166,7 @@ impl Pursuit {
     }
 
     fn in_words(&self, seen: &Seen, half_width: Option<f64>) -> String {
-        width_in_words(self.metric, self.wish.half_width, seen, half_width)
+        width_in_words(self.metric, self.text.half_width, seen, half_width)
             .unwrap_or_else(|| "without an interval".to_owned())
     }
 }

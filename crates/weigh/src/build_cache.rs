@@ -11,8 +11,8 @@ use report::recording::InvalidKind;
 use rig::{BuildError, BuildSpec, Rig, Status};
 
 use crate::environment::{instant, search_path};
-use crate::stack::{Invalid, invalid_spawn, last_words, render_all};
 use crate::stop::Stop;
+use crate::systems::{Invalid, invalid_spawn, last_words, render_all};
 
 /// The exit code with which shells say that a command is not there.
 const NOT_THERE: i32 = 127;
@@ -40,14 +40,14 @@ pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
 
 /// Builds and versions that several variants share, done once.
 #[derive(Default)]
-pub(crate) struct Workshop {
+pub(crate) struct BuildCache {
     /// What a build came to: how long it took, or why it failed.
     built: BTreeMap<Vec<String>, Result<Duration, Invalid>>,
     versions: BTreeMap<Vec<String>, Option<String>>,
 }
 
-impl Workshop {
-    /// The log of the build that [`Workshop::build`] would now run; none when there is nothing to do.
+impl BuildCache {
+    /// The log of the build that [`BuildCache::build`] would now run; none when there is nothing to do.
     pub(crate) fn will_build(&self, setup: &Setup, logs: &Path) -> Option<PathBuf> {
         setup.build.iter().find_map(|command| {
             let spec = step(setup, command, logs, "build").ok()?;

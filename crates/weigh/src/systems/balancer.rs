@@ -1,8 +1,8 @@
 //! The balancer before several instances of a system: HAProxy's configuration, and what it says of
 //! the instances.
 //!
-//! It is started as any system is. Its statistics come over a port of their own, which lets look and
-//! nothing else.
+//! The rig starts it as it starts any system. Its statistics come over a port of their own, which can
+//! be read and changes nothing.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
@@ -10,48 +10,47 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long the balancer may take to say what it has counted.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// Connections beyond those of the load: probes, proofs, statistics.
 const CONNECTIONS_SPARE: u32 = 100;
 
 /// What a balancer has to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Balancer {
+pub(super) struct Balancer {
     /// Where it listens.
-    pub listen: SocketAddr,
+    pub(super) listen: SocketAddr,
     /// Where it says what it has counted.
-    pub statistics: SocketAddr,
+    pub(super) statistics: SocketAddr,
     /// How it chooses, as HAProxy calls it: `leastconn`, `roundrobin`.
-    pub balance: String,
+    pub(super) balance: String,
     /// The path that an instance answers while it is well; without one it only has to accept
     /// connections.
-    pub health_path: Option<String>,
+    pub(super) health_path: Option<String>,
     /// The status of that answer.
-    pub health_status: u16,
+    pub(super) health_status: u16,
     /// Most connections that the load opens at once.
-    pub connections: u32,
+    pub(super) connections: u32,
     /// The longest that an answer may take.
-    pub timeout: Duration,
+    pub(super) timeout: Duration,
     /// Names and addresses of the instances.
-    pub instances: Vec<(String, SocketAddr)>,
+    pub(super) instances: Vec<(String, SocketAddr)>,
 }
 
 /// What one instance has done, as the balancer counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub(super) struct Answered {
     /// Its name.
-    pub instance: String,
+    pub(super) instance: String,
     /// Requests that it has answered; health checks are not among them.
-    pub answers: u64,
+    pub(super) answers: u64,
 }
 
 impl Balancer {
     /// The text of its configuration.
-    #[must_use]
-    pub fn configuration(&self) -> String {
+    pub(super) fn configuration(&self) -> String {
         let connections = self.connections.saturating_add(CONNECTIONS_SPARE);
-        // The generator gives a request up first, and says so.
+        // Longer than the generator waits, so that a timeout is counted as one and not as an answer 504.
         let timeout_ms = self.timeout.as_millis().saturating_add(1_000);
         let mut text = format!(
             "global\n  maxconn {connections}\n  stats socket ipv4@{} level user\n\n\
@@ -86,9 +85,9 @@ const BACKEND: &str = "instances";
 /// # Errors
 ///
 /// When it does not answer, or not in its format.
-pub fn answered(statistics: SocketAddr) -> io::Result<Vec<Answered>> {
-    let mut stream = TcpStream::connect_timeout(&statistics, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+pub(super) fn answered(statistics: SocketAddr) -> io::Result<Vec<Answered>> {
+    let mut stream = TcpStream::connect_timeout(&statistics, ANSWER_WITHIN)?;
+    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     stream.write_all(b"show stat\n")?;
     let mut table = String::new();
     stream.read_to_string(&mut table)?;

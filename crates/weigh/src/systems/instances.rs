@@ -3,17 +3,12 @@
 
 use std::time::Duration;
 
-use report::recording::{InstanceUsage, InvalidKind, ProofSeen};
+use report::recording::{InstanceUsage, InvalidKind};
 use rig::{ContextSwitches, Rig, Throttled, Usage};
 
-use super::{Invalid, Stack};
+use super::balancer::answered;
+use super::{BalancedSystem, Invalid, RunningSystems};
 use crate::record::micros;
-
-/// How the report calls what balancers prove.
-pub(crate) const PROOF: &str = "requests by instance";
-
-/// With so many requests for each instance, one without any is not in service.
-const REQUESTS_TELLING: u64 = 10;
 
 /// The instances of one system at one moment.
 pub(crate) struct Tally {
@@ -35,7 +30,7 @@ pub(crate) struct Shares {
     pub(crate) instances: Vec<InstanceUsage>,
 }
 
-impl Stack {
+impl RunningSystems {
     /// The instances of every system that has a balancer before it.
     ///
     /// # Errors
@@ -44,10 +39,10 @@ impl Stack {
     pub(crate) fn tallies(&self, rig: &Rig) -> Result<Vec<Tally>, Invalid> {
         let mut tallies = Vec::new();
         for running in &self.running {
-            let Some((system, statistics)) = &running.balances else {
+            let Some(BalancedSystem { system, statistics }) = &running.balances else {
                 continue;
             };
-            let answered = rig::balancer::answered(*statistics).map_err(|error| {
+            let answered = answered(*statistics).map_err(|error| {
                 let reason = format!(
                     "`{}` does not tell what it has counted: {error}",
                     running.system.name()
@@ -75,12 +70,21 @@ impl Stack {
     }
 }
 
-/// What happened between two readings of the same stack.
+/// What happened between two readings of the same systems.
 pub(crate) fn between(before: &[Tally], after: &[Tally]) -> Vec<Shares> {
+    assert_eq!(
+        before.len(),
+        after.len(),
+        "both readings are of the same balancers"
+    );
     let shares = |(before, after): (&Tally, &Tally)| {
+        assert_eq!(before.system, after.system, "balancers keep their order");
+        // HAProxy lists the servers in the order of its configuration, which does not change.
         let pairs = before.instances.iter().zip(&after.instances);
         let usage = |(before, after): (&Instance, &Instance)| InstanceUsage {
             name: after.name.clone(),
+            // Less than before is left when the balancer was started anew. That shows as answers that
+            // are missing, so the proof fails.
             answers: after.answers.saturating_sub(before.answers),
             cpu_us: before
                 .cpu
@@ -93,42 +97,6 @@ pub(crate) fn between(before: &[Tally], after: &[Tally]) -> Vec<Shares> {
         }
     };
     before.iter().zip(after).map(shares).collect()
-}
-
-/// Holds the answers of the target's instances against what the generator counted: each instance
-/// serves, and together they gave every answer. `complete` and `sent` differ by requests that failed,
-/// of which nobody knows whether they were answered.
-pub(crate) fn judge(
-    shares: &[Shares],
-    target: &str,
-    (complete, sent): (u64, u64),
-) -> Option<Result<ProofSeen, Invalid>> {
-    let shares = shares.iter().find(|it| it.system == target)?;
-    let answers: Vec<String> = shares
-        .instances
-        .iter()
-        .map(|it| it.answers.to_string())
-        .collect();
-    let sum: u64 = shares.instances.iter().map(|it| it.answers).sum();
-    let idle = shares.instances.iter().find(|it| it.answers == 0);
-    let is_telling = complete >= REQUESTS_TELLING * shares.instances.len() as u64;
-    let seen = format!("{} = {sum} answers to {sent} requests", answers.join(" + "));
-    let wrong = if !(complete..=sent).contains(&sum) {
-        Some("expected as many answers as the generator got".to_owned())
-    } else {
-        idle.filter(|_| is_telling)
-            .map(|it| format!("expected every instance to serve, `{}` did not", it.name))
-    };
-    Some(match wrong {
-        None => Ok(ProofSeen {
-            proof: PROOF.to_owned(),
-            seen,
-        }),
-        Some(expected) => Err(Invalid::new(
-            InvalidKind::NotProven,
-            format!("did not do the work: {PROOF}: {expected}; saw {seen}"),
-        )),
-    })
 }
 
 /// What several processes have used together; nothing where one of them is gone.
@@ -187,36 +155,15 @@ mod tests {
         }
     }
 
-    fn words(counts: &[u64], complete: u64, sent: u64) -> String {
-        let before = vec![tally(&vec![5; counts.len()])];
-        let after: Vec<u64> = counts.iter().map(|count| count + 5).collect();
-        let shares = between(&before, &[tally(&after)]);
-        assert_eq!(shares[0].instances[0].cpu_us, Some(counts[0] * 30));
-        match judge(&shares, "limiter", (complete, sent)).unwrap() {
-            Ok(seen) => seen.seen,
-            Err(invalid) => invalid.reason,
-        }
-    }
-
     #[test]
-    fn the_answers_of_all_instances_sum_up() {
-        insta::assert_snapshot!(words(&[20, 21], 41, 41), @"20 + 21 = 41 answers to 41 requests");
-        // One failed, and nobody knows whether it was answered.
-        insta::assert_snapshot!(words(&[20, 21], 40, 41), @"20 + 21 = 41 answers to 41 requests");
-        insta::assert_snapshot!(words(&[20, 20], 41, 41), @"did not do the work: requests by instance: expected as many answers as the generator got; saw 20 + 20 = 40 answers to 41 requests");
-        insta::assert_snapshot!(words(&[21, 21], 41, 41), @"did not do the work: requests by instance: expected as many answers as the generator got; saw 21 + 21 = 42 answers to 41 requests");
-    }
-
-    #[test]
-    fn an_instance_without_a_request_is_named_when_there_were_enough() {
-        insta::assert_snapshot!(words(&[20, 0], 20, 20), @"did not do the work: requests by instance: expected every instance to serve, `limiter-2` did not; saw 20 + 0 = 20 answers to 20 requests");
-        insta::assert_snapshot!(words(&[19, 0], 19, 19), @"19 + 0 = 19 answers to 19 requests");
-    }
-
-    #[test]
-    fn other_systems_are_counted_and_not_judged() {
-        let shares = between(&[tally(&[0])], &[tally(&[7])]);
-        assert!(judge(&shares, "gateway", (1, 1)).is_none());
+    fn shares_are_what_was_done_between_two_readings() {
+        let shares = between(&[tally(&[5, 5])], &[tally(&[25, 26])]);
+        let shown: Vec<(u64, Option<u64>)> = shares[0]
+            .instances
+            .iter()
+            .map(|instance| (instance.answers, instance.cpu_us))
+            .collect();
+        assert_eq!(shown, [(20, Some(600)), (21, Some(630))]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! A variant's systems: built, started on free ports, ready, and stopped again.
+//! A variant's systems: started on free ports, ready, read while they run, and stopped again.
 
+mod balancer;
 mod instances;
 mod start;
 
@@ -20,7 +21,7 @@ use crate::exit::Exit;
 use crate::sending;
 use crate::stop::Stop;
 
-pub(crate) use instances::{Shares, between, judge};
+pub(crate) use instances::{Shares, Tally, between};
 
 /// The hidden subcommand that keeps what `weigh` starts.
 pub(crate) const KEEPER: &str = "keeper";
@@ -57,77 +58,117 @@ impl Invalid {
 }
 
 /// A variant's systems while they run; the target is the last.
-pub(crate) struct Stack {
-    running: Vec<Running>,
+pub(crate) struct RunningSystems {
+    running: Vec<RunningProcess>,
     /// The folder of their Unix sockets, where there are any.
     _sockets: Option<TempDir>,
 }
 
+/// What systems are started from.
+#[derive(Clone, Copy)]
+pub(crate) struct Startup<'a> {
+    pub(crate) lab: &'a Lab,
+    /// In the order in which they start; the target is the last.
+    pub(crate) setups: &'a [Setup],
+    /// The folder of their logs, which exists.
+    pub(crate) logs: &'a Path,
+    pub(crate) stop: &'a Stop,
+}
+
+/// What one system of the records has used since its start, all instances of it together.
+pub(crate) struct UsageReading {
+    pub(crate) system: String,
+    /// Absent when a process of it has ended.
+    pub(crate) usage: Option<Usage>,
+}
+
+/// The processes that one system of the records consists of.
+pub(crate) struct SystemProcesses {
+    pub(crate) system: String,
+    pub(crate) pids: Vec<i32>,
+}
+
 /// One running process: a system, one of its instances, or a balancer.
-struct Running {
+struct RunningProcess {
     system: rig::System,
     /// The system of the records that it is, or is an instance of.
     record: String,
     /// The system whose address this is to others; none for an instance behind a balancer.
     serves: Option<String>,
-    /// Its number, and how many there are.
-    instance: Option<(u32, u32)>,
-    /// The system before whose instances it stands, and where it says what it has counted.
-    balances: Option<(String, SocketAddr)>,
+    /// Which instance it is, where its system has several.
+    instance: Option<InstanceNumber>,
+    /// What it balances; absent for what is no balancer.
+    balances: Option<BalancedSystem>,
     place: Whereabouts,
     protocol: Protocol,
     command: Vec<String>,
     env: BTreeMap<String, String>,
 }
 
-impl Stack {
+/// Instance `number` of `count`, counted from 1.
+struct InstanceNumber {
+    number: u32,
+    count: u32,
+}
+
+/// What a balancer stands before.
+struct BalancedSystem {
+    system: String,
+    /// Where the balancer says what it has counted.
+    statistics: SocketAddr,
+}
+
+impl RunningSystems {
     /// Starts every system in order, each once those before it are ready.
     ///
     /// # Errors
     ///
     /// The first system that did not start or become ready. Nothing is left running then.
-    pub(crate) fn start(
-        rig: &mut Rig,
-        (lab, setups): (&Lab, &[Setup]),
-        logs: &Path,
-        stop: &Stop,
-    ) -> Result<Stack, Invalid> {
+    pub(crate) fn start(rig: &mut Rig, startup: Startup<'_>) -> Result<RunningSystems, Invalid> {
+        let setups = startup.setups;
         let sockets = socket_folder(setups)?;
         let ports = Ports::of(setups, sockets.as_ref().map(TempDir::path))?;
         let mut starter = Starter {
             rig,
-            lab,
-            logs,
+            lab: startup.lab,
+            logs: startup.logs,
             ports,
             target: target_of(setups),
         };
-        let mut stack = Stack {
+        let mut systems = RunningSystems {
             running: Vec::new(),
             _sockets: sockets,
         };
         for setup in setups {
-            let first = stack.running.len();
+            let first = systems.running.len();
+            // What did start is in `running` even when a later process of the setup did not, so that
+            // it is stopped here and its port is free for the next variant.
             let started = starter
-                .start(setup, &mut stack.running)
-                .and_then(|()| stack.wait_ready(starter.rig, (setup, first), stop));
+                .start(setup, &mut systems.running)
+                .and_then(|()| systems.wait_ready(starter.rig, setup, first, startup.stop));
             if let Err(invalid) = started {
-                stack.stop(starter.rig);
+                systems.stop(starter.rig);
                 return Err(invalid);
             }
         }
-        Ok(stack)
+        assert!(
+            !systems.running.is_empty(),
+            "every variant has a target, so something was started"
+        );
+        Ok(systems)
     }
 
     /// Waits for the processes of a setup: those from `first` on.
     fn wait_ready(
         &self,
         rig: &mut Rig,
-        (setup, first): (&Setup, usize),
+        setup: &Setup,
+        first: usize,
         stop: &Stop,
     ) -> Result<(), Invalid> {
         for running in &self.running[first..] {
             let mut target = running.target();
-            // Whether it is ready is asked here, and not who it is.
+            // Only readiness is asked for here. The certificate is verified by the proof and the load.
             target.protocol.tls = target.protocol.tls.map(|_| Trust::Anybody);
             let mut probe = || probe(&setup.ready.probe, &target);
             rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
@@ -136,14 +177,14 @@ impl Stack {
         Ok(())
     }
 
-    fn last(&self) -> &Running {
+    fn last(&self) -> &RunningProcess {
         self.running
             .last()
-            .expect("a stack holds at least its target")
+            .expect("running systems hold at least their target")
     }
 
     /// The processes of each system of the records, in the order they were started.
-    fn by_record(&self) -> impl Iterator<Item = &[Running]> {
+    fn by_record(&self) -> impl Iterator<Item = &[RunningProcess]> {
         self.running
             .chunk_by(|one, other| one.record == other.record)
     }
@@ -153,7 +194,7 @@ impl Stack {
         self.last().target()
     }
 
-    /// How to speak with who listens there; in the clear with somebody else.
+    /// The protocol of the process that listens there; HTTP/1.1 in the clear for any other address.
     pub(crate) fn target_at(&self, address: SocketAddr) -> Target {
         let mut running = self.running.iter();
         match running.find(|running| running.place.address == address) {
@@ -176,24 +217,29 @@ impl Stack {
         instances.map(|it| it.place.address).collect()
     }
 
-    /// What every system has used so far, by name, all instances of it together; none for one that
-    /// has ended.
-    pub(crate) fn usage(&self, rig: &Rig) -> Vec<(String, Option<Usage>)> {
+    /// What every system has used so far, in the order in which they were started.
+    pub(crate) fn usage(&self, rig: &Rig) -> Vec<UsageReading> {
         self.by_record()
             .map(|group| {
-                let usage = |running: &Running| rig.usage(&running.system).ok();
+                let usage = |running: &RunningProcess| rig.usage(&running.system).ok();
                 let usages: Vec<Option<Usage>> = group.iter().map(usage).collect();
-                (group[0].record.clone(), instances::together(&usages))
+                UsageReading {
+                    system: group[0].record.clone(),
+                    usage: instances::together(&usages),
+                }
             })
             .collect()
     }
 
-    /// The processes that each system consists of now, by name.
-    pub(crate) fn processes(&self, rig: &Rig) -> Vec<(String, Vec<i32>)> {
+    /// The processes that each system consists of now.
+    pub(crate) fn processes(&self, rig: &Rig) -> Vec<SystemProcesses> {
         self.by_record()
-            .map(|group| {
-                let pids = group.iter().flat_map(|it| rig.processes(&it.system));
-                (group[0].record.clone(), pids.collect())
+            .map(|group| SystemProcesses {
+                system: group[0].record.clone(),
+                pids: group
+                    .iter()
+                    .flat_map(|running| rig.processes(&running.system))
+                    .collect(),
             })
             .collect()
     }
@@ -216,6 +262,10 @@ impl Stack {
     /// with the command of the first.
     pub(crate) fn describe(&self, records: &mut [SystemRecord]) {
         for (record, group) in records.iter_mut().zip(self.by_record()) {
+            assert_eq!(
+                record.name, group[0].record,
+                "systems start in the order in which the lab lists them"
+            );
             let running = &group[0];
             let enforced = running.system.enforced();
             record.command.clone_from(&running.command);
@@ -235,7 +285,8 @@ impl Stack {
             .map(|running| (running.system.name(), url_of(&running.target())))
     }
 
-    /// Stops everything, the target first.
+    /// Stops everything, the target first: a system that loses what it depends on logs errors and
+    /// may take its whole grace to end.
     pub(crate) fn stop(self, rig: &mut Rig) {
         for running in self.running.into_iter().rev() {
             rig.stop(running.system, GRACE);
@@ -252,7 +303,7 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
     })
 }
 
-/// How it is spoken with a process: as the load does with the target, in HTTP/1.1 with others.
+/// The protocol in which a process is spoken to: the load's for the target, HTTP/1.1 for others.
 fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
     let protocol = sending::protocol(&lab.protocol, setup.is_encrypted);
     let is_target = match &setup.balances {
@@ -268,7 +319,7 @@ fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
     }
 }
 
-impl Running {
+impl RunningProcess {
     fn target(&self) -> Target {
         target(&self.place, self.protocol.clone())
     }
@@ -276,9 +327,9 @@ impl Running {
     /// Its name for people: `limiter-3`, instance 3 of 4 of `limiter`.
     fn called(&self) -> String {
         let name = self.system.name();
-        match self.instance {
+        match &self.instance {
             None => format!("`{name}`"),
-            Some((number, count)) => {
+            Some(InstanceNumber { number, count }) => {
                 format!(
                     "`{name}` (instance {number} of {count} of `{}`)",
                     self.record
@@ -308,7 +359,8 @@ fn target(place: &Whereabouts, protocol: Protocol) -> Target {
     }
 }
 
-/// A folder for Unix sockets, if anybody listens on one. Their paths have to be short.
+/// A folder for Unix sockets, if a system listens on one. It is not among the logs, because the kernel
+/// allows a socket's path 107 bytes.
 fn socket_folder(setups: &[Setup]) -> Result<Option<TempDir>, Invalid> {
     if !setups.iter().any(Setup::is_on_socket) {
         return Ok(None);

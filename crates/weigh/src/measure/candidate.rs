@@ -1,0 +1,214 @@
+//! The variants of a lab on their way to a number.
+
+use std::collections::BTreeSet;
+
+use lab::{Lab, Variant};
+use report::recording::{InvalidKind, SystemRecord, VariantRecord, VariantStatus};
+
+use crate::prove::Proven;
+use crate::record;
+use crate::systems::Invalid;
+
+/// Names a candidate; only [`Candidates`] makes one and finds what it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CandidateId(usize);
+
+/// A variant on its way to a number.
+pub(super) struct Candidate<'a> {
+    pub(super) variant: &'a Variant,
+    /// The candidate that it is compared with; none for a baseline.
+    against: Option<CandidateId>,
+    /// Its systems as the recording has them, in the order in which they start.
+    pub(super) systems: Vec<SystemRecord>,
+    /// What it was seen to answer; none before its proof.
+    proven: Option<Proven>,
+    /// Why it has no number; none while it may get one.
+    invalid: Option<Invalid>,
+}
+
+/// All candidates of a run, baseline first.
+pub(super) struct Candidates<'a>(Vec<Candidate<'a>>);
+
+impl<'a> Candidate<'a> {
+    fn new(lab: &'a Lab, variant: &'a Variant) -> Candidate<'a> {
+        let against = variant.against.as_ref().map(|name| {
+            let position = lab.all().position(|other| other.name == *name);
+            CandidateId(position.expect("a lab compares its variants with variants it has"))
+        });
+        Candidate {
+            variant,
+            against,
+            systems: variant.systems().iter().map(record::system).collect(),
+            proven: None,
+            invalid: None,
+        }
+    }
+
+    pub(super) fn name(&self) -> &'a str {
+        &self.variant.name
+    }
+
+    pub(super) fn invalid(&self) -> Option<&Invalid> {
+        self.invalid.as_ref()
+    }
+
+    /// What it was seen to answer. A candidate that is still in has been proven before the first
+    /// round.
+    pub(super) fn proven(&self) -> &Proven {
+        self.proven
+            .as_ref()
+            .expect("a candidate that is still in has been proven")
+    }
+
+    pub(super) fn is_proven(&self) -> bool {
+        self.proven.is_some()
+    }
+
+    pub(super) fn set_proven(&mut self, proven: Proven) {
+        assert!(self.proven.is_none(), "a candidate is proven once a run");
+        self.proven = Some(proven);
+    }
+
+    /// Takes it out. The first reason stays: later ones follow from it.
+    pub(super) fn reject(&mut self, invalid: Invalid) {
+        assert!(
+            self.invalid.is_none(),
+            "a candidate that is out has no further turn"
+        );
+        self.invalid = Some(invalid);
+    }
+
+    fn record(&self, lab: &Lab, invalid: Option<Invalid>) -> VariantRecord {
+        VariantRecord {
+            name: self.name().to_owned(),
+            baseline: record::baseline_of(lab, self.variant),
+            requests: record::own_requests(lab, self.variant),
+            with: record::differences(lab, self.variant),
+            systems: self.systems.clone(),
+            proof: self.proven.as_ref().map(|proven| proven.proof.clone()),
+            status: invalid.map_or(VariantStatus::Measured, |invalid| VariantStatus::Invalid {
+                kind: invalid.kind,
+                reason: invalid.reason,
+            }),
+        }
+    }
+}
+
+impl<'a> Candidates<'a> {
+    pub(super) fn of(lab: &'a Lab) -> Candidates<'a> {
+        let candidates = lab.all().map(|variant| Candidate::new(lab, variant));
+        Candidates(candidates.collect())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// In the order of the report. Does not borrow the candidates, so that each can be changed.
+    pub(super) fn ids(&self) -> impl Iterator<Item = CandidateId> + use<> {
+        (0..self.0.len()).map(CandidateId)
+    }
+
+    /// The candidate at a position in the order of the report.
+    pub(super) fn at(&self, position: usize) -> CandidateId {
+        assert!(position < self.0.len(), "positions come from this lab");
+        CandidateId(position)
+    }
+
+    pub(super) fn get(&self, id: CandidateId) -> &Candidate<'a> {
+        &self.0[id.0]
+    }
+
+    pub(super) fn get_mut(&mut self, id: CandidateId) -> &mut Candidate<'a> {
+        &mut self.0[id.0]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Candidate<'a>> {
+        self.0.iter()
+    }
+
+    /// Who it is compared with; none for a baseline.
+    pub(super) fn baseline_of(&self, id: CandidateId) -> Option<&Candidate<'a>> {
+        self.get(id).against.map(|baseline| self.get(baseline))
+    }
+
+    /// Without its baseline, or without any variant, a lab cannot answer its question.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.ids().all(|id| self.is_needless(id))
+    }
+
+    /// Whether it is out, or nothing is left to compare it with.
+    pub(super) fn is_needless(&self, id: CandidateId) -> bool {
+        let candidate = self.get(id);
+        let is_compared = || {
+            self.iter()
+                .any(|other| other.against == Some(id) && other.invalid.is_none())
+        };
+        candidate.invalid.is_some()
+            || self.has_lost_baseline(id)
+            || (candidate.against.is_none() && !is_compared())
+    }
+
+    pub(super) fn has_lost_baseline(&self, id: CandidateId) -> bool {
+        self.baseline_of(id)
+            .is_some_and(|baseline| baseline.invalid.is_some())
+    }
+
+    /// Names of the variants that are still in, without the lab's baseline.
+    pub(super) fn names_compared(&self) -> Vec<&'a str> {
+        let compared = self.0[1..].iter();
+        compared
+            .filter(|candidate| candidate.invalid.is_none())
+            .map(Candidate::name)
+            .collect()
+    }
+
+    /// The cores that no system is pinned to, for the generator. None where a system is not pinned
+    /// or no core is left: then the generator may run anywhere.
+    pub(super) fn free_cpus(&self, online: usize) -> Option<Vec<usize>> {
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        let setups = self.iter().flat_map(|one| one.variant.systems());
+        for setup in setups {
+            taken.extend(setup.pin.as_ref()?);
+        }
+        let free: Vec<usize> = (0..online).filter(|cpu| !taken.contains(cpu)).collect();
+        (!free.is_empty()).then_some(free)
+    }
+
+    /// Why a variant with which nothing is wrong was not measured.
+    pub(super) fn why_unmeasured(&self, id: CandidateId, is_interrupted: bool) -> Invalid {
+        let lost = self
+            .baseline_of(id)
+            .filter(|baseline| baseline.invalid.is_some());
+        match lost {
+            _ if is_interrupted => Invalid::interrupted(),
+            Some(baseline) => Invalid::new(
+                InvalidKind::NotNeeded,
+                format!("its baseline `{}` has no number", baseline.name()),
+            ),
+            None => Invalid::new(
+                InvalidKind::NotNeeded,
+                "not measured: no variant was left to compare it with",
+            ),
+        }
+    }
+
+    /// The rows of the recording. `measured` are the names of those that have a measurement.
+    pub(super) fn records(
+        &self,
+        lab: &Lab,
+        measured: &BTreeSet<&str>,
+        is_interrupted: bool,
+    ) -> Vec<VariantRecord> {
+        self.ids()
+            .map(|id| {
+                let candidate = self.get(id);
+                let is_measured = measured.contains(candidate.name());
+                let invalid = candidate.invalid.clone();
+                let invalid = invalid
+                    .or_else(|| (!is_measured).then(|| self.why_unmeasured(id, is_interrupted)));
+                candidate.record(lab, invalid)
+            })
+            .collect()
+    }
+}

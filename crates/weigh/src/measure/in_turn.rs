@@ -1,0 +1,169 @@
+//! A round in turn: each candidate starts, proves, warms up, is measured and stops before the next
+//! one starts, so that none has another beside it.
+
+use load::Job;
+use report::recording::{InvalidKind, RoundRecord};
+use rig::Rig;
+
+use super::Experiment;
+use super::reading::Measured;
+use super::round::{Round, Seat};
+use super::running::{Running, root_cause};
+use super::turn::Turn;
+use crate::record;
+use crate::systems::Invalid;
+
+/// How often a measurement is made before a disturbed one is taken as it is.
+const ATTEMPTS: usize = 3;
+
+/// What a turn came to.
+pub(super) struct TurnOutcome {
+    /// The measurements, also disturbed ones and those with wrong answers: they are the evidence.
+    pub(super) records: Vec<RoundRecord>,
+    /// Whether the candidate stays in.
+    pub(super) end: Result<(), Invalid>,
+}
+
+/// The measured part of a turn.
+pub(super) struct Measuring<'t> {
+    pub(super) turn: Turn<'t>,
+    pub(super) seat: Seat,
+    /// Rounds in all, as far as is known; for the lines that tell what was measured.
+    rounds_planned: usize,
+    pub(super) rig: &'t mut Rig,
+    pub(super) running: &'t Running,
+    records: Vec<RoundRecord>,
+}
+
+impl Experiment<'_> {
+    /// Measures every candidate that is still in, in this round's order.
+    pub(super) fn in_turn(&mut self, round: &Round) {
+        for seat in round.seats() {
+            // Asked anew for each: a turn that fails may take the last hope with it.
+            if self.is_over() {
+                return;
+            }
+            if !self.candidates.is_needless(seat.candidate) {
+                let TurnOutcome { records, end } = self.turn(round, seat);
+                self.records.extend(records);
+                if let Err(invalid) = end {
+                    self.reject(seat.candidate, invalid);
+                }
+            }
+            self.session.progress.step();
+        }
+    }
+
+    /// One candidate's turn: start, repeat the proof, settle, warm up, measure, stop.
+    fn turn(&mut self, round: &Round, seat: Seat) -> TurnOutcome {
+        let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round);
+        let running = match self.reused.take(seat.candidate) {
+            Some(running) => Ok(running),
+            None => turn.start(&mut self.rig),
+        };
+        let mut running = match running {
+            Ok(running) => running,
+            Err(invalid) => {
+                return TurnOutcome {
+                    records: Vec::new(),
+                    end: Err(invalid),
+                };
+            }
+        };
+        // A proof holds for one start, so it comes after each. It comes before the load, because what the
+        // load leaves behind (rows, limits that are used up) would change the answers.
+        let ready = turn
+            .prove_once(&mut running)
+            .and_then(|()| turn.settle_once(&mut running));
+        let mut measuring = Measuring {
+            turn,
+            seat,
+            rounds_planned: round.planned,
+            rig: &mut self.rig,
+            running: &running,
+            records: Vec::new(),
+        };
+        let measured = ready.and_then(|()| match self.session.lab.capacity {
+            Some(capacity) => measuring.search(capacity),
+            None => measuring.attempts(),
+        });
+        let records = measuring.records;
+        // Asked before they are stopped, which ends all of them.
+        let ended = running.ended(&mut self.rig);
+        let is_well = measured.is_ok() && ended.is_none();
+        self.reused
+            .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
+        let end = match (measured, ended) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(ended)) => Err(in_round(
+                Invalid::new(InvalidKind::Crashed, ended),
+                seat.round,
+            )),
+            (Err(symptom), ended) => Err(root_cause(ended, symptom)),
+        };
+        TurnOutcome { records, end }
+    }
+}
+
+impl Measuring<'_> {
+    /// Measures until the generator was left to run, a few times at the most: what keeps it from
+    /// running is the machine's doing and says nothing about the variant. That is decided by the
+    /// machine's and the generator's clocks and never by a latency, and a disturbed measurement is
+    /// recorded as such, so that no choice among results is hidden.
+    fn attempts(&mut self) -> Result<(), Invalid> {
+        for attempt in 1..=ATTEMPTS {
+            let job = self.ready()?;
+            let measured = self.measure(&job)?;
+            let mut record = self.record(&measured);
+            record.disturbed =
+                attempt < ATTEMPTS && !record.interrupted && report::summary::is_disturbed(&record);
+            let is_disturbed = record.disturbed;
+            let wrong = record::wrong_answers(&record)
+                .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
+            // Kept before its answers are judged: what was wrong is the evidence.
+            self.keep(record);
+            let unproven = measured.unproven;
+            if let Some(invalid) =
+                wrong.or_else(|| unproven.map(|invalid| in_round(invalid, self.seat.round)))
+            {
+                return Err(invalid);
+            }
+            if !is_disturbed {
+                break;
+            }
+        }
+        assert!(!self.records.is_empty(), "each attempt leaves a record");
+        Ok(())
+    }
+
+    /// Warms up; gives the load of this round.
+    pub(super) fn ready(&self) -> Result<Job, Invalid> {
+        let job = self.turn.job(self.running);
+        self.turn.warm_up(&job)?;
+        Ok(job)
+    }
+
+    pub(super) fn measure(&self, job: &Job) -> Result<Measured, Invalid> {
+        self.turn.measure(self.rig, self.running, job)
+    }
+
+    pub(super) fn record(&self, measured: &Measured) -> RoundRecord {
+        let Turn {
+            session, candidate, ..
+        } = self.turn;
+        measured.record(session, candidate.name(), self.seat)
+    }
+
+    /// Keeps a record, and tells of it.
+    pub(super) fn keep(&mut self, record: RoundRecord) {
+        let line = record::line(&record, self.rounds_planned);
+        self.turn.session.progress.note(&line);
+        self.records.push(record);
+    }
+}
+
+/// The same reason, with the round in which it was found.
+pub(super) fn in_round(invalid: Invalid, round: usize) -> Invalid {
+    let reason = format!("{} (round {})", invalid.reason, round + 1);
+    Invalid::new(invalid.kind, reason)
+}

@@ -1,0 +1,87 @@
+//! What comes before the first round: builds and first proofs.
+
+use std::time::Duration;
+
+use super::Experiment;
+use super::candidate::CandidateId;
+use super::running::root_cause;
+use super::turn::Turn;
+use crate::build_cache::{BuildCache, missing_program};
+use crate::systems::Invalid;
+
+/// A build that took longer is told of.
+const BUILD_WORTH_TELLING: Duration = Duration::from_secs(1);
+
+impl Experiment<'_> {
+    /// Builds and proves every candidate, each after its baseline, with which it is compared.
+    pub(super) fn prepare(&mut self, builds: &mut BuildCache) {
+        for id in self.candidates.ids() {
+            let outcome = self.build(builds, id).and_then(|()| self.prove(id));
+            if let Err(invalid) = outcome {
+                self.reject(id, invalid);
+            }
+        }
+    }
+
+    fn build(&mut self, builds: &mut BuildCache, id: CandidateId) -> Result<(), Invalid> {
+        self.session.go_on()?;
+        let candidate = self.candidates.get_mut(id);
+        let (name, setups) = (candidate.name(), candidate.variant.systems());
+        let (progress, logs) = (&self.session.progress, &self.session.logs);
+        if let Some(missing) = missing_program(setups) {
+            return Err(missing);
+        }
+        for (setup, record) in setups.iter().zip(&mut candidate.systems) {
+            if let Some(log) = builds.will_build(setup, logs) {
+                let line = format!(
+                    "building {} for {name}; log: {}",
+                    setup.system,
+                    log.display()
+                );
+                progress.show(&line);
+                progress.note(&line);
+            }
+            let took = builds.build(&mut self.rig, setup, logs, self.session.stop)?;
+            if let Some(took) = took.filter(|took| *took > BUILD_WORTH_TELLING) {
+                progress.note(&format!(
+                    "built {} for {name} in {:.1} s",
+                    setup.system,
+                    took.as_secs_f64()
+                ));
+            }
+            record.build_ms = took.and_then(|took| u64::try_from(took.as_millis()).ok());
+            record.version = builds.version(&mut self.rig, setup, logs, self.session.stop);
+        }
+        Ok(())
+    }
+
+    fn prove(&mut self, id: CandidateId) -> Result<(), Invalid> {
+        let turn = Turn::of_proof(&self.session, self.candidates.get(id));
+        self.session.progress.show(&turn.label());
+        // Without a proven baseline there is nothing that others could be compared with.
+        if self.candidates.has_lost_baseline(id) {
+            return Err(self.candidates.why_unmeasured(id, false));
+        }
+        let mut running = turn.start(&mut self.rig)?;
+        let baseline = self.candidates.baseline_of(id);
+        let proven = turn.prove(&mut running, baseline.map(|baseline| baseline.proven()));
+        let ended = running.ended(&mut self.rig);
+        let candidate = self.candidates.get_mut(id);
+        // Also when the proof fails: the row then says what was started.
+        running.systems.describe(&mut candidate.systems);
+        // A proof that was given stays given when a process ends right after it. The systems are then
+        // started anew in the first round, which tells whether that was more than once.
+        let is_well = proven.is_ok() && ended.is_none();
+        self.reused
+            .keep_or_stop(&mut self.rig, id, running, is_well);
+        let proven = proven.map_err(|symptom| root_cause(ended, symptom))?;
+        for request in proven.varying(candidate.variant) {
+            self.session.progress.note(&format!(
+                "{}: request `{request}` gets a different body each time, so bodies are not compared",
+                candidate.name()
+            ));
+        }
+        candidate.set_proven(proven);
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! Flamegraphs of what was sampled, and of the differences.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use report::flame::{self, Scale};
+use report::recording::Profile;
+
+use super::{FOLDER, Sampled};
+use crate::record;
+
+/// Writes folded stacks and drawings, those of the differences too. The first of a system's name is
+/// the baseline's.
+pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
+    let mut baselines: BTreeMap<&str, &Sampled> = BTreeMap::new();
+    let baseline_name = sampled.first().map(|one| one.profile.variant.clone());
+    let mut profiles = Vec::new();
+    for one in sampled {
+        let mut profile = one.profile.clone();
+        let (variant, system) = (&profile.variant, &profile.system);
+        if profile.samples > 0 {
+            let name = record::file_name(&format!("{variant}-{system}"));
+            let scale = Scale::new(&one.stacks, profile.cpu_us_per_request);
+            let title = format!("{system} of {variant}");
+            let mut files = vec![
+                (
+                    format!("{name}.svg"),
+                    flame::svg(&title, &one.stacks, &scale),
+                ),
+                (format!("{name}.folded"), one.stacks.folded()),
+            ];
+            if Some(variant) == baseline_name.as_ref() {
+                baselines.insert(&one.profile.system, one);
+            } else if let Some(baseline) = baselines.get(&**system) {
+                let before = &baseline.profile;
+                let before_scale = Scale::new(&baseline.stacks, before.cpu_us_per_request);
+                let title = format!("{system} of {variant} against {}", before.variant);
+                let drawn = flame::difference_svg(
+                    &title,
+                    (&one.stacks, &scale),
+                    (&baseline.stacks, &before_scale),
+                );
+                files.push((format!("{name}-difference.svg"), drawn));
+            }
+            for (file, text) in files {
+                match record::write(&folder.join(FOLDER), &file, &text) {
+                    Ok(()) => profile.files.push(format!("{FOLDER}/{file}")),
+                    Err(failure) => profile.missing = Some(failure.message),
+                }
+            }
+        }
+        profiles.push(profile);
+    }
+    profiles
+}

@@ -1,0 +1,49 @@
+//! A candidate's systems while they are up.
+
+use report::recording::InvalidKind;
+use rig::Rig;
+
+use crate::systems::{Invalid, RunningSystems};
+
+/// A candidate's systems while they are up, and what they have been through since they were started.
+/// Borrows nothing, so that several candidates may be up at once and between rounds.
+pub(super) struct Running {
+    pub(super) systems: RunningSystems,
+    /// Whether they have been seen to do their work. A proof holds until they are stopped; given
+    /// again, it would find what it and the load have left behind.
+    pub(super) is_proven: bool,
+    /// Whether they have had the load that comes once after a start.
+    pub(super) is_settled: bool,
+}
+
+impl Running {
+    /// Systems that have just become ready.
+    pub(super) fn fresh(systems: RunningSystems) -> Running {
+        Running {
+            systems,
+            is_proven: false,
+            is_settled: false,
+        }
+    }
+
+    /// The first process that has ended, in words. To be asked before they are stopped: after that
+    /// all have ended.
+    pub(super) fn ended(&self, rig: &mut Rig) -> Option<String> {
+        self.systems.ended(rig)
+    }
+
+    pub(super) fn stop(self, rig: &mut Rig) {
+        self.systems.stop(rig);
+    }
+}
+
+/// When a process has ended, that is the reason, and what was seen of it a symptom. A run that the
+/// user stopped has no other reason.
+pub(super) fn root_cause(ended: Option<String>, symptom: Invalid) -> Invalid {
+    match ended {
+        Some(ended) if symptom.kind != InvalidKind::Interrupted => {
+            Invalid::new(InvalidKind::Crashed, ended)
+        }
+        _ => symptom,
+    }
+}

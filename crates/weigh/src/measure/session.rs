@@ -1,0 +1,100 @@
+//! What is the same for every start and every load of a run.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use lab::{Lab, Setup};
+use load::{Job, LoadError, Measurement};
+use report::recording::InvalidKind;
+use rig::Rig;
+
+use crate::progress::Progress;
+use crate::record;
+use crate::stop::Stop;
+use crate::systems::{Invalid, RunningSystems, Startup};
+
+/// What is the same for every start and every load of a run.
+pub(super) struct Session<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) stop: &'a Stop,
+    pub(super) progress: Progress,
+    /// The folder of all logs.
+    pub(super) logs: PathBuf,
+    pub(super) seed: u64,
+    /// The recording counts the starts of measurements from here.
+    pub(super) started: Instant,
+    /// The cores that the generator may run on; none where it may run anywhere.
+    pub(super) generator_cpus: Option<Vec<usize>>,
+}
+
+impl Session<'_> {
+    /// # Errors
+    ///
+    /// When the user wants `weigh` to stop.
+    pub(super) fn go_on(&self) -> Result<(), Invalid> {
+        if self.stop.is_asked() {
+            return Err(Invalid::interrupted());
+        }
+        Ok(())
+    }
+
+    /// Starts systems; their logs are in the folder `VARIANT/OCCASION`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`RunningSystems::start`].
+    pub(super) fn start(
+        &self,
+        rig: &mut Rig,
+        setups: &[Setup],
+        variant: &str,
+        occasion: &str,
+    ) -> Result<RunningSystems, Invalid> {
+        self.go_on()?;
+        let logs = self.logs.join(record::file_name(variant)).join(occasion);
+        fs::create_dir_all(&logs).map_err(|error| {
+            Invalid::new(
+                InvalidKind::NotReady,
+                format!("`{}` cannot be made: {error}", logs.display()),
+            )
+        })?;
+        let startup = Startup {
+            lab: self.lab,
+            setups,
+            logs: &logs,
+            stop: self.stop,
+        };
+        RunningSystems::start(rig, startup)
+    }
+
+    /// Sends a load that is no measurement. `when` says in an error which load it was.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be sent. A wrong answer disqualifies here too: the variant would be measured
+    /// doing something else.
+    pub(super) fn discard(
+        &self,
+        job: &Job,
+        label: &str,
+        when: &str,
+    ) -> Result<Measurement, Invalid> {
+        let sent = self
+            .progress
+            .during(label, |live| load::run(job, live, self.stop.flag()))
+            .map_err(|error| load_failed(&error))?;
+        match record::wrong_in(&sent) {
+            None => Ok(sent),
+            Some(reason) => Err(Invalid::new(
+                InvalidKind::Mismatched,
+                format!("{when}, {reason}"),
+            )),
+        }
+    }
+}
+
+/// A load that could not be begun, as the reason of a row.
+pub(super) fn load_failed(error: &LoadError) -> Invalid {
+    Invalid::new(InvalidKind::LoadFailed, error.to_string())
+}

@@ -1,0 +1,84 @@
+//! The load that comes once after a start: a program that compiles as it runs gets faster for a
+//! while, and none of that is to be in the figures.
+
+use std::time::{Duration, Instant};
+
+use lab::Settle;
+use load::Measurement;
+use schedule::{Load, Stop};
+
+use crate::environment::instant;
+
+/// The length of one window of that load.
+const WINDOW: Duration = Duration::from_millis(500);
+/// After so many windows without a gain, the target has settled.
+const WINDOWS_STILL: usize = 3;
+/// A window is a gain when its rate is above the best before it times this.
+const GAIN: f64 = 1.02;
+
+/// The load after a start, on its way.
+pub(super) struct Settling {
+    settle: Settle,
+    began: Instant,
+    /// Requests per second that passed, window by window.
+    rates: Vec<f64>,
+}
+
+impl Settling {
+    pub(super) fn new(settle: Settle) -> Settling {
+        Settling {
+            settle,
+            began: instant(),
+            rates: Vec::new(),
+        }
+    }
+
+    /// What one window sends. A closed loop, because it finds out by itself how fast the target is.
+    pub(super) fn load(&self) -> Load {
+        Load::Closed {
+            connections: self.settle.connections,
+            stop: Stop {
+                requests: None,
+                duration: Some(WINDOW.min(self.settle.within)),
+            },
+        }
+    }
+
+    /// Whether another window is sent.
+    pub(super) fn goes_on(&self) -> bool {
+        !is_settled(&self.rates) && self.began.elapsed() < self.settle.within
+    }
+
+    pub(super) fn add(&mut self, window: &Measurement) {
+        let rate = window.outcomes.passed as f64 / window.elapsed.as_secs_f64();
+        self.rates.push(rate);
+    }
+}
+
+/// Whether the last windows brought nothing beyond the best before them.
+fn is_settled(rates: &[f64]) -> bool {
+    let Some(before) = rates.len().checked_sub(WINDOWS_STILL) else {
+        return false;
+    };
+    let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+    before > 0 && best(&rates[before..]) <= best(&rates[..before]) * GAIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_settled_when_three_windows_brought_nothing() {
+        for (rates, settled) in [
+            (&[][..], false),
+            (&[100.0, 100.0, 100.0], false),
+            (&[100.0, 101.0, 99.0, 102.0], true),
+            (&[100.0, 101.0, 99.0, 103.0], false),
+            (&[100.0, 150.0, 190.0, 200.0, 199.0, 203.0, 201.0], true),
+            (&[100.0, 150.0, 190.0, 200.0, 199.0, 203.0], false),
+        ] {
+            assert_eq!(is_settled(rates), settled, "{rates:?}");
+        }
+    }
+}

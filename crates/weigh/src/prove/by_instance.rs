@@ -1,0 +1,108 @@
+//! The proof that balancers give: every instance serves, and together they gave every answer.
+
+use report::recording::{InvalidKind, ProofSeen};
+
+use super::RequestCounts;
+use crate::systems::{Invalid, Shares};
+
+/// How the report calls what balancers prove.
+const PROOF: &str = "requests by instance";
+
+/// With so many requests for each instance, one without any is not in service.
+const REQUESTS_TELLING: u64 = 10;
+
+/// Holds the answers of the target's instances against what the generator counted; none when the
+/// target has no balancer.
+///
+/// # Errors
+///
+/// An instance that did not serve, or answers that are missing or too many.
+pub(crate) fn by_instance(
+    shares: &[Shares],
+    target: &str,
+    counts: RequestCounts,
+) -> Option<Result<ProofSeen, Invalid>> {
+    let shares = shares.iter().find(|shares| shares.system == target)?;
+    let instances = &shares.instances;
+    let answers: Vec<String> = instances
+        .iter()
+        .map(|instance| instance.answers.to_string())
+        .collect();
+    let sum: u64 = instances.iter().map(|instance| instance.answers).sum();
+    let idle = instances.iter().find(|instance| instance.answers == 0);
+    // Of few requests, chance may leave an instance out.
+    let is_telling = counts.answered >= REQUESTS_TELLING * instances.len() as u64;
+    let RequestCounts { answered, sent } = counts;
+    let seen = format!("{} = {sum} answers to {sent} requests", answers.join(" + "));
+    let wrong = if !(answered..=sent).contains(&sum) {
+        Some("expected as many answers as the generator got".to_owned())
+    } else {
+        idle.filter(|_| is_telling).map(|instance| {
+            format!(
+                "expected every instance to serve, `{}` did not",
+                instance.name
+            )
+        })
+    };
+    Some(match wrong {
+        None => Ok(ProofSeen {
+            proof: PROOF.to_owned(),
+            seen,
+        }),
+        Some(expected) => Err(Invalid::new(
+            InvalidKind::NotProven,
+            format!("did not do the work: {PROOF}: {expected}; saw {seen}"),
+        )),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use report::recording::InstanceUsage;
+
+    use super::*;
+
+    fn shares(answers: &[u64]) -> Shares {
+        let instance = |(number, answers): (u32, &u64)| InstanceUsage {
+            name: format!("limiter-{number}"),
+            answers: *answers,
+            cpu_us: None,
+        };
+        Shares {
+            system: "limiter".to_owned(),
+            instances: (1..).zip(answers).map(instance).collect(),
+        }
+    }
+
+    fn words(answers: &[u64], answered: u64, sent: u64) -> String {
+        let counts = RequestCounts { answered, sent };
+        match by_instance(&[shares(answers)], "limiter", counts).unwrap() {
+            Ok(seen) => seen.seen,
+            Err(invalid) => invalid.reason,
+        }
+    }
+
+    #[test]
+    fn the_answers_of_all_instances_sum_up() {
+        insta::assert_snapshot!(words(&[20, 21], 41, 41), @"20 + 21 = 41 answers to 41 requests");
+        // One failed, and may or may not have been answered.
+        insta::assert_snapshot!(words(&[20, 21], 40, 41), @"20 + 21 = 41 answers to 41 requests");
+        insta::assert_snapshot!(words(&[20, 20], 41, 41), @"did not do the work: requests by instance: expected as many answers as the generator got; saw 20 + 20 = 40 answers to 41 requests");
+        insta::assert_snapshot!(words(&[21, 21], 41, 41), @"did not do the work: requests by instance: expected as many answers as the generator got; saw 21 + 21 = 42 answers to 41 requests");
+    }
+
+    #[test]
+    fn an_instance_without_a_request_is_named_when_there_were_enough() {
+        insta::assert_snapshot!(words(&[20, 0], 20, 20), @"did not do the work: requests by instance: expected every instance to serve, `limiter-2` did not; saw 20 + 0 = 20 answers to 20 requests");
+        insta::assert_snapshot!(words(&[19, 0], 19, 19), @"19 + 0 = 19 answers to 19 requests");
+    }
+
+    #[test]
+    fn other_systems_are_counted_and_not_judged() {
+        let counts = RequestCounts {
+            answered: 1,
+            sent: 1,
+        };
+        assert!(by_instance(&[shares(&[7])], "gateway", counts).is_none());
+    }
+}
