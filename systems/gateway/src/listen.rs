@@ -87,12 +87,12 @@ pub(crate) enum Accepted {
 }
 
 /// A socket that clients can connect to.
-pub(crate) enum Door {
+pub(crate) enum Listener {
     Tcp(TcpListener, SocketAddr),
     Unix(UnixListener, PathBuf),
 }
 
-impl Door {
+impl Listener {
     /// Listens.
     pub(crate) fn open(address: &Listen) -> io::Result<Self> {
         match address {
@@ -135,10 +135,14 @@ pub(crate) struct Mailbox {
 }
 
 /// Accepts connections until the runtime ends, and deals them out.
-pub(crate) async fn accept(door: Door, site: Site, workers: Vec<Mailbox>) -> io::Result<()> {
+pub(crate) async fn accept(
+    listener: Listener,
+    site: Site,
+    workers: Vec<Mailbox>,
+) -> io::Result<()> {
     let site = Arc::new(site);
-    match door {
-        Door::Tcp(listener, _) => {
+    match listener {
+        Listener::Tcp(listener, _) => {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             loop {
                 match listener.accept().await {
@@ -154,7 +158,7 @@ pub(crate) async fn accept(door: Door, site: Site, workers: Vec<Mailbox>) -> io:
                 }
             }
         }
-        Door::Unix(listener, path) => {
+        Listener::Unix(listener, path) => {
             let _removal = Removal(path);
             let listener = tokio::net::UnixListener::from_std(listener)?;
             loop {

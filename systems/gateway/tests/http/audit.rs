@@ -1,6 +1,6 @@
 //! Every server audit of the npm package graphql-http: what MUST, SHOULD and MAY be.
 //!
-//! The package and its runner are those of `systems/graphql-server/audit`.
+//! The package and its runner are those of `systems/graphql-http/audit`.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ fn is_installed(program: &str) -> bool {
 
 #[test]
 fn every_audit_of_graphql_over_http_is_ok() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-server/audit");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
     if !is_installed("node") {
         println!("NOT RUN: node is not installed");
         return;

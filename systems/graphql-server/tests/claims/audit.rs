@@ -12,7 +12,7 @@ fn is_installed(program: &str) -> bool {
 
 #[test]
 fn every_audit_of_graphql_over_http_is_ok() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("audit");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
     if !is_installed("node") {
         println!("NOT RUN: node is not installed");
         return;

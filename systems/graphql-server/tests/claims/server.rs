@@ -76,7 +76,7 @@ impl Server {
             let length = self.log.read_line(&mut line).unwrap();
             assert!(length > 0, "the log ended without `{event}`");
             let read: serde_json::Value = serde_json::from_str(&line).unwrap();
-            if read["event"] == event {
+            if read["message"] == event {
                 return read;
             }
         }

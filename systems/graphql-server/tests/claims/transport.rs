@@ -226,7 +226,7 @@ fn metrics_count_what_was_served() {
         assert_eq!(server.send(&get("/nowhere")).status, 404);
         let answer = server.send(&get("/metrics"));
         let content_type = answer.header("content-type").unwrap();
-        assert!(content_type.starts_with("text/plain; version=0.0.4"));
+        assert!(content_type.starts_with("application/openmetrics-text; version=1.0.0"));
         let lines: Vec<_> = answer.body.lines().collect();
         for expected in [
             "http_requests_total{status=\"200\"} 6",

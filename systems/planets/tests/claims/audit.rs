@@ -1,4 +1,4 @@
-//! Every server audit of the npm package graphql-http, run from the folder of graphql-server.
+//! Every server audit of the npm package graphql-http, run from the folder of graphql-http.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::server::Server;
 
 #[test]
 fn every_audit_of_graphql_over_http_is_ok() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-server/audit");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
     for program in ["node", "npm"] {
         if Command::new(program).arg("--version").output().is_err() {
             println!("NOT RUN: {program} is not installed");

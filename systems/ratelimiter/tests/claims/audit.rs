@@ -1,4 +1,4 @@
-//! The server audits of the npm package graphql-http, run from the folder of graphql-server.
+//! The server audits of the npm package graphql-http, run from the folder of graphql-http.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ const DIFFERENT: [&str; 3] = ["572B", "FDE2", "7B9B"];
 
 #[test]
 fn every_audit_is_ok_but_the_three_that_the_contract_answers_otherwise() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-server/audit");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
     for program in ["node", "npm"] {
         if Command::new(program).arg("--version").output().is_err() {
             println!("NOT RUN: {program} is not installed");
