@@ -2,6 +2,11 @@
 //!
 //! A connection stays with its worker, so dealing it out well matters more than doing it fast: two
 //! workers that race for connections end up with unequal loads.
+//!
+//! Apart from `chassis`, which deals in turn: the gateway's connections live long and are few, it
+//! also listens to Unix sockets and at several addresses with different paths, and what it serves
+//! with changes while it runs. A move there waits for a run of `cargo xtask bench-gateway` that
+//! shows no loss.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};

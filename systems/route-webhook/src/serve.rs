@@ -2,6 +2,10 @@
 //!
 //! Each worker takes connections from the one listening socket and serves them on a runtime of its
 //! own, so that no connection changes threads. Counters are all that workers share.
+//!
+//! It uses the sockets of `chassis`, not its workers: those also speak HTTP/2, write head and body
+//! from two places and have one thread deal connections out, each of which costs a service that
+//! lives in a quarter of a processor and gets a connection for every request.
 
 use std::ffi::OsString;
 use std::future::Future;
