@@ -64,6 +64,8 @@ pub struct Response {
     pub status: u16,
     /// Names in lower case, in the order they came.
     pub headers: Vec<(String, String)>,
+    /// Status line and headers as they came, in lower case.
+    pub head: String,
     /// The body.
     pub bytes: Vec<u8>,
     /// The body as text; what is not UTF-8 is replaced.
@@ -71,6 +73,19 @@ pub struct Response {
 }
 
 impl Response {
+    /// A response that did not come over a connection.
+    #[must_use]
+    pub fn new(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self {
+            status,
+            headers: headers.iter().map(owned).collect(),
+            head: String::new(),
+            bytes: body.into(),
+            body: body.to_owned(),
+        }
+    }
+
     /// The first value of a header; names are lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -88,7 +103,6 @@ impl Response {
     ///
     /// # Panics
     /// When it is not.
-    #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.bytes)
             .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body))
@@ -142,6 +156,11 @@ impl Connection {
         let _ = self.0.get_mut().write_all(bytes);
     }
 
+    /// Sends text.
+    pub fn write_text(&mut self, text: &str) {
+        self.write(text.as_bytes());
+    }
+
     /// Reads one response; one to HEAD has no body, whatever its length says.
     ///
     /// # Panics
@@ -161,11 +180,13 @@ impl Connection {
         let mut response = Response {
             status: status.ok_or_else(|| io::Error::other(format!("status line {line:?}")))?,
             headers: Vec::new(),
+            head: line.to_ascii_lowercase() + "\r\n",
             bytes: Vec::new(),
             body: String::new(),
         };
         loop {
             let line = self.line()?;
+            response.head += &(line.to_ascii_lowercase() + "\r\n");
             let Some((name, value)) = line.split_once(':') else {
                 break;
             };

@@ -13,7 +13,8 @@ use crate::connection::Connection;
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    address: String,
+    /// Where it listens.
+    pub address: String,
 }
 
 impl Process {
@@ -47,12 +48,6 @@ impl Process {
             address: address.to_owned(),
             child,
         }
-    }
-
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> &str {
-        &self.address
     }
 
     /// The number of the process.
