@@ -140,8 +140,8 @@ impl Config {
     }
 
     /// Largest body, in bytes.
-    pub(crate) fn body_limit(&self) -> usize {
-        usize::try_from(self.body_limit).unwrap_or(usize::MAX)
+    pub(crate) fn body_limit(&self) -> u64 {
+        self.body_limit.into()
     }
 }
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use graphql_http::body;
+use graphql_http::{DecodeError, Head, Media, Refusal, Step};
+use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
+use telemetry::metrics;
 
 use crate::config::Config;
 use crate::graphql::{self, Answer, Executor, Question};
@@ -18,29 +21,22 @@ use crate::metrics::{Endpoint, Metrics};
 use crate::rest::{RestError, Route};
 use crate::store::Store;
 
-const JSON: &str = "application/json; charset=utf-8";
-const GRAPHQL_JSON: &str = "application/graphql-response+json; charset=utf-8";
+const JSON: &str = Media::Json.content_type();
 
 type Reply = Response<Full<Bytes>>;
 
 /// What a worker answers with.
-pub(crate) struct Desk {
+pub(crate) struct Handler {
     pub(crate) store: Store,
     executor: Executor,
     metrics: Arc<Metrics>,
     limit_max: u32,
-    body_limit: usize,
+    /// In bytes.
+    body_limit: u64,
     body_timeout: Duration,
 }
 
-/// Media types of GraphQL responses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Media {
-    Json,
-    GraphqlResponse,
-}
-
-impl chassis::Desk for Desk {
+impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Answers one request, whatever it is.
@@ -62,7 +58,7 @@ impl chassis::Desk for Desk {
     }
 }
 
-impl Desk {
+impl Handler {
     pub(crate) fn new(store: Store, metrics: Arc<Metrics>, config: &Config) -> Self {
         Self {
             executor: Executor::new(store.clone(), config.limit_max),
@@ -92,55 +88,50 @@ impl Desk {
     }
 
     async fn graphql(&self, request: Request<Incoming>) -> Reply {
-        let Some(media) = media(request.headers()) else {
-            let offer = "expected to be asked for application/json or \
-                         application/graphql-response+json";
-            return refuse_graphql(StatusCode::NOT_ACCEPTABLE, offer);
-        };
-        let is_get = *request.method() == Method::GET;
-        let question = match *request.method() {
-            Method::GET => Question::from_parameters(request.uri().query().unwrap_or_default())
-                .map_err(|error| refuse_graphql(StatusCode::BAD_REQUEST, &error.to_string())),
-            Method::POST => self.posted(request).await,
-            _ => return not_allowed("GET, POST"),
-        };
-        let question = match question {
-            Ok(question) => question,
-            Err(reply) => return reply,
-        };
-        match self.executor.execute(question, is_get).await {
-            Answer::MutationByGet => not_allowed("POST"),
-            Answer::Executed(body) => media.reply(StatusCode::OK, body),
-            Answer::Refused(body) => media.reply(StatusCode::BAD_REQUEST, body),
+        let head = Head::of(request.method(), request.headers());
+        match graphql_http::admit(head, self.body_limit, false) {
+            Step::ReadParameters(media) => {
+                let parameters = request.uri().query().unwrap_or_default();
+                let question = graphql_http::from_parameters(parameters);
+                self.executed(media, question, true).await
+            }
+            Step::ReadBody(media) => {
+                let read = body::read(request.into_body(), self.body_limit);
+                let timeout = self.body_timeout;
+                match body::in_time(read, || tokio::time::sleep(timeout)).await {
+                    Ok(body) => {
+                        let question = graphql_http::from_body(body.as_ref());
+                        self.executed(media, question, false).await
+                    }
+                    Err(error) => refused(media, &Refusal::of_body(error, self.body_limit)),
+                }
+            }
+            Step::Refuse(media, refusal) => refused(media, &refusal),
+            Step::Page => unreachable!("no page is offered"),
         }
     }
 
-    async fn posted(&self, request: Request<Incoming>) -> Result<Question, Reply> {
-        if !is_json(request.headers()) {
-            let message = "expected content-type application/json in utf-8";
-            return Err(refuse_graphql(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
-        }
-        let body = Limited::new(request.into_body(), self.body_limit).collect();
-        let body = match tokio::time::timeout(self.body_timeout, body).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let message = format!("expected a body of at most {} bytes", self.body_limit);
-                return Err(last(refuse_graphql(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    &message,
-                )));
-            }
-            Ok(Err(error)) => {
-                let message = format!("the body ended early: {error}");
-                return Err(last(refuse_graphql(StatusCode::BAD_REQUEST, &message)));
-            }
-            Err(_) => {
-                let message = format!("the body did not arrive within {:?}", self.body_timeout);
-                return Err(last(refuse_graphql(StatusCode::REQUEST_TIMEOUT, &message)));
+    async fn executed(
+        &self,
+        media: Media,
+        question: Result<Question<'_>, DecodeError>,
+        is_get: bool,
+    ) -> Reply {
+        let question = match question {
+            Ok(question) => question,
+            Err(error) => {
+                let body = graphql::refusal(&error.to_string());
+                return with_body(StatusCode::BAD_REQUEST, media.content_type(), body);
             }
         };
-        Question::from_body(&body)
-            .map_err(|error| refuse_graphql(StatusCode::BAD_REQUEST, &error.to_string()))
+        match self.executor.execute(question, is_get).await {
+            Answer::MutationByGet => refused(media, &Refusal::MutationByGet),
+            Answer::Executed(body) => with_body(StatusCode::OK, media.content_type(), body),
+            Answer::Refused(body) => {
+                let status = status(media.status_of_refused_document());
+                with_body(status, media.content_type(), body)
+            }
+        }
     }
 
     async fn health(&self, request: &Request<Incoming>) -> Reply {
@@ -162,50 +153,30 @@ impl Desk {
     }
 
     fn show_metrics(&self, request: &Request<Incoming>) -> Reply {
-        let media = "text/plain; version=0.0.4; charset=utf-8";
-        unseen(request).unwrap_or_else(|| with_body(StatusCode::OK, media, self.metrics.text()))
+        unseen(request).unwrap_or_else(|| {
+            let text = metrics::text(Arc::clone(&self.metrics));
+            with_body(StatusCode::OK, metrics::CONTENT_TYPE, text)
+        })
     }
 }
 
-impl Media {
-    fn reply(self, status: StatusCode, body: Vec<u8>) -> Reply {
-        match self {
-            // Clients that know only `application/json` look for errors in the body.
-            Self::Json => with_body(StatusCode::OK, JSON, body),
-            Self::GraphqlResponse => with_body(status, GRAPHQL_JSON, body),
-        }
+fn refused(media: Media, refusal: &Refusal) -> Reply {
+    let body = graphql::refusal(&refusal.to_string());
+    let mut reply = with_body(status(refusal.status()), media.content_type(), body);
+    if let Some(allow) = refusal.allow() {
+        let allow = HeaderValue::from_static(allow);
+        reply.headers_mut().insert(ALLOW, allow);
     }
+    if refusal.closes() {
+        // The rest of the body is not read, so the connection cannot go on.
+        let close = HeaderValue::from_static("close");
+        reply.headers_mut().insert(CONNECTION, close);
+    }
+    reply
 }
 
-/// The first media type of `Accept` that there is; JSON for a client that takes anything.
-fn media(headers: &HeaderMap) -> Option<Media> {
-    let mut lines = headers.get_all(ACCEPT).iter().peekable();
-    if lines.peek().is_none() {
-        return Some(Media::Json);
-    }
-    let ranges = lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','));
-    let mut names = ranges.map(|range| range.split(';').next().unwrap_or_default().trim());
-    names.find_map(|name| match name {
-        "application/json" | "application/*" | "*/*" | "" => Some(Media::Json),
-        "application/graphql-response+json" => Some(Media::GraphqlResponse),
-        _ => None,
-    })
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE);
-    let Some(text) = value.and_then(|value| value.to_str().ok()) else {
-        return false;
-    };
-    let mut parts = text.split(';').map(str::trim);
-    let media = parts.next().unwrap_or_default();
-    let is_other_charset = |parameter: &str| {
-        let parameter = parameter.to_ascii_lowercase();
-        parameter.starts_with("charset") && !parameter.replace(['"', '-'], "").ends_with("=utf8")
-    };
-    media.eq_ignore_ascii_case("application/json") && !parts.any(is_other_charset)
+fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).expect("statuses of the draft are valid")
 }
 
 /// The answer to a method that does not look.
@@ -227,19 +198,8 @@ fn not_allowed(methods: &'static str) -> Reply {
     reply
 }
 
-/// The rest of the body is not read, so the connection cannot go on.
-fn last(mut reply: Reply) -> Reply {
-    let close = HeaderValue::from_static("close");
-    reply.headers_mut().insert(CONNECTION, close);
-    reply
-}
-
 fn refuse(error: &RestError) -> Reply {
     with_body(error.status, JSON, error.body())
-}
-
-fn refuse_graphql(status: StatusCode, message: &str) -> Reply {
-    with_body(status, JSON, graphql::refusal(message))
 }
 
 fn with_body(status: StatusCode, media: &'static str, body: impl Into<Bytes>) -> Reply {

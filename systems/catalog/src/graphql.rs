@@ -3,13 +3,14 @@
 mod filter;
 mod schema;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationType};
 use async_graphql::{Error, ErrorExtensionValues, Request, ServerError, Variables};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use graphql_http::GraphqlRequest;
+use serde_json::json;
 
 use crate::store::{Store, StoreError};
 
@@ -18,72 +19,8 @@ const ROWS_MAX: u32 = 10_000;
 /// What a statement costs at least, in rows: a hundred statements and no more.
 const STATEMENT_ROWS: u32 = 100;
 
-/// A request.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(expecting = "a JSON object")]
-pub(crate) struct Question {
-    query: String,
-    #[serde(default, rename = "operationName")]
-    operation_name: Option<String>,
-    #[serde(default)]
-    variables: Option<Map<String, Value>>,
-    /// Read so that a wrong one is refused; no extension is known.
-    #[serde(default)]
-    extensions: Option<Map<String, Value>>,
-}
-
-/// Why a request is not a GraphQL request.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum QuestionError {
-    #[error("expected one JSON object with `query`; batches are not served")]
-    Batch,
-    #[error("expected one JSON object with `query`: {0}")]
-    Body(serde_json::Error),
-    #[error("the parameter `query` is missing")]
-    NoQuery,
-    #[error("the parameter `{name}` must be a JSON object: {source}")]
-    Parameter {
-        name: &'static str,
-        source: serde_json::Error,
-    },
-}
-
-impl Question {
-    /// Decodes a body.
-    pub(crate) fn from_body(body: &[u8]) -> Result<Self, QuestionError> {
-        // An array would pass as the fields of an object in their order.
-        if body.trim_ascii_start().starts_with(b"[") {
-            return Err(QuestionError::Batch);
-        }
-        serde_json::from_slice(body).map_err(QuestionError::Body)
-    }
-
-    /// Decodes the part of a URL after the question mark.
-    pub(crate) fn from_parameters(text: &str) -> Result<Self, QuestionError> {
-        let mut question = Self::default();
-        let mut has_query = false;
-        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-            match &*name {
-                "query" => {
-                    has_query = true;
-                    question.query = value.into_owned();
-                }
-                "operationName" => question.operation_name = Some(value.into_owned()),
-                "variables" => question.variables = object("variables", &value)?,
-                "extensions" => question.extensions = object("extensions", &value)?,
-                _ => {}
-            }
-        }
-        has_query.then_some(question).ok_or(QuestionError::NoQuery)
-    }
-}
-
-fn object(name: &'static str, text: &str) -> Result<Option<Map<String, Value>>, QuestionError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    serde_json::from_str(text).map_err(|source| QuestionError::Parameter { name, source })
-}
+/// A request with its variables.
+pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 
 /// What became of a request; the texts are JSON.
 #[derive(Debug, PartialEq, Eq)]
@@ -182,7 +119,7 @@ impl Executor {
     }
 
     /// Executes a request.
-    pub(crate) async fn execute(&self, question: Question, is_get: bool) -> Answer {
+    pub(crate) async fn execute(&self, question: Question<'_>, is_get: bool) -> Answer {
         // An empty name is what some clients send for none.
         let name = question.operation_name.filter(|name| !name.is_empty());
         let document = match checked(&question.query) {
@@ -192,11 +129,10 @@ impl Executor {
         if is_get && is_mutation(&document, name.as_deref()) {
             return Answer::MutationByGet;
         }
-        let variables = Value::Object(question.variables.unwrap_or_default());
         let mut request = Request::new(question.query)
-            .variables(Variables::from_json(variables))
+            .variables(question.variables.unwrap_or_default())
             .data(Allowance::new());
-        request.operation_name = name;
+        request.operation_name = name.map(Cow::into_owned);
         request.set_parsed_query(document);
         let response = self.schema.execute(request).await;
         // A wrong document or variable leaves no `data`; an error while executing has a path.

@@ -9,7 +9,6 @@ mod entity;
 mod exchange;
 mod graphql;
 mod id;
-mod journal;
 mod metrics;
 mod migrations;
 mod moment;

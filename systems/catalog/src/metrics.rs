@@ -1,11 +1,11 @@
-//! Counters of all workers, in the text format of Prometheus. Counting is one addition.
+//! Counters of all workers. Counting is one addition.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName};
+use telemetry::metrics::{Counts, Scrape};
 
 /// What requests ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,59 +79,54 @@ impl Metrics {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         add(&self.database_us, us);
     }
+}
 
-    /// Everything, for `GET /metrics`.
-    pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a `String` cannot fail.
-        let mut line = |line: std::fmt::Arguments<'_>| {
-            let _ = text.write_fmt(line);
-        };
-        let (name, help) = ("catalog_requests_total", "answered requests");
-        line(format_args!(
-            "# HELP {name} {help}\n# TYPE {name} counter\n"
-        ));
-        for (endpoint, classes) in ENDPOINTS.iter().zip(&self.requests) {
-            for (class, count) in CLASSES.iter().zip(classes) {
-                let count = count.load(Ordering::Relaxed);
-                line(format_args!(
-                    "{name}{{endpoint=\"{endpoint}\",status=\"{class}\"}} {count}\n"
-                ));
-            }
-        }
-        let (name, help) = ("catalog_header_requests_total", "requests with this header");
-        line(format_args!(
-            "# HELP {name} {help}\n# TYPE {name} counter\n"
-        ));
-        for (header, count) in &self.headers {
-            let count = count.load(Ordering::Relaxed);
-            line(format_args!("{name}{{header=\"{header}\"}} {count}\n"));
-        }
-        let counters = [
+impl Counts for Metrics {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> std::fmt::Result {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let requests = ENDPOINTS.iter().zip(&self.requests);
+        let requests = requests.flat_map(|(endpoint, classes)| {
+            let of = |(class, count): (&&'static str, _)| {
+                ([("endpoint", *endpoint), ("status", *class)], read(count))
+            };
+            CLASSES.iter().zip(classes).map(of)
+        });
+        let requests: Vec<_> = requests.collect();
+        scrape.counters(
+            "catalog_requests",
+            "Answered requests",
+            requests.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        let headers = self.headers.iter();
+        let headers: Vec<_> = headers
+            .map(|(name, count)| ([("header", name.as_str())], read(count)))
+            .collect();
+        scrape.counters(
+            "catalog_header_requests",
+            "Requests with this header",
+            headers.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        for (name, help, count) in [
             (
-                "statements_total",
-                "statements sent to the database",
+                "catalog_statements",
+                "Statements sent to the database",
                 &self.statements,
             ),
             (
-                "statements_failed_total",
-                "statements that the database did not do",
+                "catalog_statements_failed",
+                "Statements that the database did not do",
                 &self.statements_failed,
             ),
-            ("rows_total", "rows that the database gave", &self.rows),
+            ("catalog_rows", "Rows that the database gave", &self.rows),
             (
-                "database_us_total",
-                "time that the database took, in microseconds",
+                "catalog_database_us",
+                "Time that the database took, in microseconds",
                 &self.database_us,
             ),
-        ];
-        for (name, help, count) in counters {
-            let count = count.load(Ordering::Relaxed);
-            line(format_args!(
-                "# HELP catalog_{name} {help}\n# TYPE catalog_{name} counter\ncatalog_{name} {count}\n"
-            ));
+        ] {
+            scrape.counter(name, help, read(count))?;
         }
-        text
+        Ok(())
     }
 }
 

@@ -9,12 +9,13 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use chassis::{Patience, Worker, journal};
+use chassis::{Limits, Worker};
 use clap::Parser as _;
+use telemetry::log::Level;
 use tokio::runtime::LocalRuntime;
 
 use crate::config::Config;
-use crate::exchange::Desk;
+use crate::exchange::Handler;
 use crate::metrics::Metrics;
 use crate::store::{OpenError, Prepared, Store};
 
@@ -32,7 +33,11 @@ enum ServeError {
 /// The whole program.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    chassis::run(Config::try_parse_from(words), prepare_and_serve)
+    chassis::run(
+        Config::try_parse_from(words),
+        |_| Level::Info,
+        prepare_and_serve,
+    )
 }
 
 fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
@@ -49,9 +54,7 @@ fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
     let prepared = runtime.block_on(Prepared::new(config))?;
     let served = serve(config, &runtime, listener, &prepared);
     prepared.close();
-    served?;
-    journal::write("stopped", &[]);
-    Ok(())
+    served
 }
 
 fn serve(
@@ -61,24 +64,24 @@ fn serve(
     prepared: &Prepared,
 ) -> Result<(), ServeError> {
     let metrics = Arc::new(Metrics::new(&config.count_headers));
-    let patience = Patience {
-        head: config.request_timeout,
-        stop: config.stop_timeout,
+    let limits = Limits {
+        head_timeout: config.request_timeout,
+        stop_timeout: config.stop_timeout,
     };
     let mut workers = Vec::new();
     let mut kind = "";
     for number in 0..config.workers() {
         let store = Store::open(prepared, config, &metrics)?;
         kind = store.kind();
-        let desk = Desk::new(store, Arc::clone(&metrics), config);
+        let handler = Handler::new(store, Arc::clone(&metrics), config);
         let prepare = async move || {
             // The first request need not wait for a connection. What is wrong with the database,
             // /health tells.
-            let _ = desk.store.check().await;
-            desk
+            let _ = handler.store.check().await;
+            handler
         };
-        workers.push(Worker::start(number, patience, prepare)?);
+        workers.push(Worker::start(number, limits, prepare)?);
     }
-    chassis::serve(runtime, listener, workers, &[("database", kind.into())])?;
-    Ok(())
+    tracing::info!(database = kind, "answering from");
+    Ok(chassis::serve(runtime, listener, workers)?)
 }

@@ -183,6 +183,6 @@ impl Store {
 
 /// Writes down what only the log may say, and gives the error that a client may see.
 fn failed(reason: &dyn std::fmt::Display) -> StoreError {
-    chassis::journal::write("database failed", &[("reason", reason.to_string().into())]);
+    tracing::error!(%reason, "database failed");
     StoreError::Failed
 }

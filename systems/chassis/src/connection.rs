@@ -23,13 +23,13 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 /// Read at a time while a connection is not registered.
 const READ_BYTES: usize = 8 * 1024;
 
-/// A client's connection, as hyper reads and writes it. [`Line::serve`] must drive who does.
+/// A client's connection, as hyper reads and writes it. [`ConnectionHandle::serve`] must drive who does.
 #[derive(Debug)]
-pub struct Connection(Line);
+pub struct Connection(ConnectionHandle);
 
 /// What is known of a connection besides its bytes.
 #[derive(Clone, Debug)]
-pub struct Line(Rc<State>);
+pub struct ConnectionHandle(Rc<State>);
 
 #[derive(Debug)]
 struct State {
@@ -56,7 +56,7 @@ impl Connection {
     /// Takes a socket that does not block.
     #[must_use]
     pub fn new(socket: TcpStream) -> Self {
-        Self(Line(Rc::new(State {
+        Self(ConnectionHandle(Rc::new(State {
             socket: RefCell::new(Socket::Fresh(socket)),
             is_awaited: Cell::new(false),
             is_drained: Cell::new(false),
@@ -66,7 +66,7 @@ impl Connection {
 
     /// For whoever serves it.
     #[must_use]
-    pub fn line(&self) -> Line {
+    pub fn handle(&self) -> ConnectionHandle {
         self.0.clone()
     }
 
@@ -78,7 +78,7 @@ impl Connection {
     }
 }
 
-impl Line {
+impl ConnectionHandle {
     /// Learns from a request that is answered next whether that answer is the last.
     ///
     /// What a last answer sends may wait for its end, so it must not come in pieces with rests between.

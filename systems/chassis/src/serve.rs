@@ -7,16 +7,14 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::door::Door;
-use crate::journal;
+use crate::listener::Listener;
 use crate::worker::Worker;
 
-/// Rest after a connection could not be accepted.
-const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// Pause after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A runtime on the thread that asks for it, for tasks that stay there.
 ///
@@ -29,7 +27,7 @@ pub fn runtime() -> io::Result<LocalRuntime> {
 }
 
 /// Says where it listens, deals connections out until a signal says stop, and returns when every
-/// worker is done. `facts` are logged beside the address and the number of workers.
+/// worker is done.
 ///
 /// # Errors
 /// When signals or the listener cannot be had.
@@ -40,24 +38,19 @@ pub fn serve(
     runtime: &LocalRuntime,
     listener: TcpListener,
     workers: Vec<Worker>,
-    facts: &[(&str, Value)],
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     runtime.block_on(async {
         let stopped = stop_signal()?;
-        journal::announce(&format!("listening on http://{address}"));
-        let mut fields = vec![
-            ("address", address.to_string().into()),
-            ("workers", workers.len().into()),
-        ];
-        fields.extend_from_slice(facts);
-        journal::write("started", &fields);
+        telemetry::announce(&format!("listening on http://{address}"));
+        tracing::info!(%address, workers = workers.len(), "started");
         deal_out(listener, &workers, stopped).await
     })?;
-    journal::write("stopping", &[]);
+    tracing::info!("stopping");
     for worker in workers {
         worker.finish();
     }
+    tracing::info!("stopped");
     Ok(())
 }
 
@@ -78,10 +71,10 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
 }
 
 /// Says why a connection was not accepted, and waits a little.
-pub(crate) async fn rest_after(error: &io::Error) {
+pub async fn pause_after(error: &io::Error) {
     // Out of file descriptors, most likely: connections that end make room.
-    journal::write("accept failed", &[("error", error.to_string().into())]);
-    tokio::time::sleep(ACCEPT_REST).await;
+    tracing::warn!(%error, "accept failed");
+    tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
 /// Accepts until `stopped` and gives each worker a connection in turn. A single worker accepts itself.
@@ -90,13 +83,13 @@ async fn deal_out(
     workers: &[Worker],
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    crate::door::prepare(&listener)?;
+    crate::listener::prepare(&listener)?;
     if let [only] = workers {
         only.listen(listener);
         stopped.await;
         return Ok(());
     }
-    let door = Door::new(listener)?;
+    let listener = Listener::new(listener)?;
     let mut stopped = pin!(stopped);
     let mut turns = workers.iter().cycle();
     loop {
@@ -104,7 +97,7 @@ async fn deal_out(
             if stopped.as_mut().poll(task).is_ready() {
                 return Poll::Ready(None);
             }
-            door.poll_accept(task).map(Some)
+            listener.poll_accept(task).map(Some)
         })
         .await;
         match accepted {
@@ -113,7 +106,7 @@ async fn deal_out(
                 let worker = turns.next().expect("there is at least one worker");
                 worker.give(stream);
             }
-            Some(Err(error)) => rest_after(&error).await,
+            Some(Err(error)) => pause_after(&error).await,
         }
     }
 }

@@ -8,7 +8,6 @@ use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
 use hyper::rt::Executor;
@@ -21,25 +20,17 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::spawn_local;
 
 use crate::connection::Connection;
-use crate::door::Door;
-use crate::{journal, serve};
+use crate::limits::Limits;
+use crate::listener::Listener;
+use crate::serve;
 
 /// What answers the requests of one worker.
-pub trait Desk: 'static {
+pub trait Handler: 'static {
     /// Of its answers.
     type Body: Body<Data: 'static, Error: Into<Box<dyn Error + Send + Sync>>> + 'static;
 
     /// Answers a request; what is wrong with it is said in the answer.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>>;
-}
-
-/// How long a service waits for others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// A client that sends the head of a request.
-    pub head: Duration,
-    /// Connections that are open when the service is to stop.
-    pub stop: Duration,
 }
 
 /// What a worker serves.
@@ -58,19 +49,19 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a thread; `prepare` makes its desk there, before the first connection is served.
+    /// Starts a thread; `prepare` makes its handler there, before the first connection is served.
     ///
     /// # Errors
     /// When the system has no more threads or file descriptors.
-    pub fn start<D: Desk, P: Future<Output = D>>(
+    pub fn start<D: Handler, P: Future<Output = D>>(
         number: u16,
-        patience: Patience,
+        limits: Limits,
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> io::Result<Self> {
         let (work, arriving) = mpsc::unbounded_channel();
         let thread = worker_thread(number, async move || {
-            let desk = Rc::new(prepare().await);
-            serve_all(desk, arriving, patience).await;
+            let handler = Rc::new(prepare().await);
+            serve_all(handler, arriving, limits).await;
         })?;
         Ok(Self { work, thread })
     }
@@ -118,27 +109,27 @@ pub fn worker_thread<F: Future<Output = ()>>(
 }
 
 /// Serves until no connection can arrive any more and those that are open have had their time.
-async fn serve_all<D: Desk>(
-    desk: Rc<D>,
+async fn serve_all<D: Handler>(
+    handler: Rc<D>,
     mut arriving: UnboundedReceiver<Work>,
-    patience: Patience,
+    limits: Limits,
 ) {
     let graceful = GracefulShutdown::new();
     let mut builder = auto::Builder::new(SameThread);
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(patience.head);
+        .header_read_timeout(limits.head_timeout);
     builder.http2().timer(TokioTimer::new());
     let builder = Rc::new(builder);
-    let mut door = None;
-    while let Some(next) = next(&mut arriving, door.as_ref()).await {
+    let mut listener = None;
+    while let Some(next) = next(&mut arriving, listener.as_ref()).await {
         let stream = match next {
             Next::Work(Work::Listener(given)) => {
-                match Door::new(given) {
-                    Ok(given) => door = Some(given),
+                match Listener::new(given) {
+                    Ok(given) => listener = Some(given),
                     Err(error) => {
-                        journal::write("cannot listen", &[("error", error.to_string().into())]);
+                        tracing::error!(%error, "cannot listen");
                         return;
                     }
                 }
@@ -146,28 +137,29 @@ async fn serve_all<D: Desk>(
             }
             Next::Work(Work::Connection(stream)) | Next::Accepted(Ok(stream)) => stream,
             Next::Accepted(Err(error)) => {
-                serve::rest_after(&error).await;
+                serve::pause_after(&error).await;
                 continue;
             }
         };
         let connection = Connection::new(stream);
-        let line = connection.line();
-        let told = line.clone();
-        let (builder, desk, watcher) = (Rc::clone(&builder), Rc::clone(&desk), graceful.watcher());
+        let handle = connection.handle();
+        let observed = handle.clone();
+        let (builder, handler, watcher) =
+            (Rc::clone(&builder), Rc::clone(&handler), graceful.watcher());
         spawn_local(async move {
             let service = service_fn(|request| {
-                told.learn(&request);
-                let desk = Rc::clone(&desk);
-                async move { Ok::<_, Infallible>(desk.answer(request).await) }
+                observed.learn(&request);
+                let handler = Rc::clone(&handler);
+                async move { Ok::<_, Infallible>(handler.answer(request).await) }
             });
             let connection = builder.serve_connection(connection, service);
             // What goes wrong here is the client's: it left, or it does not speak HTTP.
-            let _ = line.serve(watcher.watch(connection)).await;
+            let _ = handle.serve(watcher.watch(connection)).await;
         });
     }
-    drop(door);
+    drop(listener);
     // Those that are not done by now are closed with the runtime.
-    let _ = tokio::time::timeout(patience.stop, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(limits.stop_timeout, graceful.shutdown()).await;
 }
 
 /// What a worker does next.
@@ -177,12 +169,12 @@ enum Next {
 }
 
 /// Waits for it; `None` when nothing is to come any more.
-async fn next(arriving: &mut UnboundedReceiver<Work>, door: Option<&Door>) -> Option<Next> {
+async fn next(arriving: &mut UnboundedReceiver<Work>, listener: Option<&Listener>) -> Option<Next> {
     poll_fn(|task| {
         if let Poll::Ready(work) = arriving.poll_recv(task) {
             return Poll::Ready(work.map(Next::Work));
         }
-        match door.map(|door| door.poll_accept(task)) {
+        match listener.map(|listener| listener.poll_accept(task)) {
             Some(Poll::Ready(accepted)) => Poll::Ready(Some(Next::Accepted(accepted))),
             _ => Poll::Pending,
         }

@@ -101,6 +101,20 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
+impl From<LogLevel> for telemetry::log::Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Off => Self::Off,
+            LogLevel::Error => Self::Error,
+            LogLevel::Warn => Self::Warn,
+            LogLevel::Info => Self::Info,
+            LogLevel::Request => Self::Request,
+            LogLevel::Debug => Self::Debug,
+            LogLevel::Trace => Self::Trace,
+        }
+    }
+}
+
 fn workers(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=512) => Ok(number),

@@ -6,10 +6,10 @@
 use std::io::Write as _;
 
 use bytes::Bytes;
+use graphql_http::parse_weight;
 use http::HeaderMap;
 use http::header::{self, HeaderValue};
 
-use crate::accept::parse_weight;
 use crate::reply::Reply;
 
 /// Smallest body that is compressed, in bytes.

@@ -10,14 +10,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use gateway_config::Config;
 use gateway_extensions::Request;
+use graphql_http::Negotiated;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, StatusCode, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use telemetry::log::REQUEST;
 
-use crate::accept::{self, Wish};
 use crate::clock;
-use crate::journal;
 use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
@@ -83,8 +83,9 @@ fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Repl
         return Some(reply);
     }
     if method == Method::GET && generation.page_is_offered {
-        let accept = headers.get(header::ACCEPT).map(HeaderValue::as_bytes);
-        if accept::wish(accept, true) == Some(Wish::Page) {
+        let accept = headers.get_all(header::ACCEPT).iter();
+        let negotiated = graphql_http::negotiate(accept.map(HeaderValue::as_bytes), true);
+        if negotiated == Some(Negotiated::Page) {
             return Some(page::page());
         }
     }
@@ -222,7 +223,7 @@ struct Account {
 
 impl Account {
     fn open(worker: Rc<Worker>, peer: Option<IpAddr>, parts: &Parts, config: &Config) -> Self {
-        let is_logged = log::log_enabled!(target: journal::REQUEST, log::Level::Info);
+        let is_logged = tracing::enabled!(target: REQUEST, tracing::Level::INFO);
         Self {
             worker,
             start: clock::now(),
@@ -258,18 +259,18 @@ impl Drop for Account {
         }
         if let Some((method, path)) = &self.head {
             let client = self.summary.client.as_ref();
-            let line = serde_json::json!({
-                "method": method,
-                "path": path,
-                "status": status,
-                "duration_us": u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-                "peer": self.peer.map(|peer| peer.to_string()),
-                "operation": self.summary.operation_name,
-                "errors": self.summary.error_count,
-                "client_name": client.and_then(|(name, _)| name.as_deref()),
-                "client_version": client.and_then(|(_, version)| version.as_deref()),
-            });
-            log::info!(target: journal::REQUEST, "{line}");
+            tracing::info!(
+                target: REQUEST,
+                method,
+                path,
+                status,
+                duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+                peer = self.peer.map(tracing::field::display),
+                operation = self.summary.operation_name.as_deref(),
+                errors = self.summary.error_count,
+                client_name = client.and_then(|(name, _)| name.as_deref()),
+                client_version = client.and_then(|(_, version)| version.as_deref()),
+            );
         }
         if let Some((name, version)) = self.summary.client.take() {
             shard.client(name, version);

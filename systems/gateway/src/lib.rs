@@ -9,23 +9,20 @@
 //! that can be decided when a configuration is read is decided then.
 //!
 //! Absent on purpose: GraphQL itself (`gateway-federation`, `gateway-remote`), the extension points
-//! (`gateway-extensions`), the HTTP client (`gateway-upstream`) and the configuration's keys
+//! (`gateway-extensions`), GraphQL over HTTP (`graphql-http`), the HTTP client (`gateway-upstream`) and the configuration's keys
 //! (`gateway-config`).
 
-mod accept;
 mod admission;
 mod clock;
 mod command_line;
 mod compression;
 mod cors;
 mod csrf;
-mod decode;
 mod engine;
 mod environment;
 mod front;
 mod generation;
 mod health;
-mod journal;
 mod listen;
 mod loader;
 mod metrics;
@@ -42,5 +39,4 @@ mod startup;
 mod subgraphs;
 mod worker;
 
-pub use decode::{DecodeError, GraphqlRequest, from_body, from_parameters};
 pub use startup::run;

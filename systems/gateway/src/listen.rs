@@ -2,6 +2,11 @@
 //!
 //! A connection stays with its worker, so dealing it out well matters more than doing it fast: two
 //! workers that race for connections end up with unequal loads.
+//!
+//! Apart from `chassis`, which deals in turn: the gateway's connections live long and are few, it
+//! also listens to Unix sockets and at several addresses with different paths, and what it serves
+//! with changes while it runs. A move there waits for a run of `cargo xtask bench-gateway` that
+//! shows no loss.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -87,12 +92,12 @@ pub(crate) enum Accepted {
 }
 
 /// A socket that clients can connect to.
-pub(crate) enum Door {
+pub(crate) enum Listener {
     Tcp(TcpListener, SocketAddr),
     Unix(UnixListener, PathBuf),
 }
 
-impl Door {
+impl Listener {
     /// Listens.
     pub(crate) fn open(address: &Listen) -> io::Result<Self> {
         match address {
@@ -135,10 +140,14 @@ pub(crate) struct Mailbox {
 }
 
 /// Accepts connections until the runtime ends, and deals them out.
-pub(crate) async fn accept(door: Door, site: Site, workers: Vec<Mailbox>) -> io::Result<()> {
+pub(crate) async fn accept(
+    listener: Listener,
+    site: Site,
+    workers: Vec<Mailbox>,
+) -> io::Result<()> {
     let site = Arc::new(site);
-    match door {
-        Door::Tcp(listener, _) => {
+    match listener {
+        Listener::Tcp(listener, _) => {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             loop {
                 match listener.accept().await {
@@ -154,7 +163,7 @@ pub(crate) async fn accept(door: Door, site: Site, workers: Vec<Mailbox>) -> io:
                 }
             }
         }
-        Door::Unix(listener, path) => {
+        Listener::Unix(listener, path) => {
             let _removal = Removal(path);
             let listener = tokio::net::UnixListener::from_std(listener)?;
             loop {

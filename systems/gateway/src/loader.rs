@@ -57,8 +57,8 @@ impl Loader {
     }
 
     /// Notes what a service said that was missing.
-    pub(crate) fn told(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
-        self.remotes.told(remote, schema);
+    pub(crate) fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
+        self.remotes.schema_loaded(remote, schema);
     }
 
     /// What is not part of the schema, and why.

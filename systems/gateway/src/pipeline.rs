@@ -12,16 +12,18 @@ use gateway_extensions::{
 };
 use gateway_federation::{GraphqlError, OperationKind, Refusal, Variables};
 use gateway_remote::Asking;
+use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, RawObjectBuf};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
-use crate::accept::{self, Wish};
-use crate::decode::{self, DecodeError};
 use crate::engine::{Engine, Operation};
-use crate::reply::{self, JSON, Media, Refusal as Refused, Reply};
+use crate::reply::{self, JSON, Refusal as Refused, Reply};
 use crate::serving::Serving;
 use crate::sources::Sources;
 use crate::subgraphs::Subgraphs;
+
+/// The media types of bodies that count as JSON.
+const JSON_TYPES: [&str; 2] = ["application/json", "application/graphql+json"];
 
 /// What the bookkeeping wants to know about a request once it is over.
 #[derive(Debug, Default)]
@@ -114,8 +116,9 @@ fn into_head(request: Request) -> ClientHead {
 
 /// The media type of the answer and the GraphQL request as JSON.
 fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
-    let accept = request.headers.get(header::ACCEPT);
-    let Some(Wish::Response(media)) = accept::wish(accept.map(HeaderValue::as_bytes), false) else {
+    let accept = request.headers.get_all(header::ACCEPT).iter();
+    let negotiated = graphql_http::negotiate(accept.map(HeaderValue::as_bytes), false);
+    let Some(Negotiated::Response(media)) = negotiated else {
         return Err(Box::new(reply::error(
             StatusCode::NOT_ACCEPTABLE,
             "'accept' header must be one of: \"*/*\", \"application/json\", \"application/graphql-response+json\"",
@@ -124,12 +127,16 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
     };
     if request.method == Method::GET {
         let parameters = request.uri.query().unwrap_or_default();
-        return match decode::from_parameters(parameters) {
-            Ok(graphql) => Ok((media, graphql.to_json().into())),
+        return match graphql_http::from_parameters::<RawObjectBuf, RawObjectBuf>(parameters) {
+            Ok(graphql) if graphql.query.is_empty() => {
+                Err(Box::new(not_a_request(&DecodeError::NoQueryParameter)))
+            }
+            Ok(graphql) => Ok((media, graphql_http::to_json(&graphql).into())),
             Err(error) => Err(Box::new(not_a_request(&error))),
         };
     }
-    if !is_json_in_utf8(request.headers.get(header::CONTENT_TYPE)) {
+    let content_type = request.headers.get(header::CONTENT_TYPE);
+    if !graphql_http::is_json(content_type.map(HeaderValue::as_bytes), &JSON_TYPES) {
         return Err(Box::new(reply::error(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "'content-type' header must be one of: \"application/json\", \"application/graphql+json\"",
@@ -139,19 +146,17 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
     Ok((media, request.body.clone()))
 }
 
-/// Whether the body is said to be JSON in UTF-8, which JSON is when no charset is given.
-fn is_json_in_utf8(content_type: Option<&HeaderValue>) -> bool {
-    let content_type = match content_type.map(HeaderValue::as_bytes) {
-        None => return false,
-        Some(b"application/json") => return true,
-        Some(other) => String::from_utf8_lossy(other),
+/// A request whose variables and extensions stay text: executor and extensions read them only when
+/// they must.
+type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
+
+/// Reads a request; an empty query counts as none.
+fn decode(text: &[u8]) -> Result<RawRequest<'_>, Refused> {
+    let request = match graphql_http::from_body(text) {
+        Ok(RawRequest { query, .. }) if query.is_empty() => Err(DecodeError::NoQuery),
+        request => request,
     };
-    let mut parts = content_type.split(';').map(str::trim);
-    let media = parts.next().unwrap_or_default().to_ascii_lowercase();
-    matches!(
-        media.as_str(),
-        "application/json" | "application/graphql+json"
-    ) && parts.all(accept::is_not_another_charset)
+    request.map_err(|error| Box::new(not_a_request(&error)))
 }
 
 fn not_a_request(error: &DecodeError) -> Reply {
@@ -162,8 +167,10 @@ fn not_a_request(error: &DecodeError) -> Reply {
             "Batching not enabled: send one request at a time",
             "BATCHING_NOT_ENABLED",
         ),
-        DecodeError::NoQuery => reply::error(bad, &error.to_string(), "MISSING_QUERY_STRING"),
-        DecodeError::Invalid(details) => reply::invalid_request(bad, details),
+        DecodeError::NoQuery => {
+            reply::error(bad, "Must provide query string.", "MISSING_QUERY_STRING")
+        }
+        _ => reply::invalid_request(bad, &error.to_string()),
     }
 }
 
@@ -189,7 +196,7 @@ async fn enter(
     text: &mut Bytes,
 ) -> Result<(), Refused> {
     // What is no request must not reach a stage that expects one.
-    decode::from_body(text).map_err(|error| Box::new(not_a_request(&error)))?;
+    decode(text)?;
     let head = &*exchange.client;
     let mut request = Request {
         method: head.method.clone(),
@@ -217,7 +224,7 @@ async fn plan(
     media: Media,
     text: &Bytes,
 ) -> Result<Plan, Refused> {
-    let graphql = decode::from_body(text).map_err(|error| Box::new(not_a_request(&error)))?;
+    let graphql = decode(text)?;
     let engine = &serving.generation.engine;
     let (query, name) = (&*graphql.query, graphql.operation_name.as_deref());
     let prepared = match engine.cached(query, name) {
@@ -244,11 +251,11 @@ async fn plan(
         refusal.headers.insert(header::ALLOW, allow);
         return Err(Box::new(refusal));
     }
-    let variables = graphql.variables.as_deref().map(str::as_bytes);
+    let variables = graphql.variables.map(|raw| raw.text().as_bytes());
     let variables = operation.coerce(variables).map_err(|errors| {
         Box::new(reply::errors(
             status_of_refusal(serving, media),
-            media.content_type(),
+            reply::content_type(media),
             &errors,
         ))
     })?;
@@ -264,12 +271,13 @@ async fn plan(
     Ok((operation, variables))
 }
 
-/// The status of a request whose document or variables are wrong. Merged schemas answer 200 to
-/// whoever did not ask for the newer media type.
+/// The status of a request whose document or variables are wrong. A supergraph's clients that leave
+/// the media type open get 400, as from the Apollo Router.
 fn status_of_refusal(serving: &Serving, media: Media) -> StatusCode {
     match (&serving.generation.engine, media) {
-        (Engine::Merged(_), Media::Json) => StatusCode::OK,
-        _ => media.status_of_refusal(),
+        (Engine::Federated { .. }, Media::Json) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::from_u16(media.status_of_refused_document())
+            .expect("statuses of the draft are valid"),
     }
 }
 
@@ -294,9 +302,9 @@ fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
         .redact_query_validation_errors;
     if is_redacted {
         let error = GraphqlError::new("invalid query", "UNKNOWN_ERROR");
-        return reply::errors(status, media.content_type(), &[error]);
+        return reply::errors(status, reply::content_type(media), &[error]);
     }
-    reply::errors(status, media.content_type(), &refusal.errors)
+    reply::errors(status, reply::content_type(media), &refusal.errors)
 }
 
 /// Carries the plan out; the stages of the subgraphs are in here.
@@ -312,7 +320,7 @@ async fn execute(
             let executed = prepared.execute(&variables, &subgraphs, policies).await;
             let error_count = executed.error_count();
             let body = executed.into_body();
-            let reply = reply::with_body(StatusCode::OK, media.content_type(), body);
+            let reply = reply::with_body(StatusCode::OK, reply::content_type(media), body);
             (reply, error_count)
         }
         (Operation::Merged(prepared), _) => {
@@ -322,7 +330,7 @@ async fn execute(
             };
             let sources = Sources { serving, exchange };
             let executed = prepared.execute(asking, &sources).await;
-            let media = media.content_type();
+            let media = reply::content_type(media);
             let mut reply = reply::with_body(StatusCode::OK, media, executed.body);
             for cookie in executed.cookies {
                 reply.headers.append(header::SET_COOKIE, cookie);

@@ -60,7 +60,7 @@ impl Remotes {
     }
 
     /// Notes what a service said that was missing.
-    pub(crate) fn told(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
+    pub(crate) fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
         self.known.insert(identity(remote), Arc::new(schema));
         self.missing.retain(|(name, _)| *name != remote.name);
     }
@@ -75,7 +75,7 @@ impl Remotes {
 }
 
 /// Asks a service until it answers, or until nobody wants to know any more.
-pub(crate) async fn ask_until_told(
+pub(crate) async fn ask_until_loaded(
     client: &Client,
     config: &Config,
     remote: &RemoteSchema,

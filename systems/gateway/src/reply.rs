@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use gateway_federation::{GraphqlError, errors_body};
+use graphql_http::Media;
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
@@ -11,37 +12,12 @@ pub(crate) type Reply = gateway_extensions::Response;
 /// A response in place of what was asked for.
 pub(crate) type Refusal = Box<Reply>;
 
-/// Media types that carry a GraphQL response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Media {
-    /// `application/json`.
-    Json,
-    /// `application/json` to a client that named nothing newer: the GraphQL-over-HTTP
-    /// specification wants 200 for every request that was well formed.
-    JsonOnly,
-    /// `application/graphql-response+json`.
-    GraphqlResponse,
-}
-
-impl Media {
-    /// The `content-type`.
-    pub(crate) const fn content_type(self) -> HeaderValue {
-        match self {
-            Self::Json | Self::JsonOnly => JSON,
-            Self::GraphqlResponse => HeaderValue::from_static("application/graphql-response+json"),
-        }
-    }
-
-    /// The status of a request whose document or variables are wrong.
-    pub(crate) const fn status_of_refusal(self) -> StatusCode {
-        match self {
-            Self::JsonOnly => StatusCode::OK,
-            Self::Json | Self::GraphqlResponse => StatusCode::BAD_REQUEST,
-        }
-    }
-}
-
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The `content-type` of a GraphQL response.
+pub(crate) const fn content_type(media: Media) -> HeaderValue {
+    HeaderValue::from_static(media.essence())
+}
 
 /// A response with a body of this media type.
 pub(crate) fn with_body(

@@ -23,8 +23,7 @@ use crate::command_line::{Arguments, Command};
 use crate::environment::Environment;
 use crate::generation::{self, Generation, GenerationError, Sources};
 use crate::health::Health;
-use crate::journal;
-use crate::listen::{self, Door, Mailbox, Site};
+use crate::listen::{self, Listener, Mailbox, Site};
 use crate::loader::Loader;
 use crate::metrics::Metrics;
 use crate::reload::{self, Look};
@@ -41,7 +40,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
-    journal::open(arguments.log);
+    telemetry::log::open(arguments.log.into());
     let result = match &arguments.command {
         Some(Command::Check { config }) => check(config, arguments.dev),
         Some(Command::Import { folder }) => import(folder),
@@ -93,9 +92,9 @@ fn check(config: &Path, is_development: bool) -> Result<(), StartError> {
     let environment = Environment::of_process();
     let reading = generation::read_config(Some(config), &environment, is_development)?;
     for warning in reading.warnings {
-        announce(&format!("warning: {warning}"));
+        telemetry::announce(&format!("warning: {warning}"));
     }
-    announce(&format!("{}: nothing wrong found", config.display()));
+    telemetry::announce(&format!("{}: nothing wrong found", config.display()));
     Ok(())
 }
 
@@ -135,10 +134,10 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         arguments.listen.as_ref(),
         arguments.health_listen.as_ref(),
     );
-    let doors = open(&sites)?;
+    let listeners = open(&sites)?;
     // Before the world is told, so that whoever was told can stop it.
-    let (told, events) = mpsc::unbounded_channel();
-    signals(told.clone())?;
+    let (sender, events) = mpsc::unbounded_channel();
+    signals(sender.clone())?;
     let common = Arc::new(Common {
         metrics: Metrics::default(),
         health: Health::new(&config.health_check.readiness),
@@ -146,8 +145,8 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     common.health.missing(loader.missing(&generation));
     let count = arguments.workers.unwrap_or_else(processors);
     let (mailboxes, threads) = start_workers(count, &generation, &common)?;
-    for (door, site) in &doors {
-        announce(&greeting(door, site, &config.supergraph.path.0.0));
+    for (listener, site) in &listeners {
+        telemetry::announce(&greeting(listener, site, &config.supergraph.path.0.0));
     }
     log::info!("serving with {count} workers");
     let paths = generation.watched(&loader.sources);
@@ -159,12 +158,12 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         config: Arc::clone(&config),
         mailboxes,
         common,
-        told,
+        sender,
         round: Arc::default(),
     };
     drop(generation);
     let limit = config.supergraph.connection_shutdown_timeout.0;
-    keeper.keep(runtime, (doors, events), limit);
+    keeper.keep(runtime, (listeners, events), limit);
     for thread in threads {
         // A worker that panicked has said so already.
         let _ = thread.join();
@@ -180,19 +179,19 @@ fn processors() -> usize {
         .min(512)
 }
 
-fn open(sites: &[(Listen, Site)]) -> Result<Vec<(Door, Site)>, StartError> {
-    let doors = sites.iter().map(|(address, site)| {
-        let door = Door::open(address).map_err(|source| StartError::Listen {
+fn open(sites: &[(Listen, Site)]) -> Result<Vec<(Listener, Site)>, StartError> {
+    let listeners = sites.iter().map(|(address, site)| {
+        let listener = Listener::open(address).map_err(|source| StartError::Listen {
             address: address.clone(),
             source,
         })?;
-        Ok((door, site.clone()))
+        Ok((listener, site.clone()))
     });
-    doors.collect()
+    listeners.collect()
 }
 
-fn greeting(door: &Door, site: &Site, path: &str) -> String {
-    let url = door.url();
+fn greeting(listener: &Listener, site: &Site, path: &str) -> String {
+    let url = listener.url();
     if site.graphql {
         return format!("listening on {url}{path}");
     }
@@ -203,12 +202,6 @@ fn greeting(door: &Door, site: &Site, path: &str) -> String {
         .map(|path| format!("{url}{path}"))
         .collect();
     format!("also {}", paths.join(" and "))
-}
-
-/// One line on standard output, for the person or the program that started the gateway.
-fn announce(line: &str) {
-    // Serving goes on when nobody reads standard output.
-    let _ = writeln!(io::stdout(), "{line}");
 }
 
 type Workers = (Vec<Mailbox>, Vec<JoinHandle<()>>);
@@ -243,7 +236,7 @@ enum Event {
     /// A signal came.
     Signal(i32),
     /// A service that was missing said what it has.
-    Told(Box<(RemoteSchema, SourceSchema)>),
+    SchemaLoaded(Box<(RemoteSchema, SourceSchema)>),
 }
 
 /// What the first thread does while the workers serve.
@@ -255,7 +248,7 @@ struct Keeper {
     look: Look,
     mailboxes: Vec<Mailbox>,
     common: Arc<Common>,
-    told: UnboundedSender<Event>,
+    sender: UnboundedSender<Event>,
     /// Goes when another configuration is used: who still asks for the old one stops.
     round: Arc<()>,
 }
@@ -265,11 +258,11 @@ impl Keeper {
     fn keep(
         mut self,
         runtime: LocalRuntime,
-        (doors, events): (Vec<(Door, Site)>, UnboundedReceiver<Event>),
+        (listeners, events): (Vec<(Listener, Site)>, UnboundedReceiver<Event>),
         limit: Duration,
     ) {
-        for (door, site) in doors {
-            runtime.spawn_local(listen::accept(door, site, self.mailboxes.clone()));
+        for (listener, site) in listeners {
+            runtime.spawn_local(listen::accept(listener, site, self.mailboxes.clone()));
         }
         runtime.block_on(self.watch(events));
         self.common.health.stopping();
@@ -286,7 +279,7 @@ impl Keeper {
         loop {
             match tokio::time::timeout(reload::INTERVAL, events.recv()).await {
                 Ok(Some(Event::Signal(SIGHUP))) => self.reload("SIGHUP").await,
-                Ok(Some(Event::Told(told))) => self.told(*told),
+                Ok(Some(Event::SchemaLoaded(loaded))) => self.schema_loaded(*loaded),
                 Ok(_) => return,
                 Err(_) if self.is_watching => {
                     let look = Look::at(&self.paths);
@@ -332,20 +325,20 @@ impl Keeper {
                 continue;
             }
             let (remote, config) = (remote.clone(), Arc::clone(&self.config));
-            let (client, told) = (self.loader.client.clone(), self.told.clone());
+            let (client, sender) = (self.loader.client.clone(), self.sender.clone());
             let round = Arc::downgrade(&self.round);
             tokio::task::spawn_local(async move {
-                let schema = remotes::ask_until_told(&client, &config, &remote, &round).await;
+                let schema = remotes::ask_until_loaded(&client, &config, &remote, &round).await;
                 if let Some(schema) = schema {
                     // Nobody listens when the gateway stops.
-                    let _ = told.send(Event::Told(Box::new((remote, schema))));
+                    let _ = sender.send(Event::SchemaLoaded(Box::new((remote, schema))));
                 }
             });
         }
     }
 
     /// Takes in what a service said that was missing.
-    fn told(&mut self, (remote, schema): (RemoteSchema, SourceSchema)) {
+    fn schema_loaded(&mut self, (remote, schema): (RemoteSchema, SourceSchema)) {
         let is_wanted = self
             .config
             .remote_schemas
@@ -354,7 +347,7 @@ impl Keeper {
         if !is_wanted || !self.loader.is_missing(&remote.name) {
             return;
         }
-        self.loader.told(&remote, schema);
+        self.loader.schema_loaded(&remote, schema);
         match self.loader.build(&self.config) {
             Ok(generation) => {
                 self.hand_out(&generation);
@@ -366,7 +359,7 @@ impl Keeper {
 }
 
 /// Signals as messages. A second SIGTERM or SIGINT ends the process at once.
-fn signals(told: UnboundedSender<Event>) -> io::Result<()> {
+fn signals(sender: UnboundedSender<Event>) -> io::Result<()> {
     let mut arriving = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let wait = move || {
         let mut is_stopping = false;
@@ -378,7 +371,7 @@ fn signals(told: UnboundedSender<Event>) -> io::Result<()> {
             if signal != SIGHUP {
                 log::info!("stopping; a second signal aborts");
             }
-            let _ = told.send(Event::Signal(signal));
+            let _ = sender.send(Event::Signal(signal));
         }
     };
     thread::Builder::new()

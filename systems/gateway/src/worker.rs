@@ -79,7 +79,7 @@ pub(crate) fn run(
         shard,
         common,
     });
-    runtime.block_on(worker.obey(orders, open));
+    runtime.block_on(worker.run(orders, open));
     IS_STOPPED.set(true);
     runtime.shutdown_background();
     Ok(())
@@ -112,7 +112,7 @@ impl Worker {
         &self.common.health
     }
 
-    async fn obey(self: Rc<Self>, mut orders: UnboundedReceiver<Order>, open: Arc<AtomicUsize>) {
+    async fn run(self: Rc<Self>, mut orders: UnboundedReceiver<Order>, open: Arc<AtomicUsize>) {
         let sweeper = Rc::clone(&self);
         tokio::task::spawn_local(async move {
             loop {
@@ -123,7 +123,7 @@ impl Worker {
         let graceful = GracefulShutdown::new();
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Connection(accepted) => self.welcome(accepted, &graceful, &open),
+                Order::Connection(accepted) => self.accept(accepted, &graceful, &open),
                 Order::Generation(generation) => {
                     let client = self.client.clone();
                     let serving = Serving::new(generation, client, &self.shard);
@@ -137,7 +137,7 @@ impl Worker {
         }
     }
 
-    fn welcome(
+    fn accept(
         self: &Rc<Self>,
         accepted: Accepted,
         graceful: &GracefulShutdown,
@@ -252,7 +252,7 @@ impl Worker {
             misses: stats.misses,
             entries: stats.entries as u64,
         });
-        let media = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }
 }

@@ -24,6 +24,17 @@ pub enum LogLevel {
     Request,
 }
 
+impl From<LogLevel> for telemetry::log::Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Off => Self::Off,
+            LogLevel::Error => Self::Error,
+            LogLevel::Info => Self::Info,
+            LogLevel::Request => Self::Request,
+        }
+    }
+}
+
 /// The command line. Every flag has an environment variable of the same name.
 #[derive(Debug, clap::Args)]
 struct Args {

@@ -2,17 +2,14 @@
 //!
 //! The programs are juniper on ntex and async-graphql on actix-web. What they answer is the same;
 //! what it costs is what Weighbridge weighs. So everything that is not one of the four libraries
-//! lives here once: the content behind the schema, the rules of GraphQL over HTTP on plain
-//! types, configuration, metrics, log and start-up. The programs hold the schema in the words of
+//! lives here once: the content behind the schema, configuration, metrics, log and start-up. The programs hold the schema in the words of
 //! their GraphQL library and the glue to their HTTP library.
 
-pub mod body;
 mod clock;
 pub mod config;
 pub mod content;
 pub mod exchange;
 pub mod identity;
-pub mod journal;
 pub mod metrics;
 pub mod reply;
 pub mod startup;

@@ -1,38 +1,23 @@
-//! What `/metrics` shows, in the text format of Prometheus.
+//! What `/metrics` shows.
 //!
 //! Every worker counts in a shard of its own and a scrape adds the shards up, so that workers do
 //! not fight over cache lines. A request costs two readings of the clock and four additions.
-//!
-//! Absent on purpose: a metrics library; it would cost a look-up by label per request.
+//! What a scrape sees is written by `telemetry`, so that no request looks anything up by label.
 
-mod process;
-
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::clock;
 use crate::identity::Identity;
 use crate::reply::{Outcome, Status};
 
-/// Upper bounds of the histogram's buckets: microseconds, and the same in seconds as printed.
-const BUCKETS: [(u64, &str); 15] = [
-    (25, "0.000025"),
-    (50, "0.00005"),
-    (100, "0.0001"),
-    (250, "0.00025"),
-    (500, "0.0005"),
-    (1_000, "0.001"),
-    (2_500, "0.0025"),
-    (5_000, "0.005"),
-    (10_000, "0.01"),
-    (25_000, "0.025"),
-    (50_000, "0.05"),
-    (100_000, "0.1"),
-    (250_000, "0.25"),
-    (1_000_000, "1"),
-    (10_000_000, "10"),
+/// Upper bounds of the histogram's buckets, in microseconds.
+const BUCKETS_US: [u64; 15] = [
+    25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000,
+    1_000_000, 10_000_000,
 ];
 
 /// The counts of one worker.
@@ -41,7 +26,7 @@ pub struct Shard {
     requests: [AtomicU64; Status::ALL.len()],
     with_errors: AtomicU64,
     /// One more than the buckets: what is beyond the last.
-    durations: [AtomicU64; BUCKETS.len() + 1],
+    durations: [AtomicU64; BUCKETS_US.len() + 1],
     duration_sum_ns: AtomicU64,
 }
 
@@ -78,10 +63,7 @@ fn saturating_ns(duration: Duration) -> u64 {
 /// The first bucket whose bound is not below the duration.
 fn bucket_of(duration: Duration) -> usize {
     let ns = saturating_ns(duration);
-    BUCKETS
-        .iter()
-        .position(|(bound_us, _)| ns <= bound_us * 1_000)
-        .unwrap_or(BUCKETS.len())
+    BUCKETS_US.partition_point(|bound_us| bound_us * 1_000 < ns)
 }
 
 /// The shards of all workers.
@@ -112,15 +94,13 @@ impl Metrics {
 
     /// Everything counted so far, and what the process uses now.
     #[must_use]
-    pub fn text(&self) -> String {
-        let mut text = String::with_capacity(4096);
-        self.write_counts(&mut text)
-            .and_then(|()| process::write(&mut text))
-            .expect("writing to a string cannot fail");
-        text
+    pub fn text(self: &Arc<Self>) -> String {
+        telemetry::metrics::text(Arc::clone(self))
     }
+}
 
-    fn write_counts(&self, text: &mut String) -> std::fmt::Result {
+impl Counts for Metrics {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> std::fmt::Result {
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |pick: &dyn Fn(&Shard) -> &AtomicU64| -> u64 {
             let counts = shards
@@ -128,50 +108,45 @@ impl Metrics {
                 .map(|shard| pick(shard).load(Ordering::Relaxed));
             counts.sum()
         };
-        describe(text, "graphql_server_info", "gauge", "What runs here.")?;
-        let Identity {
-            version,
-            graphql,
-            http,
-            ..
-        } = self.identity;
-        writeln!(
-            text,
-            "graphql_server_info{{version=\"{version}\",graphql=\"{graphql}\",http=\"{http}\"}} 1"
-        )?;
-        let name = "http_requests_total";
-        describe(text, name, "counter", "Responses on all paths, by status.")?;
-        for (place, status) in Status::ALL.into_iter().enumerate() {
+        let labels = [
+            ("version", self.identity.version),
+            ("graphql", self.identity.graphql),
+            ("http", self.identity.http),
+        ];
+        scrape.gauge("graphql_server_info", "What runs here", (&labels, 1))?;
+        let codes = Status::ALL.map(|status| status.code().to_string());
+        let statuses: Vec<_> = codes
+            .iter()
+            .map(|code| [("status", code.as_str())])
+            .collect();
+        let samples = statuses.iter().enumerate().map(|(place, labels)| {
             let count = sum(&|shard| &shard.requests[place]);
-            writeln!(text, "{name}{{status=\"{}\"}} {count}", status.code())?;
-        }
-        let name = "graphql_responses_with_errors_total";
-        describe(
-            text,
-            name,
-            "counter",
-            "GraphQL responses with an `errors` entry.",
+            (&labels[..], count)
+        });
+        scrape.counters(
+            "http_requests",
+            "Responses on all paths, by status",
+            samples,
         )?;
-        writeln!(text, "{name} {}", sum(&|shard| &shard.with_errors))?;
-        let name = "graphql_request_duration_seconds";
-        let help = "From the head of a request to /graphql to its response.";
-        describe(text, name, "histogram", help)?;
-        let mut so_far = 0;
-        for (place, (_, bound)) in BUCKETS.iter().enumerate() {
-            so_far += sum(&|shard| &shard.durations[place]);
-            writeln!(text, "{name}_bucket{{le=\"{bound}\"}} {so_far}")?;
-        }
-        so_far += sum(&|shard| &shard.durations[BUCKETS.len()]);
-        writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {so_far}")?;
-        let seconds = Duration::from_nanos(sum(&|shard| &shard.duration_sum_ns)).as_secs_f64();
-        writeln!(text, "{name}_sum {seconds}")?;
-        writeln!(text, "{name}_count {so_far}")
+        scrape.counter(
+            "graphql_responses_with_errors",
+            "GraphQL responses with an `errors` entry",
+            sum(&|shard| &shard.with_errors),
+        )?;
+        let bounds = BUCKETS_US.map(|us| Duration::from_micros(us).as_secs_f64());
+        let counts: [u64; BUCKETS_US.len() + 1] =
+            std::array::from_fn(|place| sum(&|shard| &shard.durations[place]));
+        let buckets = Buckets {
+            bounds: &bounds,
+            counts: &counts,
+            sum: Duration::from_nanos(sum(&|shard| &shard.duration_sum_ns)).as_secs_f64(),
+        };
+        scrape.histograms(
+            "graphql_request_duration_seconds",
+            "From the head of a request to /graphql to its response",
+            [(&[][..], buckets)],
+        )
     }
-}
-
-/// The two lines before the samples of a metric.
-fn describe(text: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
-    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
 
 #[cfg(test)]
@@ -190,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_scrape_adds_up_all_workers() {
-        let metrics = Metrics::new(JUNIPER_NTEX);
+        let metrics = Arc::new(Metrics::new(JUNIPER_NTEX));
         for shard in [metrics.shard(), metrics.shard()] {
             shard.responded(Status::Ok);
             shard.executed(&Outcome::Refused(Vec::new()));
@@ -210,23 +185,7 @@ mod tests {
         assert_eq!(bucket_of(Duration::ZERO), 0);
         assert_eq!(bucket_of(us(25)), 0);
         assert_eq!(bucket_of(us(25) + Duration::from_nanos(1)), 1);
-        assert_eq!(bucket_of(us(10_000_000)), BUCKETS.len() - 1);
-        assert_eq!(bucket_of(us(10_000_001)), BUCKETS.len());
-    }
-
-    #[test]
-    fn printed_bounds_are_the_bounds() {
-        for (us, printed) in BUCKETS {
-            let seconds: f64 = printed.parse().unwrap();
-            assert_eq!(Duration::from_secs_f64(seconds), Duration::from_micros(us));
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn the_process_uses_memory_and_time() {
-        let text = Metrics::new(JUNIPER_NTEX).text();
-        assert!(sample(&text, "process_resident_memory_bytes") > 1e5);
-        assert!(sample(&text, "process_cpu_seconds_total") >= 0.0);
+        assert_eq!(bucket_of(us(10_000_000)), BUCKETS_US.len() - 1);
+        assert_eq!(bucket_of(us(10_000_001)), BUCKETS_US.len());
     }
 }

@@ -3,16 +3,8 @@
 //! The data inside a response is serialized by each library itself, as that is part of what is
 //! weighed. Everything around it is written here, so that both servers write the same.
 
+use graphql_http::{Media, Refusal};
 use serde::Serialize;
-
-/// Media types that carry a GraphQL response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
-    /// `application/graphql-response+json`: the status tells what happened.
-    GraphqlResponse,
-    /// `application/json`: a well-formed request is answered with 200, whatever it led to.
-    Json,
-}
 
 /// The statuses that these servers answer with. The order is the order in `/metrics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +32,12 @@ impl Status {
         Self::ContentTooLarge,
         Self::UnsupportedMediaType,
     ];
+
+    /// The status with this number, which must be one of these.
+    fn of(code: u16) -> Self {
+        let found = Self::ALL.into_iter().find(|status| status.code() == code);
+        found.expect("every status of a refusal is listed")
+    }
 
     /// The number on the wire.
     #[must_use]
@@ -138,59 +136,47 @@ pub enum Outcome {
     MutationByGet,
 }
 
-const JSON: &str = "application/json; charset=utf-8";
+const JSON: &str = Media::Json.content_type();
 
-impl Media {
-    /// The `Content-Type`.
-    #[must_use]
-    pub const fn content_type(self) -> &'static str {
-        match self {
-            Self::GraphqlResponse => "application/graphql-response+json; charset=utf-8",
-            Self::Json => JSON,
+/// The response to a request that was understood.
+#[must_use]
+pub fn of(media: Media, outcome: Outcome) -> Reply {
+    let (status, body) = match outcome {
+        Outcome::Data(body) | Outcome::Partial(body) => (Status::Ok, body),
+        Outcome::Refused(errors) => {
+            let status = Status::of(media.status_of_refused_document());
+            (status, errors_alone(&errors))
         }
+        Outcome::MutationByGet => return refused(media, &Refusal::MutationByGet),
+    };
+    Reply {
+        status,
+        content_type: media.content_type(),
+        allow: None,
+        close: false,
+        body: Body::Made(body),
     }
+}
 
-    /// The response to a request that was understood.
-    #[must_use]
-    pub fn reply(self, outcome: Outcome) -> Reply {
-        match outcome {
-            Outcome::Data(body) | Outcome::Partial(body) => Reply {
-                status: Status::Ok,
-                content_type: self.content_type(),
-                allow: None,
-                close: false,
-                body: Body::Made(body),
-            },
-            Outcome::Refused(errors) => Reply {
-                status: match self {
-                    Self::GraphqlResponse => Status::BadRequest,
-                    Self::Json => Status::Ok,
-                },
-                content_type: self.content_type(),
-                allow: None,
-                close: false,
-                body: Body::Made(errors_alone(&errors)),
-            },
-            Outcome::MutationByGet => Reply {
-                allow: Some("POST"),
-                ..self.refusal(
-                    Status::MethodNotAllowed,
-                    "a mutation must be sent with POST, found GET",
-                )
-            },
-        }
+/// The response to a request that HTTP alone shows to be wrong.
+#[must_use]
+pub fn refused(media: Media, refusal: &Refusal) -> Reply {
+    Reply {
+        allow: refusal.allow(),
+        close: refusal.closes(),
+        ..error(media, Status::of(refusal.status()), refusal)
     }
+}
 
-    /// The response to a request that HTTP already tells to be wrong.
-    #[must_use]
-    pub fn refusal(self, status: Status, message: impl ToString) -> Reply {
-        Reply {
-            status,
-            content_type: self.content_type(),
-            allow: None,
-            close: false,
-            body: Body::Made(errors_alone(&[GraphqlError::of_request(message)])),
-        }
+/// A response that is one error of the whole request.
+#[must_use]
+pub fn error(media: Media, status: Status, message: impl ToString) -> Reply {
+    Reply {
+        status,
+        content_type: media.content_type(),
+        allow: None,
+        close: false,
+        body: Body::Made(errors_alone(&[GraphqlError::of_request(message)])),
     }
 }
 
@@ -221,13 +207,14 @@ pub fn health() -> Reply {
 #[must_use]
 pub fn metrics(text: String) -> Reply {
     let body = Body::Made(text.into_bytes());
-    fine("text/plain; version=0.0.4; charset=utf-8", body)
+    fine(telemetry::metrics::CONTENT_TYPE, body)
 }
 
 /// The answer for every other path.
 #[must_use]
 pub fn not_found() -> Reply {
-    Media::Json.refusal(
+    error(
+        Media::Json,
         Status::NotFound,
         "nothing is served here; try /graphql, /health or /metrics",
     )
@@ -239,7 +226,7 @@ pub fn method_not_allowed(allow: &'static str) -> Reply {
     let message = format!("this path serves {allow} only");
     Reply {
         allow: Some(allow),
-        ..Media::Json.refusal(Status::MethodNotAllowed, message)
+        ..error(Media::Json, Status::MethodNotAllowed, message)
     }
 }
 
@@ -303,8 +290,8 @@ mod tests {
     #[test]
     fn a_refused_document_has_no_data_entry_and_a_status_by_media_type() {
         let refused = || Outcome::Refused(vec![GraphqlError::of_request("no")]);
-        let legacy = Media::Json.reply(refused());
-        let modern = Media::GraphqlResponse.reply(refused());
+        let legacy = of(Media::Json, refused());
+        let modern = of(Media::GraphqlResponse, refused());
         assert_eq!(legacy.status.code(), 200);
         assert_eq!(modern.status.code(), 400);
         assert_eq!(text(&legacy), r#"{"errors":[{"message":"no"}]}"#);
@@ -314,7 +301,7 @@ mod tests {
     #[test]
     fn a_mutation_by_get_is_told_to_use_post() {
         for media in [Media::Json, Media::GraphqlResponse] {
-            let reply = media.reply(Outcome::MutationByGet);
+            let reply = of(media, Outcome::MutationByGet);
             assert_eq!((reply.status.code(), reply.allow), (405, Some("POST")));
         }
     }

@@ -2,19 +2,17 @@
 //!
 //! The two programs differ in what `serve` does in between.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::config::{Config, LogLevel};
+use crate::config::Config;
 use crate::identity::Identity;
-use crate::journal::Journal;
 use crate::metrics::Metrics;
 
 /// What every worker of a server is set up with.
@@ -22,8 +20,6 @@ use crate::metrics::Metrics;
 pub struct Setup {
     /// What was chosen.
     pub config: Config,
-    /// The log.
-    pub journal: Journal,
     /// Where workers count.
     pub metrics: Arc<Metrics>,
 }
@@ -47,7 +43,7 @@ pub fn run(
     match listen_and_serve(identity, config, serve) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error}");
+            telemetry::complain(&error);
             ExitCode::FAILURE
         }
     }
@@ -67,55 +63,47 @@ fn listen_and_serve(
     config: Config,
     serve: impl FnOnce(TcpListener, Setup) -> io::Result<()>,
 ) -> Result<(), ServeError> {
-    let journal = Journal::open(config.log);
+    telemetry::log::open(config.log.into());
     let bound = TcpListener::bind(&config.listen)
         .and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,
     })?;
-    announce(&format!("listening on http://{address}"));
-    let fields = [
-        ("server", identity.name.into()),
-        ("version", identity.version.into()),
-        ("graphql", identity.graphql.into()),
-        ("http", identity.http.into()),
-        ("address", address.to_string().into()),
-        ("workers", config.workers.into()),
-    ];
-    journal.write(LogLevel::Info, "started", &fields);
+    telemetry::announce(&format!("listening on http://{address}"));
+    tracing::info!(
+        server = identity.name,
+        version = identity.version,
+        graphql = identity.graphql,
+        http = identity.http,
+        %address,
+        workers = config.workers,
+        "started"
+    );
     let setup = Setup {
         config,
-        journal,
         metrics: Arc::new(Metrics::new(identity)),
     };
     serve(listener, setup).map_err(ServeError::Serve)?;
-    journal.write(LogLevel::Info, "stopped", &[]);
+    tracing::info!("stopped");
     Ok(())
-}
-
-/// One line on standard output, for the person or the program that started the server.
-fn announce(line: &str) {
-    // Serving goes on when nobody reads standard output.
-    let _ = writeln!(io::stdout(), "{line}");
 }
 
 /// Calls `stop` at the first SIGTERM or SIGINT. The second one ends the process at once.
 ///
 /// # Errors
 /// When the signals cannot be caught.
-pub fn stop_on_signal(journal: Journal, stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let wait = move || {
         let mut arriving = signals.forever();
         let mut next_name = || match arriving.next() {
-            Some(SIGINT) => Value::from("SIGINT"),
-            _ => Value::from("SIGTERM"),
+            Some(SIGINT) => "SIGINT",
+            _ => "SIGTERM",
         };
-        journal.write(LogLevel::Info, "stopping", &[("signal", next_name())]);
+        tracing::info!(signal = next_name(), "stopping");
         stop();
-        let signal = next_name();
-        journal.write(LogLevel::Error, "aborted", &[("signal", signal)]);
+        tracing::error!(signal = next_name(), "aborted");
         std::process::exit(1);
     };
     thread::Builder::new()

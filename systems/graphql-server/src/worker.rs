@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use graphql_http::body::BodyError;
+use graphql_http::{Head, Media};
+use telemetry::log::REQUEST;
+
 use crate::clock;
-use crate::config::LogLevel;
-use crate::exchange::{self, BodyError, Head, Step};
-use crate::journal::Journal;
+use crate::exchange::{self, Step};
 use crate::metrics::{Metrics, Shard};
-use crate::reply::{self, Media, Outcome, Reply};
+use crate::reply::{self, Outcome, Reply};
 use crate::startup::Setup;
 
 /// One worker's view of the server.
@@ -16,7 +18,6 @@ use crate::startup::Setup;
 pub struct Worker {
     body_limit: u64,
     request_timeout: Duration,
-    journal: Journal,
     metrics: Arc<Metrics>,
     shard: Arc<Shard>,
 }
@@ -28,7 +29,6 @@ impl Worker {
         Self {
             body_limit: setup.config.body_limit,
             request_timeout: setup.config.request_timeout,
-            journal: setup.journal,
             metrics: Arc::clone(&setup.metrics),
             shard: setup.metrics.shard(),
         }
@@ -47,22 +47,24 @@ impl Worker {
     }
 
     /// What a request to `/graphql` asks for.
-    #[must_use]
-    pub fn admit(&self, head: &Head<'_>) -> Step {
+    pub fn admit<'a, Lines>(&self, head: Head<'a, Lines>) -> Step
+    where
+        Lines: Iterator<Item = &'a [u8]>,
+    {
         exchange::admit(head, self.body_limit)
     }
 
     /// The answer to a body that could not be read.
     #[must_use]
     pub fn unread(&self, media: Media, error: BodyError) -> Reply {
-        media.unread(error, self.body_limit)
+        exchange::unread(media, error, self.body_limit)
     }
 
     /// The answer to a request that was executed or refused.
     #[must_use]
     pub fn executed(&self, media: Media, outcome: Outcome) -> Reply {
         self.shard.executed(&outcome);
-        media.reply(outcome)
+        reply::of(media, outcome)
     }
 
     /// The answer of `/health`.
@@ -99,14 +101,7 @@ impl Worker {
 
     fn done(&self, method: &str, path: &str, reply: Reply) -> Reply {
         self.shard.responded(reply.status);
-        if self.journal.writes(LogLevel::Request) {
-            let fields = [
-                ("method", method.into()),
-                ("path", path.into()),
-                ("status", reply.status.code().into()),
-            ];
-            self.journal.write(LogLevel::Request, "request", &fields);
-        }
+        tracing::info!(target: REQUEST, method, path, status = reply.status.code());
         reply
     }
 }

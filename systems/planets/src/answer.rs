@@ -4,19 +4,21 @@
 //! for them.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
+use graphql_http::body;
+use graphql_http::{DecodeError, Head, Media, Refusal, Step};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
+use telemetry::metrics;
 
 use crate::seen::{Seen, Shard};
-use crate::subgraph::{self, Answer, Name, Question, Subgraphs};
+use crate::subgraph::{self, Answer, Name, Subgraphs};
 
 /// Time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,25 +27,34 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) type Reply = Response<Full<Bytes>>;
 
 /// What a worker answers with.
-pub(crate) struct Desk {
+pub(crate) struct Handler {
     pub(crate) subgraphs: RefCell<Subgraphs>,
     pub(crate) seen: Arc<Seen>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) delay: Duration,
-    pub(crate) body_limit: usize,
+    /// In bytes.
+    pub(crate) body_limit: u64,
 }
 
-/// Media types of GraphQL responses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Media {
-    Json,
-    GraphqlResponse,
+/// Why a request was not executed.
+enum NoAnswer {
+    Refused(Refusal),
+    NotARequest(DecodeError),
 }
 
-/// A refusal: status and what to do.
-type Refusal = (StatusCode, String);
+impl From<Refusal> for NoAnswer {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
 
-impl chassis::Desk for Desk {
+impl From<DecodeError> for NoAnswer {
+    fn from(error: DecodeError) -> Self {
+        Self::NotARequest(error)
+    }
+}
+
+impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Answers any request.
@@ -67,159 +78,83 @@ impl chassis::Desk for Desk {
     }
 }
 
-impl Desk {
-    async fn graphql<B>(&self, name: Name, request: Request<B>) -> Reply
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+impl Handler {
+    async fn graphql(&self, name: Name, request: Request<Incoming>) -> Reply {
         self.seen.count(&self.shard, name, request.headers());
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
-        let Some(media) = media(request.headers()) else {
-            let offer = "application/json and application/graphql-response+json are what there is";
-            return refuse(StatusCode::NOT_ACCEPTABLE, offer);
-        };
-        let answer = match *request.method() {
-            Method::POST => self.post(name, request).await,
-            Method::GET => {
-                self.get(name, request.uri().query().unwrap_or_default())
-                    .await
+        let head = Head::of(request.method(), request.headers());
+        let (media, answer) = match graphql_http::admit(head, self.body_limit, false) {
+            Step::ReadBody(media) => (media, self.post(name, request.into_body()).await),
+            Step::ReadParameters(media) => {
+                let parameters = request.uri().query().unwrap_or_default();
+                (media, self.get(name, parameters).await)
             }
-            _ => return method_not_allowed("GET, POST"),
+            Step::Refuse(media, refusal) => return refused(media, &refusal),
+            Step::Page => unreachable!("no page is offered"),
         };
         match answer {
-            Ok(answer) => media.reply(answer),
-            Err((status, message)) => refuse(status, &message),
+            Ok(answer) => {
+                let status = if answer.is_executed {
+                    StatusCode::OK
+                } else {
+                    status(media.status_of_refused_document())
+                };
+                with_type(status, media.content_type(), answer.body)
+            }
+            Err(NoAnswer::Refused(refusal)) => refused(media, &refusal),
+            Err(NoAnswer::NotARequest(error)) => {
+                let body = errors(&error.to_string());
+                with_type(StatusCode::BAD_REQUEST, media.content_type(), body)
+            }
         }
     }
 
-    async fn post<B>(&self, name: Name, request: Request<B>) -> Result<Answer, Refusal>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        if !is_json(request.headers()) {
-            let message = "the content type must be application/json in utf-8".to_owned();
-            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
-        }
-        let body = Limited::new(request.into_body(), self.body_limit).collect();
-        let body = match tokio::time::timeout(BODY_TIMEOUT, body).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) => return Err(self.unread(&*error)),
-            Err(_) => {
-                let message = "the body did not arrive in time".to_owned();
-                return Err((StatusCode::REQUEST_TIMEOUT, message));
-            }
-        };
-        let known = self.subgraphs.borrow().known(name, &body);
+    async fn post(&self, name: Name, body: Incoming) -> Result<Answer, NoAnswer> {
+        let read = body::read(body, self.body_limit);
+        let read = body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await;
+        let body = read.map_err(|error| Refusal::of_body(error, self.body_limit))?;
+        let body = body.as_ref();
+        let known = self.subgraphs.borrow().known(name, body);
         if let Some(answer) = known {
             return Ok(answer);
         }
-        let question = Question::from_body(&body).map_err(bad_request)?;
+        let question = graphql_http::from_body(body)?;
         let schemas = self.subgraphs.borrow().schemas();
         let answer = subgraph::execute(&schemas, name, question).await;
-        self.subgraphs.borrow_mut().keep(name, &body, &answer);
+        self.subgraphs.borrow_mut().keep(name, body, &answer);
         Ok(answer)
     }
 
-    async fn get(&self, name: Name, parameters: &str) -> Result<Answer, Refusal> {
-        let question = Question::from_parameters(parameters).map_err(bad_request)?;
+    async fn get(&self, name: Name, parameters: &str) -> Result<Answer, NoAnswer> {
+        let question = graphql_http::from_parameters(parameters)?;
         let schemas = self.subgraphs.borrow().schemas();
         Ok(subgraph::execute(&schemas, name, question).await)
     }
 
-    fn unread(&self, error: &(dyn std::error::Error + Send + Sync + 'static)) -> Refusal {
-        if error.is::<http_body_util::LengthLimitError>() {
-            let message = format!("the body is larger than {} bytes", self.body_limit);
-            return (StatusCode::PAYLOAD_TOO_LARGE, message);
-        }
-        (
-            StatusCode::BAD_REQUEST,
-            format!("the body ended early: {error}"),
-        )
-    }
-
-    /// The text format of Prometheus.
     fn metrics(&self) -> Reply {
-        let mut text = String::from(
-            "# HELP planets_requests_total Requests to a subgraph.\n\
-             # TYPE planets_requests_total counter\n",
-        );
-        for (subgraph, sight) in self.seen.look() {
-            let count = sight.requests;
-            writeln!(
-                text,
-                "planets_requests_total{{subgraph=\"{subgraph}\"}} {count}"
-            )
-            .expect("writing to a string cannot fail");
-        }
-        with_type(
-            StatusCode::OK,
-            "text/plain; version=0.0.4; charset=utf-8",
-            text,
-        )
+        let text = metrics::text(Arc::clone(&self.seen));
+        with_type(StatusCode::OK, metrics::CONTENT_TYPE, text)
     }
 }
 
-impl Media {
-    fn reply(self, answer: Answer) -> Reply {
-        // Clients that know only `application/json` look for errors in the body.
-        let (status, content_type) = match self {
-            Self::Json => (StatusCode::OK, "application/json; charset=utf-8"),
-            Self::GraphqlResponse => {
-                let is_ok = answer.is_executed;
-                let status = if is_ok {
-                    StatusCode::OK
-                } else {
-                    StatusCode::BAD_REQUEST
-                };
-                (status, "application/graphql-response+json; charset=utf-8")
-            }
-        };
-        with_type(status, content_type, answer.body)
+fn refused(media: Media, refusal: &Refusal) -> Reply {
+    let body = errors(&refusal.to_string());
+    let mut reply = with_type(status(refusal.status()), media.content_type(), body);
+    if let Some(allow) = refusal.allow() {
+        let allow = HeaderValue::from_static(allow);
+        reply.headers_mut().insert(ALLOW, allow);
     }
-}
-
-/// The first media type of `Accept` that there is; JSON for a client that takes anything.
-fn media(headers: &HeaderMap) -> Option<Media> {
-    let mut lines = headers.get_all(ACCEPT).iter().peekable();
-    if lines.peek().is_none() {
-        return Some(Media::Json);
+    if refusal.closes() {
+        let close = HeaderValue::from_static("close");
+        reply.headers_mut().insert(CONNECTION, close);
     }
-    lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(','))
-        .find_map(
-            |range| match range.split(';').next().unwrap_or_default().trim() {
-                "application/json" | "application/*" | "*/*" | "" => Some(Media::Json),
-                "application/graphql-response+json" => Some(Media::GraphqlResponse),
-                _ => None,
-            },
-        )
+    reply
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(content_type) = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-    else {
-        return false;
-    };
-    let mut parts = content_type.split(';').map(str::trim);
-    parts
-        .next()
-        .is_some_and(|media| media.eq_ignore_ascii_case("application/json"))
-        && parts.all(|parameter| {
-            let parameter = parameter.to_ascii_lowercase();
-            !parameter.starts_with("charset")
-                || parameter.replace(['"', '-'], "").ends_with("=utf8")
-        })
-}
-
-fn bad_request(error: subgraph::QuestionError) -> Refusal {
-    (StatusCode::BAD_REQUEST, error.to_string())
+fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).expect("statuses of the draft are valid")
 }
 
 fn show<B>(request: &Request<B>, page: impl FnOnce() -> Reply) -> Reply {
@@ -239,8 +174,11 @@ fn method_not_allowed(allowed: &'static str) -> Reply {
 }
 
 fn refuse(status: StatusCode, message: &str) -> Reply {
-    let body = json!({"errors": [{"message": message}]}).to_string();
-    with_type(status, "application/json; charset=utf-8", body)
+    with_type(status, Media::Json.content_type(), errors(message))
+}
+
+fn errors(message: &str) -> String {
+    json!({"errors": [{"message": message}]}).to_string()
 }
 
 fn json_reply(value: &impl serde::Serialize) -> Reply {

@@ -37,7 +37,7 @@ pub(crate) struct Config {
 
     /// Largest body of a request, in bytes; more is answered with 413.
     #[arg(long, env, value_name = "BYTES", default_value_t = 1 << 20)]
-    pub(crate) body_limit: usize,
+    pub(crate) body_limit: u64,
 
     /// Time that requests in flight may take after SIGTERM or SIGINT, such as 10s.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = delay)]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
+use telemetry::metrics;
 
 use crate::subgraph::Name;
 
@@ -120,6 +121,20 @@ impl Seen {
             }
         }
         sights
+    }
+}
+
+impl metrics::Counts for Seen {
+    fn tell(&self, scrape: &mut metrics::Scrape<'_>) -> std::fmt::Result {
+        let sights = self.look();
+        let samples = sights.iter();
+        let samples = samples.map(|(subgraph, sight)| ([("subgraph", *subgraph)], sight.requests));
+        let samples: Vec<_> = samples.collect();
+        scrape.counters(
+            "planets_requests",
+            "Requests to a subgraph",
+            samples.iter().map(|(labels, count)| (&labels[..], *count)),
+        )
     }
 }
 

@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::{Patience, Worker, journal};
+use chassis::{Limits, Worker};
 use clap::Parser as _;
+use telemetry::log::Level;
 
-use crate::answer::Desk;
+use crate::answer::Handler;
 use crate::config::Config;
 use crate::seen::Seen;
 use crate::subgraph::Subgraphs;
@@ -29,7 +30,11 @@ enum ServeError {
 
 /// The whole program.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    chassis::run(Config::try_parse_from(words), listen_and_serve)
+    chassis::run(
+        Config::try_parse_from(words),
+        |_| Level::Info,
+        listen_and_serve,
+    )
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
@@ -41,18 +46,16 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let workers = (0..config.workers())
         .map(|number| start(number, config, &seen))
         .collect::<io::Result<Vec<_>>>()?;
-    chassis::serve(&chassis::runtime()?, listener, workers, &[])?;
-    journal::write("stopped", &[]);
-    Ok(())
+    Ok(chassis::serve(&chassis::runtime()?, listener, workers)?)
 }
 
 fn start(number: u16, config: &Config, seen: &Arc<Seen>) -> io::Result<Worker> {
     let (config, seen) = (config.clone(), Arc::clone(seen));
-    let patience = Patience {
-        head: HEAD_TIMEOUT,
-        stop: config.stop_timeout,
+    let limits = Limits {
+        head_timeout: HEAD_TIMEOUT,
+        stop_timeout: config.stop_timeout,
     };
-    Worker::start(number, patience, async move || Desk {
+    Worker::start(number, limits, async move || Handler {
         subgraphs: Subgraphs::new().into(),
         shard: seen.shard(),
         seen,

@@ -4,12 +4,12 @@
 //! What is looked up is the whole body, never an operation's name or anything else that could
 //! stand for two different questions.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use async_graphql::{Request, Response, Variables};
 use bytes::Bytes;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use graphql_http::GraphqlRequest;
 
 use crate::locations::{self, Locations};
 use crate::reviews::{self, Reviews};
@@ -40,72 +40,16 @@ impl Name {
     }
 }
 
-/// A request as JSON says it.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-pub(crate) struct Question {
-    query: String,
-    #[serde(default, rename = "operationName")]
-    operation_name: Option<String>,
-    #[serde(default)]
-    variables: Option<Map<String, Value>>,
-    /// Read so that a wrong one is refused; no extension is known.
-    #[serde(default)]
-    extensions: Option<Map<String, Value>>,
-}
+/// A request with its variables.
+pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 
-/// Why a request is not a GraphQL request.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum QuestionError {
-    #[error("the body must be a JSON object with `query`: {0}")]
-    Body(serde_json::Error),
-    #[error("the parameter `query` is missing")]
-    NoQuery,
-    #[error("the parameter `{name}` must be a JSON object: {source}")]
-    Parameter {
-        name: &'static str,
-        source: serde_json::Error,
-    },
-}
-
-impl Question {
-    /// Decodes a body.
-    pub(crate) fn from_body(body: &[u8]) -> Result<Self, QuestionError> {
-        serde_json::from_slice(body).map_err(QuestionError::Body)
-    }
-
-    /// Decodes the part of a URL after the question mark.
-    pub(crate) fn from_parameters(text: &str) -> Result<Self, QuestionError> {
-        let mut question = Self::default();
-        let mut has_query = false;
-        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-            match &*name {
-                "query" => {
-                    has_query = true;
-                    question.query = value.into_owned();
-                }
-                "operationName" => question.operation_name = Some(value.into_owned()),
-                "variables" => question.variables = object("variables", &value)?,
-                "extensions" => question.extensions = object("extensions", &value)?,
-                _ => {}
-            }
-        }
-        has_query.then_some(question).ok_or(QuestionError::NoQuery)
-    }
-
-    fn into_request(self) -> Request {
-        let variables = Value::Object(self.variables.unwrap_or_default());
-        let mut request = Request::new(self.query).variables(Variables::from_json(variables));
-        // An empty name is what some clients send for none.
-        request.operation_name = self.operation_name.filter(|name| !name.is_empty());
-        request
-    }
-}
-
-fn object(name: &'static str, text: &str) -> Result<Option<Map<String, Value>>, QuestionError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    serde_json::from_str(text).map_err(|source| QuestionError::Parameter { name, source })
+fn into_request(question: Question<'_>) -> Request {
+    let mut request =
+        Request::new(question.query).variables(question.variables.unwrap_or_default());
+    // An empty name is what some clients send for none.
+    let name = question.operation_name.filter(|name| !name.is_empty());
+    request.operation_name = name.map(Cow::into_owned);
+    request
 }
 
 /// What a subgraph answers.
@@ -158,7 +102,7 @@ impl Subgraphs {
     }
 
     /// Remembers the answer to a body.
-    pub(crate) fn keep(&mut self, name: Name, body: &Bytes, answer: &Answer) {
+    pub(crate) fn keep(&mut self, name: Name, body: &[u8], answer: &Answer) {
         if body.len() > KNOWN_BYTES_MAX || answer.body.len() > KNOWN_BYTES_MAX {
             return;
         }
@@ -180,9 +124,9 @@ impl Subgraphs {
 pub(crate) async fn execute(
     (locations, reviews): &(Locations, Reviews),
     name: Name,
-    question: Question,
+    question: Question<'_>,
 ) -> Answer {
-    let request = question.into_request();
+    let request = into_request(question);
     let response = match name {
         Name::Locations => locations.execute(request).await,
         Name::Reviews => reviews.execute(request).await,

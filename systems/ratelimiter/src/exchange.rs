@@ -3,51 +3,59 @@
 //! Every path is the GraphQL endpoint, as in the original; `/metrics` and the health path answer
 //! for themselves.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_graphql::Variables;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use graphql_http::{DecodeError, DiscardedObject, Media, Negotiated, Refusal, body};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use telemetry::metrics;
 
 use crate::graphql::{Answer, Executor, GraphqlRequest};
 use crate::metrics::Metrics;
 
 /// Largest body, as the original's.
-const BODY_BYTES_MAX: usize = 100 * 1024;
+const BODY_BYTES_MAX: u64 = 100 * 1024;
 /// Time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-const JSON: &str = "application/json; charset=utf-8";
-const GRAPHQL_JSON: &str = "application/graphql-response+json; charset=utf-8";
 const METHODS: &str = "GET,HEAD,POST,OPTIONS";
 
 type Reply = Response<Full<Bytes>>;
 
 /// What a worker needs to answer.
-pub(crate) struct Desk {
+pub(crate) struct Handler {
     pub(crate) executor: Executor,
     pub(crate) metrics: Arc<Metrics>,
 }
 
-impl chassis::Desk for Desk {
+impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Answers one request, whatever it is.
     async fn answer(&self, request: Request<Incoming>) -> Reply {
         self.metrics.request();
-        let media = if accepts(&request, "application/graphql-response+json") {
-            GRAPHQL_JSON
-        } else {
-            JSON
+        let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
+        let accept = request.headers().get_all(header::ACCEPT).iter();
+        let negotiated = graphql_http::negotiate(accept.map(HeaderValue::as_bytes), is_get);
+        // As the original, which answers in JSON whatever is accepted.
+        let negotiated = negotiated.unwrap_or(Negotiated::Response(Media::Json));
+        let media = match negotiated {
+            Negotiated::Response(media) => media.content_type(),
+            Negotiated::Page => Media::Json.content_type(),
         };
         let mut reply = match *request.method() {
             Method::OPTIONS => preflight(&request),
-            Method::GET | Method::HEAD => self.get(&request, media).await,
+            Method::GET | Method::HEAD => self.get(&request, negotiated).await,
             Method::POST => in_json(self.post(request).await, media),
             _ => {
                 let status = StatusCode::METHOD_NOT_ALLOWED;
@@ -62,28 +70,33 @@ impl chassis::Desk for Desk {
     }
 }
 
-impl Desk {
-    async fn get(&self, request: &Request<Incoming>, media: &'static str) -> Reply {
+impl Handler {
+    async fn get(&self, request: &Request<Incoming>, negotiated: Negotiated) -> Reply {
         let parameters = request.uri().query().unwrap_or_default();
         match request.uri().path() {
             "/.well-known/apollo/server-health" => {
                 return with_body("application/health+json", r#"{"status":"pass"}"#);
             }
             "/metrics" if parameters.is_empty() => {
-                return with_body("text/plain; version=0.0.4", self.metrics.text());
+                return with_body(
+                    metrics::CONTENT_TYPE,
+                    metrics::text(Arc::clone(&self.metrics)),
+                );
             }
             _ => {}
         }
-        if accepts(request, "text/html") {
+        let Negotiated::Response(media) = negotiated else {
             let mut reply = with_body(graphiql::CONTENT_TYPE, graphiql::PAGE);
             set(&mut reply, header::VARY, "accept");
             return reply;
-        }
-        let answer = match from_parameters(parameters) {
-            Ok(request) => self.executor.execute(request).await,
-            Err(message) => Answer::no_request(StatusCode::BAD_REQUEST, message),
         };
-        in_json(answer, media)
+        let request = graphql_http::from_parameters::<VariablesText, DiscardedObject>(parameters);
+        let request = request.map_err(|error| match error {
+            DecodeError::NoQueryParameter => "GET query missing.".to_owned(),
+            DecodeError::BadParameter { .. } => BAD_VARIABLES.to_owned(),
+            error => error.to_string(),
+        });
+        in_json(self.executed(request).await, media.content_type())
     }
 
     async fn post(&self, request: Request<Incoming>) -> Answer {
@@ -91,47 +104,56 @@ impl Desk {
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return Answer::no_request(status, "expected content-type application/json");
         }
-        let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
-        let body = match tokio::time::timeout(BODY_TIMEOUT, body).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let status = StatusCode::PAYLOAD_TOO_LARGE;
-                return Answer::no_request(status, "expected a body of at most 102400 bytes");
-            }
-            Ok(Err(_)) => {
-                return Answer::no_request(StatusCode::BAD_REQUEST, "the body broke off");
-            }
-            Err(_) => {
-                let status = StatusCode::REQUEST_TIMEOUT;
-                return Answer::no_request(status, "the body did not arrive within 10 s");
+        let read = body::read(request.into_body(), BODY_BYTES_MAX);
+        let body = match body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await {
+            Ok(body) => body,
+            Err(error) => {
+                let refusal = Refusal::of_body(error, BODY_BYTES_MAX);
+                let status = StatusCode::from_u16(refusal.status());
+                let status = status.expect("statuses of refusals are valid");
+                return Answer::no_request(status, &refusal.to_string());
             }
         };
-        match serde_json::from_slice(&body) {
-            Ok(Value::Array(requests)) if !requests.is_empty() => self.batch(requests).await,
-            Ok(Value::Object(object)) => self.one(Value::Object(object)).await,
-            Ok(_) => Answer::no_request(StatusCode::BAD_REQUEST, NO_QUERY),
-            Err(_) => Answer::no_request(StatusCode::BAD_REQUEST, "expected a body of JSON"),
+        let body = body.as_ref();
+        match body.trim_ascii_start().first() {
+            Some(b'[') => match serde_json::from_slice::<Vec<&RawValue>>(body) {
+                Ok(requests) if requests.is_empty() => {
+                    Answer::no_request(StatusCode::BAD_REQUEST, NO_QUERY)
+                }
+                Ok(requests) => self.batch(&requests).await,
+                Err(_) => Answer::no_request(StatusCode::BAD_REQUEST, "expected a body of JSON"),
+            },
+            _ => self.one(body).await,
         }
     }
 
     /// Answers each of several requests in turn. The status is that of the array: done.
-    async fn batch(&self, requests: Vec<Value>) -> Answer {
+    async fn batch(&self, requests: &[&RawValue]) -> Answer {
         let mut body = vec![b'['];
         for request in requests {
             if body.len() > 1 {
                 body.push(b',');
             }
-            body.extend(self.one(request).await.body);
+            body.extend(self.one(request.get().as_bytes()).await.body);
         }
         body.push(b']');
         let status = StatusCode::OK;
         Answer { status, body }
     }
 
-    async fn one(&self, request: Value) -> Answer {
-        match from_json(request) {
-            Ok(request) => self.executor.execute(request).await,
-            Err(message) => Answer::no_request(StatusCode::BAD_REQUEST, message),
+    async fn one(&self, request: &[u8]) -> Answer {
+        let request = graphql_http::from_body::<VariablesText, DiscardedObject>(request);
+        let request = request.map_err(|error| match error {
+            DecodeError::NoQuery => NO_QUERY.to_owned(),
+            error => error.to_string(),
+        });
+        self.executed(request).await
+    }
+
+    async fn executed(&self, request: Result<Decoded<'_>, String>) -> Answer {
+        match request {
+            Ok(request) => self.executor.execute(request.into()).await,
+            Err(message) => Answer::no_request(StatusCode::BAD_REQUEST, &message),
         }
     }
 }
@@ -139,85 +161,43 @@ impl Desk {
 const NO_QUERY: &str = "POST body missing. Did you forget use body-parser middleware?";
 const BAD_VARIABLES: &str = "Variables are invalid JSON.";
 
-/// A request of a JSON body; the variables may be a text that holds JSON.
-fn from_json(request: Value) -> Result<GraphqlRequest, &'static str> {
-    let Value::Object(mut object) = request else {
-        return Err("expected an object with `query`");
-    };
-    let query = match object.remove("query") {
-        Some(Value::String(query)) => query,
-        Some(Value::Null) | None => return Err(NO_QUERY),
-        Some(_) => return Err("expected `query` to be a text"),
-    };
-    let operation_name = match object.remove("operationName") {
-        Some(Value::String(name)) => Some(name).filter(|name| !name.is_empty()),
-        Some(Value::Null) | None => None,
-        Some(_) => return Err("expected `operationName` to be a text"),
-    };
-    if !matches!(
-        object.get("extensions"),
-        None | Some(Value::Null | Value::Object(_))
-    ) {
-        return Err("expected `extensions` to be an object");
-    }
-    let variables = match object.remove("variables") {
-        Some(Value::String(text)) if text.is_empty() => Value::Null,
-        Some(Value::String(text)) => serde_json::from_str(&text).map_err(|_| BAD_VARIABLES)?,
-        Some(value) => value,
-        None => Value::Null,
-    };
-    Ok(GraphqlRequest {
-        query,
-        operation_name,
-        variables: to_variables(variables)?,
-    })
-}
+/// A request as it was sent.
+type Decoded<'a> = graphql_http::GraphqlRequest<'a, VariablesText>;
 
-/// A request of the parameters of a GET.
-fn from_parameters(parameters: &str) -> Result<GraphqlRequest, &'static str> {
-    let mut request = GraphqlRequest::default();
-    for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
-        match &*name {
-            "query" => request.query = value.into_owned(),
-            "operationName" if !value.is_empty() => {
-                request.operation_name = Some(value.into_owned());
-            }
-            "variables" if !value.is_empty() => {
-                let variables = serde_json::from_str(&value).map_err(|_| BAD_VARIABLES)?;
-                request.variables = to_variables(variables)?;
-            }
-            _ => {}
+impl From<Decoded<'_>> for GraphqlRequest {
+    fn from(request: Decoded<'_>) -> Self {
+        let name = request.operation_name.filter(|name| !name.is_empty());
+        Self {
+            query: request.query.into_owned(),
+            operation_name: name.map(Cow::into_owned),
+            variables: request.variables.map_or_else(Variables::default, |it| it.0),
         }
     }
-    if request.query.is_empty() {
-        return Err("GET query missing.");
-    }
-    Ok(request)
 }
 
-fn to_variables(value: Value) -> Result<Variables, &'static str> {
-    match value {
-        Value::Null => Ok(Variables::default()),
-        Value::Object(_) => Ok(Variables::from_json(value)),
-        _ => Err("expected `variables` to be an object"),
+/// Variables as an object, or as a text that holds one in JSON, which the original accepts.
+struct VariablesText(Variables);
+
+impl<'de> Deserialize<'de> for VariablesText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = match Value::deserialize(deserializer)? {
+            Value::String(text) if text.is_empty() => Value::Null,
+            Value::String(text) => {
+                serde_json::from_str(&text).map_err(|_| D::Error::custom(BAD_VARIABLES))?
+            }
+            value => value,
+        };
+        match value {
+            Value::Null => Ok(Self(Variables::default())),
+            Value::Object(_) => Ok(Self(Variables::from_json(value))),
+            _ => Err(D::Error::custom("expected `variables` to be an object")),
+        }
     }
 }
 
 fn is_json(request: &Request<Incoming>) -> bool {
     let value = request.headers().get(header::CONTENT_TYPE);
-    let text = value.and_then(|value| value.to_str().ok());
-    let media = text.and_then(|text| text.split(';').next());
-    media.is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// Whether the client names the media type as one that it takes.
-fn accepts(request: &Request<Incoming>, media: &str) -> bool {
-    let values = request.headers().get_all(header::ACCEPT).iter();
-    values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|range| range.split(';').next())
-        .any(|range| range.trim().eq_ignore_ascii_case(media))
+    graphql_http::is_json(value.map(HeaderValue::as_bytes), &["application/json"])
 }
 
 /// What a browser asks before it sends a request from another page.

@@ -1,21 +1,23 @@
-//! Counters of all workers, in the text format of Prometheus.
+//! Counters of all workers.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::rule::Decision;
 
 /// Upper bounds of the histogram of store latency, in microseconds.
-const BOUNDS_US: [u64; 12] = [
-    10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000,
+const BOUNDS_US: [f64; 12] = [
+    10.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 2.5e4, 5e4, 1e5,
 ];
 
 /// What happened since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// Labels of decisions: which store is asked, and by which rule.
-    made_by: String,
+    store: &'static str,
+    rule: String,
     passed: AtomicU64,
     limited: AtomicU64,
     bans: AtomicU64,
@@ -30,9 +32,10 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Nothing has happened yet.
-    pub(crate) fn of(store: &str, rule: &str) -> Self {
+    pub(crate) fn of(store: &'static str, rule: String) -> Self {
         Self {
-            made_by: format!("store=\"{store}\",rule=\"{rule}\""),
+            store,
+            rule,
             ..Self::default()
         }
     }
@@ -66,71 +69,63 @@ impl Metrics {
 
     pub(crate) fn store_took(&self, time: Duration) {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
+        let bucket = BOUNDS_US.partition_point(|bound| *bound < us as f64);
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.store_us.fetch_add(us, Ordering::Relaxed);
     }
+}
 
-    /// Everything, for `GET /metrics`.
-    pub(crate) fn text(&self) -> String {
+impl Counts for Metrics {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> std::fmt::Result {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut text = String::new();
-        // Writing to a `String` cannot fail.
-        let mut line = |line: std::fmt::Arguments<'_>| {
-            let _ = text.write_fmt(line);
-        };
-        let counters = [
-            ("requests_total", "HTTP requests", &self.requests),
-            ("bans_total", "bans that were started", &self.bans),
+        for (name, help, counter) in [
+            ("ratelimiter_requests", "HTTP requests", &self.requests),
+            ("ratelimiter_bans", "Bans that were started", &self.bans),
             (
-                "invalid_total",
-                "decisions refused for their address or e-mail",
+                "ratelimiter_invalid",
+                "Decisions refused for their address or e-mail",
                 &self.invalid,
             ),
             (
-                "store_failures_total",
-                "decisions that the store did not make",
+                "ratelimiter_store_failures",
+                "Decisions that the store did not make",
                 &self.store_failures,
             ),
             (
-                "policy_decisions_total",
-                "decisions made by the policy for a failed store",
+                "ratelimiter_policy_decisions",
+                "Decisions made by the policy for a failed store",
                 &self.by_policy,
             ),
-        ];
-        for (name, help, counter) in counters {
-            line(format_args!(
-                "# HELP ratelimiter_{name} {help}\n# TYPE ratelimiter_{name} counter\nratelimiter_{name} {}\n",
-                read(counter)
-            ));
+        ] {
+            scrape.counter(name, help, read(counter))?;
         }
-        line(format_args!(
-            "# HELP ratelimiter_decisions_total answers by result, with the store asked and its rule\n# TYPE ratelimiter_decisions_total counter\n"
-        ));
-        for (result, counter) in [("passed", &self.passed), ("limited", &self.limited)] {
-            line(format_args!(
-                "ratelimiter_decisions_total{{result=\"{result}\",{}}} {}\n",
-                self.made_by,
-                read(counter)
-            ));
-        }
-        line(format_args!(
-            "# HELP ratelimiter_store_latency_us time that the store took, in microseconds\n# TYPE ratelimiter_store_latency_us histogram\n"
-        ));
-        let mut sum = 0;
-        for (place, bucket) in self.buckets.iter().enumerate() {
-            sum += read(bucket);
-            let bound = BOUNDS_US
-                .get(place)
-                .map_or("+Inf".to_owned(), u64::to_string);
-            line(format_args!(
-                "ratelimiter_store_latency_us_bucket{{le=\"{bound}\"}} {sum}\n"
-            ));
-        }
-        line(format_args!(
-            "ratelimiter_store_latency_us_sum {}\nratelimiter_store_latency_us_count {sum}\n",
-            read(&self.store_us)
-        ));
-        text
+        let labels = |result| {
+            [
+                ("result", result),
+                ("store", self.store),
+                ("rule", &self.rule),
+            ]
+        };
+        let (passed, limited) = (labels("passed"), labels("limited"));
+        scrape.counters(
+            "ratelimiter_decisions",
+            "Answers by result, with the store asked and its rule",
+            [
+                (&passed[..], read(&self.passed)),
+                (&limited[..], read(&self.limited)),
+            ],
+        )?;
+        let counts: Vec<u64> = self.buckets.iter().map(read).collect();
+        let buckets = Buckets {
+            bounds: &BOUNDS_US,
+            counts: &counts,
+            // Exact up to 2^53 us, which is 285 years.
+            sum: read(&self.store_us) as f64,
+        };
+        scrape.histograms(
+            "ratelimiter_store_latency_us",
+            "Time that the store took, in microseconds",
+            [(&[][..], buckets)],
+        )
     }
 }

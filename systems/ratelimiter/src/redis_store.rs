@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chassis::journal;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, RedisError, Script, ServerErrorKind};
 use tokio::sync::Notify;
@@ -104,15 +103,15 @@ impl RedisStore {
             match timeout(CONNECT_TIMEOUT, connecting).await {
                 Ok(Ok(connection)) => {
                     self.link.set(Some(connection));
-                    journal::write("connected to Redis", &[]);
+                    tracing::info!("connected to Redis");
                     was_told = false;
                     self.link.connected.notify_waiters();
                     self.link.lost.notified().await;
-                    journal::write("lost Redis", &[]);
+                    tracing::warn!("lost Redis");
                 }
                 Ok(Err(error)) if !was_told => {
                     was_told = true;
-                    journal::write("no Redis", &[("error", error.to_string().into())]);
+                    tracing::warn!(%error, "no Redis");
                 }
                 _ => {}
             }

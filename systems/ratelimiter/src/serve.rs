@@ -10,11 +10,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::{Patience, Worker, journal};
+use chassis::{Limits, Worker};
+use telemetry::log::Level;
 
 use crate::config::Config;
 use crate::email::FingerprintKey;
-use crate::exchange::Desk;
+use crate::exchange::Handler;
 use crate::gate::{Gate, Store};
 use crate::memory::MemoryStore;
 use crate::metrics::Metrics;
@@ -49,7 +50,7 @@ enum ServeError {
 /// The whole program.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    chassis::run(Config::read(words), listen_and_serve)
+    chassis::run(Config::read(words), |_| Level::Info, listen_and_serve)
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
@@ -64,17 +65,15 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     if let Some(store) = &setup.memory {
         runtime.spawn_local(sweep(Arc::clone(store)));
     }
-    let facts = [("store", setup.store_name().into())];
-    chassis::serve(&runtime, listener, workers, &facts)?;
-    journal::write("stopped", &[]);
-    Ok(())
+    tracing::info!(store = setup.store_name(), "counting");
+    Ok(chassis::serve(&runtime, listener, workers)?)
 }
 
 fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError> {
     let executor = graphql::Executor::new(gate.clone(), config);
-    let patience = Patience {
-        head: HEAD_TIMEOUT,
-        stop: config.stop_timeout(),
+    let limits = Limits {
+        head_timeout: HEAD_TIMEOUT,
+        stop_timeout: config.stop_timeout(),
     };
     let prepare = async move || {
         if let Store::Redis(store) = &gate.store {
@@ -82,12 +81,12 @@ fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError>
             // Without Redis the policy answers.
             store.ready(FIRST_CONNECT_TIMEOUT).await;
         }
-        Desk {
+        Handler {
             metrics: Arc::clone(&gate.metrics),
             executor,
         }
     };
-    Ok(Worker::start(number, patience, prepare)?)
+    Ok(Worker::start(number, limits, prepare)?)
 }
 
 /// What the gates of all workers are made of.
@@ -110,10 +109,7 @@ impl<'a> Setup<'a> {
             (None, Some(_)) => {
                 let advice = "set RATELIMIT_EMAIL_KEY, the same for all instances; without it, \
                               who reads Redis can guess e-mails";
-                journal::write(
-                    "fingerprints without a secret",
-                    &[("advice", advice.into())],
-                );
+                tracing::warn!(advice, "fingerprints without a secret");
                 FingerprintKey::from_text("")
             }
         };
@@ -123,7 +119,7 @@ impl<'a> Setup<'a> {
             memory: redis.is_none().then(memory),
             redis,
             key,
-            metrics: Arc::new(Metrics::of(store, &config.rule_name())),
+            metrics: Arc::new(Metrics::of(store, config.rule_name())),
         })
     }
 

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Parser};
+use clap::{ArgAction, Parser, ValueEnum};
+
+use telemetry::log::Level;
 
 use crate::cors::Origins;
-use crate::journal::Level;
 use crate::sync::{Format, Rules};
 
 /// The webhook of the IntegrationRoute controller: POST /webhook/sync and
@@ -73,7 +74,7 @@ pub(crate) struct Config {
         default_value = "info",
         ignore_case = true
     )]
-    log_level: Level,
+    log_level: LogLevel,
 
     /// Log every refused request, too; the same as --log-level=debug.
     #[arg(long, env = "DEBUG", value_name = "true|false", default_value = "false",
@@ -96,6 +97,19 @@ pub(crate) struct Config {
     stop_timeout_seconds: u64,
 }
 
+/// How much a line of the log matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogLevel {
+    /// Every refused request.
+    Debug,
+    /// Start and stop.
+    Info,
+    /// What went wrong and may go right the next time.
+    Warning,
+    /// What stops the service.
+    Error,
+}
+
 impl Config {
     /// Reads flags, environment variables and `.env`.
     pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
@@ -113,11 +127,16 @@ impl Config {
         Origins::read(&self.cors_allowed_origins)
     }
 
-    pub(crate) fn level(&self) -> Level {
+    pub(crate) fn log_level(&self) -> Level {
         if self.debug {
             Level::Debug
         } else {
-            self.log_level
+            match self.log_level {
+                LogLevel::Debug => Level::Debug,
+                LogLevel::Info => Level::Info,
+                LogLevel::Warning => Level::Warn,
+                LogLevel::Error => Level::Error,
+            }
         }
     }
 
@@ -163,12 +182,12 @@ mod tests {
 
     #[test]
     fn debug_is_a_level_of_the_log() {
-        assert_eq!(read(&[]).unwrap().level(), Level::Info);
-        assert_eq!(read(&["--debug"]).unwrap().level(), Level::Debug);
-        assert_eq!(read(&["--debug=false"]).unwrap().level(), Level::Info);
+        assert_eq!(read(&[]).unwrap().log_level(), Level::Info);
+        assert_eq!(read(&["--debug"]).unwrap().log_level(), Level::Debug);
+        assert_eq!(read(&["--debug=false"]).unwrap().log_level(), Level::Info);
         assert_eq!(
-            read(&["--log-level=WARNING"]).unwrap().level(),
-            Level::Warning
+            read(&["--log-level=WARNING"]).unwrap().log_level(),
+            Level::Warn
         );
         assert!(read(&["--log-level=loud"]).is_err());
         assert!(read(&["--body-limit=0"]).is_err());

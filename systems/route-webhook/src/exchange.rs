@@ -8,10 +8,10 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use telemetry::metrics;
 
 use crate::cors::Origins;
 use crate::deploy::{Cluster, Order};
-use crate::journal::{Journal, Level};
 use crate::metrics::Metrics;
 use crate::request::Refusal;
 use crate::sync::{Format, Rules, sync};
@@ -79,19 +79,18 @@ impl Endpoint {
 }
 
 /// What a worker needs to answer.
-pub(crate) struct Desk {
+pub(crate) struct Handler {
     pub(crate) rules: Rules,
     pub(crate) origins: Origins,
     pub(crate) body_limit: usize,
     pub(crate) cluster: Cluster,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) journal: Journal,
 }
 
 /// Why a request has no other answer: a status and what the client reads.
 struct Refused(StatusCode, String);
 
-impl Desk {
+impl Handler {
     /// Answers one request, whatever it is.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
         let began = clock::now();
@@ -99,12 +98,8 @@ impl Desk {
         let endpoint = Endpoint::of(request.uri().path());
         let reply = self.reply(endpoint, request).await;
         let mut reply = reply.unwrap_or_else(|Refused(status, text)| {
-            let fields = [
-                ("endpoint", endpoint.name().into()),
-                ("status", status.as_u16().into()),
-                ("answer", text.as_str().into()),
-            ];
-            self.journal.write(Level::Debug, "refused", &fields);
+            let endpoint = endpoint.name();
+            tracing::debug!(endpoint, status = status.as_u16(), answer = text, "refused");
             with_body(status, TEXT, text)
         });
         self.origins.allow(origin.as_ref(), reply.headers_mut());
@@ -150,8 +145,8 @@ impl Desk {
             }
             Endpoint::Route => self.deploy(&self.body(request).await?).await,
             Endpoint::Metrics => {
-                let text = self.metrics.text();
-                Ok(with_body(ok, "text/plain; version=0.0.4", text))
+                let text = metrics::text(Arc::clone(&self.metrics));
+                Ok(with_body(ok, metrics::CONTENT_TYPE, text))
             }
             Endpoint::Status | Endpoint::Unknown => Ok(with_body(ok, JSON, r#"{"status":"UP"}"#)),
         }
@@ -169,9 +164,7 @@ impl Desk {
         match self.cluster.deploy(&routes).await {
             Ok(report) => Ok(with_body(StatusCode::CREATED, JSON, report)),
             Err(error) => {
-                let fields = [("error", error.to_string().into())];
-                self.journal
-                    .write(Level::Warning, "routes not deployed", &fields);
+                tracing::warn!(%error, "routes not deployed");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
                 Err(Refused(status, "Internal server error".to_owned()))
             }

@@ -10,7 +10,6 @@ mod config;
 mod cors;
 mod deploy;
 mod exchange;
-mod journal;
 pub mod json;
 mod metrics;
 pub mod request;

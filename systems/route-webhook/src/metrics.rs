@@ -1,21 +1,25 @@
-//! Counters of all workers, in the text format of Prometheus.
+//! Counters of all workers.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::exchange::Endpoint;
 
 /// Upper bounds of the histogram of durations, in microseconds.
-const BOUNDS_US: [u64; 11] = [
-    10, 25, 50, 100, 250, 500, 1_000, 5_000, 25_000, 100_000, 1_000_000,
+const BOUNDS_US: [f64; 11] = [
+    10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1e3, 5e3, 2.5e4, 1e5, 1e6,
 ];
+
+/// Classes of statuses by their first digit.
+const CLASSES: [&str; 6] = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// What happened since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// Answers by endpoint, and by the first digit of their status.
-    answers: [[AtomicU64; 6]; Endpoint::ALL.len()],
+    answers: [[AtomicU64; CLASSES.len()]; Endpoint::ALL.len()],
     /// One more than the bounds, for what is above all of them.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     sum_us: AtomicU64,
@@ -26,50 +30,42 @@ impl Metrics {
         let class = usize::from(status / 100).min(5);
         self.answers[endpoint as usize][class].fetch_add(1, Ordering::Relaxed);
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
+        let bucket = BOUNDS_US.partition_point(|bound| *bound < us as f64);
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.sum_us.fetch_add(us, Ordering::Relaxed);
     }
+}
 
-    /// Everything, for `GET /metrics`.
-    pub(crate) fn text(&self) -> String {
+impl Counts for Metrics {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> std::fmt::Result {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut text = String::from(
-            "# HELP webhook_answers_total answers by endpoint and first digit of their status\n\
-             # TYPE webhook_answers_total counter\n",
-        );
-        // Writing to a `String` cannot fail.
-        let mut line = |line: std::fmt::Arguments<'_>| {
-            let _ = text.write_fmt(line);
+        let answers = Endpoint::ALL.iter().flat_map(|endpoint| {
+            let of = move |(class, count): (&&'static str, _)| {
+                let labels = [("endpoint", endpoint.name()), ("status", *class)];
+                (labels, read(count))
+            };
+            CLASSES
+                .iter()
+                .zip(&self.answers[*endpoint as usize])
+                .map(of)
+        });
+        let answers: Vec<_> = answers.filter(|(_, count)| *count > 0).collect();
+        scrape.counters(
+            "webhook_answers",
+            "Answers by endpoint and first digit of their status",
+            answers.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        let counts: Vec<u64> = self.buckets.iter().map(read).collect();
+        let buckets = Buckets {
+            bounds: &BOUNDS_US,
+            counts: &counts,
+            // Exact up to 2^53 us, which is 285 years.
+            sum: read(&self.sum_us) as f64,
         };
-        for endpoint in Endpoint::ALL {
-            for (class, counter) in self.answers[endpoint as usize].iter().enumerate() {
-                let count = read(counter);
-                if count > 0 {
-                    let name = endpoint.name();
-                    line(format_args!(
-                        "webhook_answers_total{{endpoint=\"{name}\",status=\"{class}xx\"}} {count}\n"
-                    ));
-                }
-            }
-        }
-        line(format_args!(
-            "# HELP webhook_duration_us time from the head of a request to its answer, in microseconds\n\
-             # TYPE webhook_duration_us histogram\n"
-        ));
-        let mut sum = 0;
-        for (place, bucket) in self.buckets.iter().enumerate() {
-            sum += read(bucket);
-            let bound = BOUNDS_US.get(place);
-            let bound = bound.map_or("+Inf".to_owned(), u64::to_string);
-            line(format_args!(
-                "webhook_duration_us_bucket{{le=\"{bound}\"}} {sum}\n"
-            ));
-        }
-        line(format_args!(
-            "webhook_duration_us_sum {}\nwebhook_duration_us_count {sum}\n",
-            read(&self.sum_us)
-        ));
-        text
+        scrape.histograms(
+            "webhook_duration_us",
+            "Time from the head of a request to its answer, in microseconds",
+            [(&[][..], buckets)],
+        )
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! Each worker takes connections from the one listening socket and serves them on a runtime of its
 //! own, so that no connection changes threads. Counters are all that workers share.
+//!
+//! It uses the sockets of `chassis`, not its workers: those also speak HTTP/2, write head and body
+//! from two places and have one thread deal connections out, each of which costs a service that
+//! lives in a quarter of a processor and gets a connection for every request.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -15,7 +19,7 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use chassis::{Connection, Door};
+use chassis::{Connection, Listener};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
@@ -25,8 +29,7 @@ use tokio::task::spawn_local;
 
 use crate::config::Config;
 use crate::deploy::Cluster;
-use crate::exchange::Desk;
-use crate::journal::{Journal, Level};
+use crate::exchange::Handler;
 use crate::metrics::Metrics;
 
 /// Time that a client may take to send the head of a request.
@@ -47,7 +50,7 @@ enum ServeError {
 /// The whole program.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    chassis::run(Config::read(words), listen_and_serve)
+    chassis::run(Config::read(words), Config::log_level, listen_and_serve)
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
@@ -56,9 +59,6 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     chassis::prepare(&listener)?;
     let address = listener.local_addr()?;
-    let journal = Journal {
-        least: config.level(),
-    };
     let metrics = Arc::new(Metrics::default());
     let (stop, stopped) = watch::channel(());
     let workers = (0..config.workers())
@@ -68,7 +68,6 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
                 listener,
                 config: config.clone(),
                 metrics: Arc::clone(&metrics),
-                journal,
                 stopped: stopped.clone(),
             };
             site.start(number)
@@ -78,22 +77,18 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let runtime = chassis::runtime()?;
     runtime.block_on(async {
         let asked = chassis::stop_signal()?;
-        chassis::journal::announce(&format!("listening on http://{address}"));
-        let fields = [
-            ("address", address.to_string().into()),
-            ("workers", workers.len().into()),
-        ];
-        journal.write(Level::Info, "started", &fields);
+        telemetry::announce(&format!("listening on http://{address}"));
+        tracing::info!(%address, workers = workers.len(), "started");
         asked.await;
         Ok::<_, io::Error>(())
     })?;
-    journal.write(Level::Info, "stopping", &[]);
+    tracing::info!("stopping");
     drop(stop);
     for worker in workers {
         // A worker that panicked has said so already.
         let _ = worker.join();
     }
-    journal.write(Level::Info, "stopped", &[]);
+    tracing::info!("stopped");
     Ok(())
 }
 
@@ -102,33 +97,29 @@ struct Site {
     listener: TcpListener,
     config: Config,
     metrics: Arc<Metrics>,
-    journal: Journal,
     /// Closed when the service is to stop.
     stopped: watch::Receiver<()>,
 }
 
 impl Site {
     fn start(self, number: u16) -> io::Result<JoinHandle<()>> {
-        let journal = self.journal;
         chassis::worker_thread(number, async move || {
             if let Err(error) = self.serve().await {
-                let fields = [("error", error.to_string().into())];
-                journal.write(Level::Error, "cannot serve", &fields);
+                tracing::error!(%error, "cannot serve");
             }
         })
     }
 
     /// Serves until it is to stop, and until the connections that are open then have had their time.
     async fn serve(self) -> io::Result<()> {
-        let desk = Rc::new(Desk {
+        let handler = Rc::new(Handler {
             rules: self.config.rules(),
             origins: self.config.origins(),
             body_limit: self.config.body_limit(),
             cluster: Cluster::new(self.config.kubeconfig.clone()),
             metrics: self.metrics,
-            journal: self.journal,
         });
-        let door = Door::new(self.listener)?;
+        let listener = Listener::new(self.listener)?;
         let graceful = GracefulShutdown::new();
         let mut builder = http1::Builder::new();
         builder
@@ -143,26 +134,26 @@ impl Site {
                 if closed.as_mut().poll(task).is_ready() {
                     return Poll::Ready(None);
                 }
-                door.poll_accept(task).map(Some)
+                listener.poll_accept(task).map(Some)
             });
             match accepted.await {
                 None => break,
                 Some(Ok(stream)) => {
                     let connection = Connection::new(stream);
-                    spawn_local(converse(connection, &builder, Rc::clone(&desk), &graceful));
+                    spawn_local(converse(
+                        connection,
+                        &builder,
+                        Rc::clone(&handler),
+                        &graceful,
+                    ));
                 }
-                Some(Err(error)) => {
-                    // Out of file descriptors, most likely: connections that end make room.
-                    let fields = [("error", error.to_string().into())];
-                    self.journal.write(Level::Warning, "accept failed", &fields);
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
+                Some(Err(error)) => chassis::pause_after(&error).await,
             }
         }
-        drop(door);
+        drop(listener);
         // Those that are not done by now are closed with the runtime.
-        let patience = self.config.stop_timeout();
-        let _ = tokio::time::timeout(patience, graceful.shutdown()).await;
+        let limit = self.config.stop_timeout();
+        let _ = tokio::time::timeout(limit, graceful.shutdown()).await;
         Ok(())
     }
 }
@@ -171,20 +162,20 @@ impl Site {
 fn converse(
     connection: Connection,
     builder: &http1::Builder,
-    desk: Rc<Desk>,
+    handler: Rc<Handler>,
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + 'static {
-    let line = connection.line();
-    let told = line.clone();
+    let handle = connection.handle();
+    let observer = handle.clone();
     let service = service_fn(move |request| {
-        told.learn(&request);
-        let desk = Rc::clone(&desk);
-        async move { Ok::<_, std::convert::Infallible>(desk.answer(request).await) }
+        observer.learn(&request);
+        let handler = Rc::clone(&handler);
+        async move { Ok::<_, std::convert::Infallible>(handler.answer(request).await) }
     });
     let connection = builder.serve_connection(connection, service);
     let connection = graceful.watch(connection);
     async move {
         // What goes wrong here is the client's: it left, or it does not speak HTTP.
-        let _ = line.serve(connection).await;
+        let _ = handle.serve(connection).await;
     }
 }

@@ -20,7 +20,6 @@ use super::{Datum, OpenError, RowError, StoreError, failed};
 use crate::config::Config;
 use crate::entity::{Entity, Row};
 use crate::id::Id;
-use crate::journal;
 use crate::migrations;
 use crate::moment::Moment;
 use crate::seed::{self, Amount};
@@ -111,7 +110,7 @@ impl Postgres {
             other => self.away(&other),
         })?;
         if self.is_away.swap(false, Ordering::Relaxed) {
-            chassis::journal::write("database back", &[]);
+            tracing::info!("database back");
         }
         if client.statement_cache.size() >= STATEMENTS_KEPT {
             client.statement_cache.clear();
@@ -133,7 +132,7 @@ impl Postgres {
     /// Says so once, not for each request that finds it out.
     fn away(&self, error: &dyn std::error::Error) -> StoreError {
         if !self.is_away.swap(true, Ordering::Relaxed) {
-            chassis::journal::write("database away", &[("reason", chain(error).into())]);
+            tracing::warn!(reason = chain(error), "database away");
         }
         StoreError::Away
     }
@@ -213,7 +212,7 @@ async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateErr
         all.batch_execute(migration.postgres).await?;
         all.execute(migrations::RECORD, &[&number, &migration.name])
             .await?;
-        journal::migrated(number, migration.name);
+        tracing::info!(number, name = migration.name, "migrated");
     }
     let seeded = all
         .query_one("SELECT COUNT(*) FROM catalog_seed", &[])
@@ -228,7 +227,11 @@ async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateErr
         all.execute(seeded, &counts).await?;
         all.batch_execute("ANALYZE product; ANALYZE line_item")
             .await?;
-        journal::seeded(amount);
+        tracing::info!(
+            products = amount.products,
+            line_items = amount.line_items,
+            "seeded"
+        );
     }
     Ok(())
 }

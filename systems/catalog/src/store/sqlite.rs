@@ -21,7 +21,6 @@ use crate::clock;
 use crate::config::Config;
 use crate::entity::{Entity, Row};
 use crate::id::Id;
-use crate::journal;
 use crate::migrations;
 use crate::moment::Moment;
 use crate::seed::{self, Amount};
@@ -262,7 +261,7 @@ fn migrate(connection: &mut Connection, amount: Amount) -> Result<(), QueryError
     for (number, migration) in missing {
         all.execute_batch(migration.sqlite)?;
         all.execute(migrations::RECORD, (number, migration.name))?;
-        journal::migrated(number, migration.name);
+        tracing::info!(number, name = migration.name, "migrated");
     }
     let is_new = all.query_row("SELECT COUNT(*) = 0 FROM catalog_seed", [], |row| {
         row.get(0)
@@ -274,7 +273,11 @@ fn migrate(connection: &mut Connection, amount: Amount) -> Result<(), QueryError
         let seeded = "INSERT INTO catalog_seed (products, line_items) VALUES ($1, $2)";
         all.execute(seeded, (amount.products, amount.line_items))?;
         all.execute_batch("ANALYZE")?;
-        journal::seeded(amount);
+        tracing::info!(
+            products = amount.products,
+            line_items = amount.line_items,
+            "seeded"
+        );
     }
     Ok(all.commit()?)
 }

@@ -1,6 +1,5 @@
 //! From an empty database to a stopped process.
 
-use std::io::{BufReader, Write as _};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::databases::{Database, PostgresServer};
-use crate::server::{Server, command, connect, read};
+use crate::server::{Server, command};
 
 fn error_of(database: &Database, flags: &[&str]) -> (Option<i32>, String) {
     let output = command(database, flags).output().unwrap();
@@ -33,7 +32,7 @@ fn of_processes_that_start_at_once_one_fills_the_tables() {
             log
         });
         let seeded = logs
-            .filter(|log| log.contains("\"event\":\"seeded\""))
+            .filter(|log| log.contains("\"message\":\"seeded\""))
             .count();
         assert_eq!(seeded, 1, "{}", database.url);
     }
@@ -60,7 +59,7 @@ fn a_new_file_that_another_process_has_is_waited_for() {
         let output = child.wait_with_output().unwrap();
         let log = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{lock}: {log}");
-        assert!(log.contains("\"event\":\"seeded\""), "{lock}: {log}");
+        assert!(log.contains("\"message\":\"seeded\""), "{lock}: {log}");
     }
 }
 
@@ -130,20 +129,19 @@ fn a_request_in_flight_is_answered_after_sigterm() {
         let server = Server::start(&database, &["--workers", "1", "--stop-timeout", "60s"]);
         let body = json!({"query": "{ product(limit: 1) { id } }"}).to_string();
         let (first, second) = body.split_at(10);
-        let mut stream = connect(&server.address);
+        let mut connection = server.connect();
         let length = body.len();
         let head = format!(
             "POST /graphql HTTP/1.1\r\nHost: c\r\nContent-Type: application/json\r\n\
              Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
         );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut stream = BufReader::new(stream);
+        connection.write_text(&head);
         // Asking for the body, the server says that the request has arrived.
-        assert_eq!(read(&mut stream).status, 100);
-        stream.get_mut().write_all(first.as_bytes()).unwrap();
+        assert_eq!(connection.read(false).status, 100);
+        connection.write_text(first);
         server.signal(Signal::TERM);
-        stream.get_mut().write_all(second.as_bytes()).unwrap();
-        let answer = read(&mut stream);
+        connection.write_text(second);
+        let answer = connection.read(false);
         assert_eq!(answer.status, 200, "{answer:?}");
         assert!(answer.json()["data"]["product"][0]["id"].is_string());
         assert!(server.wait().success());

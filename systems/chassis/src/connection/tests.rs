@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 
 use super::*;
-use crate::door::{self, Door};
+use crate::listener::{self, Listener};
 
 /// Gives the body of a request back, after a while when its path is `/late`.
 async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -35,32 +35,32 @@ fn talk<T: Send + 'static>(
 ) -> (T, bool) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    door::prepare(&listener).unwrap();
+    listener::prepare(&listener).unwrap();
     let (waiting, waits) = mpsc::channel();
     let client = thread::spawn(move || client(address, waits));
     let runtime = crate::runtime().unwrap();
     let is_registered = runtime.block_on(async {
-        let door = Door::new(listener).unwrap();
-        let accepted = std::future::poll_fn(|task| door.poll_accept(task));
+        let accepting = Listener::new(listener).unwrap();
+        let accepted = std::future::poll_fn(|task| accepting.poll_accept(task));
         let stream = accepted.await.unwrap();
         // Until the first bytes are there, or the end.
         while stream.peek(&mut [0]).is_err() {
             tokio::task::yield_now().await;
         }
         let connection = Connection::new(stream);
-        let line = connection.line();
-        let told = line.clone();
+        let handle = connection.handle();
+        let observer = handle.clone();
         let service = service_fn(|request| {
-            told.learn(&request);
+            observer.learn(&request);
             echo(request)
         });
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_millis(300));
-        let is_registered = || !matches!(&*line.0.socket.borrow(), Socket::Fresh(_));
+        let is_registered = || !matches!(&*handle.0.socket.borrow(), Socket::Fresh(_));
         let serving = builder.serve_connection(connection, service);
-        let mut served = pin!(line.clone().serve(serving));
+        let mut served = pin!(handle.clone().serve(serving));
         std::future::poll_fn(|task| {
             let done = served.as_mut().poll(task);
             if is_registered() {

@@ -38,7 +38,7 @@ fn a_scrape_adds_up_all_workers() {
             2.0,
         ),
         (
-            "http_server_request_duration_seconds_bucket{le=\"10\"}",
+            "http_server_request_duration_seconds_bucket{le=\"10.0\"}",
             2.0,
         ),
         (

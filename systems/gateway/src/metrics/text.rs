@@ -1,32 +1,38 @@
-//! The counts as text.
+//! The counts of all workers as a scrape sees them.
 
 use std::collections::BTreeMap;
-use std::fmt::{Result, Write as _};
+use std::fmt::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{BUCKETS_US, Client, Histogram, Metrics, PlanCache, STAGES, Shard, lock, process};
+use telemetry::metrics::{self, Buckets, Counts, Scrape};
+
+use super::{BUCKETS_US, CallCounts, Client, Histogram, Metrics, PlanCache, STAGES, Shard, lock};
 
 impl Metrics {
     /// Everything counted so far, and what the process uses now.
     pub(crate) fn text(&self, plans: PlanCache) -> String {
-        let shards = lock(&self.shards);
-        let mut text = String::with_capacity(8192);
-        requests(&mut text, &shards)
-            .and_then(|()| subgraphs(&mut text, &shards))
-            .and_then(|()| coprocessors(&mut text, &shards))
-            .and_then(|()| clients(&mut text, &shards))
-            .and_then(|()| plan_cache(&mut text, plans))
-            .and_then(|()| process::write(&mut text))
-            .expect("writing to a string cannot fail");
-        text
+        let shards = lock(&self.shards).clone();
+        metrics::text(Arc::new(Snapshot { shards, plans }))
     }
 }
 
-/// The two lines before the samples of a metric.
-pub(super) fn describe(text: &mut String, name: &str, kind: &str, help: &str) -> Result {
-    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")
+/// What one scrape tells.
+#[derive(Debug)]
+struct Snapshot {
+    shards: Vec<Arc<Shard>>,
+    plans: PlanCache,
+}
+
+impl Counts for Snapshot {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> Result {
+        self.requests(scrape)?;
+        self.subgraphs(scrape)?;
+        self.coprocessors(scrape)?;
+        self.clients(scrape)?;
+        plan_cache(scrape, self.plans)
+    }
 }
 
 fn sum<'a>(counters: impl Iterator<Item = &'a AtomicU64>) -> u64 {
@@ -35,178 +41,179 @@ fn sum<'a>(counters: impl Iterator<Item = &'a AtomicU64>) -> u64 {
         .sum()
 }
 
-/// A label's value as the format wants it.
-fn escaped(value: &str) -> String {
-    value
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
-}
+impl Snapshot {
+    fn requests(&self, scrape: &mut Scrape<'_>) -> Result {
+        let shards = self.shards.iter();
+        let statuses = (100..600_usize).filter_map(|status| {
+            let count = sum(shards.clone().map(|shard| &shard.statuses[status - 100]));
+            (count > 0).then(|| (status.to_string(), count))
+        });
+        let statuses: Vec<_> = statuses.collect();
+        let samples: Vec<_> = statuses
+            .iter()
+            .map(|(status, count)| ([("http_response_status_code", status.as_str())], *count))
+            .collect();
+        scrape.counters(
+            "http_server_requests",
+            "Answers to GraphQL requests by status; 499 when the client went away",
+            samples.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        let durations = Added::of(shards.clone().map(|shard| &shard.durations));
+        scrape.histograms(
+            "http_server_request_duration_seconds",
+            "From the head of a GraphQL request to its answer",
+            [(&[][..], durations.buckets())],
+        )?;
+        let count = sum(shards.map(|shard| &shard.with_errors));
+        let help = "Executed requests with errors";
+        scrape.counter("graphql_responses_with_errors", help, count)
+    }
 
-fn requests(text: &mut String, shards: &[Arc<Shard>]) -> Result {
-    let name = "http_server_requests_total";
-    let help = "Answers to GraphQL requests by status; 499 when the client went away.";
-    describe(text, name, "counter", help)?;
-    for status in 100..600_usize {
-        let count = sum(shards.iter().map(|shard| &shard.statuses[status - 100]));
-        if count > 0 {
-            writeln!(
-                text,
-                "{name}{{http_response_status_code=\"{status}\"}} {count}"
-            )?;
-        }
-    }
-    let name = "http_server_request_duration_seconds";
-    describe(
-        text,
-        name,
-        "histogram",
-        "From the head of a GraphQL request to its answer.",
-    )?;
-    let histograms: Vec<&Histogram> = shards.iter().map(|shard| &shard.durations).collect();
-    histogram(text, name, "", &histograms)?;
-    let name = "graphql_responses_with_errors_total";
-    describe(text, name, "counter", "Executed requests with errors.")?;
-    let count = sum(shards.iter().map(|shard| &shard.with_errors));
-    writeln!(text, "{name} {count}")
-}
-
-fn subgraphs(text: &mut String, shards: &[Arc<Shard>]) -> Result {
-    let mut names: BTreeMap<String, Vec<_>> = BTreeMap::new();
-    for shard in shards {
-        for (name, counts) in lock(&shard.subgraphs).iter() {
-            names
-                .entry(name.clone())
-                .or_default()
-                .push(Arc::clone(counts));
-        }
-    }
-    let name = "http_client_requests_total";
-    describe(text, name, "counter", "Requests to subgraphs.")?;
-    for (subgraph, counts) in &names {
-        let subgraph = escaped(subgraph);
-        let succeeded = sum(counts.iter().map(|it| &it.succeeded));
-        let failed = sum(counts.iter().map(|it| &it.failed));
-        for (count, outcome) in [(succeeded, "true"), (failed, "false")] {
-            writeln!(
-                text,
-                "{name}{{subgraph_name=\"{subgraph}\",succeeded=\"{outcome}\"}} {count}"
-            )?;
-        }
-    }
-    let name = "http_client_request_duration_seconds";
-    describe(text, name, "histogram", "Requests to subgraphs.")?;
-    for (subgraph, counts) in &names {
-        let histograms: Vec<&Histogram> = counts.iter().map(|it| &it.durations).collect();
-        let label = format!("subgraph_name=\"{}\"", escaped(subgraph));
-        histogram(text, name, &label, &histograms)?;
-    }
-    Ok(())
-}
-
-fn coprocessors(text: &mut String, shards: &[Arc<Shard>]) -> Result {
-    let name = "apollo_router_operations_coprocessor_total";
-    describe(text, name, "counter", "Calls of the coprocessor.")?;
-    for (place, stage) in STAGES.iter().enumerate() {
-        let succeeded = sum(shards.iter().map(|shard| &shard.stages[place].succeeded));
-        let failed = sum(shards.iter().map(|shard| &shard.stages[place].failed));
-        for (count, outcome) in [(succeeded, "true"), (failed, "false")] {
-            if count > 0 {
-                let stage = stage.as_str();
-                writeln!(
-                    text,
-                    "{name}{{coprocessor_stage=\"{stage}\",coprocessor_succeeded=\"{outcome}\"}} {count}"
-                )?;
+    fn subgraphs(&self, scrape: &mut Scrape<'_>) -> Result {
+        let mut names: BTreeMap<String, Vec<Arc<CallCounts>>> = BTreeMap::new();
+        for shard in &self.shards {
+            for (name, counts) in lock(&shard.subgraphs).iter() {
+                let all = names.entry(name.clone()).or_default();
+                all.push(Arc::clone(counts));
             }
         }
-    }
-    let name = "apollo_router_operations_coprocessor_duration_seconds";
-    describe(text, name, "histogram", "Calls of the coprocessor.")?;
-    for (place, stage) in STAGES.iter().enumerate() {
-        let histograms: Vec<&Histogram> = shards
+        let calls = names.iter().map(|(name, counts)| Calls {
+            label: ("subgraph_name", name),
+            succeeded: sum(counts.iter().map(|it| &it.succeeded)),
+            failed: sum(counts.iter().map(|it| &it.failed)),
+            durations: Added::of(counts.iter().map(|it| &it.durations)),
+        });
+        let calls: Vec<Calls<'_>> = calls.collect();
+        let samples: Vec<_> = calls
             .iter()
-            .map(|shard| &shard.stages[place].durations)
+            .flat_map(|it| it.samples("succeeded"))
             .collect();
-        let calls = sum(histograms.iter().flat_map(|it| &it.buckets));
-        if calls > 0 {
-            let label = format!("coprocessor_stage=\"{}\"", stage.as_str());
-            histogram(text, name, &label, &histograms)?;
-        }
-    }
-    Ok(())
-}
-
-fn clients(text: &mut String, shards: &[Arc<Shard>]) -> Result {
-    let mut counts: BTreeMap<Client, u64> = BTreeMap::new();
-    for shard in shards {
-        for (client, count) in lock(&shard.clients).iter() {
-            *counts.entry(client.clone()).or_default() += count;
-        }
-    }
-    let name = "graphql_client_requests_total";
-    describe(
-        text,
-        name,
-        "counter",
-        "Requests of clients that said their name.",
-    )?;
-    for ((client, version), count) in counts {
-        let (client, version) = (escaped(&client), escaped(&version));
-        writeln!(
-            text,
-            "{name}{{client_name=\"{client}\",client_version=\"{version}\"}} {count}"
+        scrape.counters(
+            "http_client_requests",
+            "Requests to subgraphs",
+            samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
+        let name = "http_client_request_duration_seconds";
+        durations(scrape, (name, "Requests to subgraphs"), &calls)
     }
-    Ok(())
+
+    fn coprocessors(&self, scrape: &mut Scrape<'_>) -> Result {
+        let calls = STAGES.iter().enumerate().map(|(place, stage)| {
+            let counts = self.shards.iter().map(|shard| &shard.stages[place]);
+            Calls {
+                label: ("coprocessor_stage", stage.as_str()),
+                succeeded: sum(counts.clone().map(|it| &it.succeeded)),
+                failed: sum(counts.clone().map(|it| &it.failed)),
+                durations: Added::of(counts.map(|it| &it.durations)),
+            }
+        });
+        let calls = calls.filter(|it| it.succeeded + it.failed > 0);
+        let calls: Vec<Calls<'_>> = calls.collect();
+        let samples = calls
+            .iter()
+            .flat_map(|it| it.samples("coprocessor_succeeded"));
+        let samples: Vec<_> = samples.filter(|(_, count)| *count > 0).collect();
+        scrape.counters(
+            "apollo_router_operations_coprocessor",
+            "Calls of the coprocessor",
+            samples.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        let name = "apollo_router_operations_coprocessor_duration_seconds";
+        durations(scrape, (name, "Calls of the coprocessor"), &calls)
+    }
+
+    fn clients(&self, scrape: &mut Scrape<'_>) -> Result {
+        let mut counts: BTreeMap<Client, u64> = BTreeMap::new();
+        for shard in &self.shards {
+            for (client, count) in lock(&shard.clients).iter() {
+                *counts.entry(client.clone()).or_default() += count;
+            }
+        }
+        let samples = counts.iter().map(|((name, version), count)| {
+            let labels = [
+                ("client_name", name.as_str()),
+                ("client_version", version.as_str()),
+            ];
+            (labels, *count)
+        });
+        let samples: Vec<_> = samples.collect();
+        scrape.counters(
+            "graphql_client_requests",
+            "Requests of clients that said their name",
+            samples.iter().map(|(labels, count)| (&labels[..], *count)),
+        )
+    }
 }
 
-fn plan_cache(text: &mut String, plans: PlanCache) -> Result {
-    let kind = "kind=\"query planner\"";
-    for (name, type_, help, value) in [
+/// The calls of one subgraph, or of one stage of the coprocessor.
+struct Calls<'a> {
+    label: (&'a str, &'a str),
+    succeeded: u64,
+    failed: u64,
+    durations: Added,
+}
+
+impl<'a> Calls<'a> {
+    fn samples(&self, outcome: &'a str) -> [([(&'a str, &'a str); 2], u64); 2] {
+        [
+            ([self.label, (outcome, "true")], self.succeeded),
+            ([self.label, (outcome, "false")], self.failed),
+        ]
+    }
+}
+
+fn durations(scrape: &mut Scrape<'_>, (name, help): (&str, &str), calls: &[Calls<'_>]) -> Result {
+    let labels: Vec<_> = calls.iter().map(|it| [it.label]).collect();
+    let samples = labels.iter().zip(calls);
+    let samples = samples.map(|(labels, it)| (&labels[..], it.durations.buckets()));
+    scrape.histograms(name, help, samples)
+}
+
+fn plan_cache(scrape: &mut Scrape<'_>, plans: PlanCache) -> Result {
+    let kind = [("kind", "query planner")];
+    for (name, help, count) in [
         (
-            "apollo_router_cache_hit_count_total",
-            "counter",
-            "Requests whose plan was there.",
+            "apollo_router_cache_hit_count",
+            "Requests whose plan was there",
             plans.hits,
         ),
         (
-            "apollo_router_cache_miss_count_total",
-            "counter",
-            "Requests whose plan had to be made.",
+            "apollo_router_cache_miss_count",
+            "Requests whose plan had to be made",
             plans.misses,
         ),
-        (
-            "apollo_router_cache_size",
-            "gauge",
-            "Plans that are kept.",
-            plans.entries,
-        ),
     ] {
-        describe(text, name, type_, help)?;
-        writeln!(text, "{name}{{{kind}}} {value}")?;
+        scrape.counters(name, help, [(&kind[..], count)])?;
     }
-    Ok(())
+    let help = "Plans that are kept";
+    scrape.gauge("apollo_router_cache_size", help, (&kind, plans.entries))
 }
 
-fn histogram(text: &mut String, name: &str, label: &str, shards: &[&Histogram]) -> Result {
-    let comma = if label.is_empty() { "" } else { "," };
-    let braces = if label.is_empty() {
-        String::new()
-    } else {
-        format!("{{{label}}}")
-    };
-    let mut so_far = 0;
-    for (place, bound_us) in BUCKETS_US.iter().enumerate() {
-        so_far += sum(shards.iter().map(|it| &it.buckets[place]));
-        let bound = Duration::from_micros(*bound_us).as_secs_f64();
-        writeln!(
-            text,
-            "{name}_bucket{{{label}{comma}le=\"{bound}\"}} {so_far}"
-        )?;
+/// The histograms of all workers, added up.
+struct Added {
+    bounds: Vec<f64>,
+    counts: Vec<u64>,
+    sum: f64,
+}
+
+impl Added {
+    fn of<'a>(histograms: impl Iterator<Item = &'a Histogram> + Clone) -> Self {
+        let bounds = BUCKETS_US.iter().copied().map(Duration::from_micros);
+        let counts = (0..=BUCKETS_US.len())
+            .map(|place| sum(histograms.clone().map(|it| &it.buckets[place])));
+        let ns = sum(histograms.clone().map(|it| &it.sum_ns));
+        Self {
+            bounds: bounds.map(|bound| bound.as_secs_f64()).collect(),
+            counts: counts.collect(),
+            sum: Duration::from_nanos(ns).as_secs_f64(),
+        }
     }
-    so_far += sum(shards.iter().map(|it| &it.buckets[BUCKETS_US.len()]));
-    writeln!(text, "{name}_bucket{{{label}{comma}le=\"+Inf\"}} {so_far}")?;
-    let seconds = Duration::from_nanos(sum(shards.iter().map(|it| &it.sum_ns))).as_secs_f64();
-    writeln!(text, "{name}_sum{braces} {seconds}")?;
-    writeln!(text, "{name}_count{braces} {so_far}")
+
+    fn buckets(&self) -> Buckets<'_> {
+        Buckets {
+            bounds: &self.bounds,
+            counts: &self.counts,
+            sum: self.sum,
+        }
+    }
 }

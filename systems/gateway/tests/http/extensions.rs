@@ -114,7 +114,7 @@ fn a_break_without_a_body_has_an_empty_message() {
     let response = gateway.send(&post(NAMES));
     assert_eq!(response.status, 401);
     assert_eq!(response.json()["errors"][0]["message"], "");
-    assert_eq!(response.code(), "ERROR");
+    assert_eq!(crate::client::code(&response), "ERROR");
     let media = response.header("content-type").unwrap();
     assert!(media.starts_with("application/json"), "{media}");
     assert!(planets.seen().is_empty());
@@ -154,14 +154,14 @@ fn a_coprocessor_in_trouble_is_500_and_a_slow_one_504() {
     let gateway = with_coprocessor(&planets, &confused, "router: {request: {headers: true}}");
     let response = gateway.send(&post(NAMES));
     assert_eq!(
-        (response.status, response.code().as_str()),
+        (response.status, crate::client::code(&response).as_str()),
         (500, "INTERNAL_SERVER_ERROR")
     );
     let slow = Stub::start(|_| Answer::Hang);
     let keys = "timeout: 100ms, router: {request: {headers: true}}";
     let response = with_coprocessor(&planets, &slow, keys).send(&post(NAMES));
     assert_eq!(
-        (response.status, response.code().as_str()),
+        (response.status, crate::client::code(&response).as_str()),
         (504, "GATEWAY_TIMEOUT")
     );
 }
@@ -172,7 +172,7 @@ fn a_coprocessor_that_is_down_at_the_subgraph_stage_is_an_error_of_the_fetch() {
     let more = "include_subgraph_errors: {all: true}\ncoprocessor: {url: 'http://127.0.0.1:1', subgraph: {all: {request: {headers: true}}}}";
     let response = Gateway::start(&planets.config(more)).send(&post(NAMES));
     assert_eq!(
-        (response.status, response.code().as_str()),
+        (response.status, crate::client::code(&response).as_str()),
         (200, "SUBREQUEST_HTTP_ERROR")
     );
     assert!(response.json()["data"].is_null());

@@ -149,7 +149,11 @@ fn a_service_killed_under_load_gives_clear_errors_and_is_used_again_when_it_is_b
             } else {
                 let answer: Value = response.json();
                 assert_eq!(answer["data"], Value::Null, "{answer}");
-                assert_eq!(response.code(), "remote-schema-error", "{answer}");
+                assert_eq!(
+                    crate::client::code(&response),
+                    "remote-schema-error",
+                    "{answer}"
+                );
                 failed.fetch_add(1, Ordering::SeqCst);
             }
         }

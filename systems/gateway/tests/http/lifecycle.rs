@@ -165,7 +165,10 @@ fn requests_under_way_are_answered_before_it_stops() {
     gateway.wait_for("stopping");
     assert!(idle.is_closed());
     release.send(()).unwrap();
-    assert_eq!(connection.read().text(), r#"{"data":{"locations":[]}}"#);
+    assert_eq!(
+        connection.read(false).text(),
+        r#"{"data":{"locations":[]}}"#
+    );
     let (status, log) = gateway.wait();
     assert!(status.success());
     assert!(log.contains("stopped"), "{log}");

@@ -32,13 +32,13 @@ fn a_request_in_flight_is_finished_before_the_server_stops() {
             // The interim response shows that the server has the head and waits for the body.
             let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
             let length = QUERY.len();
-            connection.write(&format!(
+            connection.write_text(&format!(
                 "{head}Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
             ));
             assert_eq!(connection.read(false).status, 100);
             server.signal(signal);
             server.wait_for("stopping");
-            connection.write(QUERY);
+            connection.write_text(QUERY);
             let answer = connection.read(false);
             assert_eq!(answer.body, r#"{"data":{"total":0}}"#);
             let (status, log) = server.wait();
@@ -54,7 +54,7 @@ fn a_client_that_never_finishes_does_not_keep_the_server() {
         let server = Server::start(program, &["--stop-timeout=1s", "--request-timeout=60m"]);
         let mut connection = server.connect();
         let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
-        connection.write(&format!(
+        connection.write_text(&format!(
             "{head}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n"
         ));
         assert_eq!(connection.read(false).status, 100);
@@ -71,7 +71,7 @@ fn a_second_signal_ends_the_server_at_once() {
         let mut server = Server::start(program, &flags);
         let mut connection = server.connect();
         let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
-        connection.write(&format!(
+        connection.write_text(&format!(
             "{head}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n"
         ));
         assert_eq!(connection.read(false).status, 100);

@@ -76,7 +76,7 @@ impl Server {
             let length = self.log.read_line(&mut line).unwrap();
             assert!(length > 0, "the log ended without `{event}`");
             let read: serde_json::Value = serde_json::from_str(&line).unwrap();
-            if read["event"] == event {
+            if read["message"] == event {
                 return read;
             }
         }
@@ -102,6 +102,6 @@ impl Drop for Server {
 /// bytes.
 pub(crate) fn same_answer(servers: &[Server; 2], request: &http::Request<'_>) -> Response {
     let [one, other] = servers.each_ref().map(|server| server.send(request));
-    assert_eq!(one.plain(), other.plain(), "to {request:?}");
+    assert_eq!(http::plain(&one), http::plain(&other), "to {request:?}");
     one
 }

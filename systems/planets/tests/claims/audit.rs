@@ -1,35 +1,11 @@
-//! Every server audit of the npm package graphql-http, run from the folder of graphql-server.
-
-use std::path::Path;
-use std::process::Command;
+//! GraphQL over HTTP, held to the npm package graphql-http.
 
 use crate::server::Server;
 
 #[test]
 fn every_audit_of_graphql_over_http_is_ok() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-server/audit");
-    for program in ["node", "npm"] {
-        if Command::new(program).arg("--version").output().is_err() {
-            println!("NOT RUN: {program} is not installed");
-            return;
-        }
-    }
-    if !folder
-        .join("node_modules/graphql-http/package.json")
-        .exists()
-    {
-        let mut install = Command::new("npm");
-        install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]);
-        let status = install.current_dir(&folder).status().unwrap();
-        assert!(status.success(), "`npm ci` in {} failed", folder.display());
-    }
     let server = Server::start(&[]);
     for path in ["locations", "reviews"] {
-        let url = format!("http://{}/{path}", server.address);
-        let mut audit = Command::new("node");
-        audit.args(["audit.mjs", &url]).current_dir(&folder);
-        let output = audit.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{told}");
+        test_client::audit::all_are_ok(&format!("http://{}/{path}", server.address), &[]);
     }
 }

@@ -69,9 +69,33 @@ fn wrong_requests_have_their_status() {
 }
 
 #[test]
+fn the_media_type_with_the_greatest_weight_is_sent() {
+    let server = Server::start(&[]);
+    let modern = "application/graphql-response+json";
+    for (accept, expected) in [
+        (
+            format!("{modern};q=0.1, application/json"),
+            "application/json",
+        ),
+        (format!("application/json;q=0.5, {modern}"), modern),
+        (format!("*/*;q=0.5, {modern}"), modern),
+        (format!("{modern};q=0, */*"), "application/json"),
+    ] {
+        let answer = server.ask(&post("/locations", &format!("Accept: {accept}\r\n"), LIST));
+        let media = answer.header("content-type").unwrap();
+        assert!(
+            media.starts_with(&format!("{expected};")),
+            "{accept}: {media}"
+        );
+    }
+    let refused = post("/locations", "Accept: application/json;q=0\r\n", LIST);
+    assert_eq!(server.ask(&refused).status, 406);
+}
+
+#[test]
 fn a_request_in_flight_is_answered_after_sigterm() {
     let server = Server::start(&["--delay", "400ms"]);
-    let mut stream = server.connect();
+    let mut stream = server.stream();
     stream
         .write_all(post("/locations", "", LIST).as_bytes())
         .unwrap();
@@ -95,7 +119,7 @@ fn the_delay_is_waited_for() {
 #[test]
 fn http_2_without_tls_is_understood() {
     let server = Server::start(&[]);
-    let mut stream = server.connect();
+    let mut stream = server.stream();
     // The preface and an empty SETTINGS frame (RFC 9113, 3.4); a server answers with its own.
     stream
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")

@@ -179,6 +179,9 @@ fn every_path_is_the_endpoint_and_browsers_get_a_page() {
         assert!(response.head.contains("access-control-allow-origin: *"));
         let page = client.get(path, "Accept: text/html,*/*\r\n");
         assert!(page.body.contains("<html"), "{}", page.body);
+        let program = "Accept: application/json, text/html;q=0.5\r\n";
+        let answer = client.get(&format!("{path}?query=%7B__typename%7D"), program);
+        assert_eq!(answer.json(), json!({"data": {"__typename": "Query"}}));
     }
     let options = client.ask(b"OPTIONS / HTTP/1.1\r\nHost: r\r\n\r\n");
     assert_eq!(options.status, 204);

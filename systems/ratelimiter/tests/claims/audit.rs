@@ -1,7 +1,4 @@
-//! The server audits of the npm package graphql-http, run from the folder of graphql-server.
-
-use std::path::Path;
-use std::process::Command;
+//! GraphQL over HTTP, held to the npm package graphql-http.
 
 use crate::server::Server;
 
@@ -11,33 +8,11 @@ const DIFFERENT: [&str; 3] = ["572B", "FDE2", "7B9B"];
 
 #[test]
 fn every_audit_is_ok_but_the_three_that_the_contract_answers_otherwise() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-server/audit");
-    for program in ["node", "npm"] {
-        if Command::new(program).arg("--version").output().is_err() {
-            println!("NOT RUN: {program} is not installed");
-            return;
-        }
-    }
-    if !folder
-        .join("node_modules/graphql-http/package.json")
-        .exists()
-    {
-        let mut install = Command::new("npm");
-        install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]);
-        let status = install.current_dir(&folder).status().unwrap();
-        assert!(status.success(), "`npm ci` in {} failed", folder.display());
-    }
     let server = Server::start(&[]);
     let url = format!("http://{}/graphql", server.address);
-    let mut audit = Command::new("node");
-    audit.args(["audit.mjs", &url]).current_dir(&folder);
-    let output = audit.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    let not_ok: Vec<_> = told
-        .lines()
-        .filter_map(|line| line.strip_prefix("NOT OK "))
-        .filter_map(|line| line.split(' ').next())
-        .collect();
-    assert_eq!(not_ok, DIFFERENT, "{told}");
-    assert!(told.contains("58 of 61 audits ok"), "{told}");
+    if let Some(report) = test_client::audit::run(&url, &[]) {
+        assert_eq!(report.not_ok, DIFFERENT, "{}", report.text);
+        let text = report.text;
+        assert!(text.contains("58 of 61 audits ok"), "{text}");
+    }
 }

@@ -13,9 +13,9 @@ use async_graphql::{
     ServerError, Variables,
 };
 use graphql_document::DEPTH_MAX;
+use graphql_http::GraphqlRequest;
 use graphql_server::content::{self, Allowance, Counter, FieldFailure};
 use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
-use graphql_server::wire::GraphqlRequest;
 
 /// The schema of one worker.
 pub(crate) type Schema = async_graphql::Schema<Query, Mutation, EmptySubscription>;
@@ -149,7 +149,7 @@ pub(crate) async fn execute(
         Err(error) => return Outcome::Refused(vec![error_of(&error.into())]),
     };
     let values = request.variables.unwrap_or_default();
-    let name = request.operation_name;
+    let name = request.operation_name.map(std::borrow::Cow::into_owned);
     if let Err(outcome) = check(&document, name.as_deref(), &values, is_get) {
         return outcome;
     }

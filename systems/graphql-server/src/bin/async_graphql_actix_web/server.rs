@@ -8,25 +8,26 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::http::header::{self, HeaderName};
+use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::http::{KeepAlive, StatusCode};
 use actix_web::rt::time::sleep;
 use actix_web::web::{self, Data, Payload};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use async_graphql::Variables;
 use futures_core::Stream as _;
-use graphql_server::body::{collect, in_time};
+use graphql_http::body::{collect, in_time};
+use graphql_http::{GraphqlRequest, Head, Media};
 use graphql_server::content::Counter;
-use graphql_server::exchange::{Head, Step};
-use graphql_server::reply::{Body, Media, Reply};
+use graphql_server::exchange::Step;
+use graphql_server::reply::{Body, Reply};
 use graphql_server::startup::{Setup, stop_on_signal};
-use graphql_server::wire::{self, GraphqlRequest, WireError};
+use graphql_server::wire::{self, WireError};
 use graphql_server::worker::Worker;
 
 use crate::schema::{self, Schema};
 
 /// What a worker thread needs to answer.
-struct Desk {
+struct Handler {
     worker: Worker,
     schema: Schema,
 }
@@ -38,15 +39,14 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     let config = setup.config.clone();
-    let journal = setup.journal;
     let counter = Arc::new(Counter::default());
     let server = HttpServer::new(move || {
-        let desk = Desk {
+        let handler = Handler {
             worker: Worker::new(&setup),
             schema: schema::schema(&counter),
         };
         App::new()
-            .app_data(Data::new(desk))
+            .app_data(Data::new(handler))
             .service(web::resource("/graphql").to(graphql))
             .service(web::resource("/health").to(health))
             .service(web::resource("/metrics").to(metrics))
@@ -60,7 +60,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     .listen(listener)?
     .run();
     let handle = server.handle();
-    stop_on_signal(journal, move || drop(handle.stop(true)))?;
+    stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }
 
@@ -72,67 +72,70 @@ fn keep_alive(idle: Duration) -> KeepAlive {
     }
 }
 
-async fn graphql(request: HttpRequest, payload: Payload, desk: Data<Desk>) -> HttpResponse {
-    let start = desk.worker.start();
-    let reply = answer(&request, payload, &desk).await;
-    let reply = desk
+async fn graphql(request: HttpRequest, payload: Payload, handler: Data<Handler>) -> HttpResponse {
+    let start = handler.worker.start();
+    let reply = answer(&request, payload, &handler).await;
+    let reply = handler
         .worker
         .answered(start, request.method().as_str(), reply);
     respond(reply)
 }
 
-async fn answer(request: &HttpRequest, mut payload: Payload, desk: &Desk) -> Reply {
-    let text = |name: HeaderName| request.headers().get(name)?.to_str().ok();
+async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) -> Reply {
+    let headers = request.headers();
+    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    let length = bytes(header::CONTENT_LENGTH).and_then(|length| str::from_utf8(length).ok());
     let head = Head {
         method: request.method().as_str(),
-        accept: text(header::ACCEPT),
-        content_type: text(header::CONTENT_TYPE),
-        content_length: text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+        accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
+        content_type: bytes(header::CONTENT_TYPE),
+        content_length: length.and_then(|length| length.parse().ok()),
     };
-    match desk.worker.admit(&head) {
+    match handler.worker.admit(head) {
         Step::Reply(reply) => reply,
         Step::ReadParameters(media) => {
             let request = wire::from_parameters(request.query_string());
-            execute(desk, media, request, true).await
+            execute(handler, media, request, true).await
         }
         Step::ReadBody(media) => {
             let mut next = async || poll_fn(|task| Pin::new(&mut payload).poll_next(task)).await;
-            let read = collect(desk.worker.body_limit(), &mut next);
-            let timeout = desk.worker.request_timeout();
+            let read = collect(handler.worker.body_limit(), &mut next);
+            let timeout = handler.worker.request_timeout();
             match in_time(read, || sleep(timeout)).await {
-                Ok(body) => execute(desk, media, wire::from_body(body.as_ref()), false).await,
-                Err(error) => desk.worker.unread(media, error),
+                Ok(body) => execute(handler, media, wire::from_body(body.as_ref()), false).await,
+                Err(error) => handler.worker.unread(media, error),
             }
         }
     }
 }
 
 async fn execute(
-    desk: &Desk,
+    handler: &Handler,
     media: Media,
     request: Result<GraphqlRequest<'_, Variables>, WireError>,
     is_get: bool,
 ) -> Reply {
     match request {
         Ok(request) => {
-            let outcome = schema::execute(&desk.schema, request, is_get).await;
-            desk.worker.executed(media, outcome)
+            let outcome = schema::execute(&handler.schema, request, is_get).await;
+            handler.worker.executed(media, outcome)
         }
-        Err(error) => media.not_a_request(error),
+        Err(error) => wire::not_a_request(media, error),
     }
 }
 
-async fn health(request: HttpRequest, desk: Data<Desk>) -> HttpResponse {
-    respond(desk.worker.health(request.method().as_str()))
+async fn health(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
+    respond(handler.worker.health(request.method().as_str()))
 }
 
-async fn metrics(request: HttpRequest, desk: Data<Desk>) -> HttpResponse {
-    respond(desk.worker.metrics(request.method().as_str()))
+async fn metrics(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
+    respond(handler.worker.metrics(request.method().as_str()))
 }
 
-async fn not_found(request: HttpRequest, desk: Data<Desk>) -> HttpResponse {
+async fn not_found(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
     respond(
-        desk.worker
+        handler
+            .worker
             .not_found(request.method().as_str(), request.path()),
     )
 }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use graphql_document::{DEPTH_MAX, FIELDS_MAX, TOKENS_MAX};
+use graphql_http::GraphqlRequest;
 use graphql_server::content::{self, Allowance, Counter, FieldFailure};
 use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
-use graphql_server::wire::GraphqlRequest;
 use juniper::parser::SourcePosition;
 use juniper::{
     DefaultScalarValue, EmptySubscription, ExecutionError, FieldResult, GraphQLError, ID,

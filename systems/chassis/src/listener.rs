@@ -23,12 +23,12 @@ pub fn prepare(listener: &TcpListener) -> io::Result<()> {
 /// tokio's own registers every connection that it accepts; this one leaves that to a
 /// [`Connection`](crate::Connection).
 #[derive(Debug)]
-pub struct Door {
+pub struct Listener {
     /// The listener: of tokio's sockets, this kind lets others ask the system.
     socket: tokio::net::TcpStream,
 }
 
-impl Door {
+impl Listener {
     /// Registers a listener that does not block.
     ///
     /// # Errors

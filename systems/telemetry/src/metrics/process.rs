@@ -1,26 +1,18 @@
 //! What this process uses, from `/proc`; nothing is shown where there is no `/proc`.
 
-use std::fmt::Write as _;
 use std::fs;
 
-use super::text::describe;
+use super::Scrape;
 
-/// Appends memory and CPU time under the names that Prometheus clients use.
-pub(super) fn write(text: &mut String) -> std::fmt::Result {
+/// Tells memory and CPU time under the names that Prometheus clients use.
+pub(super) fn tell(scrape: &mut Scrape<'_>) -> std::fmt::Result {
     if let Some(bytes) = resident_bytes() {
         let name = "process_resident_memory_bytes";
-        describe(text, name, "gauge", "Memory that is resident now.")?;
-        writeln!(text, "{name} {bytes}")?;
+        scrape.gauge(name, "Memory that is resident now", (&[], bytes))?;
     }
     if let Some(seconds) = cpu_seconds() {
-        let name = "process_cpu_seconds_total";
-        describe(
-            text,
-            name,
-            "counter",
-            "CPU time of all threads, user and system.",
-        )?;
-        writeln!(text, "{name} {seconds}")?;
+        let help = "CPU time of all threads, user and system";
+        scrape.seconds("process_cpu_seconds", help, seconds)?;
     }
     Ok(())
 }

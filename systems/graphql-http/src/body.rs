@@ -2,11 +2,25 @@
 //!
 //! The usual body is small and arrives with its head. It then costs neither a copy nor a timer.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use crate::exchange::BodyError;
+use http_body::Body;
+
+/// Why a body was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// More bytes than the limit.
+    #[error("the body is larger than the limit")]
+    TooLarge,
+    /// The client took too long to send it.
+    #[error("the body did not arrive in time")]
+    TooSlow,
+    /// The connection broke or the chunks are malformed.
+    #[error("the body ended early or is malformed")]
+    Broken,
+}
 
 /// A whole body.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,6 +66,31 @@ pub async fn collect<B: AsRef<[u8]>, E>(
         };
     }
     Ok(so_far)
+}
+
+/// Reads a body of hyper's kind. `limit` is in bytes.
+///
+/// # Errors
+/// Those of [`collect`].
+pub async fn read<B>(body: B, limit: u64) -> Result<Collected<B::Data>, BodyError>
+where
+    B: Body<Data: AsRef<[u8]>>,
+{
+    let mut body = pin!(body);
+    collect(limit, async || {
+        loop {
+            match poll_fn(|task| body.as_mut().poll_frame(task)).await? {
+                Ok(frame) => {
+                    // Other frames are trailers, which mean nothing here.
+                    if let Ok(data) = frame.into_data() {
+                        return Some(Ok(data));
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    })
+    .await
 }
 
 /// Waits for a read, but gives it up when the timer ends first. The timer is started when the

@@ -1,0 +1,171 @@
+//! Content negotiation: which of the media types that a server can send does the client prefer?
+//!
+//! RFC 9110, 12.5.1: each media type takes its weight from the most specific range that matches it.
+//! Equal weights: the draft's own media type first when the client names it, else JSON, which every
+//! client understands.
+
+use crate::content_type::leaves_utf_8;
+use crate::media::Media;
+
+/// What the client prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Negotiated {
+    /// A GraphQL response.
+    Response(Media),
+    /// The page for a browser.
+    Page,
+}
+
+/// How much a media range leaves open; the more specific range wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Precision {
+    Anything,
+    Type,
+    Exact,
+}
+
+/// Weight in thousandths and the precision of the range that gave it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight(Option<(Precision, u16)>);
+
+impl Weight {
+    fn take(&mut self, precision: Precision, thousandths: u16) {
+        if self.0.is_none_or(|(had, _)| precision >= had) {
+            self.0 = Some((precision, thousandths));
+        }
+    }
+
+    /// Weight, then whether the type was named; `None` when the client does not accept it.
+    fn rank(self) -> Option<(u16, bool)> {
+        self.0
+            .filter(|(_, thousandths)| *thousandths > 0)
+            .map(|(precision, thousandths)| (thousandths, precision == Precision::Exact))
+    }
+
+    fn is_named(self) -> bool {
+        self.rank().is_some_and(|(_, is_named)| is_named)
+    }
+}
+
+/// What the client prefers; `None` when it accepts nothing that there is.
+///
+/// `accept` are the lines of the `Accept` header, which count as one (RFC 9110, 5.3).
+pub fn negotiate<'a>(
+    mut accept: impl Iterator<Item = &'a [u8]>,
+    page_is_offered: bool,
+) -> Option<Negotiated> {
+    let (first, second) = (accept.next(), accept.next());
+    let Some(second) = second else {
+        // The values of nearly every program that is not a browser need no parsing.
+        return match first {
+            None | Some(b"" | b"*/*") => Some(Negotiated::Response(Media::Json)),
+            Some(b"application/json") => Some(Negotiated::Response(Media::JsonOnly)),
+            Some(b"application/graphql-response+json") => {
+                Some(Negotiated::Response(Media::GraphqlResponse))
+            }
+            Some(only) => Weights::of([only].into_iter())?.preferred(page_is_offered),
+        };
+    };
+    let lines = first.into_iter().chain([second]).chain(accept);
+    Weights::of(lines)?.preferred(page_is_offered)
+}
+
+/// The weights of what a server can send.
+#[derive(Default)]
+struct Weights {
+    modern: Weight,
+    legacy: Weight,
+    page: Weight,
+}
+
+impl Weights {
+    /// Reads the header; `None` when it is not text.
+    fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let mut weights = Self::default();
+        for line in lines {
+            for range in std::str::from_utf8(line).ok()?.split(',') {
+                weights.take(range);
+            }
+        }
+        Some(weights)
+    }
+
+    fn take(&mut self, range: &str) {
+        let mut parts = range.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let Some(thousandths) = weight_of(parts) else {
+            return;
+        };
+        let mut take_both = |precision| {
+            self.modern.take(precision, thousandths);
+            self.legacy.take(precision, thousandths);
+        };
+        match media.as_str() {
+            "application/graphql-response+json" => self.modern.take(Precision::Exact, thousandths),
+            "application/json" => self.legacy.take(Precision::Exact, thousandths),
+            "text/html" => self.page.take(Precision::Exact, thousandths),
+            // A client that takes an answer in pieces takes one piece.
+            "multipart/mixed" => self.legacy.take(Precision::Type, thousandths),
+            "application/*" => take_both(Precision::Type),
+            "*/*" => take_both(Precision::Anything),
+            _ => {}
+        }
+    }
+
+    fn preferred(&self, page_is_offered: bool) -> Option<Negotiated> {
+        let json = match self.modern.rank() {
+            None if self.legacy.is_named() => Media::JsonOnly,
+            _ => Media::Json,
+        };
+        let modern = (self.modern.rank(), Media::GraphqlResponse);
+        let legacy = (self.legacy.rank(), json);
+        // `max_by_key` keeps the last of equals: JSON where the newer type is not named, the newer
+        // type where both are.
+        let responses = if self.modern.is_named() {
+            [legacy, modern]
+        } else {
+            [modern, legacy]
+        };
+        // Only a client that names HTML gets a page: programs send `*/*`.
+        let page = self.page.rank().filter(|_| page_is_offered);
+        responses
+            .into_iter()
+            .map(|(rank, media)| (rank, Negotiated::Response(media)))
+            .chain([(page, Negotiated::Page)])
+            .filter_map(|(rank, negotiated)| Some((rank?, negotiated)))
+            .max_by_key(|(rank, _)| *rank)
+            .map(|(_, negotiated)| negotiated)
+    }
+}
+
+/// The weight in thousandths; `None` when the range cannot be served: it asks for another charset,
+/// or its weight is not a number from 0 to 1.
+fn weight_of<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
+    let mut thousandths = 1000;
+    for parameter in parameters {
+        if let Some(("q" | "Q", value)) = parameter.split_once('=') {
+            thousandths = parse_weight(value.trim())?;
+        } else if !leaves_utf_8(parameter) {
+            return None;
+        }
+    }
+    Some(thousandths)
+}
+
+/// A weight in thousandths: `0`, `0.5`, `1.000` (RFC 9110, 12.4.2).
+#[must_use]
+pub fn parse_weight(text: &str) -> Option<u16> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 3 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let thousandths: u16 = format!("{fraction:0<3}").parse().ok()?;
+    match (whole, thousandths) {
+        ("0", thousandths) => Some(thousandths),
+        ("1", 0) => Some(1000),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! What a request to a GraphQL endpoint asks for, decided from its head alone.
+
+use http::Method;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+
+use crate::accept::{Negotiated, negotiate};
+use crate::content_type::is_json;
+use crate::media::Media;
+use crate::refusal::Refusal;
+
+/// The parts of a request's head that decide what happens to it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Head<'a, Lines> {
+    /// The method, as sent.
+    pub method: &'a str,
+    /// The lines of the `Accept` header.
+    pub accept: Lines,
+    /// The `Content-Type` header.
+    pub content_type: Option<&'a [u8]>,
+    /// The `Content-Length` header, in bytes; `None` for a chunked body.
+    pub content_length: Option<u64>,
+}
+
+impl<'a> Head<'a, ()> {
+    /// Takes the parts out of a head of hyper's kind.
+    #[must_use]
+    pub fn of(
+        method: &'a Method,
+        headers: &'a HeaderMap,
+    ) -> Head<'a, impl Iterator<Item = &'a [u8]>> {
+        let length = headers.get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        Head {
+            method: method.as_str(),
+            accept: headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes),
+            content_type: headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes),
+            content_length: length,
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The request is in the body: read it, execute it, answer with this media type.
+    ReadBody(Media),
+    /// The request is in the parameters of the URL.
+    ReadParameters(Media),
+    /// The client is a browser that wants the page.
+    Page,
+    /// There is nothing to execute; say so in this media type.
+    Refuse(Media, Refusal),
+}
+
+/// Decides what a request to a GraphQL endpoint asks for. `body_limit` is in bytes.
+pub fn admit<'a, Lines>(head: Head<'a, Lines>, body_limit: u64, page_is_offered: bool) -> Step
+where
+    Lines: Iterator<Item = &'a [u8]>,
+{
+    let is_get = match head.method {
+        "POST" => false,
+        "GET" => true,
+        _ => return Step::Refuse(Media::Json, Refusal::Method),
+    };
+    let media = match negotiate(head.accept, is_get && page_is_offered) {
+        Some(Negotiated::Response(media)) => media,
+        Some(Negotiated::Page) => return Step::Page,
+        None => return Step::Refuse(Media::Json, Refusal::NotAcceptable),
+    };
+    if is_get {
+        return Step::ReadParameters(media);
+    }
+    if !is_json(head.content_type, &["application/json"]) {
+        let found = head.content_type.map(String::from_utf8_lossy);
+        let refusal = Refusal::ContentType(found.map(std::borrow::Cow::into_owned));
+        return Step::Refuse(media, refusal);
+    }
+    match head.content_length {
+        Some(length) if length > body_limit => Step::Refuse(media, Refusal::TooLarge(body_limit)),
+        _ => Step::ReadBody(media),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! The media types of GraphQL responses.
+
+/// The media type of a response, and with it the meaning of the status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    /// `application/graphql-response+json`: the status tells what happened.
+    GraphqlResponse,
+    /// `application/json` to a client that would take the newer type, too, or left it open.
+    Json,
+    /// `application/json` to a client that accepts nothing newer.
+    JsonOnly,
+}
+
+impl Media {
+    /// The `Content-Type` with its charset.
+    #[must_use]
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::GraphqlResponse => "application/graphql-response+json; charset=utf-8",
+            Self::Json | Self::JsonOnly => "application/json; charset=utf-8",
+        }
+    }
+
+    /// The `Content-Type` without parameters.
+    #[must_use]
+    pub const fn essence(self) -> &'static str {
+        match self {
+            Self::GraphqlResponse => "application/graphql-response+json",
+            Self::Json | Self::JsonOnly => "application/json",
+        }
+    }
+
+    /// The status of a well-formed request whose document or variables are wrong.
+    ///
+    /// Clients that know only `application/json` look for errors in the body, so the draft asks for
+    /// 200 there.
+    #[must_use]
+    pub const fn status_of_refused_document(self) -> u16 {
+        match self {
+            Self::GraphqlResponse => 400,
+            Self::Json | Self::JsonOnly => 200,
+        }
+    }
+}

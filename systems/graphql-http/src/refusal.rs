@@ -1,0 +1,72 @@
+//! Requests that HTTP alone already shows to be wrong.
+
+use crate::body::BodyError;
+
+/// Why there is nothing to execute; displays as the message for the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Neither GET nor POST.
+    #[error("this path serves GET, POST only")]
+    Method,
+    /// A mutation by GET.
+    #[error("a mutation must be sent with POST, found GET")]
+    MutationByGet,
+    /// The client accepts nothing that there is.
+    #[error(
+        "the response is application/graphql-response+json or application/json; accept one of them"
+    )]
+    NotAcceptable,
+    /// The body is not declared to be JSON; holds what it is declared to be.
+    #[error("the content type of a POST must be application/json in utf-8, found {}", found(.0.as_deref()))]
+    ContentType(Option<String>),
+    /// The body is larger than the limit, in bytes.
+    #[error("the body is larger than the limit of {0} bytes")]
+    TooLarge(u64),
+    /// The body was not read to its end for another reason.
+    #[error(transparent)]
+    Unread(BodyError),
+}
+
+fn found(content_type: Option<&str>) -> String {
+    content_type.map_or_else(|| "none".to_owned(), |found| format!("`{found}`"))
+}
+
+impl Refusal {
+    /// A body that could not be read; `limit` is in bytes.
+    #[must_use]
+    pub fn of_body(error: BodyError, limit: u64) -> Self {
+        match error {
+            BodyError::TooLarge => Self::TooLarge(limit),
+            error => Self::Unread(error),
+        }
+    }
+
+    /// The status.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        match self {
+            Self::Method | Self::MutationByGet => 405,
+            Self::NotAcceptable => 406,
+            Self::ContentType(_) => 415,
+            Self::TooLarge(_) | Self::Unread(BodyError::TooLarge) => 413,
+            Self::Unread(BodyError::TooSlow) => 408,
+            Self::Unread(BodyError::Broken) => 400,
+        }
+    }
+
+    /// The `Allow` header that goes with 405.
+    #[must_use]
+    pub const fn allow(&self) -> Option<&'static str> {
+        match self {
+            Self::Method => Some("GET, POST"),
+            Self::MutationByGet => Some("POST"),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection must end, because the request was not read to its end.
+    #[must_use]
+    pub const fn closes(&self) -> bool {
+        matches!(self, Self::TooLarge(_) | Self::Unread(_))
+    }
+}

@@ -1,0 +1,242 @@
+//! A GraphQL request as it is written in a JSON body or in the parameters of a URL.
+//!
+//! The variables are read straight into the type of what executes them; a server that only passes
+//! them on reads them as [`RawObject`]. The query is borrowed from the body when it has no escapes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A well-formed request; whether the document is valid, the executor decides.
+#[derive(Debug, PartialEq, Eq)]
+pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
+    /// The text of the document; may be empty.
+    pub query: Cow<'a, str>,
+    /// Which of the document's operations to execute. An empty name in a body is kept.
+    pub operation_name: Option<Cow<'a, str>>,
+    /// Values of the operation's variables.
+    pub variables: Option<V>,
+    /// Extensions of the protocol.
+    pub extensions: Option<E>,
+}
+
+/// Why there is no request to execute.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The body is a list.
+    #[error("the body must be one JSON object; batches are not served")]
+    Batch,
+    /// The body is not JSON.
+    #[error("the body is not JSON: {0}")]
+    NotJson(#[source] serde_json::Error),
+    /// The body is JSON, but not an object, or an entry has the wrong type.
+    #[error("the body is not a GraphQL request: {0}")]
+    NotARequest(#[source] serde_json::Error),
+    /// The body has no document.
+    #[error("the body is not a GraphQL request: `query` is missing")]
+    NoQuery,
+    /// The URL has no document.
+    #[error("the parameter `query` is missing; send ?query=… or a POST")]
+    NoQueryParameter,
+    /// A parameter of the URL appears twice.
+    #[error("the parameter `{0}` is given twice")]
+    GivenTwice(&'static str),
+    /// A parameter of the URL that must be a JSON object is not.
+    #[error("the parameter `{name}` must be a JSON object: {source}")]
+    BadParameter {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// When it is not a JSON object with a `query`, or an entry has the wrong type.
+pub fn from_body<'a, V, E>(body: &'a [u8]) -> Result<GraphqlRequest<'a, V, E>, DecodeError>
+where
+    V: Deserialize<'a>,
+    E: Deserialize<'a>,
+{
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", expecting = "a JSON object")]
+    #[serde(bound(deserialize = "V: Deserialize<'de>, E: Deserialize<'de>"))]
+    struct Body<'a, V, E> {
+        #[serde(borrow)]
+        query: Option<Text<'a>>,
+        #[serde(borrow)]
+        operation_name: Option<Text<'a>>,
+        variables: Option<V>,
+        extensions: Option<E>,
+    }
+
+    /// Borrowed where there are no escapes; serde borrows no `Option<Cow<str>>`.
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+    // A list would pass as the fields of a struct in their order.
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    if matches!(first, Some(b'[')) {
+        let list = serde_json::from_slice::<Vec<IgnoredAny>>(body);
+        return Err(list.map_or_else(DecodeError::NotJson, |_| DecodeError::Batch));
+    }
+    let body: Body<'_, V, E> = serde_json::from_slice(body).map_err(|error| {
+        if error.is_data() {
+            DecodeError::NotARequest(error)
+        } else {
+            DecodeError::NotJson(error)
+        }
+    })?;
+    Ok(GraphqlRequest {
+        query: body.query.ok_or(DecodeError::NoQuery)?.0,
+        operation_name: body.operation_name.map(|name| name.0),
+        variables: body.variables,
+        extensions: body.extensions,
+    })
+}
+
+/// Reads the part of a URL after the question mark.
+///
+/// An empty `operationName`, `variables` or `extensions` counts as absent, as HTML forms and URL
+/// builders send them that way.
+///
+/// # Errors
+/// When there is no `query`, a parameter is given twice, or is not the JSON it must be.
+pub fn from_parameters<V, E>(parameters: &str) -> Result<GraphqlRequest<'_, V, E>, DecodeError>
+where
+    V: DeserializeOwned,
+    E: DeserializeOwned,
+{
+    let (mut query, mut operation_name, mut variables, mut extensions) = (None, None, None, None);
+    for (key, value) in form_urlencoded::parse(parameters.as_bytes()) {
+        let (slot, name) = match key.as_ref() {
+            "query" => (&mut query, "query"),
+            "operationName" => (&mut operation_name, "operationName"),
+            "variables" => (&mut variables, "variables"),
+            "extensions" => (&mut extensions, "extensions"),
+            _ => continue,
+        };
+        if slot.replace(value).is_some() {
+            return Err(DecodeError::GivenTwice(name));
+        }
+    }
+    Ok(GraphqlRequest {
+        query: query.ok_or(DecodeError::NoQueryParameter)?,
+        operation_name: operation_name.filter(|name| !name.is_empty()),
+        variables: json_parameter("variables", variables)?,
+        extensions: json_parameter("extensions", extensions)?,
+    })
+}
+
+fn json_parameter<T: DeserializeOwned>(
+    name: &'static str,
+    value: Option<Cow<'_, str>>,
+) -> Result<Option<T>, DecodeError> {
+    match value {
+        None => Ok(None),
+        Some(text) if text.is_empty() => Ok(None),
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|source| DecodeError::BadParameter { name, source })
+        }
+    }
+}
+
+/// Writes a request as a body.
+///
+/// # Panics
+/// Never: text and JSON objects are always written.
+#[must_use]
+pub fn to_json<V: Serialize, E: Serialize>(request: &GraphqlRequest<'_, V, E>) -> Vec<u8> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Body<'a, V, E> {
+        query: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        operation_name: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        variables: Option<&'a V>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        extensions: Option<&'a E>,
+    }
+
+    serde_json::to_vec(&Body {
+        query: &request.query,
+        operation_name: request.operation_name.as_deref(),
+        variables: request.variables.as_ref(),
+        extensions: request.extensions.as_ref(),
+    })
+    .expect("text and JSON objects are always written")
+}
+
+/// A JSON object that stays the text it is, borrowed from a body.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct RawObject<'a>(&'a RawValue);
+
+/// A JSON object that stays the text it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct RawObjectBuf(Box<RawValue>);
+
+impl<'a> RawObject<'a> {
+    /// Its text.
+    #[must_use]
+    pub fn text(self) -> &'a str {
+        self.0.get()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        is_object(raw)?;
+        Ok(Self(raw))
+    }
+}
+
+impl<'de> Deserialize<'de> for RawObjectBuf {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        is_object(&raw)?;
+        Ok(Self(raw))
+    }
+}
+
+fn is_object<E: serde::de::Error>(raw: &RawValue) -> Result<(), E> {
+    // The text of a raw value starts with its first character.
+    if raw.get().starts_with('{') {
+        return Ok(());
+    }
+    Err(E::custom("expected a JSON object"))
+}
+
+/// Any JSON object, checked and thrown away: for servers that serve no extension.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DiscardedObject;
+
+impl<'de> Deserialize<'de> for DiscardedObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = DiscardedObject;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DiscardedObject, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(DiscardedObject)
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+#[cfg(test)]
+mod tests;

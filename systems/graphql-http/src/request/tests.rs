@@ -1,0 +1,154 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Variables = BTreeMap<String, serde_json::Value>;
+type Decoded<'a> = GraphqlRequest<'a, Variables>;
+type Raw<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
+
+fn body(text: &str) -> Result<Decoded<'_>, String> {
+    from_body(text.as_bytes()).map_err(|error| error.to_string())
+}
+
+fn parameters(text: &str) -> Result<Decoded<'_>, String> {
+    from_parameters(text).map_err(|error| error.to_string())
+}
+
+fn raw(text: &[u8]) -> Result<Raw<'_>, DecodeError> {
+    from_body(text)
+}
+
+#[test]
+fn the_same_request_reads_the_same_from_both_places() {
+    let posted =
+        body(r#"{"query":"{a}","operationName":"A","variables":{"n":1},"extensions":{"x":[]}}"#);
+    let got =
+        parameters("query=%7Ba%7D&operationName=A&variables=%7B%22n%22%3A1%7D&extensions=%7B%7D");
+    assert_eq!(posted, got);
+    assert_eq!(posted.unwrap().variables.unwrap()["n"], 1);
+}
+
+#[test]
+fn null_and_empty_entries_count_as_absent() {
+    let expected = Ok(GraphqlRequest {
+        query: "{a}".into(),
+        operation_name: None,
+        variables: None,
+        extensions: None,
+    });
+    let nulls = r#"{"query":"{a}","operationName":null,"variables":null,"extensions":null}"#;
+    assert_eq!(body(nulls), expected);
+    let empty = "query={a}&operationName=&variables=&extensions=&unknown=1";
+    assert_eq!(parameters(empty), expected);
+}
+
+#[test]
+fn what_can_be_borrowed_is_borrowed() {
+    let request = body(r#"{"query":"{ test { id } }"}"#).unwrap();
+    assert!(matches!(request.query, Cow::Borrowed(_)));
+    let escaped = body(r#"{"query":"{\n  test {\n    id\n  }\n}\n"}"#).unwrap();
+    assert_eq!(escaped.query, "{\n  test {\n    id\n  }\n}\n");
+    let text = br#"{"query":"{a}","variables":{"x": [1]},"operationName":null,"more":1}"#;
+    let request = raw(text).unwrap();
+    assert!(matches!(request.query, Cow::Borrowed("{a}")));
+    assert_eq!(request.variables.unwrap().text(), r#"{"x": [1]}"#);
+    assert!(request.operation_name.is_none() && request.extensions.is_none());
+}
+
+#[test]
+fn each_mistake_is_named() {
+    let mistakes = [
+        "",
+        "{",
+        "[]",
+        "[",
+        r#"["{a}"]"#,
+        "7",
+        "{}",
+        r#"{"query":null}"#,
+        r#"{"query":7}"#,
+        r#"{"query":"{a}","variables":[]}"#,
+        r#"{"query":"{a}","operationName":{}}"#,
+        r#"{"query":"{a}","extensions":"x"}"#,
+        r#"{"query":"{a}"} x"#,
+        r#"{"query":"{a}","query":"{b}"}"#,
+    ];
+    let named: Vec<_> = mistakes
+        .iter()
+        .map(|text| body(text).unwrap_err())
+        .collect();
+    insta::assert_snapshot!(named.join("\n"), @r#"
+    the body is not JSON: EOF while parsing a value at line 1 column 0
+    the body is not JSON: EOF while parsing an object at line 1 column 1
+    the body must be one JSON object; batches are not served
+    the body is not JSON: EOF while parsing a list at line 1 column 1
+    the body must be one JSON object; batches are not served
+    the body is not a GraphQL request: invalid type: integer `7`, expected a JSON object at line 1 column 1
+    the body is not a GraphQL request: `query` is missing
+    the body is not a GraphQL request: `query` is missing
+    the body is not a GraphQL request: invalid type: integer `7`, expected a string at line 1 column 10
+    the body is not a GraphQL request: invalid type: sequence, expected a map at line 1 column 27
+    the body is not a GraphQL request: invalid type: map, expected a string at line 1 column 31
+    the body is not a GraphQL request: invalid type: string "x", expected a map at line 1 column 31
+    the body is not JSON: trailing characters at line 1 column 17
+    the body is not a GraphQL request: duplicate field `query` at line 1 column 22
+    "#);
+    for wrong in [
+        r#"{"query":"{a}","variables":[]}"#,
+        r#"{"query":"{a}","extensions":"x"}"#,
+    ] {
+        let error = raw(wrong.as_bytes()).unwrap_err();
+        assert!(matches!(error, DecodeError::NotARequest(_)), "{error}");
+    }
+    assert!(raw(b"{\"query\":\"\xff\"}").is_err());
+}
+
+#[test]
+fn each_wrong_parameter_is_named() {
+    let mistakes = [
+        "",
+        "variables={}",
+        "query={a}&query={b}",
+        "query={a}&variables=[]",
+        "query={a}&variables=x",
+        "query={a}&extensions=0",
+    ];
+    let named: Vec<_> = mistakes
+        .iter()
+        .map(|text| parameters(text).unwrap_err())
+        .collect();
+    insta::assert_snapshot!(named.join("\n"), @"
+    the parameter `query` is missing; send ?query=… or a POST
+    the parameter `query` is missing; send ?query=… or a POST
+    the parameter `query` is given twice
+    the parameter `variables` must be a JSON object: invalid type: sequence, expected a map at line 1 column 0
+    the parameter `variables` must be a JSON object: expected value at line 1 column 1
+    the parameter `extensions` must be a JSON object: invalid type: integer `0`, expected a map at line 1 column 1
+    ");
+}
+
+#[test]
+fn parameters_can_be_written_as_a_body() {
+    let read = from_parameters::<RawObjectBuf, RawObjectBuf>;
+    let request = read("query=%7Ba%7D&variables=%7B%22x%22%3A1%7D&operationName=&z=1").unwrap();
+    assert_eq!(to_json(&request), br#"{"query":"{a}","variables":{"x":1}}"#);
+    for wrong in [
+        "",
+        "query=a&query=b",
+        "query=a&variables=1",
+        "query=a&variables=x",
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_request_or_a_mistake(bytes: Vec<u8>, text in ".*") {
+        let _ = from_body::<Variables, DiscardedObject>(&bytes);
+        let _ = raw(&bytes);
+        let _ = from_parameters::<Variables, DiscardedObject>(&text);
+    }
+}

@@ -1,0 +1,263 @@
+//! The log: one JSON object a line on standard error, so that a person and a program can read it.
+//!
+//! Each line has `time` (UTC), `level`, `target` and then the fields of the event, of which
+//! `message` is the text. Lines about single requests have the target [`REQUEST`] and a level of
+//! their own, because any client could fill the log with them. For the same reason the libraries
+//! below a connection are silent up to [`Level::Info`].
+
+use std::fmt;
+use std::io;
+
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Subscriber};
+use tracing_log::NormalizeEvent as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// The target of lines about single requests.
+pub const REQUEST: &str = "request";
+
+/// Libraries that report on single connections and requests.
+const LIBRARIES: [&str; 11] = [
+    "actix_http",
+    "actix_web",
+    "h2",
+    "hive_router_query_planner",
+    "hyper",
+    "hyper_util",
+    "mio",
+    "ntex::http",
+    "ntex::web",
+    "rustls",
+    "tokio",
+];
+
+/// How much is written. Each level includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing.
+    Off,
+    /// What went wrong.
+    Error,
+    /// What may go wrong.
+    Warn,
+    /// Start, stop, and changes in between.
+    Info,
+    /// One line for each request; slows a service down.
+    Request,
+    /// Steps of requests.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// Opens the log of this process. A log that is open already goes on as it was.
+pub fn open(level: Level) {
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(JsonLine)
+        .with_writer(io::stderr)
+        // It would panic when standard error is closed.
+        .log_internal_errors(false);
+    let _ = tracing_subscriber::registry()
+        .with(targets(level))
+        .with(lines)
+        .try_init();
+}
+
+fn targets(level: Level) -> Targets {
+    let ours = match level {
+        Level::Off => LevelFilter::OFF,
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info | Level::Request => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    };
+    let requests = if level >= Level::Request {
+        LevelFilter::INFO
+    } else {
+        LevelFilter::OFF
+    };
+    let libraries = match level {
+        Level::Debug | Level::Trace => ours,
+        Level::Request => LevelFilter::WARN,
+        _ => LevelFilter::OFF,
+    };
+    Targets::new()
+        .with_default(ours)
+        .with_target(REQUEST, requests)
+        .with_targets(LIBRARIES.map(|library| (library, libraries)))
+}
+
+/// Writes an event as one JSON object.
+struct JsonLine;
+
+impl<S, N> FormatEvent<S, N> for JsonLine
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        // Records of the `log` facade have their own target and level behind a common one.
+        let normalized = event.normalized_metadata();
+        let metadata = normalized.as_ref().unwrap_or_else(|| event.metadata());
+        writer.write_str("{\"time\":\"")?;
+        SystemTime.format_time(&mut writer)?;
+        let level = metadata.level().as_str().to_ascii_lowercase();
+        let target = Value::from(metadata.target());
+        write!(writer, "\",\"level\":\"{level}\",\"target\":{target}")?;
+        let mut fields = Fields {
+            writer: writer.by_ref(),
+            outcome: Ok(()),
+        };
+        event.record(&mut fields);
+        fields.outcome?;
+        writer.write_str("}\n")
+    }
+}
+
+/// Appends the fields of an event, in their order.
+struct Fields<'a> {
+    writer: Writer<'a>,
+    outcome: fmt::Result,
+}
+
+impl Fields<'_> {
+    fn put(&mut self, field: &Field, value: &Value) {
+        // What the `log` facade adds to a record is in the metadata already.
+        if self.outcome.is_ok() && !field.name().starts_with("log.") {
+            let name = Value::from(field.name());
+            self.outcome = write!(self.writer, ",{name}:{value}");
+        }
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, &format!("{value:?}").into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, &value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, &value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, &value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, &value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, &value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            written.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is written at a level while `work` runs.
+    fn lines(level: Level, work: impl FnOnce()) -> Vec<Value> {
+        let written = Written::default();
+        let writer = written.clone();
+        let layer = tracing_subscriber::fmt::layer()
+            .event_format(JsonLine)
+            .with_writer(move || writer.clone());
+        let subscriber = tracing_subscriber::registry()
+            .with(targets(level))
+            .with(layer);
+        tracing::subscriber::with_default(subscriber, work);
+        let bytes = written.0.lock().unwrap();
+        let text = std::str::from_utf8(&bytes).unwrap();
+        let read = |line| serde_json::from_str(line).unwrap();
+        text.lines().map(read).collect()
+    }
+
+    #[test]
+    fn a_line_is_one_json_object_whatever_it_says() {
+        let lines = lines(Level::Info, || {
+            let name: Option<&str> = None;
+            tracing::info!(workers = 2, name, "a \"quote\"\nand {}", "a line");
+        });
+        let [line] = &lines[..] else {
+            panic!("{lines:?}");
+        };
+        assert_eq!(line["message"], "a \"quote\"\nand a line");
+        assert_eq!(
+            (&line["level"], &line["workers"]),
+            (&"info".into(), &2.into())
+        );
+        assert_eq!(line["target"], "telemetry::log::tests");
+        assert!(line["time"].as_str().unwrap().ends_with('Z'));
+        assert!(line.get("name").is_none());
+    }
+
+    #[test]
+    fn a_level_includes_those_before_it() {
+        let all = || {
+            tracing::error!("1");
+            tracing::warn!("2");
+            tracing::info!("3");
+            tracing::info!(target: REQUEST, status = 200);
+            tracing::debug!("5");
+            tracing::trace!("6");
+        };
+        for (count, level) in [
+            Level::Off,
+            Level::Error,
+            Level::Warn,
+            Level::Info,
+            Level::Request,
+            Level::Debug,
+            Level::Trace,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!(lines(level, all).len(), count, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn libraries_below_a_connection_are_silent_until_they_are_asked() {
+        let all = || tracing::error!(target: "hyper::proto", "a client left");
+        assert!(lines(Level::Info, all).is_empty());
+        assert_eq!(lines(Level::Request, all).len(), 1);
+    }
+}

@@ -1,0 +1,178 @@
+//! Metrics in the text format of OpenMetrics, which Prometheus and its relatives read.
+//!
+//! The one idea: a service counts in plain cells, where it likes one set for each worker, and they
+//! are read only when they are scraped. So counting costs one addition and no look-up by label.
+
+mod process;
+
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+/// The `Content-Type` of the text.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The labels of a sample: names with their values, which may be any text.
+pub type Labels<'a> = [(&'a str, &'a str)];
+
+/// What a service has counted.
+pub trait Counts: Debug + Send + Sync + 'static {
+    /// Tells every metric with its samples.
+    ///
+    /// # Errors
+    /// Those of the scrape.
+    fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result;
+}
+
+/// The text of all counts, and of what the process uses now.
+///
+/// # Panics
+/// Never: writing to a text cannot fail.
+#[must_use]
+pub fn text(counts: Arc<impl Counts>) -> String {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Scraped(counts)));
+    let mut text = String::with_capacity(4096);
+    encode(&mut text, &registry).expect("writing to a text cannot fail");
+    text
+}
+
+#[derive(Debug)]
+struct Scraped<C>(Arc<C>);
+
+impl<C: Counts> Collector for Scraped<C> {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut scrape = Scrape(encoder);
+        self.0.tell(&mut scrape)?;
+        process::tell(&mut scrape)
+    }
+}
+
+/// A text in the making.
+#[derive(Debug)]
+pub struct Scrape<'a>(DescriptorEncoder<'a>);
+
+/// Cells of a histogram, added up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Buckets<'a> {
+    /// Upper bounds, in the unit of the metric.
+    pub bounds: &'a [f64],
+    /// What fell into each bucket alone; one more than the bounds, for what is above all of them.
+    pub counts: &'a [u64],
+    /// All values together, in the unit of the metric.
+    pub sum: f64,
+}
+
+impl Scrape<'_> {
+    /// A counter; the text appends `_total` to its name.
+    ///
+    /// # Errors
+    /// Those of the scrape.
+    pub fn counters<'l>(
+        &mut self,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (&'l Labels<'l>, u64)>,
+    ) -> fmt::Result {
+        let mut metric = self.metric(name, help, MetricType::Counter)?;
+        for (labels, count) in samples {
+            with_labels(&mut metric, labels, |metric| {
+                metric.encode_counter::<NoLabelSet, _, f64>(&count, None)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A counter without labels; the text appends `_total` to its name.
+    ///
+    /// # Errors
+    /// Those of the scrape.
+    pub fn counter(&mut self, name: &str, help: &str, count: u64) -> fmt::Result {
+        self.counters(name, help, [(&[][..], count)])
+    }
+
+    /// A number that can fall.
+    ///
+    /// # Errors
+    /// Those of the scrape.
+    pub fn gauge(
+        &mut self,
+        name: &str,
+        help: &str,
+        (labels, value): (&Labels<'_>, u64),
+    ) -> fmt::Result {
+        let mut metric = self.metric(name, help, MetricType::Gauge)?;
+        with_labels(&mut metric, labels, |metric| metric.encode_gauge(&value))
+    }
+
+    /// A histogram.
+    ///
+    /// # Errors
+    /// Those of the scrape.
+    pub fn histograms<'l>(
+        &mut self,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (&'l Labels<'l>, Buckets<'l>)>,
+    ) -> fmt::Result {
+        let mut metric = self.metric(name, help, MetricType::Histogram)?;
+        for (labels, buckets) in samples {
+            assert_eq!(
+                buckets.counts.len(),
+                buckets.bounds.len() + 1,
+                "one bucket is beyond the last bound"
+            );
+            // The library's own mark for the bucket without a bound.
+            let bounds = buckets.bounds.iter().chain([&f64::MAX]).copied();
+            let cells: Vec<(f64, u64)> = bounds.zip(buckets.counts.iter().copied()).collect();
+            let count = buckets.counts.iter().sum();
+            with_labels(&mut metric, labels, |metric| {
+                metric.encode_histogram::<NoLabelSet>(buckets.sum, count, &cells, None)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A counter that is not whole.
+    fn seconds(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
+        self.metric(name, help, MetricType::Counter)?
+            .encode_counter::<NoLabelSet, _, f64>(&seconds, None)
+    }
+
+    fn metric<'s>(
+        &'s mut self,
+        name: &'s str,
+        help: &'s str,
+        kind: MetricType,
+    ) -> Result<MetricEncoder<'s>, fmt::Error> {
+        self.0.encode_descriptor(name, help, None, kind)
+    }
+}
+
+fn with_labels(
+    metric: &mut MetricEncoder<'_>,
+    labels: &Labels<'_>,
+    sample: impl FnOnce(&mut MetricEncoder<'_>) -> fmt::Result,
+) -> fmt::Result {
+    if labels.is_empty() {
+        return sample(metric);
+    }
+    // The library writes values as they are.
+    let escaped = labels.iter().map(|(name, value)| (*name, escaped(value)));
+    let escaped: Vec<(&str, String)> = escaped.collect();
+    sample(&mut metric.encode_family(&escaped)?)
+}
+
+/// A label's value as the format wants it.
+fn escaped(value: &str) -> String {
+    let value = value.replace('\\', "\\\\");
+    value.replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+use super::*;
+
+#[derive(Debug)]
+struct Example;
+
+impl Counts for Example {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result {
+        scrape.counter("bans", "Bans that were started", 3)?;
+        scrape.counters(
+            "answers",
+            "Answers by path",
+            [(&[("path", "a\"b\\\n")][..], 1), (&[("path", "c")][..], 0)],
+        )?;
+        scrape.gauge("plans", "Plans that are kept", (&[("kind", "q")], 7))?;
+        let buckets = Buckets {
+            bounds: &[0.000_025, 10.0],
+            counts: &[1, 2, 3],
+            sum: 61.5,
+        };
+        scrape.histograms("took_us", "Time", [(&[][..], buckets)])
+    }
+}
+
+#[test]
+fn each_kind_of_metric_has_its_lines() {
+    let text = text(Arc::new(Example));
+    let (counts, process) = text.split_once("# HELP process_").unwrap();
+    assert_eq!(
+        counts,
+        r#"# HELP bans Bans that were started.
+# TYPE bans counter
+bans_total 3
+# HELP answers Answers by path.
+# TYPE answers counter
+answers_total{path="a\"b\\\n"} 1
+answers_total{path="c"} 0
+# HELP plans Plans that are kept.
+# TYPE plans gauge
+plans{kind="q"} 7
+# HELP took_us Time.
+# TYPE took_us histogram
+took_us_sum 61.5
+took_us_count 6
+took_us_bucket{le="0.000025"} 1
+took_us_bucket{le="10.0"} 3
+took_us_bucket{le="+Inf"} 6
+"#
+    );
+    assert!(process.ends_with("# EOF\n"), "{process}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_uses_memory_and_time() {
+    let text = text(Arc::new(Example));
+    let sample = |name: &str| -> f64 {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in\n{text}"))
+            .parse()
+            .unwrap()
+    };
+    assert!(sample("process_resident_memory_bytes") > 1e5);
+    assert!(sample("process_cpu_seconds_total") >= 0.0);
+}

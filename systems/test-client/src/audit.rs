@@ -1,0 +1,69 @@
+//! Every server audit of the npm package graphql-http: what MUST, SHOULD and MAY be.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What the audit found.
+#[derive(Debug)]
+pub struct Report {
+    /// The ids of the audits that are not ok.
+    pub not_ok: Vec<String>,
+    /// All that was printed.
+    pub text: String,
+}
+
+/// Audits an endpoint; `None`, and a line NOT RUN, where node is not installed. `headers` go with
+/// every request, as `NAME: VALUE`.
+///
+/// # Panics
+/// When the package cannot be installed.
+#[must_use]
+pub fn run(url: &str, headers: &[&str]) -> Option<Report> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
+    for program in ["node", "npm"] {
+        if Command::new(program).arg("--version").output().is_err() {
+            #[expect(clippy::print_stdout, reason = "tells why a test claims nothing")]
+            {
+                println!("NOT RUN: {program} is not installed");
+            }
+            return None;
+        }
+    }
+    let package = folder.join("node_modules/graphql-http/package.json");
+    if !package.exists() {
+        let mut install = Command::new("npm");
+        install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]);
+        let status = install.current_dir(&folder).status();
+        let is_installed = status.is_ok_and(|status| status.success());
+        assert!(is_installed, "`npm ci` in {} failed", folder.display());
+    }
+    let mut audit = Command::new("node");
+    audit.args(["audit.mjs", url]).args(headers);
+    let output = audit.current_dir(&folder).output();
+    let output = output.unwrap_or_else(|error| panic!("{audit:?}: {error}"));
+    let said = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&said).into_owned();
+    assert!(text.contains(" audits ok"), "it did not end: {text}");
+    let not_ok = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("NOT OK ")?.split(' ').next());
+    Some(Report {
+        not_ok: not_ok.map(str::to_owned).collect(),
+        text,
+    })
+}
+
+/// Claims that all 61 audits are ok.
+///
+/// # Panics
+/// When one is not.
+pub fn all_are_ok(url: &str, headers: &[&str]) {
+    if let Some(report) = run(url, headers) {
+        assert!(report.not_ok.is_empty(), "{}", report.text);
+        assert!(
+            report.text.contains("61 of 61 audits ok"),
+            "{}",
+            report.text
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! A client that keeps its connection, as most programs do.
+
+use crate::connection::{Connection, Request, Response, get, post_json};
+
+/// A client with at most one connection, which it opens when it needs one.
+#[derive(Debug)]
+pub struct Client {
+    address: String,
+    connection: Option<Connection>,
+}
+
+impl Client {
+    /// A client of this address, not connected yet.
+    #[must_use]
+    pub fn new(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            connection: None,
+        }
+    }
+
+    /// Where the server is.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Sends a GET.
+    pub fn get(&mut self, target: &str) -> Response {
+        self.send(&get(target))
+    }
+
+    /// Sends a POST of JSON.
+    pub fn post(&mut self, target: &str, body: &str) -> Response {
+        self.send(&post_json(target, body))
+    }
+
+    /// Sends a request.
+    pub fn send(&mut self, request: &Request<'_>) -> Response {
+        self.exchange(&request.to_bytes(), request.method == "HEAD")
+    }
+
+    /// Sends a request as written.
+    pub fn ask(&mut self, request: &[u8]) -> Response {
+        self.exchange(request, request.starts_with(b"HEAD "))
+    }
+
+    /// A new connection where the old one was closed, by a response that said so or because it was
+    /// idle for too long.
+    fn exchange(&mut self, request: &[u8], is_for_head: bool) -> Response {
+        let kept = self.connection.take();
+        let is_kept = kept.is_some();
+        let mut connection = kept.unwrap_or_else(|| Connection::open(&self.address));
+        connection.write(request);
+        let response = match connection.try_read(is_for_head) {
+            Err(_) if is_kept => {
+                connection = Connection::open(&self.address);
+                connection.write(request);
+                connection.read(is_for_head)
+            }
+            response => response.unwrap_or_else(|error| panic!("no response: {error}")),
+        };
+        if !response.closes() {
+            self.connection = Some(connection);
+        }
+        response
+    }
+}
