@@ -176,7 +176,7 @@ mod tests {
             for controls in [ControlEscapes::Short, ControlEscapes::Numbered] {
                 let string = written(&text, controls);
                 let inside = &string[1..string.len() - 1];
-                proptest::prop_assert_eq!(unescape(inside).as_ref(), Ok(&text));
+                proptest::prop_assert_eq!(unescape(inside), Ok(text.clone()));
             }
         }
     }
