@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Rooms without sockets, clock or environment.
+/// Rooms of `crates/` without sockets, clock or environment; those of `formats/` have none either.
 const PURE: &[&str] = &["stats", "schedule", "lab", "report"];
 
 /// Crates that bring sockets, a clock or an operating system with them.
@@ -108,23 +108,48 @@ fn systems_and_end_to_end_tests_do_not_link_the_instrument() {
 }
 
 #[test]
-fn pure_rooms_pull_in_nothing_impure() {
+fn formats_import_nothing_of_ours() {
     let graph = Graph::load();
-    for name in PURE {
-        let reach = graph.reach(name);
-        for banned in IMPURE_CRATES {
+    for name in graph.members_below("formats/") {
+        for other in graph.members_below("") {
             assert!(
-                !reach.contains(*banned),
-                "crates/{name} is pure, yet `{banned}` is among its dependencies"
+                other == name || !graph.reach_with_dev(&name).contains(&other),
+                "formats/{name} links to `{other}`; the instrument and what it weighs share the \
+                 reading of files and nothing else"
             );
         }
     }
 }
 
 #[test]
+fn pure_rooms_pull_in_nothing_impure() {
+    let graph = Graph::load();
+    for (name, folder) in pure_rooms(&graph) {
+        let reach = graph.reach(&name);
+        for banned in IMPURE_CRATES {
+            assert!(
+                !reach.contains(*banned),
+                "{folder} is pure, yet `{banned}` is among its dependencies"
+            );
+        }
+    }
+}
+
+/// Names and folders of all rooms that are pure.
+fn pure_rooms(graph: &Graph) -> Vec<(String, String)> {
+    let of_crates = PURE
+        .iter()
+        .map(|name| ((*name).to_owned(), format!("crates/{name}")));
+    let formats = graph.members_below("formats/").into_iter();
+    of_crates
+        .chain(formats.map(|name| (name.clone(), format!("formats/{name}"))))
+        .collect()
+}
+
+#[test]
 fn pure_rooms_name_no_clock_socket_or_environment() {
-    for name in PURE {
-        for file in tracked(&format!("crates/{name}/src")) {
+    for (_, folder) in pure_rooms(&Graph::load()) {
+        for file in tracked(&format!("{folder}/src")) {
             if is_test_source(&file) {
                 continue;
             }
@@ -135,7 +160,7 @@ fn pure_rooms_name_no_clock_socket_or_environment() {
                 for banned in IMPURE_PATHS {
                     assert!(
                         !line.contains(banned),
-                        "{file}:{}: crates/{name} is pure and may not use `{banned}`",
+                        "{file}:{}: {folder} is pure and may not use `{banned}`",
                         number + 1
                     );
                 }

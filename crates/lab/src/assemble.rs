@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
+use yaml_with_places::{Finding, Node, Place, Value};
 
 use crate::data::{self, Data};
 use crate::experiment::{Lab, LabStep, Settle, Variant};
 use crate::formats::{Name, Title, Written};
 use crate::include::Reading;
 use crate::load::{self, time_span};
-use crate::mistake::{Finding, Place};
 use crate::places::Places;
 use crate::proofs::Prover;
 use crate::quantities::LongerThanZero;
@@ -21,7 +21,6 @@ use crate::structure;
 use crate::systems::{Systems, values};
 use crate::variants::{self, Draft};
 use crate::wire::{LabFile, LoadFile, SettleFile, default};
-use crate::yaml::{Node, Value};
 
 /// The lab that a tree means, or `None` when a part of it is missing; that is reported.
 pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option<Lab> {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use schedule::{Capacity, CapacityError, Load, Phase};
+use yaml_with_places::Finding;
 
 use crate::formats::Written;
 use crate::include::Reading;
 use crate::load::arrival;
-use crate::mistake::Finding;
 use crate::quantities::{LongerThanZero, PositiveRate};
 use crate::wire::{LoadFile, default};
 

@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use yaml_with_places::{Entry, Finding, Node, Place, Value, did_you_mean};
+
 use crate::include::{Reading, merge, merge_each};
-use crate::mistake::{Finding, Place};
-use crate::structure::{self, Role, did_you_mean};
-use crate::yaml::{Entry, Node, Value};
+use crate::structure::{self, Role};
 
 /// The name under which mistakes of the command line are shown.
 const COMMAND_LINE: &str = "--with";

@@ -58,5 +58,8 @@ fn asks_a_question(text: &str) -> bool {
 }
 
 fn sentence(misspelling: Misspelling) -> String {
-    format!("{}; {}", misspelling.message, misspelling.help)
+    match misspelling.help {
+        Some(help) => format!("{}; {help}", misspelling.message),
+        None => misspelling.message,
+    }
 }

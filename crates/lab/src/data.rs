@@ -1,9 +1,9 @@
 //! Values that differ from request to request: rows of a file, and numbers from ranges.
 
-use crate::fields::At;
+use yaml_with_places::{At, Finding};
+
 use crate::formats::{Format, Misspelling, Name, Written};
 use crate::include::Reading;
-use crate::mistake::Finding;
 use crate::table::Table;
 use crate::wire::{DataEntry, DataFile, RowOrderFile};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use schedule::{Capacity, Load, Until};
+use yaml_with_places::Source;
 
 use crate::data::Data;
 use crate::text::Text;
@@ -112,15 +113,6 @@ pub enum Trust {
     Authorities(Vec<u8>),
     /// Anybody's.
     Anybody,
-}
-
-/// One lab file as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// Where it was read from, as the caller or an `include` spelled it.
-    pub path: PathBuf,
-    /// Its whole text.
-    pub text: String,
 }
 
 /// What a scenario adds to a request.

@@ -1,36 +1,15 @@
-//! Field types of the wire structs that know more than serde does.
-//!
-//! [`At`] keeps the place of a value, [`OneOrMany`] accepts a list or one item, [`Table`] is a
-//! mapping whose keys keep their places and their order, and [`Json`] is anything at all.
+//! A mapping with names for keys, as a field of the wire structs.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use yaml_with_places::At;
 
-use crate::decode::{AT, ONE_OR_MANY};
 use crate::formats::Format;
-use crate::mistake::Place;
-
-/// A value with its place.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct At<T> {
-    pub(crate) place: Place,
-    pub(crate) value: T,
-}
-
-/// One item, or a list of them.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
-
-impl<T> Default for OneOrMany<T> {
-    fn default() -> Self {
-        OneOrMany(Vec::new())
-    }
-}
 
 /// A mapping from names of a format to values, in the order they are written.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,54 +18,6 @@ pub(crate) struct Table<K, T>(pub(crate) Vec<(At<K>, T)>);
 impl<K, T> Default for Table<K, T> {
     fn default() -> Self {
         Table(Vec::new())
-    }
-}
-
-/// Any value, as compact JSON text with the keys in the order they are written.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Json(pub(crate) String);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
-            type Value = At<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value and its place")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<At<T>, A::Error> {
-                let missing = || serde::de::Error::custom("expected a value and its place");
-                let [source, start, end]: [usize; 3] = pair.next_element()?.ok_or_else(missing)?;
-                let value = pair.next_element()?.ok_or_else(missing)?;
-                let place = Place { source, start, end };
-                Ok(At { place, value })
-            }
-        }
-        deserializer.deserialize_newtype_struct(AT, Reader(PhantomData))
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
-            type Value = OneOrMany<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("one value or a list of them")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany<T>, A::Error> {
-                let mut items = Vec::new();
-                while let Some(item) = list.next_element()? {
-                    items.push(item);
-                }
-                Ok(OneOrMany(items))
-            }
-        }
-        deserializer.deserialize_newtype_struct(ONE_OR_MANY, Reader(PhantomData))
     }
 }
 
@@ -115,104 +46,21 @@ impl<'de, K: Format, T: Deserialize<'de>> Deserialize<'de> for Table<K, T> {
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = String;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-
-            fn visit_unit<E>(self) -> Result<String, E> {
-                Ok("null".to_owned())
-            }
-
-            fn visit_bool<E>(self, value: bool) -> Result<String, E> {
-                Ok(value.to_string())
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<String, E> {
-                Ok(value.to_string())
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<String, E> {
-                Ok(value.to_string())
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<String, E> {
-                Ok(serde_json::Value::from(value).to_string())
-            }
-
-            fn visit_str<E>(self, value: &str) -> Result<String, E> {
-                Ok(quote(value))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<String, A::Error> {
-                let mut items: Vec<String> = Vec::new();
-                while let Some(Json(item)) = list.next_element()? {
-                    items.push(item);
-                }
-                Ok(format!("[{}]", items.join(",")))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
-                let mut members: Vec<String> = Vec::new();
-                while let Some((key, Json(value))) = map.next_entry::<String, Json>()? {
-                    members.push(format!("{}:{value}", quote(&key)));
-                }
-                Ok(format!("{{{}}}", members.join(",")))
-            }
-        }
-        deserializer.deserialize_any(Reader).map(Json)
-    }
-}
-
-/// Text as a JSON string.
-pub(crate) fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-macro_rules! schema_of {
-    ($name:literal, $schema:expr) => {
-        fn inline_schema() -> bool {
-            true
-        }
-
-        fn schema_name() -> Cow<'static, str> {
-            $name.into()
-        }
-
-        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-            let schema: fn(&mut SchemaGenerator) -> Schema = $schema;
-            schema(generator)
-        }
-    };
-}
-
-impl<T: JsonSchema> JsonSchema for At<T> {
-    schema_of!("at", |generator| generator.subschema_for::<T>());
-}
-
-impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
-    schema_of!("one-or-many", |generator| {
-        let item = generator.subschema_for::<T>();
-        json_schema!({"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]})
-    });
-}
-
 impl<K: Format, T: JsonSchema> JsonSchema for Table<K, T> {
-    schema_of!("table", |generator| {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "table".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<T>();
         json_schema!({
             "type": "object",
             "propertyNames": {"format": K::NAME},
             "additionalProperties": value,
         })
-    });
-}
-
-impl JsonSchema for Json {
-    schema_of!("json", |_| json_schema!({}));
+    }
 }

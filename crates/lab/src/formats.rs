@@ -10,27 +10,12 @@ use schedule::{Rate, Until};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
+pub(crate) use yaml_with_places::Misspelling;
 
 use crate::data::Numbers;
 use crate::limits::{Cores, Limit};
 use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
 use crate::template::{Command, Template};
-
-/// Why a text is not of a format: what is wrong with it, and what to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Misspelling {
-    pub(crate) message: String,
-    pub(crate) help: String,
-}
-
-impl Misspelling {
-    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Misspelling {
-        Misspelling {
-            message: message.into(),
-            help: help.into(),
-        }
-    }
-}
 
 /// A value that is written as text of a certain form.
 pub(crate) trait Format: Sized {
@@ -75,17 +60,10 @@ const fn reader<F: Format>() -> (&'static str, Check) {
     (F::NAME, |text| F::read(text).map(|_| ()))
 }
 
-/// Holds a text against the format of this name; a name not of ours asks for nothing.
-pub(crate) fn check(name: &str, text: &str) -> Result<(), Misspelling> {
-    match READERS.iter().find(|(known, _)| *known == name) {
-        Some((_, read)) => read(text),
-        None => Ok(()),
-    }
-}
-
-/// Whether this name of a format is one of ours.
-pub(crate) fn is_known(name: &str) -> bool {
-    READERS.iter().any(|(known, _)| *known == name)
+/// Holds a text against the format of this name; `None` when the name is not one of ours.
+pub(crate) fn check(name: &str, text: &str) -> Option<Result<(), Misspelling>> {
+    let (_, read) = READERS.iter().find(|(known, _)| *known == name)?;
+    Some(read(text))
 }
 
 /// A value of a format, as a field of a wire struct.

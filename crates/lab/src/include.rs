@@ -7,12 +7,14 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
+use yaml_with_places::{Document, Entry, Finding, Findings, Node, Place, Source, Value, read};
+
 use crate::Files;
 use crate::choices;
-use crate::experiment::Source;
-use crate::mistake::{Finding, Findings, Place};
 use crate::structure::{self, Role};
-use crate::yaml::{self, Entry, Node, Value};
+
+/// What to do about a second document in a file.
+const ONE_DOCUMENT: &str = "a file holds one lab; remove the `---`, or make two files of it";
 
 /// What was read so far: files, texts and mistakes.
 pub(crate) struct Reading<'a> {
@@ -135,7 +137,18 @@ impl<'a> Reading<'a> {
 
     fn tree(&mut self, path: &Path, text: String, role: Role) -> Option<Node> {
         let source = self.source(path, text.clone()).source;
-        let Some(root) = yaml::read(source, &text, &mut self.findings) else {
+        let document = read(source, &text, ONE_DOCUMENT, &mut self.findings);
+        let Document::Tree(root) = document else {
+            if document == Document::Empty {
+                let place = Place {
+                    source,
+                    ..Place::default()
+                };
+                self.findings.add(
+                    Finding::new(place, "the file is empty")
+                        .help("a lab begins with `question:`; see docs/labs.md"),
+                );
+            }
             self.has_gaps = true;
             return None;
         };

@@ -2,11 +2,11 @@
 //!
 //! A lab goes through five steps, one module each:
 //!
-//! 1. `yaml` turns text into a tree whose every node knows its place;
+//! 1. `yaml_with_places` turns text into a tree whose every node knows its place;
 //! 2. `structure` holds the tree against the JSON Schema made from the structs of `wire`
 //!    (unknown keys, wrong types, bad formats) and cuts out what is wrong;
 //! 3. `include` merges the files of one lab, the including file winning key by key;
-//! 4. `decode` reads what is left into the structs of `wire`;
+//! 4. serde reads what is left into the structs of `wire`;
 //! 5. `assemble` calls `load`, `requests`, `systems`, `variants`, `setups` and `proofs`, which check
 //!    what no schema can say, and builds the [`Lab`].
 //!
@@ -23,7 +23,6 @@ mod capacity;
 mod choices;
 mod command_line;
 mod data;
-mod decode;
 mod experiment;
 mod fields;
 mod formats;
@@ -31,7 +30,6 @@ mod include;
 mod limits;
 mod load;
 mod manual;
-mod mistake;
 mod places;
 mod proofs;
 mod quantities;
@@ -48,7 +46,6 @@ mod template;
 mod text;
 mod variants;
 mod wire;
-mod yaml;
 
 use std::path::{Path, PathBuf};
 
@@ -57,16 +54,16 @@ pub use data::{Data, DataRange};
 pub use experiment::{
     Balance, Balances, CapturePlace, DistinctValues, Expect, HeaderValues, Lab, LabCapture,
     LabRequest, LabStep, Limits, Probe, Proof, ProofWhat, Protocol, Ready, Scenario, SeenNumber,
-    SeenRule, Settle, Setup, Source, System, Trust, Variant,
+    SeenRule, Settle, Setup, System, Trust, Variant,
 };
 pub use manual::manual;
-pub use mistake::{Mistake, Mistakes, Related};
 pub use schema::{scenario_schema, schema};
 pub use table::Table;
 pub use text::{Text, Whereabouts};
+pub use yaml_with_places::{Mistake, Mistakes, Related, Source};
 
 use include::Reading;
-use mistake::{Finding, Place};
+use yaml_with_places::{Finding, Place};
 
 /// Where labs and the files they name are read from.
 pub trait Files {

@@ -1,10 +1,10 @@
 //! What a system may use of the machine: a value, `none`, or a template that becomes one of them.
 
+use yaml_with_places::{At, Finding};
+
 use crate::experiment::Limits;
-use crate::fields::At;
 use crate::formats::{Format, Misspelling, Verbatim};
 use crate::include::Reading;
-use crate::mistake::Finding;
 use crate::quantities::Bytes;
 use crate::scope::Scope;
 use crate::template::{Part, Template};
@@ -122,7 +122,7 @@ fn value<F: Quantity + Clone>(
         Ok(quantity) => Some(quantity),
         // What is empty was wrong before, and that is reported.
         Err(wrong) if !text.is_empty() => {
-            let finding = Finding::new(*place, wrong.message).help(wrong.help);
+            let finding = Finding::new(*place, wrong.message).help_if(wrong.help);
             reading.findings.add(finding);
             None
         }

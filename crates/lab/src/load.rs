@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use schedule::{Arrival, Capacity, Load, OpenPlan, Phase, Rate, Stop};
+use yaml_with_places::{At, Entry, Finding, Node};
 
 use crate::capacity;
 use crate::experiment::Protocol;
-use crate::fields::At;
 use crate::formats::{Format, Written};
 use crate::include::Reading;
-use crate::mistake::Finding;
 use crate::quantities::LongerThanZero;
 use crate::wire::{ArrivalFile, LoadFile, PhaseFile, Switch, default};
-use crate::yaml::{Entry, Node};
 
 mod protocol;
 

@@ -5,12 +5,12 @@
 //! `index`, `random:1..9`), then in what the variant knows: `name`, its factors, the settings. What is
 //! in neither is a mistake, so a typo is not sent a million times.
 
+use yaml_with_places::{Finding, Place, did_you_mean};
+
 use crate::data::Data;
 use crate::formats::is_name;
 use crate::include::Reading;
-use crate::mistake::{Finding, Place};
 use crate::scope::Scope;
-use crate::structure::did_you_mean;
 use crate::systems::list;
 use crate::table::is_bare;
 use crate::template::Template;
@@ -68,7 +68,7 @@ impl Places<'_> {
                     after = &after[1..];
                 }
                 Some(Value::Known(value)) if within == Within::Json => {
-                    let quoted = crate::fields::quote(&value);
+                    let quoted = yaml_with_places::quote(&value);
                     filled.push_str(&quoted[1..quoted.len() - 1]);
                 }
                 Some(Value::Known(value)) => filled.push_str(&value),

@@ -1,12 +1,12 @@
 //! What a variant must be seen to do: each proof is of one kind, complete, and about systems that run.
 
+use yaml_with_places::{At, Finding, Place};
+
 use crate::experiment::{
     DistinctValues, Expect, HeaderValues, Proof, ProofWhat, SeenNumber, SeenRule, Setup,
 };
-use crate::fields::At;
 use crate::formats::{Pointer, Title, Verbatim, Written};
 use crate::include::Reading;
-use crate::mistake::{Finding, Place};
 use crate::places::{Places, Within};
 use crate::requests::{self, Sent};
 use crate::scope::Scope;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use yaml_with_places::{At, Finding};
+
 use crate::experiment::{Balance, Balances, Limits, Setup};
-use crate::fields::At;
 use crate::formats::{Name, Verbatim};
 use crate::include::Reading;
-use crate::mistake::Finding;
 use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::Template;

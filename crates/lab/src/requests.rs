@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use yaml_with_places::{At, Finding, Json, OneOrMany, Place};
+
 use crate::data::Data;
 use crate::experiment::{Expect, LabRequest, LabStep};
-use crate::fields::{At, OneOrMany};
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, RequestPath, Title, Verbatim, Written,
 };
 use crate::include::Reading;
-use crate::mistake::{Finding, Place};
 use crate::places::{Places, Within};
 use crate::scenario;
 use crate::scope::Scope;
@@ -256,7 +256,7 @@ impl Sending<'_, '_> {
         let fill = |text: &At<String>, within: Within, reading: &mut Reading<'_>| {
             self.places.fill(&text.value, within, text.place, reading)
         };
-        let json = |json: &At<crate::fields::Json>, reading: &mut Reading<'_>| {
+        let json = |json: &At<Json>, reading: &mut Reading<'_>| {
             let text = &json.value.0;
             self.places.fill(text, Within::Json, json.place, reading)
         };
@@ -338,7 +338,7 @@ impl Sending<'_, '_> {
         if filled != written
             && let Err(wrong) = RequestPath::read(&filled)
         {
-            let finding = Finding::new(place, wrong.message).help(wrong.help);
+            let finding = Finding::new(place, wrong.message).help_if(wrong.help);
             reading.findings.add(finding);
         }
         filled
@@ -394,7 +394,7 @@ fn add_headers(
         let (HeaderName(name), Verbatim(HeaderValue(value))) = (name, value);
         let filled = places.fill(value, Within::Text, *place, reading);
         if let Err(wrong) = HeaderValue::read(&filled) {
-            let finding = Finding::new(*place, wrong.message).help(wrong.help);
+            let finding = Finding::new(*place, wrong.message).help_if(wrong.help);
             reading.findings.add(finding);
         }
         lines.retain(|(known, _)| !known.eq_ignore_ascii_case(name));

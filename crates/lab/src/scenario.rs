@@ -4,17 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
+use yaml_with_places::{At, Finding, Node, Place, Value};
 
 use crate::data;
 use crate::experiment::{CapturePlace, LabCapture, LabStep, Scenario};
-use crate::fields::At;
 use crate::formats::{HeaderName, Name, Pattern, Pointer, Written};
 use crate::include::Reading;
-use crate::mistake::{Finding, Place};
 use crate::places::Places;
 use crate::requests::{self, Sent};
 use crate::wire::{CaptureFile, ScenarioFile, StepFile};
-use crate::yaml::{Node, Value};
 
 /// What a step adds to its request.
 pub(crate) fn step(file: &StepFile, reading: &mut Reading<'_>) -> LabStep {

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::fields::At;
+use yaml_with_places::{At, Finding, Place, did_you_mean};
+
 use crate::formats::Verbatim;
 use crate::include::Reading;
-use crate::mistake::{Finding, Place};
-use crate::structure::did_you_mean;
 use crate::systems::{Systems, list};
 use crate::template::{Part, Reference, Template};
 use crate::text::{Form, Text};

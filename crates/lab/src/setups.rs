@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use yaml_with_places::{At, Finding, Place};
+
 use crate::experiment::{Probe, Ready, Setup};
-use crate::fields::At;
 use crate::formats::{Name, Title, UrlPath, VariableName, Written};
 use crate::include::Reading;
 use crate::limits::limits;
 use crate::load::time_span;
-use crate::mistake::{Finding, Place};
 use crate::quantities::LongerThanZero;
 use crate::replicas;
 use crate::scope::Scope;

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
+
 use crate::experiment::System;
-use crate::fields::{At, Table};
+use crate::fields::Table;
 use crate::formats::{Name, Written};
 use crate::include::Reading;
-use crate::mistake::{Finding, Place};
 use crate::replicas;
-use crate::structure::did_you_mean;
 use crate::variants::Draft;
 use crate::wire::{ReadyFile, SchemeFile, Settings, SystemFile};
-use crate::yaml::{Node, Value};
 
 /// Words of templates that no setting may take.
 pub(crate) const RESERVED: [&str; 6] = ["addr", "port", "url", "socket", "name", "instance"];

@@ -190,7 +190,7 @@ mod tests {
                 .map(|word| format!("[{word}]"))
                 .collect::<Vec<_>>()
                 .join(" "),
-            Err(wrong) => format!("{}; {}", wrong.message, wrong.help),
+            Err(wrong) => format!("{}; {}", wrong.message, wrong.help.unwrap()),
         }
     }
 

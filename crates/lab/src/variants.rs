@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::fields::At;
+use yaml_with_places::{At, Finding, Findings, Place};
+
 use crate::formats::{Format, Name, SettingPath, Title, Verbatim, Written};
 use crate::include::Reading;
-use crate::mistake::{Finding, Findings, Place};
 use crate::systems::RESERVED;
 use crate::template::Template;
 use crate::wire::{Factors, ForFile, LabFile, ProofFile, SentFile, VariantFile, With};

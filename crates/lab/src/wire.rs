@@ -15,8 +15,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use yaml_with_places::{At, Json, OneOrMany};
 
-use crate::fields::{At, Json, OneOrMany, Table};
+use crate::fields::Table;
 use crate::formats::{
     HeaderName, HeaderValue, Method, Name, Pointer, RequestPath, Title, UrlPath, VariableName,
     Verbatim, Written,

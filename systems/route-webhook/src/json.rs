@@ -5,6 +5,10 @@
 //! so that a body cannot take a multiple of its size in memory. JSON that is a text within JSON is
 //! written in its place, escaped as it is written. What is always the same stands in the program as it
 //! is answered.
+//!
+//! It is this service's own because of the text within the answer: its quotes and backslashes are
+//! escaped twice, its tokens have spaces between them, and its letters are ASCII. What
+//! other services need as well is [`json_text`]'s.
 
 use std::fmt::Write as _;
 
@@ -214,7 +218,7 @@ impl Writer {
         while let Some(first) = rest.bytes().next() {
             let length = match first {
                 b'"' => {
-                    let length = string_length(rest);
+                    let (length, _) = json_text::string_length(rest.as_bytes(), 0);
                     self.string_token(&rest[..length]);
                     length
                 }
@@ -349,32 +353,12 @@ impl Style {
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
 
-    /// Whether it holds all of them so. Eight are looked at at a time.
+    /// Whether it holds all of them so.
     fn is_plain_throughout(self, text: &str) -> bool {
-        let bytes = text.as_bytes();
-        let Some(last) = bytes.last_chunk() else {
-            return bytes.iter().all(|byte| self.is_plain(*byte));
-        };
-        let (chunks, _) = bytes.as_chunks();
-        chunks.iter().fold(self.are_plain(*last), |all, chunk| {
-            all & self.are_plain(*chunk)
-        })
-    }
-
-    /// Whether it holds these eight so.
-    ///
-    /// A byte is below `n` when `byte - n` borrows, and is `n` when `byte ^ n` is below 1. A borrow
-    /// may reach the byte above, but there is none without a byte that is meant.
-    fn are_plain(self, bytes: [u8; 8]) -> bool {
-        const EACH: u64 = u64::MAX / 0xff;
-        let word = u64::from_le_bytes(bytes);
-        let below = |word: u64, bound: u64| word.wrapping_sub(EACH * bound) & !word;
-        let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
-        let mut found = below(word, 0x20) | is(b'"') | is(b'\\');
-        if self == Style::Quoted {
-            found |= word | is(0x7f);
+        match self {
+            Style::Compact => json_text::is_plain(text),
+            Style::Quoted => json_text::is_plain_ascii(text),
         }
-        found & (EACH * 0x80) == 0
     }
 }
 
@@ -395,20 +379,6 @@ fn is_compact(json: &str) -> bool {
 
 fn is_structure(byte: u8) -> bool {
     matches!(byte, b'"' | b',' | b':' | b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// The length of the text with its quotes that stands at the beginning.
-fn string_length(text: &str) -> usize {
-    let mut is_escaped = true; // The first quote ends nothing.
-    for (place, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => return place + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! How it is spoken with the target: the keys that go with HTTP/2, and those about certificates.
 
+use yaml_with_places::{At, Finding, Place};
+
 use crate::experiment::{Protocol, Trust};
-use crate::fields::At;
 use crate::include::Reading;
-use crate::mistake::{Finding, Place};
 use crate::requests::files;
 use crate::variants::Draft;
 use crate::wire::{LoadFile, Switch, default};

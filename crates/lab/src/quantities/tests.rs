@@ -6,7 +6,7 @@ use proptest::prelude::*;
 fn check<F: Format + std::fmt::Debug>(text: &str) -> String {
     match F::read(text) {
         Ok(value) => format!("{value:?}"),
-        Err(wrong) => format!("{}; {}", wrong.message, wrong.help),
+        Err(wrong) => format!("{}; {}", wrong.message, wrong.help.unwrap()),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::fields::quote;
+use yaml_with_places::{Finding, Place, quote};
+
 use crate::include::{Reading, tidy};
-use crate::mistake::{Finding, Place};
 
 /// The files whose names match a pattern, in the order of their names.
 pub(super) fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {

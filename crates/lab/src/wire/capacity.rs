@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::default;
-use crate::fields::At;
+use yaml_with_places::At;
+
 use crate::formats::Written;
 use crate::quantities::{LongerThanZero, PositiveRate};
 

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{GraphqlFile, Headers, RequestFile, default};
-use crate::fields::{At, Json, OneOrMany, Table};
+use yaml_with_places::{At, Json, OneOrMany};
+
+use crate::fields::Table;
 use crate::formats::{Pointer, Title, Verbatim, Written};
 use crate::template::Template;
 

@@ -10,8 +10,10 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{ExpectFile, Headers, RequestFile};
+use yaml_with_places::{At, Json};
+
 use crate::data::Numbers;
-use crate::fields::{At, Json, Table};
+use crate::fields::Table;
 use crate::formats::{
     HeaderName, Method, Name, Pattern, Pointer, RequestPath, Title, Verbatim, Written,
 };

@@ -9,7 +9,9 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Headers, ProofFile, RequestEntry, Switch};
-use crate::fields::{At, OneOrMany, Table};
+use yaml_with_places::{At, OneOrMany};
+
+use crate::fields::Table;
 use crate::formats::{Method, Name, RequestPath, SettingPath, Title, Verbatim, Written};
 use crate::template::Template;
 

@@ -1,7 +1,7 @@
 //! What two keys must agree on, and keys that do nothing here.
 
-use crate::mistake::{Finding, Findings, line_and_column};
-use crate::yaml::Node;
+use yaml_with_places::{Finding, Findings, Node, line_and_column};
+
 use crate::{Condition, Config, CorsPolicy, Stage};
 
 /// Reports keys that contradict each other.
@@ -10,7 +10,7 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
         let place = (1..=path.len())
             .rev()
             .find_map(|depth| tree.at(&path[..depth]))
-            .map_or(tree.place, |entry| entry.place);
+            .map_or(tree.place, |entry| entry.key_place);
         findings.add(Finding::new(place, message));
     };
     if config.sandbox.enabled && config.homepage.enabled {
@@ -166,7 +166,7 @@ pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
             if entry.node.json() == "enforce" {
                 return None;
             }
-            let (line, _) = line_and_column(text, entry.place.start);
+            let (line, _) = line_and_column(text, entry.key_place.start);
             let key = path.join(".");
             Some(format!(
                 "line {line}: `{key}` has no effect here: {instead}"

@@ -6,9 +6,7 @@
 use std::path::Path;
 
 use serde_json::Value as Json;
-
-use crate::mistake::{Finding, Findings};
-use crate::yaml::{Node, Value, scalar};
+use yaml_with_places::{Finding, Findings, Node, Value, scalar};
 
 /// What expansion may ask for.
 pub trait Surroundings {
@@ -46,7 +44,8 @@ pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut
         Value::Map(entries) => {
             let mut entries = entries;
             for entry in &mut entries {
-                let inner = std::mem::replace(&mut entry.node, Node::nothing());
+                let nothing = Node::reported(entry.node.place);
+                let inner = std::mem::replace(&mut entry.node, nothing);
                 entry.node = expand(inner, surroundings, findings);
             }
             Value::Map(entries)

@@ -6,9 +6,8 @@ mod actions;
 mod text;
 
 use serde_json::Value as Json;
+use yaml_with_places::{Document, Findings, Mistakes};
 
-use crate::mistake::{Findings, Mistakes};
-use crate::yaml;
 use text::{Out, expanded};
 
 /// A configuration made from a metadata folder.
@@ -99,11 +98,12 @@ fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mista
         return Ok(Json::Null);
     };
     let mut findings = Findings::default();
-    let tree = yaml::read(&text, &mut findings);
-    if !findings.is_empty() {
-        return Err(findings.settle(name.as_ref(), &text));
-    }
-    Ok(tree.map_or(Json::Null, |tree| tree.json()))
+    let document = yaml_with_places::read(0, &text, crate::ONE_DOCUMENT, &mut findings);
+    findings.settle(crate::sources(name.as_ref(), &text))?;
+    Ok(match document {
+        Document::Tree(tree) => tree.json(),
+        Document::Empty | Document::Unreadable => Json::Null,
+    })
 }
 
 fn list(of: &Json) -> impl Iterator<Item = &Json> {

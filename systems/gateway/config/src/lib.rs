@@ -3,7 +3,7 @@
 //!
 //! A file goes through five steps, one module each:
 //!
-//! 1. `yaml` turns the text into a tree whose every node knows its place;
+//! 1. `yaml_with_places` turns the text into a tree whose every node knows its place;
 //! 2. `expansion` fills in `${env.X:-d}` and `${file.path}`, and gives what it changed its type;
 //! 3. `structure` holds the tree against the JSON Schema made from the structs below (unknown
 //!    keys, wrong types, values of a wrong form) and collects every mistake with its line;
@@ -26,7 +26,6 @@ mod expansion;
 mod graphql_text;
 mod headers;
 mod import;
-mod mistake;
 mod references;
 mod remote_schemas;
 mod rest_endpoints;
@@ -36,13 +35,13 @@ mod structure;
 mod subgraph_errors;
 mod surface;
 mod written;
-mod yaml;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use yaml_with_places::{Document, Finding, Findings, Node, Place, Value};
 
 pub use actions::{
     Action, ActionArgument, ActionKind, BodyAction, BodyTransform, HeaderTransform,
@@ -62,7 +61,6 @@ pub use expansion::Surroundings;
 pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 pub use headers::{HeaderRule, HeaderRules, HeaderSelection, Headers, InsertedValue};
 pub use import::{Import, import};
-pub use mistake::{Mistake, Mistakes};
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
@@ -80,6 +78,7 @@ pub use written::{
     BodyPath, ByteSize, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin, PathStep,
     PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
 };
+pub use yaml_with_places::{Mistake, Mistakes};
 
 /// The gateway's configuration: the keys of Apollo Router that this gateway knows, and those of
 /// remote schemas, actions and REST endpoints.
@@ -163,42 +162,50 @@ pub fn read(
     surroundings: &dyn Surroundings,
     is_development: bool,
 ) -> Result<Reading, Mistakes> {
-    let mut findings = mistake::Findings::default();
-    let config = yaml::read(text, &mut findings).and_then(|tree| {
-        let tree = expansion::expand(tree, surroundings, &mut findings);
-        structure::check(&tree, &mut findings);
-        let config = findings
-            .is_empty()
-            .then(|| decode(&tree, &mut findings))??;
-        Some((tree, config))
-    });
-    let (tree, mut config) = match config {
-        Some(read) => read,
-        None if findings.is_empty() => (yaml::Node::nothing(), Config::default()),
-        None => return Err(findings.settle(path, text)),
+    let sources = sources(path, text);
+    let mut findings = Findings::default();
+    let tree = match yaml_with_places::read(0, text, ONE_DOCUMENT, &mut findings) {
+        Document::Tree(tree) => {
+            let tree = expansion::expand(tree, surroundings, &mut findings);
+            Some(structure::check(tree, &mut findings))
+        }
+        Document::Empty => Some(Node {
+            place: Place::default(),
+            value: Value::Map(Vec::new()),
+        }),
+        Document::Unreadable => None,
+    };
+    let sources = findings.settle(sources)?;
+    let tree = tree.expect("what makes a file unreadable is reported");
+    let mut findings = Findings::default();
+    let mut config = match Config::deserialize(tree.json()) {
+        Ok(config) => config,
+        Err(error) => {
+            // The check of the structure sees all; what it missed is at least said.
+            findings.add(Finding::new(tree.place, error.to_string()));
+            return Err(findings.settle(sources).expect_err("a mistake was added"));
+        }
     };
     if is_development {
         config.for_development();
     }
     agreement::check(&config, &tree, &mut findings);
     references::check(&config, &tree, &mut findings);
-    if !findings.is_empty() {
-        return Err(findings.settle(path, text));
-    }
+    findings.settle(sources)?;
     let mut warnings = agreement::warnings(&tree, text);
     warnings.extend(references::warnings(&config, &tree, text));
     Ok(Reading { config, warnings })
 }
 
-fn decode(tree: &yaml::Node, findings: &mut mistake::Findings) -> Option<Config> {
-    match Config::deserialize(tree.json()) {
-        Ok(config) => Some(config),
-        Err(error) => {
-            // The check before this one sees all; what it missed is at least said.
-            findings.add(mistake::Finding::new(tree.place, error.to_string()));
-            None
-        }
-    }
+/// What to do about a second document in a file.
+const ONE_DOCUMENT: &str = "remove the `---`";
+
+/// The file as the only source of its mistakes.
+fn sources(path: &Path, text: &str) -> Vec<yaml_with_places::Source> {
+    vec![yaml_with_places::Source {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    }]
 }
 
 #[cfg(test)]

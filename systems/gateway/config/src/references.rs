@@ -6,13 +6,12 @@ use graphql_tools::parser::parse_query;
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::query::{Definition as Asked, OperationDefinition};
 use graphql_tools::parser::schema::{Definition, Type, TypeDefinition};
+use yaml_with_places::{Finding, Findings, Node, Place, Value, line_and_column};
 
 use crate::Config;
 use crate::actions::{Action, BodyAction, BodyTransform};
-use crate::mistake::{Finding, Findings, Place, line_and_column};
 use crate::rest_endpoints::RestEndpoint;
 use crate::written::RestSegment;
-use crate::yaml::{Node, Value};
 
 /// Reports names that are there twice or lead nowhere.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
@@ -101,10 +100,10 @@ impl Places<'_> {
             return self.tree.place;
         };
         let Value::List(items) = &entry.node.value else {
-            return entry.place;
+            return entry.key_place;
         };
         let Some(item) = items.get(index) else {
-            return entry.place;
+            return entry.key_place;
         };
         let found = (1..=keys.len())
             .rev()
@@ -128,7 +127,7 @@ impl Types {
         let place = at
             .tree
             .entry("types")
-            .map_or(at.tree.place, |entry| entry.place);
+            .map_or(at.tree.place, |entry| entry.key_place);
         let mut types = HashMap::new();
         for scalar in ["Int", "Float", "String", "Boolean", "ID"] {
             types.insert(scalar.to_owned(), Kind::Leaf);

@@ -236,7 +236,7 @@ fn conditions_nest_and_name_their_selectors() {
 
 #[test]
 fn wrong_conditions_say_what_is_expected() {
-    assert_snapshot!(mistakes("coprocessor:\n  url: http://h\n  router:\n    request:\n      condition: {eq: [{requst_header: x-a}, b]}\n    response:\n      condition: {eq: [1], exists: {env: X}}\n"), @r"
+    assert_snapshot!(mistakes("coprocessor:\n  url: http://h\n  router:\n    request:\n      condition: {eq: [{requst_header: x-a}, b]}\n    response:\n      condition: {eq: [1], exists: {env: X}}\n"), @"
     error: unknown key `requst_header`
      --> router.yaml:5:25
       |
@@ -255,7 +255,7 @@ fn wrong_conditions_say_what_is_expected() {
      --> router.yaml:7:23
       |
     7 |       condition: {eq: [1], exists: {env: X}}
-      |                       ^
+      |                       ^^^
     ");
     assert_snapshot!(mistakes("coprocessor:\n  url: http://h\n  router:\n    request:\n      condition: {exists: {response_header: x-a}}\n"), @r"
     error: the condition of a request stage cannot look at the response
@@ -385,12 +385,14 @@ fn broken_yaml_has_a_line() {
     3 | c: 3
       |  ^
     ");
-    assert_snapshot!(mistakes("cors: {}\ncors: {}\n"), @r"
+    assert_snapshot!(mistakes("cors: {}\ncors: {}\n"), @"
     error: the key `cors` is here twice
      --> router.yaml:2:1
       |
+    1 | cors: {}
+      | ---- first here
     2 | cors: {}
-      | ^^^^
+      | ^^^^ and again here
       |
       = help: keep one of the two
     ");

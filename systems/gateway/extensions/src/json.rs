@@ -90,8 +90,3 @@ pub(crate) fn has_errors(body: &[u8]) -> bool {
             .is_some_and(|errors| errors.get().bytes().any(|byte| byte == b'{'))
     })
 }
-
-/// Appends `text` as a JSON string.
-pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, text).expect("a string written to memory as JSON cannot fail");
-}

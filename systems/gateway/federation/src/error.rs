@@ -76,7 +76,7 @@ impl GraphqlError {
     /// those that are empty.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"message\":");
-        write_json_string(&self.message, out);
+        json_text::write_string(&self.message, out);
         if !self.locations.is_empty() {
             out.extend_from_slice(b",\"locations\":[");
             for (index, place) in self.locations.iter().enumerate() {
@@ -95,7 +95,7 @@ impl GraphqlError {
                     out.push(b',');
                 }
                 match segment {
-                    PathSegment::Key(key) => write_json_string(key, out),
+                    PathSegment::Key(key) => json_text::write_string(key, out),
                     PathSegment::Index(index) => {
                         out.extend_from_slice(index.to_string().as_bytes());
                     }
@@ -144,9 +144,4 @@ pub(crate) fn write_errors(errors: &[GraphqlError], out: &mut Vec<u8>) {
         error.write_json(out);
     }
     out.push(b']');
-}
-
-/// Appends `text` as a JSON string.
-pub(crate) fn write_json_string(text: &str, out: &mut Vec<u8>) {
-    serde_json::to_writer(&mut *out, text).expect("a string written to memory as JSON cannot fail");
 }

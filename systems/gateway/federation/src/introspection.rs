@@ -10,7 +10,6 @@ use graphql_tools::parser::schema::{
     Definition, Directive, DirectiveDefinition, EnumValue, Field, InputValue, Type, Value,
 };
 
-use crate::error::write_json_string;
 use crate::projection::{Asked, Projection, Shape, What};
 use crate::response::Writer;
 use crate::schema::{Named, Schema, TypeText, type_name};
@@ -114,14 +113,14 @@ fn write<'a>(writer: &mut Writer<'a>, answer: &Answer<'a>, shape: &'a Shape) {
         Answer::Null => writer.out.extend_from_slice(b"null"),
         Answer::Bool(true) => writer.out.extend_from_slice(b"true"),
         Answer::Bool(false) => writer.out.extend_from_slice(b"false"),
-        Answer::Text(text) => write_json_string(text, &mut writer.out),
+        Answer::Text(text) => json_text::write_string(text, &mut writer.out),
         Answer::Texts(texts) => {
             writer.out.push(b'[');
             for (index, text) in texts.iter().enumerate() {
                 if index > 0 {
                     writer.out.push(b',');
                 }
-                write_json_string(text, &mut writer.out);
+                json_text::write_string(text, &mut writer.out);
             }
             writer.out.push(b']');
         }

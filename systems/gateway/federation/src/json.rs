@@ -1,7 +1,10 @@
 //! Reads JSON into a [`Store`], in one pass and without unescaping.
 //!
-//! Strings are scanned eight bytes at a time; what lies between the quotes stays where it
-//! is. Depth is bounded, so that no answer can exhaust the stack.
+//! Tokens are [`json_text`]'s; what lies between quotes stays where it is. Lists and objects are read
+//! here, because they go straight into the store's lists of all items and members, which is what
+//! makes an answer of many objects cheap. Depth is bounded, so that no answer can exhaust the stack.
+
+use json_text::{Cursor, Unexpected};
 
 use crate::store::{Malformed, Slice, Store, Value, slice};
 
@@ -12,14 +15,13 @@ const DEPTH_MAX: usize = 256;
 pub(crate) fn parse(store: &mut Store, start: usize, end: usize) -> Result<Value, Malformed> {
     let mut reader = Reader {
         store,
-        at: start,
+        cursor: Cursor::new(start, end),
         start,
-        end,
     };
     reader.skip_space();
     let value = reader.value(0)?;
     reader.skip_space();
-    if reader.at < reader.end {
+    if !reader.cursor.is_at_end() {
         return Err(reader.unexpected("the end of the body"));
     }
     Ok(value)
@@ -27,34 +29,39 @@ pub(crate) fn parse(store: &mut Store, start: usize, end: usize) -> Result<Value
 
 struct Reader<'a> {
     store: &'a mut Store,
-    at: usize,
+    cursor: Cursor,
+    /// Where the body begins: places in messages count from there.
     start: usize,
-    end: usize,
 }
 
 impl Reader<'_> {
     fn peek(&self) -> Option<u8> {
-        if self.at < self.end {
-            self.store.raw().get(self.at).copied()
-        } else {
-            None
-        }
+        self.cursor.peek(self.store.raw())
     }
 
     fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
-        }
+        self.cursor.skip_space(self.store.raw());
     }
 
     fn unexpected(&self, wanted: &str) -> Malformed {
-        let offset = self.at - self.start;
+        let offset = self.cursor.at - self.start;
         Malformed(match self.peek() {
             Some(byte) => format!(
                 "expected {wanted} at byte {offset}, found `{}`",
                 char::from(byte).escape_default()
             ),
             None => format!("expected {wanted} at byte {offset}, found the end of the body"),
+        })
+    }
+
+    #[cold]
+    fn wrong_token(&self, wrong: Unexpected) -> Malformed {
+        self.unexpected(match wrong {
+            Unexpected::Word => "`true`, `false` or `null`",
+            Unexpected::StringRest => "the rest of a string",
+            Unexpected::Escape => "an escape",
+            Unexpected::HexDigits => "four hexadecimal digits",
+            Unexpected::Digit => "a digit",
         })
     }
 
@@ -72,11 +79,8 @@ impl Reader<'_> {
     }
 
     fn word(&mut self, word: &[u8], value: Value) -> Result<Value, Malformed> {
-        let end = (self.at + word.len()).min(self.end);
-        if self.store.raw().get(self.at..end) != Some(word) {
-            return Err(self.unexpected("`true`, `false` or `null`"));
-        }
-        self.at = end;
+        let read = self.cursor.word(self.store.raw(), word);
+        read.map_err(|wrong| self.wrong_token(wrong))?;
         Ok(value)
     }
 
@@ -92,10 +96,10 @@ impl Reader<'_> {
     fn list(&mut self, depth: usize) -> Result<Value, Malformed> {
         let depth = self.deeper(depth)?;
         let (open, _) = self.store.begin();
-        self.at += 1;
+        self.cursor.at += 1;
         self.skip_space();
         if self.peek() == Some(b']') {
-            self.at += 1;
+            self.cursor.at += 1;
             return Ok(self.store.close_list(open));
         }
         loop {
@@ -103,9 +107,9 @@ impl Reader<'_> {
             self.store.push_item(value);
             self.skip_space();
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.cursor.at += 1,
                 Some(b']') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     return Ok(self.store.close_list(open));
                 }
                 _ => return Err(self.unexpected("`,` or `]`")),
@@ -117,10 +121,10 @@ impl Reader<'_> {
     fn object(&mut self, depth: usize) -> Result<Value, Malformed> {
         let depth = self.deeper(depth)?;
         let (_, open) = self.store.begin();
-        self.at += 1;
+        self.cursor.at += 1;
         self.skip_space();
         if self.peek() == Some(b'}') {
-            self.at += 1;
+            self.cursor.at += 1;
             return Ok(self.store.close_object(open));
         }
         loop {
@@ -135,15 +139,15 @@ impl Reader<'_> {
             if self.peek() != Some(b':') {
                 return Err(self.unexpected("`:`"));
             }
-            self.at += 1;
+            self.cursor.at += 1;
             self.skip_space();
             let value = self.value(depth)?;
             self.store.push_member(key, value);
             self.skip_space();
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.cursor.at += 1,
                 Some(b'}') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     return Ok(self.store.close_object(open));
                 }
                 _ => return Err(self.unexpected("`,` or `}`")),
@@ -154,135 +158,32 @@ impl Reader<'_> {
 
     /// Keys are compared with names, so they are kept unescaped; rare.
     fn unescape(&mut self, key: Slice) -> Slice {
-        let mut quoted = vec![b'"'];
-        quoted.extend_from_slice(self.store.text(key));
-        quoted.push(b'"');
-        // A lone surrogate is the one thing `string` lets pass and `serde_json` does not.
-        match serde_json::from_slice::<String>(&quoted) {
+        let inside = std::str::from_utf8(self.store.text(key)).expect("the body is UTF-8");
+        match json_text::unescape(inside) {
             Ok(text) => self.store.keep_text(text.as_bytes()),
+            // No name has half a surrogate pair, so the key is that of no field either way.
             Err(_) => key,
         }
     }
 
     /// The text between the quotes, and whether it has escapes.
     fn string(&mut self) -> Result<(Slice, bool), Malformed> {
-        self.at += 1;
-        let start = self.at;
-        let mut escaped = false;
-        loop {
-            self.at = plain_run(self.store.raw(), self.at, self.end);
-            match self.peek() {
-                Some(b'"') => {
-                    let text = slice(start, self.at - start);
-                    self.at += 1;
-                    return Ok((text, escaped));
-                }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                _ => return Err(self.unexpected("the rest of a string")),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<(), Malformed> {
-        self.at += 1;
-        match self.peek() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
-            Some(b'u') => {
-                self.at += 1;
-                for _ in 0..4 {
-                    if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-                        return Err(self.unexpected("four hexadecimal digits"));
-                    }
-                    self.at += 1;
-                }
-            }
-            _ => return Err(self.unexpected("an escape")),
-        }
-        Ok(())
-    }
-
-    fn digits(&mut self) -> Result<(), Malformed> {
-        let first = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        if self.at == first {
-            return Err(self.unexpected("a digit"));
-        }
-        Ok(())
+        let read = self.cursor.string(self.store.raw());
+        let span = read.map_err(|wrong| self.wrong_token(wrong))?;
+        Ok((slice(span.start, span.end - span.start), span.is_escaped))
     }
 
     fn number(&mut self) -> Result<Value, Malformed> {
-        let start = self.at;
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Ok(Value::Number(slice(start, self.at - start)))
+        let start = self.cursor.at;
+        let read = self.cursor.number(self.store.raw());
+        read.map_err(|wrong| self.wrong_token(wrong))?;
+        Ok(Value::Number(slice(start, self.cursor.at - start)))
     }
 }
 
-/// Where the run of ordinary characters that begins at `at` ends: at a quote, a backslash,
-/// a control character or `end`.
-fn plain_run(text: &[u8], mut at: usize, end: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    while let Some(Ok(eight)) = text
-        .get(at..at + 8)
-        .filter(|_| at + 8 <= end)
-        .map(<[u8; 8]>::try_from)
-    {
-        let word = u64::from_le_bytes(eight);
-        // A byte's high bit is set where it equals the sought one. A borrow may also set
-        // the bit of a later byte, never of an earlier one, so the lowest bit is right.
-        let quote = word ^ (ONES * 0x22);
-        let slash = word ^ (ONES * 0x5c);
-        let found = (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
-        let found = found & HIGHS;
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while at < end
-        && text
-            .get(at)
-            .is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20))
-    {
-        at += 1;
-    }
-    at
-}
-
-/// Appends `"key":`, escaping the rare key that needs it.
+/// Appends `"key":`. The key is from a body that was checked to be UTF-8.
 pub(crate) fn write_key(key: &[u8], out: &mut Vec<u8>) {
-    if plain_run(key, 0, key.len()) == key.len() {
-        out.push(b'"');
-        out.extend_from_slice(key);
-        out.push(b'"');
-    } else {
-        crate::error::write_json_string(&String::from_utf8_lossy(key), out);
-    }
+    json_text::write_utf8(key, out);
     out.push(b':');
 }
 

@@ -16,7 +16,6 @@ use hive_router_query_planner::planner::plan_nodes::{
 };
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
-use crate::error::write_json_string;
 use crate::fetch::OperationKind;
 use crate::key_order;
 use crate::operation_text::{fetch_name, render};
@@ -406,10 +405,10 @@ impl Compiler<'_> {
             let name = fetch.operation_name.as_deref();
             fetch.operation = render(document, fetch.kind, name);
             fetch.prefix.extend_from_slice(b"{\"query\":");
-            write_json_string(&fetch.operation, &mut fetch.prefix);
+            json_text::write_string(&fetch.operation, &mut fetch.prefix);
             if let Some(name) = name {
                 fetch.prefix.extend_from_slice(b",\"operationName\":");
-                write_json_string(name, &mut fetch.prefix);
+                json_text::write_string(name, &mut fetch.prefix);
             }
         }
     }
@@ -417,7 +416,7 @@ impl Compiler<'_> {
 
 pub(crate) fn opener(name: &str) -> Vec<u8> {
     let mut out = Vec::new();
-    write_json_string(name, &mut out);
+    json_text::write_string(name, &mut out);
     out.push(b':');
     out
 }

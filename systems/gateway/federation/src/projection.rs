@@ -15,7 +15,6 @@ use graphql_tools::parser::query::{
 };
 use graphql_tools::parser::schema::Type;
 
-use crate::error::write_json_string;
 use crate::limits::{Set, TooMuch};
 use crate::schema::{Named, Schema, TypeText};
 use crate::variables::Declared;
@@ -283,7 +282,7 @@ impl<'a> Compiler<'a> {
         let presence = self.presence(presence);
         let coordinate = format!("{parent}.{}", field.name).into_boxed_str();
         let mut opener = Vec::new();
-        write_json_string(response_key, &mut opener);
+        json_text::write_string(response_key, &mut opener);
         opener.push(b':');
         let mut member = Member {
             key: response_key.as_bytes().into(),

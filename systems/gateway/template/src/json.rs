@@ -1,6 +1,11 @@
 //! JSON as a tree that borrows from its text.
+//!
+//! Tokens and escapes are [`json_text`]'s; lists and objects are read here, into the values that
+//! templates work on.
 
 use std::borrow::Cow;
+
+use json_text::{ControlEscapes, Cursor, LoneSurrogate, Unexpected};
 
 /// Deepest nesting that is read.
 const DEPTH_MAX: usize = 128;
@@ -40,11 +45,14 @@ impl<'a> Json<'a> {
             expected: "UTF-8",
             at: error.valid_up_to(),
         })?;
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = Reader {
+            text,
+            cursor: Cursor::new(0, text.len()),
+        };
         reader.space();
         let value = reader.value(0)?;
         reader.space();
-        if reader.at < text.len() {
+        if !reader.cursor.is_at_end() {
             return Err(reader.expected("the end"));
         }
         Ok(value)
@@ -117,50 +125,41 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Appends a text as a JSON string.
+/// Appends a text as a JSON string, as Hasura writes it.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
-    {
-        out.extend_from_slice(&rest[..at]);
-        match rest[at] {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            other => out.extend_from_slice(format!("\\u{other:04x}").as_bytes()),
-        }
-        rest = &rest[at + 1..];
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
+    json_text::write_string_with(text, ControlEscapes::Numbered, out);
 }
 
 struct Reader<'a> {
     text: &'a str,
-    at: usize,
+    cursor: Cursor,
 }
 
 impl<'a> Reader<'a> {
     fn expected(&self, expected: &'static str) -> JsonError {
         JsonError {
             expected,
-            at: self.at,
+            at: self.cursor.at,
         }
+    }
+
+    fn wrong_token(&self, wrong: Unexpected) -> JsonError {
+        self.expected(match wrong {
+            Unexpected::Word => "`true`, `false` or `null`",
+            Unexpected::StringRest if self.cursor.is_at_end() => "the end of the string",
+            Unexpected::StringRest => "no control character in a string",
+            Unexpected::Escape => "an escape",
+            Unexpected::HexDigits => "four hexadecimal digits",
+            Unexpected::Digit => "a digit",
+        })
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.cursor.peek(self.text.as_bytes())
     }
 
     fn space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
-        }
+        self.cursor.skip_space(self.text.as_bytes());
     }
 
     fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
@@ -180,19 +179,17 @@ impl<'a> Reader<'a> {
     }
 
     fn word(&mut self, word: &str, value: Json<'a>) -> Result<Json<'a>, JsonError> {
-        if !self.text[self.at..].starts_with(word) {
-            return Err(self.expected("`true`, `false` or `null`"));
-        }
-        self.at += word.len();
+        let read = self.cursor.word(self.text.as_bytes(), word.as_bytes());
+        read.map_err(|wrong| self.wrong_token(wrong))?;
         Ok(value)
     }
 
     fn object(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         let mut members = Vec::new();
-        self.at += 1;
+        self.cursor.at += 1;
         self.space();
         if self.peek() == Some(b'}') {
-            self.at += 1;
+            self.cursor.at += 1;
             return Ok(Json::Object(members));
         }
         loop {
@@ -205,15 +202,15 @@ impl<'a> Reader<'a> {
             if self.peek() != Some(b':') {
                 return Err(self.expected("`:`"));
             }
-            self.at += 1;
+            self.cursor.at += 1;
             self.space();
             let value = self.value(depth + 1)?;
             members.push((key, value));
             self.space();
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.cursor.at += 1,
                 Some(b'}') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     return Ok(Json::Object(members));
                 }
                 _ => return Err(self.expected("`,` or `}`")),
@@ -223,10 +220,10 @@ impl<'a> Reader<'a> {
 
     fn list(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         let mut items = Vec::new();
-        self.at += 1;
+        self.cursor.at += 1;
         self.space();
         if self.peek() == Some(b']') {
-            self.at += 1;
+            self.cursor.at += 1;
             return Ok(Json::List(items));
         }
         loop {
@@ -234,9 +231,9 @@ impl<'a> Reader<'a> {
             items.push(self.value(depth + 1)?);
             self.space();
             match self.peek() {
-                Some(b',') => self.at += 1,
+                Some(b',') => self.cursor.at += 1,
                 Some(b']') => {
-                    self.at += 1;
+                    self.cursor.at += 1;
                     return Ok(Json::List(items));
                 }
                 _ => return Err(self.expected("`,` or `]`")),
@@ -244,133 +241,31 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn digits(&mut self) -> Result<(), JsonError> {
-        let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        if self.at == start {
-            return Err(self.expected("a digit"));
-        }
-        Ok(())
-    }
-
     fn number(&mut self) -> Result<Json<'a>, JsonError> {
-        let start = self.at;
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Ok(Json::Number(Cow::Borrowed(&self.text[start..self.at])))
+        let start = self.cursor.at;
+        let read = self.cursor.number(self.text.as_bytes());
+        read.map_err(|wrong| self.wrong_token(wrong))?;
+        Ok(Json::Number(Cow::Borrowed(
+            &self.text[start..self.cursor.at],
+        )))
     }
 
-    /// A string; `at` is at its opening quote.
+    /// A string; the next byte is its quote.
     fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
-        self.at += 1;
-        let start = self.at;
-        let end = self.plain_run()?;
-        if self.text.as_bytes()[end] == b'"' {
-            self.at = end + 1;
-            return Ok(Cow::Borrowed(&self.text[start..end]));
+        let read = self.cursor.string(self.text.as_bytes());
+        let span = read.map_err(|wrong| self.wrong_token(wrong))?;
+        let inside = &self.text[span.start..span.end];
+        if !span.is_escaped {
+            return Ok(Cow::Borrowed(inside));
         }
-        let mut decoded = self.text[start..end].to_owned();
-        self.at = end;
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(Cow::Owned(decoded));
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    decoded.push(self.escape()?);
-                }
-                _ => {
-                    let from = self.at;
-                    let end = self.plain_run()?;
-                    decoded.push_str(&self.text[from..end]);
-                    self.at = end;
-                }
-            }
-        }
-    }
-
-    /// Where the next quote or backslash is.
-    fn plain_run(&self) -> Result<usize, JsonError> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let Some(length) = memchr::memchr2(b'"', b'\\', rest) else {
-            return Err(JsonError {
-                expected: "the end of the string",
-                at: self.text.len(),
-            });
+        let lone = |half: LoneSurrogate| JsonError {
+            expected: if half.is_first {
+                "the second half of a surrogate pair"
+            } else {
+                "a character"
+            },
+            at: span.start + half.at,
         };
-        match rest[..length].iter().position(|byte| *byte < 0x20) {
-            Some(at) => Err(JsonError {
-                expected: "no control character in a string",
-                at: self.at + at,
-            }),
-            None => Ok(self.at + length),
-        }
-    }
-
-    fn escape(&mut self) -> Result<char, JsonError> {
-        let simple = match self.peek() {
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b'/') => '/',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                self.at += 1;
-                return self.unicode();
-            }
-            _ => return Err(self.expected("an escape")),
-        };
-        self.at += 1;
-        Ok(simple)
-    }
-
-    fn unicode(&mut self) -> Result<char, JsonError> {
-        let first = self.four()?;
-        if !(0xd800..0xdc00).contains(&first) {
-            return char::from_u32(first).ok_or_else(|| self.expected("a character"));
-        }
-        if !self.text[self.at..].starts_with("\\u") {
-            return Err(self.expected("the second half of a surrogate pair"));
-        }
-        self.at += 2;
-        let second = self.four()?;
-        if !(0xdc00..0xe000).contains(&second) {
-            return Err(self.expected("the second half of a surrogate pair"));
-        }
-        let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-        char::from_u32(code).ok_or_else(|| self.expected("a character"))
-    }
-
-    fn four(&mut self) -> Result<u32, JsonError> {
-        let digits = self.text.get(self.at..self.at + 4);
-        let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let code = digits.and_then(|text| u32::from_str_radix(text, 16).ok());
-        let code = code.ok_or_else(|| self.expected("four hexadecimal digits"))?;
-        self.at += 4;
-        Ok(code)
+        json_text::unescape(inside).map(Cow::Owned).map_err(lone)
     }
 }

@@ -1,5 +1,6 @@
 //! The parts of JSON that is known to be valid: where each value begins and ends, and which comes next.
 //!
+//! This is not [`json_text::Cursor`]'s work, which checks each token: here the text is known to be JSON.
 //! A body is checked once, as a whole, and [`Parts`] are found in one more pass. From there on
 //! whatever is not asked for is stepped over at once, however often its object is taken apart.
 
@@ -67,11 +68,12 @@ impl Parts {
                 }
                 b'{' | b'[' => (1, std::mem::replace(&mut around, narrow(parts.len()))),
                 b'"' => {
-                    let (length, mark) = text_at(bytes, at);
+                    let (length, is_escaped) = json_text::string_length(bytes, at);
+                    let mark = if is_escaped { Part::IS_ESCAPED } else { 0 };
                     (length, narrow(length) | mark)
                 }
                 _ => {
-                    let length = bare_at(bytes, at);
+                    let length = json_text::bare_length(bytes, at);
                     (length, narrow(length))
                 }
             };
@@ -161,28 +163,6 @@ impl Iterator for Items<'_> {
 /// A position, length or place of a text of at most 1 GiB.
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).map_or(!Part::MARKS, |number| number & !Part::MARKS)
-}
-
-/// The length of the text that begins here, with its quotes, and a mark when it has an escape.
-fn text_at(bytes: &[u8], start: usize) -> (usize, u32) {
-    let (mut at, mut mark) = (start + 1, 0);
-    while let Some(rest) = bytes.get(at..)
-        && let Some(length) = memchr::memchr2(b'"', b'\\', rest)
-    {
-        if rest[length] == b'"' {
-            return (at + length + 1 - start, mark);
-        }
-        mark = Part::IS_ESCAPED;
-        at += length + 2;
-    }
-    (bytes.len() - start, mark)
-}
-
-/// The length of the number or word that begins here.
-fn bare_at(bytes: &[u8], start: usize) -> usize {
-    let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-    let length = bytes[start..].iter().position(is_end);
-    length.unwrap_or(bytes.len() - start)
 }
 
 #[cfg(test)]

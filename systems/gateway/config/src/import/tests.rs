@@ -161,7 +161,8 @@ proptest::proptest! {
         let mut yaml = String::new();
         Out::of(&value).write(0, &mut yaml);
         let mut findings = Findings::default();
-        let tree = yaml::read(&yaml, &mut findings).unwrap();
+        let document = yaml_with_places::read(0, &yaml, "", &mut findings);
+        let Document::Tree(tree) = document else { panic!("{yaml}") };
         let tree = crate::expansion::expand(tree, &Urls, &mut findings);
         // `{{NAME}}` means the environment in texts of Hasura.
         let expected = value.to_string();

@@ -2,11 +2,12 @@
 
 use gateway_config::{BodyParts, ContextParts};
 use http::HeaderMap;
+use json_text::write_string;
 
 use super::CoprocessorStage;
 use crate::context::old_name;
 use crate::exchange::{Exchange, Request, Response};
-use crate::json::{ResponseParts, write_string};
+use crate::json::ResponseParts;
 use crate::observer::StageKind;
 
 /// The message of a request stage.

@@ -218,7 +218,7 @@ struct Members(Vec<u8>);
 impl Members {
     fn add(&mut self, name: &str, value: &impl serde::Serialize) {
         self.0.push(if self.0.is_empty() { b'{' } else { b',' });
-        crate::json::write_string(name, &mut self.0);
+        json_text::write_string(name, &mut self.0);
         self.0.push(b':');
         let before = self.0.len();
         if serde_json::to_writer(&mut self.0, value).is_err() {

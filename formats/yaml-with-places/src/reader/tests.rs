@@ -1,23 +1,24 @@
 use super::*;
-use crate::experiment::Source;
+use crate::mistake::Source;
 use insta::assert_snapshot;
 
 /// The tree with the marked text of each value, or the mistakes.
 fn check(text: &str) -> String {
     let mut findings = Findings::default();
-    let root = read(0, text, &mut findings);
+    let root = read(0, text, "write one file for each", &mut findings);
     let sources = vec![Source {
         path: "x.yaml".into(),
         text: text.to_owned(),
     }];
-    match findings.settle(sources) {
-        Err(mistakes) => mistakes.render(false),
-        Ok(_) => {
-            let mut lines = String::new();
-            show(&root.unwrap(), text, 0, &mut lines);
-            lines
-        }
+    if let Err(mistakes) = findings.settle(sources) {
+        return mistakes.render(false);
     }
+    let mut lines = String::new();
+    match root {
+        Document::Tree(root) => show(&root, text, 0, &mut lines),
+        other => lines = format!("{other:?}"),
+    }
+    lines
 }
 
 fn show(node: &Node, text: &str, depth: usize, lines: &mut String) {
@@ -147,16 +148,10 @@ fn a_template_without_quotes_is_told_to_get_them() {
 }
 
 #[test]
-fn an_empty_file_is_not_a_lab() {
-    assert_snapshot!(check("# nothing yet\n"), @"
-    error: the file is empty
-     --> x.yaml:1:1
-      |
-    1 | # nothing yet
-      | ^
-      |
-      = help: a lab begins with `question:`; see docs/labs.md
-    ");
+fn a_file_without_a_value_is_empty() {
+    for text in ["", "# nothing yet\n", "~", "null\n", "---\n"] {
+        assert_eq!(check(text), "Empty", "{text}");
+    }
 }
 
 #[test]
@@ -193,7 +188,7 @@ fn a_second_document_is_refused() {
     2 | ---
       | ^^^
       |
-      = help: a file holds one lab; remove the `---`, or make two files of it
+      = help: write one file for each
     ");
 }
 
@@ -202,4 +197,21 @@ fn deep_nesting_is_an_error_and_no_crash() {
     assert!(check(&"[".repeat(100_000)).starts_with("error"));
     assert!(check(&"- ".repeat(100_000)).starts_with("error"));
     assert!(check(&"a: {".repeat(100_000)).starts_with("error"));
+    let deepest = format!("{}1{}", "[".repeat(128), "]".repeat(128));
+    assert!(check(&deepest).starts_with("list"));
+    let deeper = format!("[{deepest}]");
+    assert!(check(&deeper).contains("values are nested more than 128 deep"));
+}
+
+#[test]
+fn a_tag_of_ones_own_is_refused() {
+    assert_snapshot!(check("a: !secret b\nc: !!str 1\n"), @"
+    error: the tag `!secret` means nothing here
+     --> x.yaml:1:4
+      |
+    1 | a: !secret b
+      |    ^^^^^^^
+      |
+      = help: remove it
+    ");
 }

@@ -1,4 +1,4 @@
-//! Mistakes in lab files: what is wrong, where, and what to write instead.
+//! Mistakes in files: what is wrong, where, and what to write instead.
 //!
 //! Checks collect [`Findings`], which point into sources by number; at the end these become
 //! [`Mistakes`], which carry everything needed to show them.
@@ -11,19 +11,20 @@ use annotate_snippets::{
     AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str,
 };
 
-use crate::experiment::Source;
+use crate::tree::Place;
 
-/// Where something stands: bytes `start..end` of a source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) source: usize,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+/// One file as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it was read from, as the caller or an `include` spelled it.
+    pub path: PathBuf,
+    /// Its whole text.
+    pub text: String,
 }
 
 /// One mistake in the making.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub struct Finding {
     place: Place,
     message: String,
     label: String,
@@ -32,7 +33,9 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(place: Place, message: impl Into<String>) -> Finding {
+    /// What was expected and what was found, and where it stands.
+    #[must_use]
+    pub fn new(place: Place, message: impl Into<String>) -> Finding {
         Finding {
             place,
             message: message.into(),
@@ -43,25 +46,29 @@ impl Finding {
     }
 
     /// Words beside the marked excerpt.
-    pub(crate) fn label(mut self, label: impl Into<String>) -> Finding {
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Finding {
         self.label = label.into();
         self
     }
 
     /// What to do about it.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Finding {
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Finding {
         self.help = Some(help.into());
         self
     }
 
     /// As [`Finding::help`], when there is any.
-    pub(crate) fn help_if(mut self, help: Option<String>) -> Finding {
+    #[must_use]
+    pub fn help_if(mut self, help: Option<String>) -> Finding {
         self.help = help.or(self.help);
         self
     }
 
     /// Another place that takes part in it.
-    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Finding {
+    #[must_use]
+    pub fn related(mut self, place: Place, label: impl Into<String>) -> Finding {
         self.related.push((place, label.into()));
         self
     }
@@ -69,24 +76,35 @@ impl Finding {
 
 /// The mistakes found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     list: Vec<Finding>,
 }
 
 impl Findings {
     /// Adds a mistake, unless the same one is there already: several variants may run into it.
-    pub(crate) fn add(&mut self, finding: Finding) {
+    pub fn add(&mut self, finding: Finding) {
         if !self.list.contains(&finding) {
             self.list.push(finding);
         }
     }
 
-    pub(crate) fn count(&self) -> usize {
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// The mistakes in reading order, or the sources back when there are none.
-    pub(crate) fn settle(mut self, sources: Vec<Source>) -> Result<Vec<Source>, Mistakes> {
+    /// Whether nothing is wrong so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The sources back, in which places were numbered.
+    ///
+    /// # Errors
+    /// What was found, in reading order.
+    pub fn settle(mut self, sources: Vec<Source>) -> Result<Vec<Source>, Mistakes> {
         if self.list.is_empty() {
             return Ok(sources);
         }
@@ -100,7 +118,7 @@ impl Findings {
     }
 }
 
-/// One mistake of a lab's author.
+/// One mistake of the author of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// What was expected and what was found.
@@ -164,20 +182,28 @@ impl Mistake {
 
 /// Path, line, column and bytes of a place, kept within the text and on character boundaries.
 fn locate(place: Place, sources: &[Source]) -> (PathBuf, usize, usize, Range<usize>) {
+    // A caller that could not read a file has no source for it.
     let Some(source) = sources.get(place.source) else {
         return (PathBuf::new(), 1, 1, 0..0);
     };
-    let text = &source.text;
-    let start = text.floor_char_boundary(place.start);
-    let end = text.ceil_char_boundary(place.end.max(start));
-    let before = &text[..start];
-    let line = before.matches('\n').count() + 1;
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let column = before[line_start..].chars().count() + 1;
+    let start = source.text.floor_char_boundary(place.start);
+    let end = source.text.ceil_char_boundary(place.end.max(start));
+    let (line, column) = line_and_column(&source.text, start);
     (source.path.clone(), line, column, start..end)
 }
 
-/// Everything wrong with a lab; never empty.
+/// Line and column, in characters and from 1, of a byte of the text.
+#[must_use]
+pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
+}
+
+/// Everything wrong with a file and those it includes; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistakes {
     list: Vec<Mistake>,
@@ -224,11 +250,18 @@ impl Mistakes {
             let primary = AnnotationKind::Primary
                 .span(mistake.span.clone())
                 .label(some(&mistake.label));
-            let beside = mistake.related.iter().filter(|it| it.file == mistake.file);
+            let beside = mistake
+                .related
+                .iter()
+                .filter(|related| related.file == mistake.file);
             let snippet = Snippet::source(text).path(path).annotation(primary);
             group = group.element(snippet.annotations(beside.map(annotation)));
         }
-        for related in mistake.related.iter().filter(|it| it.file != mistake.file) {
+        for related in mistake
+            .related
+            .iter()
+            .filter(|related| related.file != mistake.file)
+        {
             let snippet = Snippet::source(self.text(&related.file))
                 .path(related.file.to_string_lossy())
                 .annotation(annotation(related));

@@ -1,4 +1,4 @@
-//! YAML text to a tree in which every key and value knows its place.
+//! YAML text to the tree.
 //!
 //! The only file that knows the YAML library. Scalars keep the text they were written with, so
 //! that `version: 1.10` is not read as 1.1; the schema decides later what they are. Anchors and
@@ -10,98 +10,33 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
-use crate::mistake::{Finding, Findings, Place};
+use crate::mistake::{Finding, Findings};
+use crate::tree::{Entry, Node, Place, Value};
 
 /// Most values in one file, aliases counted as often as they are used. A few lines of aliases can
 /// ask for billions.
 const NODES_MAX: usize = 100_000;
+/// Deepest nesting: readers of the tree recurse. serde_json has the same bound.
+const DEPTH_MAX: usize = 128;
 
-/// A value and its place.
+/// What a file holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    /// The value; for a block mapping or list its first key or dash, which marks it better than
-    /// all its lines would.
-    pub(crate) place: Place,
-    pub(crate) value: Value,
+pub enum Document {
+    /// A value.
+    Tree(Node),
+    /// Nothing but comments, or null.
+    Empty,
+    /// Something that is not YAML, which is reported.
+    Unreadable,
 }
 
-/// What a node holds.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    /// Text as written, without quotes; only plain (unquoted) text may mean a number.
-    Scalar {
-        text: String,
-        plain: bool,
-    },
-    List(Vec<Node>),
-    Map(Vec<Entry>),
-    /// A value that was wrong and has been reported; nobody should complain about it again.
-    Reported,
-}
-
-/// A key of a mapping with its value.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) key_place: Place,
-    pub(crate) node: Node,
-    /// Whether another, unknown key was written that this one was probably meant by.
-    pub(crate) is_guess: bool,
-}
-
-impl Node {
-    pub(crate) fn reported(place: Place) -> Node {
-        Node {
-            place,
-            value: Value::Reported,
-        }
-    }
-
-    /// The entry of a mapping with this key.
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries().iter().find(|entry| entry.key == key)
-    }
-
-    /// The value of a mapping under this key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
-        self.entry(key).map(|entry| &entry.node)
-    }
-
-    /// The entries of a mapping; none for anything else.
-    pub(crate) fn entries(&self) -> &[Entry] {
-        match &self.value {
-            Value::Map(entries) => entries,
-            _ => &[],
-        }
-    }
-
-    /// The text of a scalar.
-    pub(crate) fn text(&self) -> Option<&str> {
-        match &self.value {
-            Value::Scalar { text, .. } => Some(text),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn is_null(&self) -> bool {
-        matches!(&self.value, Value::Scalar { text, plain: true }
-            if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
-    }
-
-    fn count(&self) -> usize {
-        1 + match &self.value {
-            Value::List(items) => items.iter().map(Node::count).sum(),
-            Value::Map(entries) => entries.iter().map(|entry| entry.node.count()).sum(),
-            Value::Scalar { .. } | Value::Reported => 0,
-        }
-    }
-}
-
-/// Reads one file. `None` when it is not YAML at all, or empty; that is reported.
-pub(crate) fn read(source: usize, text: &str, findings: &mut Findings) -> Option<Node> {
+/// Reads one file. `source` is the number by which places name it: its index in the sources given to
+/// [`Findings::settle`]. `one_document` says what to do about a second document.
+pub fn read(source: usize, text: &str, one_document: &str, findings: &mut Findings) -> Document {
     let mut builder = Builder {
         source,
         text,
+        one_document,
         findings,
         anchors: HashMap::new(),
         open: Vec::new(),
@@ -110,12 +45,15 @@ pub(crate) fn read(source: usize, text: &str, findings: &mut Findings) -> Option
         root: None,
     };
     match builder.build() {
-        Ok(()) => builder.root,
+        Ok(()) => match builder.root.filter(|root| !root.is_null()) {
+            Some(root) => Document::Tree(root),
+            None => Document::Empty,
+        },
         // A collection for a key is most often an unquoted template, which then breaks the rest.
-        Err(_) if builder.has_bad_key => None,
+        Err(_) if builder.has_bad_key => Document::Unreadable,
         Err(finding) => {
             findings.add(finding);
-            None
+            Document::Unreadable
         }
     }
 }
@@ -139,6 +77,7 @@ enum Content {
 struct Builder<'a> {
     source: usize,
     text: &'a str,
+    one_document: &'a str,
     findings: &'a mut Findings,
     anchors: HashMap<usize, Node>,
     open: Vec<Open>,
@@ -158,15 +97,10 @@ impl Builder<'_> {
             if documents > 1 {
                 return Err(
                     Finding::new(self.place(span), "a second document begins here")
-                        .help("a file holds one lab; remove the `---`, or make two files of it"),
+                        .help(self.one_document),
                 );
             }
             self.take(event, span)?;
-        }
-        if self.root.as_ref().is_none_or(Node::is_null) {
-            let place = self.place(Span::default());
-            return Err(Finding::new(place, "the file is empty")
-                .help("a lab begins with `question:`; see docs/labs.md"));
         }
         Ok(())
     }
@@ -192,8 +126,7 @@ impl Builder<'_> {
                 self.finish(node, anchor)
             }
             Event::SequenceStart(style, anchor, _) => {
-                self.start(span, style, anchor, Content::List(Vec::new()));
-                Ok(())
+                self.start(span, style, anchor, Content::List(Vec::new()))
             }
             Event::MappingStart(style, anchor, _) => {
                 let content = Content::Map {
@@ -201,8 +134,7 @@ impl Builder<'_> {
                     key: None,
                     has_bad_key: false,
                 };
-                self.start(span, style, anchor, content);
-                Ok(())
+                self.start(span, style, anchor, content)
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(id) => match self.anchors.get(&id).cloned() {
@@ -219,7 +151,13 @@ impl Builder<'_> {
         }
     }
 
-    fn start(&mut self, span: Span, style: StructureStyle, anchor: usize, content: Content) {
+    fn start(
+        &mut self,
+        span: Span,
+        style: StructureStyle,
+        anchor: usize,
+        content: Content,
+    ) -> Result<(), Finding> {
         let mut place = self.place(span);
         if style == StructureStyle::Block && matches!(content, Content::List(_)) {
             place.end = place.start + 1;
@@ -229,6 +167,11 @@ impl Builder<'_> {
             anchor,
             content,
         });
+        if self.open.len() > DEPTH_MAX {
+            let message = format!("values are nested more than {DEPTH_MAX} deep");
+            return Err(Finding::new(place, message));
+        }
+        Ok(())
     }
 
     fn close(&mut self, span: Span) -> Result<(), Finding> {
@@ -357,7 +300,8 @@ fn bad_key(place: Place, text: &str) -> Finding {
         .help_if(quote_template(text, place.start))
 }
 
-/// `{{` opens a mapping at the beginning of a value and within flow collections, which nobody means.
+/// `{{` opens a mapping at the beginning of a value and within flow collections, where a template was
+/// meant.
 fn quote_template(text: &str, at: usize) -> Option<String> {
     let line_start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text.get(line_start..)?.lines().next()?;

@@ -1,4 +1,4 @@
-//! The tree into the wire structs: a serde deserializer over [`Node`].
+//! The tree into structs: a serde deserializer over [`Node`].
 //!
 //! The types of `fields` ask for more than serde knows of (places, a list even where one item
 //! stands) by the name of a newtype struct, which is how serde lets a field speak to its format.
@@ -6,32 +6,26 @@
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
+use serde_json::{Number, Value as JsonValue};
 
-use crate::mistake::Place;
-use crate::yaml::{Entry, Node, Value};
+use crate::tree::{Entry, Node, Place, Value, scalar};
 
 /// A newtype struct of this name reads the place of a value, then the value.
-pub(crate) const AT: &str = "lab::At";
+pub(crate) const AT: &str = "yaml-with-places::At";
 /// A newtype struct of this name reads a list, of one item where no list stands.
-pub(crate) const ONE_OR_MANY: &str = "lab::OneOrMany";
+pub(crate) const ONE_OR_MANY: &str = "yaml-with-places::OneOrMany";
 
 impl<'de> Deserializer<'de> for &'de Node {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match &self.value {
-            Value::Scalar { text, plain } => {
-                if self.is_null() {
-                    return visitor.visit_unit();
-                }
-                match (*plain).then(|| scalar(text)).flatten() {
-                    Some(Plain::Bool(value)) => visitor.visit_bool(value),
-                    Some(Plain::Unsigned(value)) => visitor.visit_u64(value),
-                    Some(Plain::Signed(value)) => visitor.visit_i64(value),
-                    Some(Plain::Float(value)) => visitor.visit_f64(value),
-                    None => visitor.visit_str(text),
-                }
-            }
+            Value::Scalar { text, plain } => match scalar(text, *plain) {
+                JsonValue::Null => visitor.visit_unit(),
+                JsonValue::Bool(value) => visitor.visit_bool(value),
+                JsonValue::Number(number) => visit_number(&number, visitor),
+                _ => visitor.visit_str(text),
+            },
             Value::List(items) => {
                 visitor.visit_seq(SeqDeserializer::<_, Error>::new(known(items).map(Known)))
             }
@@ -96,6 +90,21 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
+fn visit_number<'de, V: Visitor<'de>>(number: &Number, visitor: V) -> Result<V::Value, Error> {
+    if let Some(value) = number.as_u64() {
+        visitor.visit_u64(value)
+    } else if let Some(value) = number.as_i64() {
+        visitor.visit_i64(value)
+    } else {
+        visitor.visit_f64(
+            number
+                .as_f64()
+                .expect("a scalar is a u64, an i64 or a finite f64"),
+        )
+    }
+}
+
+/// The items that were not wrong.
 fn known(items: &[Node]) -> impl Iterator<Item = &Node> {
     items.iter().filter(|item| item.value != Value::Reported)
 }
@@ -172,65 +181,4 @@ impl<'de, D: Deserializer<'de, Error = Error>> SeqAccess<'de> for Placed<D> {
             None => Ok(None),
         }
     }
-}
-
-/// What a plain scalar means, by YAML 1.2's core schema.
-enum Plain {
-    Bool(bool),
-    Unsigned(u64),
-    Signed(i64),
-    Float(f64),
-}
-
-fn scalar(text: &str) -> Option<Plain> {
-    match text {
-        "true" | "True" | "TRUE" => return Some(Plain::Bool(true)),
-        "false" | "False" | "FALSE" => return Some(Plain::Bool(false)),
-        _ => {}
-    }
-    // `inf`, `nan` and the like are words here: no key of a lab could mean them.
-    if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) {
-        return None;
-    }
-    if let Ok(value) = text.parse() {
-        return Some(Plain::Unsigned(value));
-    }
-    if let Ok(value) = text.parse() {
-        return Some(Plain::Signed(value));
-    }
-    let number: f64 = text.parse().ok()?;
-    (number.is_finite() && text.contains(|c: char| c.is_ascii_digit()))
-        .then_some(Plain::Float(number))
-}
-
-/// What kind of value a node holds, in the words of JSON Schema.
-pub(crate) fn kind(node: &Node) -> Kind {
-    match &node.value {
-        Value::List(_) => Kind::Array,
-        Value::Map(_) => Kind::Object,
-        Value::Reported => Kind::Null,
-        Value::Scalar { text, plain } => {
-            if node.is_null() {
-                return Kind::Null;
-            }
-            match (*plain).then(|| scalar(text)).flatten() {
-                Some(Plain::Bool(_)) => Kind::Boolean,
-                Some(Plain::Unsigned(_) | Plain::Signed(_)) => Kind::Integer,
-                Some(Plain::Float(_)) => Kind::Number,
-                None => Kind::String,
-            }
-        }
-    }
-}
-
-/// A type of JSON Schema; whole numbers apart from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
 }

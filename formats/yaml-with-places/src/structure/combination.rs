@@ -1,0 +1,55 @@
+//! What is wrong with the keys of a mapping together.
+
+use serde_json::Value as Schema;
+
+use super::strings;
+use super::wording::quoted;
+
+/// Why these keys cannot stand together, or one of several is missing. `oneOf`, `not`,
+/// `minProperties` and `maxProperties` are understood in the one way that our schemas use them.
+pub(super) fn wrong_combination(
+    schema: &Schema,
+    is_there: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let alternatives = alternatives(schema);
+    if !alternatives.is_empty() {
+        let found = found(&alternatives, is_there);
+        let is_unbounded = schema["oneOf"].is_null() && schema["maxProperties"].is_null();
+        if found.len() == 1 || (is_unbounded && !found.is_empty()) {
+            return None;
+        }
+        let expected = if is_unbounded { "at least" } else { "exactly" };
+        let found = match found.len() {
+            0 => "none".to_owned(),
+            _ => found.join(" and "),
+        };
+        let alternatives = quoted(&alternatives);
+        return Some(format!(
+            "expected {expected} one of {alternatives}, found {found}"
+        ));
+    }
+    let exclusive: Vec<&str> = strings(&schema["not"]["required"]).collect();
+    let found = found(&exclusive, is_there);
+    let is_wrong = !exclusive.is_empty() && found.len() == exclusive.len();
+    is_wrong.then(|| format!("{} cannot be used together", found.join(" and ")))
+}
+
+/// The keys of which one must be there.
+fn alternatives(schema: &Schema) -> Vec<&str> {
+    if let Some(branches) = schema["oneOf"].as_array() {
+        let keys = branches.iter();
+        return keys
+            .flat_map(|branch| strings(&branch["required"]))
+            .collect();
+    }
+    let properties = schema["properties"].as_object();
+    match properties.filter(|_| schema["minProperties"] == 1) {
+        Some(properties) => properties.keys().map(String::as_str).collect(),
+        None => Vec::new(),
+    }
+}
+
+fn found(keys: &[&str], is_there: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let keys = keys.iter().filter(|key| is_there(key));
+    keys.map(|key| format!("`{key}`")).collect()
+}

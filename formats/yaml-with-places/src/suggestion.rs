@@ -1,0 +1,42 @@
+//! "Did you mean": the known word that a mistyped one is nearest to.
+
+/// The known word that is nearest, when it is near: a third of its letters may differ, and one in a
+/// word of up to five.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|known| (strsim::damerau_levenshtein(word, known), known))
+        // Of a word of one or two letters a third would be none.
+        .filter(|(distance, known)| *distance <= known.chars().count().max(3) / 3)
+        .min()
+        .map(|(_, known)| known)
+}
+
+/// A question that names the nearest of the known words, when it is near.
+#[must_use]
+pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|known| format!("did you mean `{known}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_wins_and_a_far_one_is_not_named() {
+        let known = || ["rate", "rounds", "connections"].into_iter();
+        assert_eq!(nearest("conections", known()), Some("connections"));
+        assert_eq!(nearest("raet", known()), Some("rate"));
+        assert_eq!(nearest("colour", known()), None);
+        assert_eq!(
+            did_you_mean("round", known()).unwrap(),
+            "did you mean `rounds`?"
+        );
+    }
+
+    #[test]
+    fn one_letter_of_a_short_word_may_be_wrong() {
+        assert_eq!(nearest("ab", ["a"].into_iter()), Some("a"));
+        assert_eq!(nearest("abc", ["a"].into_iter()), None);
+    }
+}

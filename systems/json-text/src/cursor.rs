@@ -1,0 +1,246 @@
+//! A place in text that may not be JSON, moved token by token.
+//!
+//! It keeps no reference to the text but is handed it each time: a reader may then append to what
+//! it reads from, as one does that keeps all texts of a request in one buffer.
+
+use crate::plain::plain_run;
+
+/// A place in a part of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor {
+    /// The next byte. After a mistake it is where that was found.
+    pub at: usize,
+    /// The byte behind the part.
+    end: usize,
+}
+
+/// A string between its quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StringSpan {
+    /// The byte behind the first quote.
+    pub start: usize,
+    /// The last quote.
+    pub end: usize,
+    /// Whether it has escapes.
+    pub is_escaped: bool,
+}
+
+/// What was expected, and is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unexpected {
+    /// `true`, `false` or `null`.
+    Word,
+    /// A character of a string, or the quote that ends it.
+    StringRest,
+    /// What may follow a backslash.
+    Escape,
+    /// Four hexadecimal digits.
+    HexDigits,
+    /// A digit.
+    Digit,
+}
+
+impl Cursor {
+    /// At the beginning of `start..end` of a text.
+    #[inline]
+    #[must_use]
+    pub const fn new(start: usize, end: usize) -> Self {
+        assert!(start <= end, "a part does not end before it begins");
+        Self { at: start, end }
+    }
+
+    /// The next byte; `None` at the end.
+    #[inline]
+    #[must_use]
+    pub fn peek(&self, text: &[u8]) -> Option<u8> {
+        if self.at < self.end {
+            text.get(self.at).copied()
+        } else {
+            None
+        }
+    }
+
+    /// Whether nothing is left.
+    #[inline]
+    #[must_use]
+    pub const fn is_at_end(&self) -> bool {
+        self.at >= self.end
+    }
+
+    /// Over white space.
+    #[inline]
+    pub fn skip_space(&mut self, text: &[u8]) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek(text) {
+            self.at += 1;
+        }
+    }
+
+    /// Over this word.
+    ///
+    /// # Errors
+    /// When another stands there.
+    #[inline]
+    pub fn word(&mut self, text: &[u8], word: &[u8]) -> Result<(), Unexpected> {
+        let end = (self.at + word.len()).min(self.end);
+        if text.get(self.at..end) != Some(word) {
+            return Err(Unexpected::Word);
+        }
+        self.at = end;
+        Ok(())
+    }
+
+    /// Over a string; the next byte is its quote. Halves of surrogate pairs may stand alone, see
+    /// [`crate::unescape`].
+    ///
+    /// # Errors
+    /// When it does not end, or holds a control character or a wrong escape.
+    #[inline]
+    pub fn string(&mut self, text: &[u8]) -> Result<StringSpan, Unexpected> {
+        debug_assert_eq!(self.peek(text), Some(b'"'));
+        self.at += 1;
+        let start = self.at;
+        let mut is_escaped = false;
+        loop {
+            self.at = plain_run(text, self.at, self.end);
+            match self.peek(text) {
+                Some(b'"') => {
+                    let end = self.at;
+                    self.at += 1;
+                    return Ok(StringSpan {
+                        start,
+                        end,
+                        is_escaped,
+                    });
+                }
+                Some(b'\\') => {
+                    is_escaped = true;
+                    self.escape(text)?;
+                }
+                _ => return Err(Unexpected::StringRest),
+            }
+        }
+    }
+
+    fn escape(&mut self, text: &[u8]) -> Result<(), Unexpected> {
+        self.at += 1;
+        match self.peek(text) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
+            Some(b'u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    if !self.peek(text).is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                        return Err(Unexpected::HexDigits);
+                    }
+                    self.at += 1;
+                }
+            }
+            _ => return Err(Unexpected::Escape),
+        }
+        Ok(())
+    }
+
+    /// Over a number.
+    ///
+    /// # Errors
+    /// When digits are missing. A zero ends a number: what follows it is the caller's to refuse.
+    #[inline]
+    pub fn number(&mut self, text: &[u8]) -> Result<(), Unexpected> {
+        if self.peek(text) == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek(text) == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits(text)?;
+        }
+        if self.peek(text) == Some(b'.') {
+            self.at += 1;
+            self.digits(text)?;
+        }
+        if let Some(b'e' | b'E') = self.peek(text) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek(text) {
+                self.at += 1;
+            }
+            self.digits(text)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn digits(&mut self, text: &[u8]) -> Result<(), Unexpected> {
+        let first = self.at;
+        while self.peek(text).is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        if self.at == first {
+            return Err(Unexpected::Digit);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn string(text: &str) -> Result<StringSpan, (Unexpected, usize)> {
+        let mut cursor = Cursor::new(0, text.len());
+        let span = cursor.string(text.as_bytes());
+        if let Ok(span) = span {
+            assert_eq!(cursor.at, span.end + 1);
+        }
+        span.map_err(|wrong| (wrong, cursor.at))
+    }
+
+    #[test]
+    fn strings_are_measured_and_mistakes_have_places() {
+        let span = |start, end, is_escaped| StringSpan {
+            start,
+            end,
+            is_escaped,
+        };
+        assert_eq!(string(r#""a é" x"#), Ok(span(1, 5, false)));
+        assert_eq!(string(r#""\u00e9\"""#), Ok(span(1, 9, true)));
+        assert_eq!(string(r#""abc"#), Err((Unexpected::StringRest, 4)));
+        assert_eq!(string("\"a\nb\""), Err((Unexpected::StringRest, 2)));
+        assert_eq!(string(r#""\x""#), Err((Unexpected::Escape, 2)));
+        assert_eq!(string(r#""\u00g0""#), Err((Unexpected::HexDigits, 5)));
+    }
+
+    #[test]
+    fn nothing_behind_the_end_is_read() {
+        let text = br#"12345 true "abc""#;
+        let mut cursor = Cursor::new(0, 3);
+        cursor.number(text).unwrap();
+        assert!(cursor.is_at_end() && cursor.at == 3);
+        assert_eq!(Cursor::new(6, 9).word(text, b"true"), Err(Unexpected::Word));
+        let cut = Cursor::new(11, 15).string(text);
+        assert_eq!(cut, Err(Unexpected::StringRest));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn numbers_are_those_of_serde_json(text in "-?[0-9]{0,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?") {
+            let mut cursor = Cursor::new(0, text.len());
+            let is_number = cursor.number(text.as_bytes()).is_ok() && cursor.is_at_end();
+            // A value as text, so that the range of numbers does not matter.
+            let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+            proptest::prop_assert_eq!(is_number, theirs, "{}", text);
+        }
+
+        #[test]
+        fn any_bytes_are_scanned_or_refused(bytes: Vec<u8>) {
+            let text: Vec<u8> = [b"\"", &bytes[..]].concat();
+            let mut cursor = Cursor::new(0, text.len());
+            if let Ok(span) = cursor.string(&text) {
+                let is_utf8 = std::str::from_utf8(&text[..cursor.at]).is_ok();
+                let is_escaped = text[span.start..span.end].contains(&b'\\');
+                proptest::prop_assert_eq!(span.is_escaped, is_escaped);
+                let theirs = serde_json::from_slice::<serde::de::IgnoredAny>(&text[..cursor.at]);
+                proptest::prop_assert!(!is_utf8 || theirs.is_ok());
+            }
+            proptest::prop_assert!(cursor.at <= text.len());
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! JSON as bytes, for services that read and write it without a tree of their own or with one that
+//! no library has.
+//!
+//! * [`Cursor`] checks tokens of text that may be wrong, and says where each begins and ends;
+//! * [`string_length`] and [`bare_length`] step over tokens of text that is known to be JSON;
+//! * [`plain_run`], [`is_plain`] and [`is_plain_ascii`] look at eight characters of a string at once;
+//! * [`write_string`] and [`unescape`] put escapes in and take them out.
+//!
+//! Absent on purpose: lists and objects, because what is built of their values differs from service
+//! to service; and numbers as anything but their digits.
+
+mod cursor;
+mod known;
+mod plain;
+mod string;
+
+pub use cursor::{Cursor, StringSpan, Unexpected};
+pub use known::{bare_length, string_length};
+pub use plain::{is_plain, is_plain_ascii, plain_run};
+pub use string::{
+    ControlEscapes, LoneSurrogate, unescape, write_string, write_string_with, write_utf8,
+};
