@@ -54,6 +54,7 @@ pub(crate) fn change_of(summary: &MetricSummary) -> Option<String> {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let ends = overhead.ratio_low.zip(overhead.ratio_high);
     let ends = ends.map(|(low, high)| (percent(low), percent(high)));
+    // A change in percent has the size of 100, whatever the values are.
     let change = digits::estimate(percent(overhead.ratio?), ends, 100.0);
     Some(format!("{change} %"))
 }

@@ -7,7 +7,7 @@
 //! What makes two results incomparable is named, and withholds the verdict; figures are shown all
 //! the same. Recordings whose numbers were computed by different methods are refused.
 
-mod circumstance;
+mod comparability;
 mod rows;
 mod shown;
 mod side;
@@ -229,6 +229,8 @@ impl Source {
     /// # Errors
     /// When a file is neither, lacks something, or is of another tool than those before it.
     pub fn read(files: &[(String, String)]) -> Result<Self, SourceError> {
+        // Only a single file can be a recording: several recordings of a folder are not
+        // rounds of one run.
         if let [(_, text)] = files {
             return match format_of(text).as_deref() {
                 Some("weighbridge-recording") => {
@@ -250,6 +252,8 @@ impl Source {
             for run in runs {
                 match &mut merged {
                     None => merged = Some(run),
+                    // Of one tool and about one thing: a mixture would have an interval that means
+                    // nothing.
                     Some(one) if one.shape == run.shape && one.subject == run.subject => {
                         one.merge(run);
                     }
@@ -296,6 +300,7 @@ impl Comparison {
 
     /// Judges gates on it: the overhead is that of the second result over the first.
     #[must_use]
+    // The closures borrow the rows, and `judged` returns `self`, so they are collected first.
     pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
         let metrics: Vec<_> = self
             .rows
@@ -319,6 +324,7 @@ impl Comparison {
             .zip(&metrics)
             .map(|(row, metric)| Judged {
                 name: &row.name,
+                // No side is the baseline here: each row is judged on its own difference.
                 is_baseline: false,
                 no_number: why_not(row),
                 metric,

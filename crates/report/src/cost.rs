@@ -32,6 +32,7 @@ pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, Cells)> {
             .iter()
             .map(|system| line(system, shown))
             .collect();
+        // A single system is its own sum.
         if lines.len() > 1 {
             lines.push(sum(row, shown));
         }
@@ -84,6 +85,7 @@ fn sum(row: &VariantSummary, shown: Shown) -> Cells {
         figure(Metric::ContextSwitches),
         figure(Metric::ContextSwitchesInvoluntary),
         figure(Metric::WaitedForCpu),
+        // Limits and sources belong to single systems.
         String::new(),
         String::new(),
     ]

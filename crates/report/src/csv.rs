@@ -15,6 +15,7 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
             .map(|text| quoted(text))
             .join(",");
         if !row.has_number() {
+            // As many empty fields as the header has columns beyond the first three.
             out += &format!("{head}{}\r\n", ",".repeat(HEADER.matches(',').count() - 2));
         }
         for metric in Metric::ALL {

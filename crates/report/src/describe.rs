@@ -82,9 +82,11 @@ fn model(model: &LoadModel) -> String {
 
 /// `open loop, the highest of 1,000 to 40,000 requests/s (in steps of 10 %) with p99 below 10 ms, …`.
 fn search(capacity: &CapacityText, load: &LoadModel) -> String {
+    // An expected half width of 0.05 % shows a rate to the digits that a user would type.
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
     let rest = model(load);
     // The rate of the first step says nothing here.
+    // The model's text begins with the kind of loop and the first rate; both are said already.
     let rest: Vec<&str> = rest.split(", ").skip(2).collect();
     format!(
         "open loop, the highest of {} to {} requests/s (in steps of {} %) that is sustained with p99 \
@@ -100,6 +102,7 @@ fn search(capacity: &CapacityText, load: &LoadModel) -> String {
 fn rates(phases: &[PhaseText]) -> String {
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
     let phase = |phase: &PhaseText| {
+        // Compared as text: rates that look the same to the reader are the same to the reader.
         let (from, to) = (rate(phase.rate_from_per_s), rate(phase.rate_to_per_s));
         if from == to {
             format!("{from} requests/s")
@@ -158,6 +161,7 @@ fn length(recording: &Recording) -> String {
 }
 
 /// `8 rounds, every variant once a round in shuffled order, seed 7`.
+// What was planned is only said where it differs from what was measured.
 pub(crate) fn rounds(summary: &Summary) -> String {
     let planned = summary.rounds_planned;
     let rounds = if summary.rounds_measured == planned {
@@ -360,7 +364,7 @@ fn floor(floor: &NoiseFloor) -> String {
     )
 }
 
-/// A moment without the fraction of its second, which nobody reads.
+/// A moment without the fraction of its second.
 pub(crate) fn moment(rfc3339: &str) -> String {
     match rfc3339.split_once('.') {
         Some((whole, fraction)) => {
@@ -470,6 +474,7 @@ pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
     let asked = &system.limits_asked;
     let enforced = system.limits_enforced.unwrap_or_default();
     // The kernel rounds memory to pages and processor time to microseconds of a period.
+    // 1 % is more than these roundings and less than any limit set by mistake.
     let differs = |asked: Option<f64>, found: Option<f64>| match (asked, found) {
         (None, _) => false,
         (Some(_), None) => true,
@@ -535,6 +540,7 @@ pub(crate) fn command(recording: &Recording) -> String {
 
 /// Words as one would type them into a shell.
 pub(crate) fn quoted(words: &[String]) -> String {
+    // The characters that no shell treats in a special way.
     let quoted = |word: &String| {
         let is_plain =
             |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,".contains(character);
@@ -549,6 +555,7 @@ pub(crate) fn quoted(words: &[String]) -> String {
 
 /// A confidence as people write it: `95 %`, `98.33 %`.
 pub(crate) fn percent(share: f64) -> String {
+    // Two decimals, because a corrected confidence such as 98.33 % needs them; zeros at the end go.
     let text = format!("{:.2}", share * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }

@@ -19,18 +19,23 @@ impl Place {
     /// Callers pass errors through [`at_least_resolution`] first, so that one of 0 is that of nothing
     /// but zeros, which need no decimals.
     pub(crate) fn of_error(half_width: f64) -> Self {
+        // Zero means that all values were zero: no decimals then.
         if !(half_width > 0.0 && half_width.is_finite()) {
             return Self(0);
         }
         // Rounding first to two digits makes 0.096 count as 0.096 and 0.0996 as 0.10.
         let mut exponent = exponent(half_width);
         let two_digits = (half_width / 10f64.powi(exponent - 1)).round();
+        // Rounding to two digits may carry into the next decade, 0.0996 to 0.10, which begins with
+        // a 1.
         let leading_is_one = if two_digits >= 100.0 {
             exponent += 1;
             true
         } else {
             two_digits < 20.0
         };
+        // The exponent of the last digit kept: one digit, or two behind a leading 1. Nine places
+        // are more than any figure has.
         Self((i32::from(leading_is_one) - exponent).clamp(-9, 9))
     }
 
@@ -39,6 +44,7 @@ impl Place {
         if value == 0.0 || !value.is_finite() {
             return Self(0);
         }
+        // Three significant digits: the leading one and two more.
         Self((2 - exponent(value.abs())).clamp(-9, 9))
     }
 
@@ -87,6 +93,7 @@ impl Place {
 
     fn ceil(self, value: f64) -> f64 {
         let unit = 10f64.powi(-self.0);
+        // The nudge in the other direction, for the same reason.
         (value / unit - 1e-9).ceil() * unit
     }
 }
@@ -124,6 +131,7 @@ pub(crate) fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
 /// A value with the digits its error supports: `0.90`, but never more than four significant ones
 /// where the error does not stand beside it; without an error three.
 pub(crate) fn value(value: f64, half_width: Option<f64>) -> String {
+    // Without its error beside it, a fourth digit may be shown and no fifth.
     let most = Place(Place::of_value(value).0 + 1);
     place(value, half_width).min(most).show(value)
 }
@@ -162,6 +170,8 @@ pub(crate) fn estimate(value: f64, ends: Option<(f64, f64)>, scale: f64) -> Stri
     };
     let half = (high - low) / 2.0;
     let excludes_zero = low > 0.0 || high < 0.0;
+    // ± suggests an interval around the value; where that misstates whether 0 is inside, the ends
+    // are shown.
     if excludes_zero == (value.abs() > half) {
         return difference(value, Some(half), scale);
     }
@@ -180,6 +190,7 @@ pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
     let half = at_least_resolution((high - low) / 2.0, low.abs().max(high.abs()));
     let mut place = Place::of_error(half);
     while low > 0.0 && place.floor(low) <= 0.0 || high < 0.0 && place.ceil(high) >= 0.0 {
+        // Nine decimals show a nanosecond of a second; a smaller end is shown as 0.
         if place.0 >= 9 {
             break;
         }
@@ -254,6 +265,8 @@ pub(crate) fn tick(value: f64, step: f64) -> String {
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let distance = percent.abs().min((100.0 - percent).abs());
+    // A share of exactly 0 or 100 % needs no decimals; anything near needs enough not to look like
+    // it.
     let place = if distance == 0.0 {
         Place(0)
     } else {

@@ -39,12 +39,14 @@ impl Stacks {
     pub fn nameless_share(&self) -> f64 {
         let is_nameless = |stack: &[String]| stack.last().is_some_and(|leaf| leaf.starts_with('['));
         let nameless = self.0.iter().filter(|(stack, _)| is_nameless(stack));
+        // At least one, so that no samples have a share of 0 and not of NaN.
         float(nameless.map(|(_, samples)| samples).sum()) / float(self.samples().max(1))
     }
 
     /// One stack a line, as other tools read it: `root;caller;callee 12`.
     pub fn folded(&self) -> String {
         let line = |(stack, samples): (&Vec<String>, &u64)| {
+            // `;` separates frames in this format.
             let frames: Vec<String> = stack.iter().map(|frame| frame.replace(';', ":")).collect();
             format!("{} {samples}\n", frames.join(";"))
         };
@@ -76,6 +78,7 @@ impl Stacks {
             .collect();
         hottest.sort_by(|one, other| {
             let most = other.own_samples.cmp(&one.own_samples);
+            // By name where counts are equal, so that the same samples give the same list.
             most.then_with(|| one.function.cmp(&other.function))
         });
         hottest.truncate(count);

@@ -35,6 +35,8 @@ impl TryFrom<String> for Hdr {
     type Error = DecodeError;
 
     fn try_from(text: String) -> Result<Self, DecodeError> {
+        // Decoded once to check it, so that every later use may rely on it; the histogram itself
+        // would take 270 KiB.
         Histogram::decode(&text)?;
         Ok(Self(text))
     }

@@ -32,7 +32,9 @@ pub(crate) fn title(profile: &Profile) -> String {
 
 /// The rows of the table, hottest first.
 pub(crate) fn rows(profile: &Profile) -> Vec<[String; 4]> {
+    // At least one, so that a profile without samples has shares of 0.
     let share = |samples: u64| float(samples) / float(profile.samples.max(1));
+    // One decimal, because the shares are of a few thousand samples.
     let percent = |samples: u64| format!("{:.1}", share(samples) * 100.0);
     let hottest = profile.hottest.iter().take(SHOWN);
     hottest

@@ -69,6 +69,7 @@ impl Section {
 pub fn html(recording: &Recording, summary: &Summary) -> String {
     let title = escape(&summary.title);
     let mut sections = sections(recording, summary);
+    // Empty sections are removed before links are made, so that no link leads nowhere.
     sections.retain(|section| !section.body.is_empty());
     let links: String = sections
         .iter()
@@ -156,6 +157,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
         None => (&summary.title, None),
     };
     let name = name.map_or_else(String::new, |name| format!("<b>{}</b>", escape(name)));
+    // The day only; RFC 3339 begins with ten characters of date.
     let day = recording.started_at.get(..10).unwrap_or_default();
     let mut out = format!(
         "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span>{name}<time>{}</time></p>\n\
@@ -273,7 +275,7 @@ fn overheads(summary: &Summary) -> String {
 fn distribution(recording: &Recording, summary: &Summary) -> Section {
     let curves = percentiles::percentiles(recording, summary).unwrap_or_default();
     let lead = format!(
-        "{} Each further nine takes the same room; a dotted line has fewer than 10 requests beyond \
+        "{} The axis is logarithmic in 1 - quantile; a dotted line has fewer than 10 requests beyond \
          it.",
         describe::latency(summary)
     );

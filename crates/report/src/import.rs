@@ -20,7 +20,7 @@ mod k6_points;
 mod k6_text;
 mod oha;
 mod samples;
-mod stranger;
+mod unrecognized;
 mod vegeta;
 mod vegeta_hits;
 mod words;
@@ -175,6 +175,8 @@ const READERS: [Reader; 25] = [
 /// # Errors
 /// When no tool writes such files, or when the file lacks what the tool always writes.
 pub fn read(text: &str) -> Result<Vec<ForeignRun>, ImportError> {
+    // Files from Windows begin with a byte order mark, and output copied from a terminal has
+    // colors.
     let plain = words::without_colors(text.trim_start_matches('\u{feff}'));
     let document = Document {
         text: &plain,
@@ -182,7 +184,7 @@ pub fn read(text: &str) -> Result<Vec<ForeignRun>, ImportError> {
     };
     let Some(reader) = READERS.iter().find(|reader| (reader.recognizes)(&document)) else {
         return Err(ImportError::Unknown {
-            found: stranger::looks(&document),
+            found: unrecognized::description(&document),
         });
     };
     (reader.read)(&document).map_err(|Missing(missing)| ImportError::Incomplete {
@@ -230,6 +232,7 @@ impl ForeignRun {
     pub(crate) fn merge(&mut self, other: ForeignRun) {
         let mut figures = other.figures;
         self.figures
+            // Figures that only some runs have would pair different runs under one number.
             .retain(|metric, values| match figures.remove(metric) {
                 Some(more) => {
                     values.extend(more);
@@ -237,6 +240,7 @@ impl ForeignRun {
                 }
                 None => false,
             });
+        // Unknown on one side is unknown in sum.
         let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
         self.succeeded = sum(self.succeeded, other.succeeded);
         self.failed = sum(self.failed, other.failed);
@@ -256,6 +260,7 @@ impl ForeignRun {
 
     /// Keeps a figure, if there is one.
     fn put(&mut self, metric: Metric, value: Option<f64>) {
+        // A tool that divides by zero prints `inf` or `NaN`, which is not a figure.
         if let Some(value) = value.filter(|value| value.is_finite()) {
             self.figures.insert(metric, vec![value]);
         }
@@ -289,6 +294,7 @@ impl ForeignRun {
     /// Successful answers per second, once they are counted.
     fn rate_over(&mut self, seconds: Option<f64>) {
         let succeeded = self.succeeded.map(crate::metric::float);
+        // Without a time there is no rate, and a run of no length would have an infinite one.
         let seconds = seconds.filter(|seconds| *seconds > 0.0);
         self.put(
             Metric::Requests,
@@ -341,6 +347,7 @@ fn whole(number: f64) -> u64 {
 /// Counts by status code as a JSON object has them: successes (200 to 399) and the rest.
 fn by_status(codes: Option<&Value>) -> (u64, u64) {
     let mut sums = (0, 0);
+    // A count that is not a number is left out of both sums.
     for (code, count) in codes.and_then(Value::as_object).into_iter().flatten() {
         let count = count.as_f64().map_or(0, whole);
         match code.parse::<u16>() {

@@ -31,6 +31,8 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; 6]> {
                 ]
             };
             rows.extend(system.instances.iter().map(row));
+            // The sum is what the balancer received; a reader compares it with the requests that
+            // were sent.
             let answers = system.instances.iter().map(|it| it.answers).sum();
             rows.push([
                 variant.name.clone(),

@@ -58,6 +58,8 @@ pub(crate) fn document(name: &str, cases: &[Case], gates: &[Judgement]) -> Strin
     let judged: Vec<Case> = gates.iter().map(of_gate).collect();
     let all = || cases.iter().chain(&judged);
     let count =
+        // A function pointer and not a closure parameter, so that `count` can be called with
+        // several tests.
         |is_meant: fn(&Outcome) -> bool| all().filter(|case| is_meant(&case.outcome)).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{:.3}\"",
@@ -90,6 +92,7 @@ fn of_gate(judgement: &Judgement) -> Case {
         seconds: 0.0,
         outcome: match (judgement.ruling, judgement.is_passed) {
             (Ruling::Holds, _) => Outcome::Passed(reason),
+            // Allowed to stay undecided: it neither passed nor failed.
             (Ruling::Undecided, true) => Outcome::Skipped(reason),
             (Ruling::Undecided, false) => Outcome::Failed("undecided", reason),
             (Ruling::Broken, _) => Outcome::Failed("broken", reason),

@@ -107,6 +107,8 @@ impl Layout {
                 known: known(recording),
             })?;
         let merged = Merged::of(recording, name);
+        // A single load that was stopped before its first answer is laid out with zeros; a lab's
+        // row without requests is not a measurement.
         if !row.has_number() || merged.latency.is_empty() && recording.kind == Kind::Lab {
             return Err(LayoutError::NoNumber {
                 variant: name.to_owned(),

@@ -275,6 +275,7 @@ fn checks(summary: &Summary) -> String {
         0 => "All in order.".to_owned(),
         _ => format!("{} not in order.", describe::plural(bad as u64, "check")),
     };
+    // Without checks "All in order" would claim what was not checked.
     if rows.is_empty() {
         return String::new();
     }
@@ -332,6 +333,7 @@ pub(crate) fn grid(header: &[String], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    // Three dashes are the least that every Markdown reader takes for a rule.
     let width = |index: usize| {
         let cells = rows
             .iter()
@@ -366,11 +368,13 @@ pub(crate) fn list(lines: &[String]) -> String {
 /// Text of the user as text, not as markup; what stands in backticks is left as it is.
 pub(crate) fn escape(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
+    // An odd number of backticks marks nothing; a single one would open code that never ends.
     if parts.len().is_multiple_of(2) {
         return escape_plain(&text.replace('`', "'"));
     }
     let marked = |(index, part): (usize, &&str)| match index % 2 {
         0 => escape_plain(part),
+        // Code spans know no escapes, but a table splits at `|` even inside of them.
         _ => format!("`{}`", part.replace('|', "\\|").replace(['\n', '\r'], " ")),
     };
     parts.iter().enumerate().map(marked).collect()

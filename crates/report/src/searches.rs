@@ -46,6 +46,7 @@ fn refused(search: &SearchSummary) -> String {
 }
 
 fn rate(per_s: f64) -> String {
+    // An expected half width of 0.05 % shows the rate to the digits that the search can tell apart.
     digits::value(per_s, Some(per_s * 0.0005))
 }
 

@@ -16,6 +16,7 @@ pub fn load_text(recording: &Recording) -> String {
     if let Some(interruption) = describe::interruption(&summary) {
         out += &format!("{interruption}\n");
     }
+    // Stopped before anything was measured.
     let (Some(row), Some(round)) = (summary.variants.first(), recording.rounds.first()) else {
         return out + "nothing was measured\n";
     };
@@ -198,6 +199,7 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             cell::single(cpu, Unit::Microseconds),
             digits::percent(float(round.generator.cpu_us) / available_us.max(1.0)),
             describe::plural(u64::from(round.generator.threads), "thread"),
+            // Above 90 % the exact share tells a reader nothing more.
             match round.generator.realtime_share(elapsed_us) {
                 all if all > 0.9 => ", real-time".to_owned(),
                 0.0 => String::new(),
@@ -227,6 +229,7 @@ fn lateness(round: &RoundRecord) -> String {
 
 fn samples(round: &RoundRecord) -> String {
     let mut out = String::new();
+    // Three show what kind of failure it is; the recording has more.
     for sample in round.failures.iter().take(3) {
         if out.is_empty() {
             out += "\n  First requests that did not pass\n";

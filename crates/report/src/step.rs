@@ -19,9 +19,12 @@ pub(crate) struct Step {
 /// The steps of these measurements; none for a rotation.
 pub(crate) fn all(rounds: &[&RoundRecord]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
+    // Disturbed measurements were made again; both together would count twice.
     let is_kept = |round: &&&RoundRecord| !round.disturbed;
     for round in rounds.iter().filter(is_kept) {
         for (index, record) in round.steps.iter().enumerate() {
+            // The first measurement names the steps; all others have the same ones in the same
+            // order.
             if steps.len() == index {
                 steps.push(Step {
                     name: record.name.clone(),

@@ -36,6 +36,8 @@ impl Tone {
     const ALL: [Self; 4] = [Self::Heading, Self::Worse, Self::Better, Self::Refused];
 
     /// The character of no width that begins it.
+    // Invisible mathematical operators: no text of a report has them, and every width function
+    // counts them as nothing.
     fn mark(self) -> char {
         match self {
             Self::Heading => '\u{2061}',
@@ -83,6 +85,8 @@ pub(crate) fn finished(text: &str, terminal: Terminal) -> String {
     for character in text.chars() {
         let tone = Tone::ALL.into_iter().find(|tone| tone.mark() == character);
         match (tone, terminal.has_color) {
+            // Without color the marks are removed all the same: not every terminal shows them as
+            // nothing.
             (Some(tone), true) => out += tone.sequence(),
             (None, true) if character == END => out += "\u{1b}[0m",
             (Some(_), false) => {}

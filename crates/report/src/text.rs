@@ -60,6 +60,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         .collect();
     add("Hottest functions", &hottest.join("\n"));
     let troubles = describe::troubles(summary);
+    // Said explicitly, so that a reader knows that checks were made.
     let checks = if troubles.is_empty() {
         vec!["all in order".to_owned()]
     } else {
@@ -359,6 +360,7 @@ pub(crate) fn table(
     table
         .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
+        // One column more, because the last column's padding is cut off at the end.
         .set_width(u16::try_from(width + 1).unwrap_or(u16::MAX))
         .set_header(header);
     // A name is broken between its words, not within one.
@@ -371,6 +373,7 @@ pub(crate) fn table(
     if table.is_empty() {
         return String::new();
     }
+    // A third of the width for names leaves room for figures on narrow terminals.
     let name_width = Width::Fixed(u16::try_from(name_width.min(width / 3) + 1).unwrap_or(u16::MAX));
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));

@@ -9,7 +9,9 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out += "&gt;",
             '&' => out += "&amp;",
             '"' => out += "&quot;",
+            // A parser would normalize line breaks in attributes to spaces in any case.
             '\n' | '\r' | '\t' => out.push(' '),
+            // XML 1.0 cannot hold these characters, not even escaped.
             other if other.is_control() || matches!(other, '\u{fffe}' | '\u{ffff}') => {
                 out.push('\u{fffd}');
             }

@@ -56,11 +56,13 @@ pub fn pooled_shift(
         });
         pairs.collect()
     };
+    // Each round once: the estimate itself is not random.
     let found = differences(&vec![1; rounds]);
     let has_interval = |quantile: f64| {
         let fewest = base.requests().min(own.requests()) as f64;
         rounds >= ROUNDS_MIN && fewest * quantile.min(1.0 - quantile) >= BEYOND_MIN
     };
+    // Drawing is the expensive part and is skipped when no quantile could have an interval.
     let drawn = if quantiles.iter().any(|quantile| has_interval(*quantile)) {
         draw(rounds, tail(rounds, confidence), differences)
     } else {
@@ -89,7 +91,9 @@ fn draw(rounds: usize, tail: f64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<V
         clippy::cast_sign_loss,
         reason = "a positive number, bounded in the next line"
     )]
+    // A high confidence cuts off a small tail, which needs more draws to hold any.
     let needed = (DRAWS_BEYOND / tail) as usize;
+    // A fixed seed: the same recording always has the same intervals.
     let mut random = Random::new(0);
     (0..needed.clamp(DRAWS, DRAWS_MAX))
         .map(|_| {
@@ -104,6 +108,8 @@ fn draw(rounds: usize, tail: f64, figures: impl Fn(&[u64]) -> Vec<f64>) -> Vec<V
 
 /// The share of draws to cut off at either end.
 fn tail(rounds: usize, confidence: f64) -> f64 {
+    // At least one degree of freedom, though no interval is made from fewer than `ROUNDS_MIN`
+    // rounds.
     let n = rounds as f64;
     let freedom = rounds.saturating_sub(1).max(1);
     let t = student::quantile(confidence, freedom);
@@ -118,6 +124,7 @@ fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
         clippy::cast_sign_loss,
         reason = "a share of the number of draws"
     )]
+    // Never more than half, or the ends would cross.
     let beyond = ((tail * drawn.len() as f64) as usize).min(last / 2);
     Interval {
         low: drawn[beyond],
@@ -141,6 +148,8 @@ impl Pool {
             .iter()
             .flat_map(|round| round.recorded().map(|(value, _)| value))
             .collect();
+        // All rounds on one scale of values, so that a weighted sum over rounds is a sum of one
+        // column.
         values_ns.sort_unstable();
         values_ns.dedup();
         let cumulative = rounds
@@ -177,9 +186,11 @@ impl Pool {
             let rounds = self.cumulative.iter().zip(weights);
             rounds.map(|(counts, weight)| counts[index] * weight).sum()
         };
+        // As in `Histogram::quantile_ns`: a product such as 7.000000000000001 means the 7th.
         let last = self.values_ns.len() - 1;
         let exact = quantile.clamp(0.0, 1.0) * at_or_below(last) as f64;
         let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
+        // By bisection: cumulative counts rise, and a draw is evaluated thousands of times.
         let (mut low, mut high) = (0, last);
         while low < high {
             let middle = usize::midpoint(low, high);

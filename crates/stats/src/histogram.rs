@@ -74,6 +74,8 @@ impl Histogram {
     /// Counts one duration. Takes a few nanoseconds and never allocates.
     #[inline]
     pub fn record_ns(&mut self, value: u64) {
+        // Cut here, because beyond its bounds the library would count into the last bucket, whose
+        // edge is above one hour.
         self.counts.saturating_record(value.min(Self::MAX_NS));
     }
 
@@ -109,38 +111,40 @@ impl Histogram {
         self.counts.count_at(Self::MAX_NS)
     }
 
-    /// Shortest duration, to three digits (lower edge of its bucket); none when empty.
+    /// Shortest duration, to three digits (lower edge of its bucket); `None` when empty.
     #[must_use]
     pub fn min_ns(&self) -> Option<u64> {
         (!self.is_empty()).then(|| self.counts.min())
     }
 
-    /// Longest duration, to three digits (upper edge of its bucket); none when empty.
+    /// Longest duration, to three digits (upper edge of its bucket); `None` when empty.
     #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
         (!self.is_empty()).then(|| self.counts.max())
     }
 
-    /// Mean over all samples; none when empty.
+    /// Mean over all samples; `None` when empty.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.counts.mean())
     }
 
     /// Standard deviation over all samples, every sample counted once (the divisor is the number
-    /// of samples); none when empty.
+    /// of samples); `None` when empty.
     #[must_use]
     pub fn stddev_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.counts.stdev())
     }
 
     /// The smallest duration (upper edge of its bucket) that at least the share `quantile` of all
-    /// samples does not exceed; none when empty. Shares outside of 0 to 1 count as 0 and 1.
+    /// samples does not exceed; `None` when empty. Shares outside of 0 to 1 count as 0 and 1.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         if self.is_empty() {
             return None;
         }
+        // The library takes the quantile 0 for the first bucket's upper edge; the minimum is the
+        // lower edge.
         if quantile <= 0.0 {
             return self.min_ns();
         }
@@ -152,7 +156,7 @@ impl Histogram {
         Some(self.counts.value_at_quantile((rank - 0.5) / total))
     }
 
-    /// Share of the samples (0 to 1) that are at or below `value`, to three digits; none when
+    /// Share of the samples (0 to 1) that are at or below `value`, to three digits; `None` when
     /// empty.
     #[must_use]
     pub fn share_at_or_below_ns(&self, value: u64) -> Option<f64> {
@@ -196,6 +200,8 @@ impl Histogram {
         let is_same_layout = decoded.low() == ours.counts.low()
             && decoded.high() == ours.counts.high()
             && decoded.sigfig() == ours.counts.sigfig();
+        // The same layout keeps every count as it is; another one is recorded again, at the upper
+        // edges.
         if is_same_layout {
             ours.counts = decoded;
         } else {
@@ -217,6 +223,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
         .ok_or(DecodeError::OtherFormat)?;
     let mut v2 = Vec::new();
     ZlibDecoder::new(compressed)
+        // One byte more than allowed, so that too large differs from exactly at the limit.
         .take(Histogram::INFLATED_BYTES_MAX + 1)
         .read_to_end(&mut v2)
         .map_err(DecodeError::Damaged)?;

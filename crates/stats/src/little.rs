@@ -4,7 +4,7 @@
 //! it was measured wrongly: answers lost, time not counted, or connections that did not work
 //! (Little, "A Proof for the Queuing Formula L = λW", 1961).
 //!
-//! The law is about a system that nobody enters or leaves, and a load has an end: once no more is
+//! The law is about a system in steady state, and a load has an end: once no more is
 //! sent, connections fall idle one after the other while the last answers are awaited. So only the
 //! time in which sending was allowed is judged. How much of the latencies lies in it is not known
 //! to the last request, but it has bounds: the end kept at least one connection busy, and at most
@@ -53,6 +53,8 @@ pub fn little(loops: &[ClosedLoop]) -> Option<Little> {
     let (mut low_s, mut high_s, mut all_s) = (0.0, 0.0, 0.0);
     for one in loops {
         let connections = f64::from(one.connections);
+        // If all connections were busy to the end, the drain took this much of the latencies; if
+        // only one was, it took the time of one.
         low_s += one.latency_sum_s - connections * one.draining_s;
         high_s += one.latency_sum_s - one.draining_s + one.unseen_s;
         all_s += connections * one.sending_s;

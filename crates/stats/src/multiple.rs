@@ -11,6 +11,8 @@ use crate::paired;
 /// confidence: `1 - (1 - overall) / comparisons`.
 #[must_use]
 pub fn per_comparison_confidence(overall: f64, comparisons: usize) -> f64 {
+    // No comparison needs no correction, and a division by 0 would give a confidence of minus
+    // infinity.
     let comparisons = comparisons.max(1) as f64;
     1.0 - (1.0 - overall) / comparisons
 }

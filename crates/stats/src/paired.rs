@@ -58,7 +58,7 @@ pub struct Estimate {
 pub struct Overhead {
     /// Variant minus baseline, in the unit of the values.
     pub difference: Estimate,
-    /// Variant divided by baseline, from the differences of logarithms; none when a value is not
+    /// Variant divided by baseline, from the differences of logarithms; `None` when a value is not
     /// positive.
     pub ratio: Option<Estimate>,
     /// Median of the variant minus median of the baseline, to compare with `difference`.
@@ -138,6 +138,8 @@ pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Ov
     let ratio = are_positive
         .then(|| {
             let logs: Vec<f64> = pairs()
+                // By `libm`, not by the platform: the same recording gives the same digits on every
+                // machine.
                 .map(|(base, value)| libm::log(*value) - libm::log(*base))
                 .collect();
             location(&logs, confidence).map(exponentiate)
@@ -196,6 +198,7 @@ pub(crate) fn claim(interval: Interval) -> Claim {
     }
 }
 
+// The interval of logarithms has the same confidence: exponentiation keeps the order of its ends.
 pub(crate) fn exponentiate(logs: Estimate) -> Estimate {
     Estimate {
         value: libm::exp(logs.value),
@@ -253,6 +256,7 @@ pub(crate) fn walsh_averages(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
     }
+    // n (n + 1) / 2 pairs, each value with itself included.
     let mut averages = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
     for (index, first) in values.iter().enumerate() {
         averages.extend(

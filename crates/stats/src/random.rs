@@ -23,6 +23,8 @@ impl Random {
 
     /// A uniform index below `bound`, as even as 64 bits allow.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
+        // The high half of the product instead of a remainder: no division, and no bias towards
+        // small indexes.
         let product = u128::from(self.next()) * bound as u128;
         usize::try_from(product >> 64).expect("the high half is below the bound")
     }

@@ -13,7 +13,7 @@ use crate::signed_rank::Cut;
 /// approximation is right to a tenth of a percentage point.
 const EXACT_PAIRS_MAX: usize = 2500;
 
-/// The narrowest cut of the sorted differences of all pairs with at least this confidence; none
+/// The narrowest cut of the sorted differences of all pairs with at least this confidence; `None`
 /// when even the whole range of the differences does not have it.
 pub(crate) fn cut(first: usize, second: usize, confidence: f64) -> Option<Cut> {
     if first == 0 || second == 0 || !(confidence > 0.0 && confidence < 1.0) {
@@ -31,6 +31,8 @@ fn exact(first: usize, second: usize, tail: f64) -> Option<Cut> {
     let mut below = 0.0;
     let mut found = None;
     for (count, probability) in lower_half(first, second).into_iter().enumerate() {
+        // Added up until the tail is full: the last rank before that has the narrowest interval
+        // with enough confidence.
         below += probability;
         if below > tail {
             break;
@@ -45,6 +47,7 @@ fn exact(first: usize, second: usize, tail: f64) -> Option<Cut> {
 
 /// Probabilities of the counts 0, 1, 2 … up to the middle of the distribution.
 fn lower_half(first: usize, second: usize) -> Vec<f64> {
+    // The distribution is symmetric, so half of it is enough.
     let middle = first * second / 2;
     let certain = || {
         let mut none_larger = vec![0.0; middle + 1];
@@ -59,6 +62,8 @@ fn lower_half(first: usize, second: usize) -> Vec<f64> {
             let share = own as f64 / (own + other) as f64;
             let shorter = by_second[other - 1].clone();
             let fewer = &mut by_second[other];
+            // Downwards, because `fewer[count - other]` must still be that of the series shorter by
+            // one value.
             for count in (0..=middle).rev() {
                 // A largest value of the first series is above all of the second.
                 let with_own = if count >= other {

@@ -1,6 +1,6 @@
 //! Descriptive statistics of a few plain values, such as one figure per round or per window.
 //!
-//! All functions answer none for an empty slice, and none when a value is not a number.
+//! All functions return `None` for an empty slice and when a value is not a number.
 
 /// Arithmetic mean.
 #[must_use]
@@ -11,7 +11,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Sample standard deviation (the divisor is the number of values less one); none for fewer than
+/// Sample standard deviation (the divisor is the number of values less one); `None` for fewer than
 /// two values.
 #[must_use]
 pub fn stddev(values: &[f64]) -> Option<f64> {

@@ -37,7 +37,7 @@ pub enum ShiftError {
 }
 
 /// The shift function at these quantiles; histograms with the same index belong to the same round.
-/// All intervals together have the given confidence; they are none when there are too few rounds.
+/// All intervals together have the given confidence; they are `None` when there are too few rounds.
 ///
 /// # Errors
 /// When the numbers of rounds differ or are 0, when a round is empty, or when `confidence` does
@@ -51,6 +51,8 @@ pub fn shift(
     check(baseline, variant, confidence)?;
     let differences: Vec<Vec<f64>> = quantiles
         .iter()
+        // The quantile of each round, then the difference within the round; the order matters, see
+        // the module.
         .map(|quantile| {
             (0..)
                 .zip(baseline.iter().zip(variant))
@@ -64,6 +66,7 @@ pub fn shift(
         })
         .collect::<Result<_, _>>()?;
     let estimates = simultaneous::locations(&differences, confidence).unwrap_or_default();
+    // `check` has refused what could have no estimate; only an empty list of quantiles is left.
     Ok(quantiles
         .iter()
         .zip(estimates)

@@ -20,7 +20,7 @@ pub(crate) struct Cut {
     pub(crate) achieved: f64,
 }
 
-/// The narrowest cut for `rounds` rounds with at least this confidence; none when even the whole
+/// The narrowest cut for `rounds` rounds with at least this confidence; `None` when even the whole
 /// range of the values does not have it.
 pub(crate) fn cut(rounds: usize, confidence: f64) -> Option<Cut> {
     if rounds == 0 || !(confidence > 0.0 && confidence < 1.0) {
@@ -52,6 +52,7 @@ fn exact(rounds: usize, tail: f64) -> Option<Cut> {
 
 /// Probabilities of the rank sums 0, 1, 2 … up to the middle of the distribution.
 fn lower_half(rounds: usize) -> Vec<f64> {
+    // The distribution is symmetric, so half of it is enough.
     let middle = rounds * (rounds + 1) / 4;
     let mut probabilities = vec![0.0; middle + 1];
     probabilities[0] = 1.0;

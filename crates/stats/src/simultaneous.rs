@@ -21,7 +21,7 @@ const EXACT_ROUNDS_MAX: usize = 13;
 /// given confidence. `figures` holds a row of per-round differences for each figure, all of the
 /// same rounds.
 ///
-/// The intervals are none when there are too few rounds for this many figures. None at all when
+/// Intervals are `None` when there are too few rounds for this many figures. The whole is `None` when
 /// there is no figure or no round, when rows differ in length, or when a value is not finite.
 #[must_use]
 pub fn locations(figures: &[Vec<f64>], confidence: f64) -> Option<Vec<Estimate>> {
@@ -42,6 +42,7 @@ pub fn locations(figures: &[Vec<f64>], confidence: f64) -> Option<Vec<Estimate>>
         .zip(&rows)
         .map(|(values, (_, center))| signed_ranks(values, *center))
         .collect();
+    // One cut for all figures: a common rank is what makes the intervals hold together.
     let cut = cut(&ranked, rounds, confidence);
     let estimates = rows.iter().map(|(averages, center)| Estimate {
         value: *center,
@@ -63,6 +64,8 @@ fn signed_ranks(values: &[f64], center: f64) -> Vec<SignedRank> {
         let distance = |round: usize| (values[round] - center).abs();
         distance(*one).total_cmp(&distance(*other))
     });
+    // A value at the center counts as below; one such value moves a rank sum by its rank, the
+    // smallest.
     let mut ranks: Vec<SignedRank> = values
         .iter()
         .map(|value| SignedRank {
@@ -86,6 +89,7 @@ fn cut(figures: &[Vec<SignedRank>], rounds: usize, confidence: f64) -> Option<Cu
             figures
                 .iter()
                 .map(|figure| smaller_sum(figure, &flips))
+                // The figure whose ranks are most uneven decides how far the intervals must reach.
                 .min()
                 .unwrap_or(0)
         })
@@ -96,8 +100,10 @@ fn cut(figures: &[Vec<SignedRank>], rounds: usize, confidence: f64) -> Option<Cu
         clippy::cast_possible_truncation,
         reason = "a share of the number of patterns"
     )]
+    // Rounded down: more confidence than asked, never less.
     let allowed = ((1.0 - confidence) * count) as usize;
     let rank = *worst.get(allowed)?;
+    // Patterns may tie at the cut; only those strictly below are missed.
     let missed = worst.partition_point(|sum| *sum < rank);
     (rank > 0).then(|| Cut {
         rank,
@@ -114,6 +120,7 @@ fn smaller_sum(figure: &[SignedRank], flips: &[bool]) -> usize {
         .filter(|(signed, flip)| signed.is_above != **flip)
         .map(|(signed, _)| signed.rank)
         .sum();
+    // Two-sided: the sums above and below are equally surprising.
     above.min(total - above)
 }
 
@@ -121,6 +128,7 @@ fn smaller_sum(figure: &[SignedRank], flips: &[bool]) -> usize {
 /// The first round is never flipped, because flipping all rounds changes nothing here.
 fn patterns(rounds: usize) -> impl Iterator<Item = Vec<bool>> {
     let is_exact = rounds <= EXACT_ROUNDS_MAX;
+    // As many random patterns as the largest exact case has, 4,096.
     let count = 1_u64 << (rounds.min(EXACT_ROUNDS_MAX).saturating_sub(1));
     let mut random = Random::new(0);
     (0..count).map(move |pattern| {

@@ -14,6 +14,8 @@ pub(crate) fn within(t: f64, freedom: usize) -> f64 {
     } else {
         (freedom / 2, 1.0)
     };
+    // The closed forms for odd and even degrees differ in their first term and in the factors
+    // between terms.
     let mut sum = 0.0;
     for index in 1..=terms {
         sum += term;

@@ -26,6 +26,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<f64> {
     let n = count(values.len());
     let term = |n: f64| n * (n - 1.0) * 2.0f64.mul_add(n, 5.0);
     let variance = (term(n) - ties.iter().map(|length| term(count(*length))).sum::<f64>()) / 18.0;
+    // Every value is tied with every other: there is no order to test.
     if variance <= 0.0 {
         return Some(1.0);
     }
@@ -80,6 +81,8 @@ fn exact(n: usize, score: u64) -> f64 {
         return 1.0;
     }
     let pairs = n * (n - 1) / 2;
+    // The number of orders by inversions: placing the n-th value adds 0 to n - 1 inversions, each
+    // equally likely.
     let mut shares = vec![0.0; pairs + 1];
     shares[0] = 1.0;
     for place in 2..=n {
@@ -89,7 +92,7 @@ fn exact(n: usize, score: u64) -> f64 {
             *share = before[from..=inversions].iter().sum::<f64>() / count(place);
         }
     }
-    let score = usize::try_from(score).unwrap_or(pairs).min(pairs);
+    let score = usize::try_from(score).expect("a score is at most the number of pairs");
     let most = (pairs - score) / 2;
     (2.0 * shares[..=most].iter().sum::<f64>()).min(1.0)
 }

@@ -6,7 +6,7 @@
 //! "Nonparametric Statistical Methods", 3rd edition, sections 4.2 and 4.3).
 //!
 //! It knows only the spread *within* each series. Two runs of one and the same thing on different
-//! days differ by more than that, so whoever shows such an interval says that it is unpaired.
+//! days differ by more than that, so a report must say that such an interval is unpaired.
 //!
 //! As with pairs, fewer than 6 rounds on either side never support 95 % or more, although for two
 //! series the arithmetic would allow as few as four: so few rounds of one run share one run's luck.
@@ -15,7 +15,7 @@ use crate::paired::{Claim, Estimate, Overhead, PairError, claim, cut_averages, e
 use crate::{paired, rank_sum, sample};
 
 /// The confidence that no fewer rounds than with pairs may support.
-const CONFIDENCE_OF_THE_HOUSE: f64 = 0.95;
+const CONFIDENCE_DEFAULT: f64 = 0.95;
 
 /// How much higher `variant` is than `baseline`; the values of the two belong to different runs.
 ///
@@ -65,6 +65,7 @@ pub fn shift(baseline: &[f64], variant: &[f64], confidence: f64) -> Option<Estim
     differences.sort_unstable_by(f64::total_cmp);
     let fewest = baseline.len().min(variant.len());
     let cut = rank_sum::cut(baseline.len(), variant.len(), confidence)
+        // The exact distribution would allow fewer rounds; the floor is a decision, see the module.
         .filter(|_| fewest >= rounds_needed(confidence));
     Some(Estimate {
         value: sample::median(&differences)?,
@@ -77,9 +78,10 @@ pub fn shift(baseline: &[f64], variant: &[f64], confidence: f64) -> Option<Estim
 /// counted.
 #[must_use]
 pub fn rounds_needed(confidence: f64) -> usize {
-    let fewest = paired::rounds_needed(confidence.min(CONFIDENCE_OF_THE_HOUSE));
+    let fewest = paired::rounds_needed(confidence.min(CONFIDENCE_DEFAULT));
     // With 20 values each, the most extreme order has a chance of 1 in 7 x 10^10.
     (fewest..=20)
+        // By search: the most extreme order's chance has no inverse in closed form for two series.
         .find(|rounds| rank_sum::cut(*rounds, *rounds, confidence).is_some())
         .unwrap_or_else(|| paired::rounds_needed(confidence))
 }

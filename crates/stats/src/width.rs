@@ -5,9 +5,9 @@
 //! width of a Wilcoxon interval is taken as that of Student's, at the confidence which so many
 //! rounds really achieve; simulations hold this against the truth (`tests/simulated_labs`).
 //!
-//! Absent on purpose: a look at *where* the interval lies. Who stops when the interval excludes
-//! zero finds a difference sooner or later where there is none; who stops when it is narrow does
-//! not.
+//! Absent on purpose: a look at *where* the interval lies. A run that stops when the
+//! interval excludes zero finds, sooner or later, a difference that does not exist; a run that stops
+//! when the interval is narrow does not.
 
 use crate::paired::Interval;
 use crate::{signed_rank, student};
@@ -18,6 +18,7 @@ pub const ROUNDS_MAX: usize = 100_000;
 /// The half width to expect after `rounds` rounds, when `pilot` is the interval found after
 /// `pilot_rounds`. None when so few rounds cannot have an interval of this confidence.
 #[must_use]
+// The ratio of the two factors is what more rounds buy; the spread found by the pilot stays.
 pub fn half_width_expected(pilot: &Interval, pilot_rounds: usize, rounds: usize) -> Option<f64> {
     let spread = pilot.half_width() / in_deviations(pilot_rounds, pilot.confidence)?;
     Some(spread * in_deviations(rounds, pilot.confidence)?)
@@ -33,6 +34,8 @@ pub fn rounds_expected(pilot: &Interval, pilot_rounds: usize, wanted: f64) -> Op
     let is_enough = |rounds: usize| {
         half_width_expected(pilot, pilot_rounds, rounds).is_some_and(|width| width <= wanted)
     };
+    // Bisection, because the width falls with every round; the pilot's own width is already too
+    // wide.
     let (mut too_few, mut enough) = (pilot_rounds, ROUNDS_MAX);
     if !is_enough(enough) {
         return None;

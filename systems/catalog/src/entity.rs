@@ -136,8 +136,10 @@ impl LineItem {
     /// Asks for the products of all of them at once.
     pub(crate) async fn load_products(items: &mut [Self], store: &Store) -> Result<(), StoreError> {
         let mut ids: Vec<Id> = items.iter().map(|item| item.product_id).collect();
+        // Each product once, and sorted as the database will give them.
         ids.sort_unstable();
         ids.dedup();
+        // As many rows as ids, whatever the limit of lists is.
         let mut select = Select::of(Product::TABLE, u32::try_from(ids.len()).unwrap_or(u32::MAX));
         select.test(Column::ID, Test::OneOf(Datum::Ids(ids)));
         let products: Vec<Product> = store.rows(select).await?;
@@ -145,6 +147,8 @@ impl LineItem {
         for item in items {
             // Both are sorted by id.
             let found = products.binary_search_by_key(&item.product_id, |product| product.id);
+            // A product that is missing stays `None`; the field then asks for it alone and reports
+            // the error.
             item.loaded = found.ok().map(|at| Arc::clone(&products[at]));
         }
         Ok(())

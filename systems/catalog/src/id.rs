@@ -1,4 +1,4 @@
-//! The name of a row: a UUID.
+//! The id of a row: a UUID.
 
 use std::str::FromStr;
 
@@ -28,6 +28,8 @@ impl FromStr for Id {
     /// The form with hyphens and no other: one row, one name.
     fn from_str(text: &str) -> Result<Self, IdError> {
         const LENGTH: usize = uuid::fmt::Hyphenated::LENGTH;
+        // The parser also takes forms without hyphens, in braces and as URN, which would be further
+        // names of one row.
         if text.len() != LENGTH {
             return Err(IdError);
         }

@@ -88,6 +88,7 @@ impl From<StoreError> for RestError {
 impl<'a> Route<'a> {
     /// Reads what follows `/api/rest/`. A slash at the end makes no difference.
     pub(crate) fn of(path: &'a str) -> Option<Self> {
+        // One slash only: `product//` is another path.
         let path = path.strip_suffix('/').unwrap_or(path);
         match path.split_once('/') {
             None if path == "product" => Some(Self::Products),
@@ -132,6 +133,7 @@ impl<'a> Route<'a> {
             Self::Product(id) => return by_id(Product::TABLE, id, parameters),
             Self::LineItem(id) => return by_id(LineItem::TABLE, id, parameters),
         };
+        // The default is bounded as well, for an operator may have set a lower limit.
         let mut select = Select::of(table, LIMIT_DEFAULT.min(limit_max));
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
             match &*name {
@@ -139,6 +141,7 @@ impl<'a> Route<'a> {
                 known if value.is_empty() && ["limit", "offset", filter].contains(&known) => {}
                 "limit" => select.limit(bounded("limit", &value, limit_max)?),
                 "offset" => select.skip(bounded("offset", &value, OFFSET_MAX)?),
+                // A list has one filter, so `name` of line items is as unknown as any other word.
                 "name" if filter == "name" => {
                     let text = text("name", value)?;
                     select.test(Column::NAME, Test::Equal(Datum::Text(text)));

@@ -73,6 +73,7 @@ fn line_item(number: u32, products: u32) -> LineItem {
     LineItem {
         id,
         units,
+        // Drawn again from the product's number instead of kept: any row can be made alone.
         product_id: Draw::new(b'p', product).id(),
         created_at,
         updated_at,
@@ -85,6 +86,7 @@ struct Draw(u64);
 
 impl Draw {
     fn new(kind: u8, number: u32) -> Self {
+        // The kind in the high half, so that product 1 and line item 1 are different seeds.
         let mut draw = Self(u64::from(kind) << 32 | u64::from(number));
         // So that neighbors have nothing in common.
         draw.0 = draw.next();

@@ -142,6 +142,8 @@ impl Select {
                 Direction::Desc => "DESC",
             };
             statement.add(format_args!("{} {word}", column.0));
+            // The id is unique, so rows sorted by it have one order; columns after it could not
+            // change anything.
             is_total = column == Column::ID;
             if is_total {
                 // No two rows are equal so far.
@@ -152,6 +154,7 @@ impl Select {
         if !is_total {
             statement.add(format_args!("id ASC"));
         }
+        // As parameters, not as text: equal questions with other pages must have one statement.
         statement.add_datum(" LIMIT ", Datum::Count(self.limit.into()), "");
         statement.add_datum(" OFFSET ", Datum::Count(self.offset.into()), "");
         statement
@@ -171,6 +174,8 @@ impl Statement {
             statement.add_datum(link, datum, "");
             link = ", ";
         }
+        // The row as the database has it, defaults and rounding included, without a second
+        // statement.
         statement.add(format_args!(") RETURNING {columns}"));
         statement
     }
@@ -224,6 +229,8 @@ impl Statement {
             Test::Less(datum) => self.add_datum(" < ", datum, ""),
             Test::AtMost(datum) => self.add_datum(" <= ", datum, ""),
             Test::OneOf(data) => match dialect {
+                // A list as one parameter keeps the text independent of its length; `IN ($1, $2,
+                // …)` would be a new statement for each.
                 Dialect::Postgres => self.add_datum(" = ANY(", data, ")"),
                 Dialect::Sqlite => self.add_datum(" IN rarray(", data, ")"),
             },

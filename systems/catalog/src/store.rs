@@ -33,7 +33,7 @@ pub(crate) enum Datum {
     Moments(Vec<Moment>),
 }
 
-/// A row that does not fit its table: somebody else changed the database.
+/// A row that does not fit its table: the database was changed by another program.
 #[derive(Debug, thiserror::Error)]
 #[error("column {column} of a row is not as the migrations made it: {reason}")]
 pub(crate) struct RowError {
@@ -139,6 +139,7 @@ impl Store {
             }
             Backend::Sqlite(sqlite) => sqlite.rows(&select.into_statement(Dialect::Sqlite)),
         };
+        // A statement that failed counts with no rows.
         let count = rows.as_ref().map_or(0, Vec::len);
         self.metrics.statement(start.elapsed(), count, rows.is_ok());
         rows

@@ -46,6 +46,7 @@ impl<'a> Expansion<'a> {
             Selection::InlineFragment(inline) => self.selections(&inline.node.selection_set.node),
             Selection::FragmentSpread(spread) => self.fragment(&spread.node.fragment_name.node),
         });
+        // Saturating: ten levels of ten spreads already exceed any count.
         sizes.fold(0, |sum, size| sum.saturating_add(1).saturating_add(size))
     }
 
@@ -56,6 +57,7 @@ impl<'a> Expansion<'a> {
         let Some(fragment) = self.document.fragments.get(name) else {
             return 0;
         };
+        // Before counting, so that a cycle ends at itself.
         self.known.insert(name, 0);
         let size = self.selections(&fragment.node.selection_set.node);
         self.known.insert(name, size);

@@ -58,14 +58,17 @@ pub fn check_text(text: &str) -> Result<(), DocumentError> {
                 at += 1;
             }
             b'}' | b']' | b')' => {
+                // More closing than opening brackets are the parser's to refuse.
                 depth = depth.saturating_sub(1);
                 at += 1;
             }
             b'"' => at = after_string(bytes, at),
+            // A name or number is one token, as for the parser.
             byte if is_word(byte) => at = skip_while(bytes, at, is_word),
             _ => at += 1,
         }
         tokens += 1;
+        // Checked at each token, so that the scan of a hostile text ends at the limit.
         if depth > DEPTH_MAX {
             return Err(DocumentError::Depth);
         }
@@ -98,6 +101,7 @@ fn after_string(bytes: &[u8], from: usize) -> usize {
             b'"' if !is_block => return at + 1,
             b'"' if bytes[at..].starts_with(BLOCK) => return at + BLOCK.len(),
             b'\\' if !is_block => at += 2,
+            // An escaped triple quote is part of the text.
             b'\\' if bytes[at + 1..].starts_with(BLOCK) => at += 1 + BLOCK.len(),
             // A line break ends a plain string in error; what follows must still be counted.
             b'\n' | b'\r' if !is_block => return at,

@@ -77,6 +77,8 @@ impl<T: Clone> OperationCache<T> {
     pub fn get(&self, query: &str, operation_name: Option<&str>) -> Option<T> {
         let hash = self.hash(query, operation_name);
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        // The hash finds candidates; the text decides, so that a collision cannot return another
+        // operation.
         let index = kept.by_text.find(hash, |index| {
             kept.ring[*index].is_for(query, operation_name)
         })?;
@@ -100,6 +102,8 @@ impl<T: Clone> OperationCache<T> {
             return outcome;
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
+        // Outside of the lock: making an outcome takes milliseconds, and two requests that make the
+        // same one only waste work.
         let (outcome, may_be_kept) = make();
         if may_be_kept && query.len() <= TEXT_BYTES_MAX {
             self.keep(query, operation_name, &outcome);
@@ -130,6 +134,7 @@ impl<T: Clone> OperationCache<T> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let kept = &mut *kept;
         let ring = &kept.ring;
+        // Another request may have kept it between `get` and this lock.
         let known = kept
             .by_text
             .find(hash, |index| ring[*index].is_for(query, operation_name));
@@ -141,6 +146,7 @@ impl<T: Clone> OperationCache<T> {
             query: query.into(),
             operation_name: operation_name.map(Into::into),
             outcome: outcome.clone(),
+            // An operation that is sent only once is the first to go.
             used: AtomicBool::new(false),
         };
         let index = if kept.ring.len() < self.entries_max {
@@ -152,6 +158,7 @@ impl<T: Clone> OperationCache<T> {
             index
         };
         let ring = &kept.ring;
+        // The table stores positions, so it needs the hashes again when it grows.
         kept.by_text
             .insert_unique(hash, index, |index| ring[*index].hash);
     }
@@ -160,6 +167,7 @@ impl<T: Clone> OperationCache<T> {
 impl<T> Kept<T> {
     /// Forgets one entry and says which.
     fn make_room(&mut self) -> usize {
+        // Ends within two rounds: each pass clears the marks that let an entry stay.
         loop {
             let index = self.hand;
             self.hand = (self.hand + 1) % self.ring.len();
@@ -167,9 +175,11 @@ impl<T> Kept<T> {
             if entry.used.swap(false, Ordering::Relaxed) {
                 continue;
             }
-            if let Ok(found) = self.by_text.find_entry(entry.hash, |it| *it == index) {
-                found.remove();
-            }
+            // The caller reuses the slot, so the old text must not lead to it any more.
+            let found = self.by_text.find_entry(entry.hash, |known| *known == index);
+            found
+                .expect("every entry of the ring is in the table")
+                .remove();
             return index;
         }
     }

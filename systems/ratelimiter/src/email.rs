@@ -1,8 +1,8 @@
 //! E-mail addresses: what is accepted as one, and the fingerprint that is kept instead of it.
 //!
 //! Accepted is what validator.js 12 accepts. The fingerprint is 64 bits of a keyed hash (HMAC with
-//! SHA-256) over the client's address and the e-mail in lower case: nobody who reads the store
-//! learns an e-mail without the key, nor sees that two clients tried the same one.
+//! SHA-256) over the client's address and the e-mail in lower case: without
+//! the key, a reader of the store learns neither an e-mail nor that two clients tried the same one.
 
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -35,9 +35,13 @@ impl FingerprintKey {
     #[must_use]
     pub fn fingerprint(&self, address: Address, email: &str) -> u64 {
         let mut context = hmac::Context::with_key(&self.0);
+        // The address is part of the hash: equal e-mails of two clients must not look equal in the
+        // store.
         context.update(&address.bits().to_be_bytes());
+        // Upper case does not make another e-mail, or a guesser could multiply one.
         context.update(email.to_lowercase().as_bytes());
         let tag = context.sign();
+        // 64 bits are enough to tell a handful of e-mails of one address apart.
         let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
         u64::from_be_bytes(*head)
     }
@@ -114,6 +118,7 @@ fn is_top_level(top: &str) -> bool {
         .get(..2)
         .is_some_and(|head| head.eq_ignore_ascii_case("xn"))
         && top.len() >= 4
+        // Punycode labels have digits and hyphens, which the rule below would refuse.
         && top.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter >= '\u{a1}';
     is_encoded || (top.chars().count() >= 2 && top.chars().all(is_letter))

@@ -1,4 +1,4 @@
-//! The gate: asks a store to decide, and has an answer when the store has none.
+//! Asks a store to decide, and decides by the configured policy when the store fails.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::rule::{Decision, Event};
 /// What to answer when the store is away or slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Policy {
-    /// Nobody is limited: users can log in, and so can guessers.
+    /// No client is limited: users can log in, and so can attackers.
     Open,
-    /// Everybody is limited: guessers cannot log in, nor can users.
+    /// Every client is limited: attackers cannot log in, nor can users.
     Closed,
 }
 
@@ -42,6 +42,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// Whether the client is to be turned away.
     pub(crate) async fn is_limited(&self, address: Address, event: Event, email: &str) -> bool {
+        // Before the fingerprint, so that all addresses of a network count as one.
         let address = address.network(self.ipv6_prefix);
         let email = self.key.fingerprint(address, email);
         let start = clock::now();

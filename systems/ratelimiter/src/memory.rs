@@ -33,6 +33,7 @@ impl MemoryStore {
     pub fn new(rule: Rule, entries_max: usize) -> Self {
         Self {
             rule,
+            // Rounded up, so that all shards together hold at least what was asked for.
             shard_entries_max: entries_max.div_ceil(SHARDS).max(1),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
@@ -42,6 +43,7 @@ impl MemoryStore {
     pub fn decide(&self, address: Address, now: u64, event: Event, email: u64) -> Decision {
         let key = address.bits();
         let mut shard = self.shard(key);
+        // Taken out and put back, so that entry and order can never disagree.
         let known = shard.entries.remove(&key);
         let was_known = known.is_some();
         let mut state = known.unwrap_or_default();
@@ -49,6 +51,8 @@ impl MemoryStore {
             shard.order.remove(&self.place(key, &state));
         }
         let decision = self.rule.decide(&mut state, now, event, email);
+        // An address without failures needs no entry; a success of an unknown one must not take
+        // memory.
         if state == State::default() {
             return decision;
         }
@@ -64,6 +68,8 @@ impl MemoryStore {
     pub fn sweep(&self, now: u64) -> usize {
         let sweep_one = |shard: &Mutex<Shard>| {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            // To the end, unlike in `make_room`: the sweeper has its own thread and no request
+            // waits for it.
             while shard.take_expired(now) {}
             shard.entries.len()
         };
@@ -81,6 +87,7 @@ impl MemoryStore {
     }
 
     fn place(&self, key: u128, state: &State) -> (bool, u64, u128) {
+        // Only a ban has no times; bans sort last, so they are evicted last.
         if state.banned_until > 0 && state.times.is_empty() {
             (true, state.banned_until, key)
         } else {
@@ -104,6 +111,7 @@ impl MemoryStore {
 impl Shard {
     /// Takes one expired entry away, if there is one.
     fn take_expired(&mut self, now: u64) -> bool {
+        // Free and banned entries are two runs of one order, and each has its first to expire.
         let first_free = self.order.first();
         let first_banned = self.order.range((true, 0, 0)..).next();
         let expired = [first_free, first_banned]

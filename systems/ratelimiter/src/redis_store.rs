@@ -93,6 +93,8 @@ impl RedisStore {
     pub async fn keep_connected(self) {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            // No limit here: each decision has its own deadline, and a late answer must still be
+            // read off the connection.
             .set_response_timeout(None);
         let mut was_told = false;
         loop {
@@ -109,18 +111,23 @@ impl RedisStore {
                     self.link.lost.notified().await;
                     tracing::warn!("lost Redis");
                 }
+                // Said once per outage; the loop tries ten times a second.
                 Ok(Err(error)) if !was_told => {
                     was_told = true;
                     tracing::warn!(%error, "no Redis");
                 }
                 _ => {}
             }
+            // Also after a connection was lost, or a Redis that accepts and closes would be
+            // connected to without a pause.
             sleep(RETRY_PAUSE).await;
         }
     }
 
     /// Waits for a connection, but not longer than `patience`.
     pub async fn ready(&self, patience: Duration) -> bool {
+        // Before the look: a connection made between the look and the wait would otherwise not be
+        // noticed.
         let connected = self.link.connected.notified();
         self.link.get().is_some() || timeout(patience, connected).await.is_ok()
     }
@@ -162,12 +169,14 @@ impl RedisStore {
                 })
             }
             Ok(Err(error)) => {
+                // An error of the script or of Redis's memory says nothing about the connection.
                 if error.is_unrecoverable_error() || error.is_io_error() {
                     self.link.lose();
                 }
                 Err(RedisStoreError::Failed(error))
             }
             Err(_) => {
+                // One slow answer is no dead connection; sixteen in a row are.
                 if self.link.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENCE_MAX {
                     self.link.lose();
                 }
@@ -195,8 +204,10 @@ impl RedisStore {
         };
         [
             "1".to_owned(),
+            // Braces make the address the hash tag of a cluster.
             format!("rl:{{{address}}}"),
             event.to_owned(),
+            // Hexadecimal, because Lua's numbers are floats and would lose bits of 64.
             format!("{email:016x}"),
             rule.ban_ms.to_string(),
             rule.window_ms.to_string(),
@@ -220,7 +231,7 @@ impl Link {
             .query_async(connection)
             .await;
         match known {
-            // A Redis that was restarted has forgotten the script; this teaches it again.
+            // A Redis that was restarted has forgotten the script; the text is sent once more.
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
                 command("EVAL", self.source, arguments)
                     .query_async(connection)
@@ -246,6 +257,7 @@ impl Link {
     /// Drops the connection, once for all the decisions that were under way on it.
     fn lose(&self) {
         let connection = self.connection.lock();
+        // Taken once: many decisions fail together, and one notice is enough.
         let lost = connection.unwrap_or_else(PoisonError::into_inner).take();
         if lost.is_some() {
             self.lost.notify_one();

@@ -1,4 +1,4 @@
-//! The rule: when is somebody who fails to log in turned away?
+//! The rule: when is a client with failed logins refused?
 //!
 //! One function of the state of an address, the time and the event; it reads no clock and locks
 //! nothing. The memory store calls it; the script of the Redis store (`redis_store/decide.lua`)
@@ -83,6 +83,8 @@ impl Rule {
     ///
     /// A clock that went back is taken as one that stood still.
     pub fn decide(&self, state: &mut State, now: u64, event: Event, email: u64) -> Decision {
+        // First, also before a success: a banned client must not learn whether the password was
+        // right.
         if state.banned_until > now {
             return Decision::BANNED;
         }
@@ -90,13 +92,16 @@ impl Rule {
             return Decision::PASS;
         }
         self.forget(state, now);
+        // Failures before this one: the rule forgives Y of them and judges the next.
         let prior = state.times.len();
+        // Moved to the end: a known e-mail counts once, with its newest time.
         state.emails.retain(|(known, _)| *known != email);
         state.emails.push((email, now));
         state.times.push(now);
         state.touched = now;
         keep_newest(&mut state.times, self.failures_max);
         keep_newest(&mut state.emails, self.emails_max);
+        // Nothing else is kept under a ban: afterwards the address starts anew.
         if self.is_exceeded(prior, state.emails.len()) {
             *state = State {
                 banned_until: now.saturating_add(self.ban_ms),
@@ -122,6 +127,7 @@ impl Rule {
     }
 
     fn forget(&self, state: &mut State, now: u64) {
+        // Saturating: a clock that went back makes an age of 0, not an enormous one.
         let age = |then: u64| now.saturating_sub(then);
         state.times.retain(|then| age(*then) < self.window_ms);
         match self.mode {
@@ -143,6 +149,7 @@ impl Rule {
 
 /// Cuts a list, oldest first, to one more than `limit`.
 fn keep_newest<T>(list: &mut Vec<T>, limit: u32) {
+    // Oldest first, so the surplus is at the front.
     let surplus = list.len().saturating_sub(limit as usize + 1);
     list.drain(..surplus);
 }

@@ -45,6 +45,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
         answer.object(|answer| answer.key(key!("attachments")).list(|_| {}));
         return Ok(answer.finish());
     };
+    // Only now: a route without certificates need not have TLS settings.
     let [spec] = object.required(["spec"])?;
     let [tls] = spec.required(["tls"])?;
     let [keystore] = tls.required(["keystore"])?;
@@ -79,7 +80,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// `None` when they ask for no certificate, or for one of nobody or of two.
+    /// `None` when they name no issuer, or two.
     fn of(annotations: &Node<'a, '_>, name: &Cow<'a, str>) -> Result<Option<Self>, Refusal> {
         let names = [
             "cert-manager.io/issuer",
@@ -91,6 +92,7 @@ impl<'a> Wanted<'a> {
         let (issuer_kind, issuer) = match (issuer, cluster_issuer) {
             (Some(issuer), None) => ("Issuer", issuer),
             (None, Some(issuer)) => ("ClusterIssuer", issuer),
+            // Two issuers contradict each other, and without one there is nothing to ask for.
             _ => return Ok(None),
         };
         let text = |node: Option<Node<'a, '_>>| node.map(|node| node.text()).transpose();

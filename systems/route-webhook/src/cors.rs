@@ -12,7 +12,7 @@ const HEADERS: &str = "Accept, Accept-Language, Content-Language, Content-Type";
 /// How long a browser may remember, in seconds.
 const REMEMBER: &str = "600";
 
-/// The origins that are allowed; none switches CORS off.
+/// The origins that are allowed; an empty list switches CORS off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Origins(Vec<String>);
 
@@ -34,6 +34,7 @@ impl Origins {
     pub(crate) fn preflight(&self, request: &HeaderMap) -> Option<Response<Full<Bytes>>> {
         let origin = request.get(header::ORIGIN)?;
         let method = request.get(header::ACCESS_CONTROL_REQUEST_METHOD)?;
+        // Without allowed origins this is an ordinary OPTIONS request.
         if self.0.is_empty() {
             return None;
         }
@@ -70,6 +71,7 @@ impl Origins {
         let Some(origin) = origin.filter(|_| !self.0.is_empty()) else {
             return;
         };
+        // Even when the origin is refused: a cache must not give one origin's answer to another.
         answer.insert(header::VARY, HeaderValue::from_static("Origin"));
         if self.has(origin) {
             answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

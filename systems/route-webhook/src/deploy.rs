@@ -74,6 +74,7 @@ impl Cluster {
     pub(crate) async fn deploy(&self, routes: &[RouteOrder]) -> Result<String, DeployError> {
         let client = self.client().await?;
         let effects = routes.iter().map(|route| put(client.clone(), route));
+        // Together: a list of routes takes about as long as its slowest one.
         let effects = try_join_all(effects).await?;
         let mut report = Writer::new(256);
         report.list(|report| {
@@ -94,6 +95,7 @@ impl Cluster {
     }
 
     async fn client(&self) -> Result<Client, DeployError> {
+        // The borrow must end before the `await` below.
         if let Some(client) = &*self.client.borrow() {
             return Ok(client.clone());
         }
@@ -120,6 +122,7 @@ impl Cluster {
 
 /// Puts a ConfigMap, then the route that names it.
 async fn put(client: Client, route: &RouteOrder) -> Result<(Effect, Effect), kube::Error> {
+    // The map first: a route that names a missing ConfigMap would start pods that fail.
     let map = put_config_map(client.clone(), route).await?;
     let own = put_route(client, route).await?;
     Ok((map, own))
@@ -138,6 +141,8 @@ async fn put_config_map(client: Client, route: &RouteOrder) -> Result<Effect, ku
         data: Some(BTreeMap::from([owned((XML, &route.xml))])),
         ..ConfigMap::default()
     };
+    // Create, then replace: one request for a new object, and no reading in between that could be
+    // out of date.
     let how = PostParams::default();
     if is_created(maps.create(&how, &map).await)? {
         return Ok(Effect::Created);
@@ -155,6 +160,7 @@ async fn put_route(client: Client, route: &RouteOrder) -> Result<Effect, kube::E
     if is_created(routes.create(&PostParams::default(), &object).await)? {
         return Ok(Effect::Created);
     }
+    // A merge leaves the members alone that users have set on the route.
     let how = PatchParams::default();
     routes.patch(&route.name, &how, &Patch::Merge(spec)).await?;
     Ok(Effect::Updated)

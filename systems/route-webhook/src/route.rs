@@ -14,7 +14,7 @@ const OWN_LABELS: &str = "app.kubernetes.io/";
 #[derive(Debug)]
 pub(crate) struct Route<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// The number of pods as it came; nobody checks it here.
+    /// The number of pods as it came, unchecked.
     pub(crate) replicas: &'a str,
     /// The ConfigMap that holds the route itself.
     pub(crate) config_map: Cow<'a, str>,
@@ -193,6 +193,7 @@ impl<'a> Route<'a> {
         let mut route = Self::of_seed(name, parent)?;
         route.image = spec.image.map(|image| image.json());
         route
+            // Labels of the controller would be duplicate keys beside its own.
             .labels
             .retain(|(label, _)| !label.starts_with(OWN_LABELS));
         route.config_maps = mounted(spec.config_maps, "name")?;
@@ -230,6 +231,7 @@ impl<'a> Route<'a> {
                 .map(|it| it.json()),
             labels: spec
                 .labels
+                // Entries keep their order, in which they are written again.
                 .map(|labels| labels.entries())
                 .transpose()?
                 .unwrap_or_default(),
@@ -259,6 +261,7 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
         secrets: names,
         namespace: None,
     };
+    // The namespace is only read where it is used: a route without sources need not have one.
     if !sources.is_empty() {
         let [namespace] = parent.metadata.required(["namespace"])?;
         sources.namespace = Some(namespace.text()?);
@@ -268,6 +271,7 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
 
 /// A text in v1alpha1, an object with a name in v1alpha2.
 fn secret_name<'a>(secret: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
+    // The first byte of JSON tells its kind, without parsing the value.
     match secret.json().bytes().next() {
         Some(b'"') => secret.text(),
         Some(b'{') => {
@@ -298,6 +302,7 @@ pub(crate) fn store_kind<'a, 's>(
 ) -> Result<(StoreKind, Node<'a, 's>), Refusal> {
     let [jks, pkcs12] = node.members(["jks", "pkcs12"])?;
     match (jks, pkcs12) {
+        // `jks` wins where both are given, as in the contract.
         (Some(jks), _) => Ok((StoreKind::Jks, jks)),
         (None, Some(pkcs12)) => Ok((StoreKind::Pkcs12, pkcs12)),
         (None, None) => Err(node.missing("pkcs12")),
@@ -319,6 +324,7 @@ fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
     let names = ["secretName", "key", "passwordSecretRef"];
     let [name, key, password] = store.required(names)?;
     let alias = match kind {
+        // Java writes certificates into PKCS#12 under this alias.
         StoreKind::Pkcs12 => Cow::Borrowed("1"),
         StoreKind::Jks => match store.member("alias")?.and_then(Node::unless_empty) {
             Some(alias) => alias.text()?,

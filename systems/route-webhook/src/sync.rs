@@ -1,7 +1,7 @@
 //! The sync hook: from what is observed of a route to what it should consist of.
 //!
 //! A pure function: the same request has the same answer, but for the time in a condition that is
-//! new. Whoever calls gives that time.
+//! new, which the caller provides.
 
 mod deployment;
 mod seed;
@@ -43,6 +43,7 @@ pub struct Rules {
 pub fn sync(body: &[u8], rules: &Rules, now: impl FnOnce() -> String) -> Result<String, Refusal> {
     let body = Body::read(body)?;
     let body = body.root();
+    // 4 KiB for what is constant in an answer; the rest is at most what the request had.
     let mut answer = Writer::new(4096 + body.json().len());
     match rules.format {
         Format::Today => today(&body, rules, now, &mut answer)?,
@@ -71,6 +72,7 @@ fn today(
         is_ready: spec.replicas.is_same_as(pods.ready),
         generation,
     };
+    // Without conditions of the Deployment nothing is known, and no condition is written.
     let unchanged = match pods.available {
         Some(_) => ready.unchanged(before)?,
         None => None,
@@ -89,6 +91,8 @@ fn today(
                     match unchanged {
                         Some(condition) => answer.json(condition),
                         None => ready.write(&now(), answer),
+                        // The time is asked only here: an answer that changes nothing keeps the old
+                        // time, and the controller sees no difference.
                     }
                 });
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stats::{Overhead, paired, unpaired};
 
-use super::circumstance::{self, Circumstances};
+use super::comparability::{self, Comparability};
 use super::side::{self, Side};
 use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairing, Row, Source};
 use crate::metric::Metric;
@@ -27,6 +27,8 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         _ => false,
     };
     let pairs = pairs(a, b)?;
+    // Copies of one recording, or one file named twice, compared with the same names: all
+    // differences would be 0.
     let is_itself =
         (is_same_run || a.source == b.source) && pairs.iter().all(|(of_a, of_b)| of_a == of_b);
     if is_itself {
@@ -45,13 +47,14 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
             (side(a, 0, *of_a), side(b, 1, *of_b))
         })
         .collect();
+    // Only rows that get an interval count for Bonferroni's correction.
     let compared = sides
         .iter()
         .filter(|(of_a, of_b)| of_a.no_number.is_none() && of_b.no_number.is_none())
         .count();
     let confidence_each = stats::per_comparison_confidence(CONFIDENCE, compared);
-    let found = circumstance::of(a, b, is_same_run, &sides);
-    let Circumstances { obstacles, notes } = found.settled(despite);
+    let found = comparability::of(a, b, is_same_run, &sides);
+    let Comparability { obstacles, notes } = found.settled(despite);
     let frame = Frame {
         is_same_run,
         headline: headline(a, b, &sides),
@@ -104,6 +107,8 @@ fn pairs(a: &Operand, b: &Operand) -> Result<Vec<(usize, usize)>, CompareError> 
     let chosen_b = chosen(b, &names_b)?;
     let named = |names: &[String], name: &str| names.iter().position(|known| known == name);
     let only = |names: &[String]| (names.len() == 1).then_some(0);
+    // A single run needs no name; otherwise the name asked for on one side is looked up on the
+    // other.
     let found = match (chosen_a.or(only(&names_a)), chosen_b.or(only(&names_b))) {
         (Some(of_a), Some(of_b)) => vec![(of_a, of_b)],
         (Some(of_a), None) => named(&names_b, &names_a[of_a])
@@ -145,6 +150,7 @@ fn chosen(operand: &Operand, names: &[String]) -> Result<Option<usize>, CompareE
     names
         .iter()
         .position(|known| known == name)
+        // A name wins over a number, for a command may be called `2`.
         .or_else(by_number)
         .map(Some)
         .ok_or_else(|| CompareError::UnknownVariant {
@@ -161,7 +167,7 @@ fn listed(names: &[String]) -> String {
 
 fn origin(operand: &Operand) -> Origin {
     let (text, notes) = match &operand.source {
-        Source::Recording(recording) => (circumstance::described(recording), Vec::new()),
+        Source::Recording(recording) => (comparability::described(recording), Vec::new()),
         Source::Runs(runs) => {
             let first = runs.first().expect("a source has a run");
             let count = first.figures.values().map(Vec::len).max().unwrap_or(0);
@@ -192,6 +198,7 @@ fn headline(a: &Operand, b: &Operand, sides: &[(Side, Side)]) -> Metric {
         Source::Recording(recording) => !recording.load.model.is_open(),
         Source::Runs(runs) => runs.iter().all(|run| run.is_closed_loop),
     };
+    // The headline must exist in every row, or rows would be judged by different figures.
     let have = |metric: Metric| {
         sides.iter().all(|(of_a, of_b)| {
             of_a.figures.contains_key(&metric) && of_b.figures.contains_key(&metric)
@@ -241,6 +248,7 @@ impl Frame {
             Some(_) => BTreeMap::new(),
         };
         let overheads = match no_number {
+            // Within one run the metrics are paired already, and both rows have the same baseline.
             None if !self.is_same_run => self.overheads(of_a, of_b),
             _ => BTreeMap::new(),
         };
@@ -270,6 +278,8 @@ impl Frame {
         let compare = |metric: Metric| {
             let (a, b) = (of_a.figures.get(&metric)?, of_b.figures.get(&metric)?);
             let (base, own): (Vec<f64>, Vec<f64>) = if self.is_same_run {
+                // Paired by the number of the round: a round that only one side completed has no
+                // partner.
                 let pair = |(round, value): (&u32, &f64)| Some((*value, *b.get(round)?));
                 a.iter().filter_map(pair).unzip()
             } else {
@@ -311,9 +321,11 @@ impl Frame {
             let label = self.headline.label();
             return (None, format!("no verdict: {label} is not on both sides"));
         };
+        // After the figure is known to exist: withheld means that there is something to withhold.
         if self.is_withheld {
             return (None, "withheld: the two are not comparable".to_owned());
         }
+        // Checked after obstacles, which say more about the two results than a single run does.
         if figure.a.rounds.len().min(figure.b.rounds.len()) == 1 {
             return (None, "no verdict: a single run has no interval".to_owned());
         }

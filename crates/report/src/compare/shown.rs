@@ -28,6 +28,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
         let title = text::wrapped("", &format!("{}: {}", title(row), row.verdict_text), width);
         let figures = lines(&row.metrics, comparison.pairing);
         let header = HEADINGS.map(str::to_owned).to_vec();
+        // Column 0 has words and is aligned left.
         let table = text::table(width, header, figures.into_iter(), &[0]);
         add(title.trim_end(), if table.is_empty() { "" } else { &table });
         if table.is_empty() {
@@ -135,6 +136,7 @@ fn notes(comparison: &Comparison) -> Vec<(String, &[String])> {
     let (a, b) = (&comparison.a, &comparison.b);
     let title =
         |name: &str, origin: &Origin| format!("About the figures of {name} ({})", origin.text);
+    // Two files of one tool have the same notes, which are not worth reading twice.
     if a.notes == b.notes && a.text == b.text {
         return vec![(title("A and B", a), &a.notes)];
     }
@@ -160,6 +162,8 @@ fn name_of(metric: Metric) -> String {
 }
 
 fn difference(compared: &Compared, unit: Unit) -> Option<String> {
+    // The larger of the two decides the digits, so that a difference has as many as its values
+    // support.
     let scale = compared.a.value.abs().max(compared.b.value.abs());
     cell::difference_of(&compared.b, unit, scale)
 }
@@ -239,7 +243,7 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
             );
         }
         Pairing::Single => sentences.push(
-            "A run of another tool holds many requests and one round, so nobody knows how much the \
+            "A run of another tool holds many requests and one round, so it cannot show how much the \
              next run would differ. Six runs of each, in a folder each, have an interval."
                 .to_owned(),
         ),

@@ -58,6 +58,7 @@ impl Side {
         let row = &summary.variants[index];
         let baseline = summary.variants.iter().find(|row| row.is_baseline);
         let baseline = baseline.filter(|baseline| {
+            // An overhead needs a baseline with a number, and the baseline itself has no overhead.
             recording.kind == Kind::Lab && !baseline.verdict.is_invalid() && !row.is_baseline
         });
         let no_number = match &row.verdict {
@@ -81,6 +82,8 @@ impl Side {
 
     fn of_run(run: &ForeignRun, name: String) -> Self {
         let numbered = |values: &Vec<f64>| (0..).zip(values.iter().copied()).collect();
+        // Failures are an obstacle and not a missing number: other tools count failed requests into
+        // their figures.
         let trouble = run.failed.filter(|failed| *failed > 0).map(|failed| {
             format!(
                 "{} of the requests of {name} did not succeed",
@@ -118,6 +121,7 @@ impl Side {
 fn by_round(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<u32, f64>> {
     let mut figures: BTreeMap<Metric, BTreeMap<u32, f64>> = BTreeMap::new();
     for round in recording.rounds_of(name) {
+        // The same rounds as in the summary: interrupted and disturbed ones count for nothing.
         if (round.interrupted || round.disturbed) && recording.kind == Kind::Lab {
             continue;
         }

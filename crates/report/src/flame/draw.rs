@@ -55,6 +55,7 @@ pub fn difference_svg(
         "{}; red takes more than in the baseline, blue less; click to zoom, Ctrl-F to search",
         describe(scale)
     );
+    // Never 0, which would make the color of an unchanged graph a division by zero.
     let most = most_change(&root).max(f64::MIN_POSITIVE);
     let color = |_: &str, frame: &Frame| diverging((frame.amount - frame.before) / most);
     draw(title, &note, &root, &color, &|frame| {
@@ -84,6 +85,8 @@ fn shown(amount: f64, scale: &Scale) -> String {
 }
 
 fn amount(amount: f64, all: f64, scale: &Scale) -> String {
+    // To a tenth of a percent: frames next to each other should not differ by noise in their
+    // digits.
     let share = digits::percent((amount / all * 1000.0).round() / 1000.0);
     match scale.cpu_us_per_request {
         Some(_) => format!("{}, {share}", shown(amount, scale)),
@@ -104,6 +107,7 @@ type Label<'a> = dyn Fn(&Frame) -> String + 'a;
 fn draw(title: &str, note: &str, root: &Frame, color: &Color<'_>, label: &Label<'_>) -> String {
     let span = WIDTH - 2.0 * MARGIN;
     let least = root.amount * LEAST_WIDTH / span;
+    // More levels than fit into 32 bits cannot be drawn in any case.
     let levels = u32::try_from(root.depth(least)).unwrap_or(u32::MAX);
     let height = TOP + f64::from(levels) * FRAME_HEIGHT + MARGIN;
     let mut out = format!(
@@ -115,6 +119,7 @@ fn draw(title: &str, note: &str, root: &Frame, color: &Color<'_>, label: &Label<
         title = escape(title),
         note = escape(note),
     );
+    // Without samples the width of a frame would be infinite.
     if root.samples == 0 {
         out += "</svg>\n";
         return out;
@@ -143,6 +148,7 @@ struct Pen<'a> {
 impl Pen<'_> {
     fn frame(&mut self, name: &str, frame: &Frame, x: f64, level: f64) {
         let width = frame.amount * self.scale;
+        // Children are narrower still, so the whole subtree ends here; it keeps the file small.
         if width < LEAST_WIDTH {
             return;
         }
@@ -188,6 +194,7 @@ fn short(name: &str, width: f64) -> String {
 
 /// Yellow to red by name, so that a function has one color in all graphs; the kernel is orange-brown.
 fn warm(name: &str) -> String {
+    // FNV-1a: a stable hash, because the standard library's may change between versions.
     let hash = name.bytes().fold(2_166_136_261_u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(16_777_619)
     });
@@ -200,6 +207,7 @@ fn warm(name: &str) -> String {
 
 /// Red for 1, white for 0, blue for -1.
 fn diverging(change: f64) -> String {
+    // The square root shows small changes, which a linear scale would leave white.
     let strength = change.abs().min(1.0).sqrt();
     let hue = if change >= 0.0 { 8 } else { 215 };
     format!("hsl({hue},80%,{:.0}%)", 97.0 - 37.0 * strength)

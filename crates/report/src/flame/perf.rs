@@ -14,9 +14,11 @@ pub fn stacks(script: &str) -> Stacks {
     let mut stacks = Stacks::default();
     let mut root: Option<String> = None;
     let mut frames: Vec<String> = Vec::new();
+    // An empty line at the end closes the last stack, which `perf` may leave open.
     for line in script.lines().chain([""]) {
         if line.trim().is_empty() {
             if let Some(root) = root.take() {
+                // `perf` lists the leaf first; stacks begin at the root.
                 frames.push(root);
                 stacks.add(frames.drain(..).rev().collect(), 1);
             }
@@ -34,6 +36,7 @@ pub fn stacks(script: &str) -> Stacks {
 fn command(line: &str) -> Option<String> {
     let (name, thread) = line.trim().rsplit_once(char::is_whitespace)?;
     thread.parse::<u32>().ok()?;
+    // `worker-3` and `worker-4` are one kind of thread.
     let number = |character: char| character.is_ascii_digit() || "-#:".contains(character);
     Some(name.trim().trim_end_matches(number).to_owned())
 }
@@ -50,6 +53,7 @@ fn frame(line: &str) -> Option<String> {
         if object.is_empty() || object == "[unknown]" {
             return None;
         }
+        // Of a function without a symbol, the file at least is known.
         let file = object.rsplit('/').next().unwrap_or(object);
         return Some(format!("[{}]", file.trim_matches(['[', ']'])));
     }

@@ -32,6 +32,8 @@ fn is_hash(text: &str) -> bool {
 
 /// `_ZN5alloc3vec…17h0123456789abcdefE`: lengths and names; `None` for anything else.
 fn legacy_rust(symbol: &str) -> Option<String> {
+    // Demangled here, as far as flamegraphs need it, because `perf` without debug files leaves such
+    // names.
     let mut rest = symbol.strip_prefix("_ZN")?;
     let mut parts = Vec::new();
     while let Some(length) = rest.find(|character: char| !character.is_ascii_digit()) {
@@ -39,10 +41,12 @@ fn legacy_rust(symbol: &str) -> Option<String> {
             break;
         }
         let count: usize = rest[..length].parse().ok()?;
+        // Checked, because the length comes from a file.
         let name = rest.get(length..length.checked_add(count)?)?;
         parts.push(unescaped(name));
         rest = rest.get(length + count..)?;
     }
+    // C++ names begin alike; only Rust's end with a hash of 16 digits.
     let is_rust = rest.starts_with('E')
         && parts
             .last()

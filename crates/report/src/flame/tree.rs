@@ -50,6 +50,7 @@ impl Frame {
     pub(super) fn depth(&self, least: f64) -> usize {
         let children = self.children.values();
         let deepest = children
+            // The same bound as in drawing, or the picture would be higher than what is drawn.
             .filter(|child| child.amount >= least)
             .map(|child| child.depth(least))
             .max();

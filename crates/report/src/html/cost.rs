@@ -57,6 +57,7 @@ fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
     let ends = shown
         .iter()
         .map(|(_, figure)| figure.high.unwrap_or(figure.value));
+    // 2 % of room on the right, so that the end of the longest interval is visible.
     let scale = Scale::linear(0.0, unit.shown(ends.fold(0.0, f64::max)) * 1.02);
     if shown.is_empty() {
         return None;
@@ -96,6 +97,7 @@ fn bar(
     for system in &row.systems {
         let Some(figure) = figure_of(system, metric) else {
             continue;
+            // By name, so that a system has one color in every variant.
         };
         let index = names.iter().position(|name| *name == system.name);
         let width = scale.percent(unit.shown(figure.value)).max(0.0);

@@ -47,7 +47,7 @@ pub(super) fn answer(summary: &Summary) -> String {
     forest.frame("answer", &rows)
 }
 
-/// The picture for one metric; none without an interval: a dot alone claims more than it knows.
+/// The picture for one metric; `None` without an interval, because a dot alone would claim too much.
 pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
     let forest = Forest::of(summary, metric, 5.0);
     forest.scale?;
@@ -147,6 +147,7 @@ impl Forest {
         let ends = marks.iter().flat_map(|mark| [mark.ends.0, mark.ends.1]);
         let scale = Scale::around_zero(ends);
         let has_width = marks.iter().any(|mark| mark.ends != (0.0, 0.0));
+        // All intervals of no width make no scale, and a picture would suggest one.
         let scale = has_width.then_some(scale);
         Self {
             metric,
@@ -209,6 +210,7 @@ impl Forest {
         };
         let label = |(tick, label): &(f64, String)| {
             let x = scale.percent(*tick);
+            // A sign for every mark but zero, which the nearest mark to 0 stands for.
             let sign = if label.starts_with('-') || *tick < scale_step(&self.ticks) / 2.0 {
                 ""
             } else {

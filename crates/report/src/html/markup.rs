@@ -74,6 +74,7 @@ pub(super) fn folded(title: &str, content: &str) -> String {
 /// A sentence of ours, in which backticks mark words of the user.
 pub(super) fn prose(sentence: &str) -> String {
     let parts: Vec<&str> = sentence.split('`').collect();
+    // An odd number of backticks is not markup but text that contains one.
     if parts.len().is_multiple_of(2) {
         return escape(sentence);
     }

@@ -1,5 +1,5 @@
-//! The latency distribution as a curve over percentiles, as HdrHistogram plots it: every further
-//! nine takes the same room, so the tail is seen.
+//! The latency distribution as a curve over percentiles, as HdrHistogram plots it: the axis is
+//! logarithmic in 1 - quantile, so the tail is seen.
 
 use super::markup::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
@@ -38,6 +38,7 @@ pub(super) fn percentiles(recording: &Recording, summary: &Summary) -> Option<St
         .iter()
         .filter_map(|curve| Some(curve.points.last()?.0));
     let nines = last_share.fold(0.0, f64::max);
+    // The curves end where one request lies beyond, so the axis ends there as well.
     let nines = -(1.0 - nines).log10();
     if curves.is_empty() || nines <= 0.0 {
         return None;
@@ -49,7 +50,7 @@ pub(super) fn percentiles(recording: &Recording, summary: &Summary) -> Option<St
         .map(|curve| curve.lines(&across, up))
         .collect();
     let body = format!("{STRETCHED}{lines}</svg>\n{}", labels(&curves, up));
-    let description: Vec<String> = curves.iter().map(Curve::told).collect();
+    let description: Vec<String> = curves.iter().map(Curve::description).collect();
     let frame = Frame {
         title: "Latency by percentile",
         description: &description.join("; "),
@@ -97,6 +98,7 @@ fn curve<'a>(recording: &Recording, row: &'a VariantSummary, class: String) -> O
 
 /// Shares in equal steps of nines, from 0 to where one of so many requests lies beyond.
 fn shares(requests: f64) -> Vec<f64> {
+    // 20 points for each nine draw a smooth curve in a small file.
     const STEP: f64 = 0.05;
     let nines = requests.max(1.0).log10();
     let mut place = 0.0;
@@ -117,6 +119,8 @@ fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
     let longest = histogram.max_ns().unwrap_or(0);
     let mut points = Vec::with_capacity(shares.len());
     for share in shares {
+        // A tolerance of rounding, as in `Histogram::quantile_ns`: a share times a count is not
+        // exact.
         while float(seen) < share * total * (1.0 - 1e-12) {
             let Some((next, count)) = buckets.next() else {
                 break;
@@ -124,6 +128,7 @@ fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
             edge_ns = next;
             seen += count;
         }
+        // The bucket's upper edge may lie above the longest request; the curve must not.
         points.push((*share, float(edge_ns.min(longest)) / 1e6));
     }
     points
@@ -165,6 +170,8 @@ fn is_log(curves: &[Curve<'_>]) -> bool {
     let median = |curve: &Curve<'_>| curve.row.distribution.as_ref().map(|of| of.latency_us_p50);
     let medians = curves.iter().filter_map(median);
     let lowest_ms = medians.fold(f64::INFINITY, f64::min) / 1e3;
+    // 12 times the median leaves a twelfth of the height to half of the requests; 0 has no
+    // logarithm.
     highest(curves) > lowest_ms * 12.0 && lowest(curves) > 0.0
 }
 
@@ -194,6 +201,7 @@ impl Curve<'_> {
             .iter()
             .filter(|point| point.0 <= self.solid_to)
             .collect();
+        // One point in common, so that solid and dotted parts meet.
         let rest = self.points.iter().skip(solid.len().saturating_sub(1));
         format!(
             "<path class=\"curve rare {class}\" d=\"{}\"/>\n\
@@ -204,7 +212,7 @@ impl Curve<'_> {
         )
     }
 
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         match &self.row.distribution {
             Some(of) => format!(
                 "{}: median {}, 99 % within {}, longest {}",

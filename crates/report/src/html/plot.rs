@@ -50,6 +50,8 @@ impl Scale {
         } else {
             (value - self.low) / (self.high - self.low)
         };
+        // A little beyond the frame, where the picture is cut off, so that lines leave it at their
+        // true angle.
         (share * 100.0).clamp(-5.0, 105.0)
     }
 
@@ -60,12 +62,14 @@ impl Scale {
         }
         let rough = (self.high - self.low) / about;
         let power = 10f64.powf(rough.log10().floor());
+        // The smallest round step that gives no more marks than wanted.
         let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
         let step = step
             .into_iter()
             .find(|step| *step >= rough)
             .unwrap_or(power * 10.0);
         let first = (self.low / step).ceil();
+        // 30 bounds the loop should a scale be so wide that steps vanish in rounding.
         (0..30)
             .map(|index| (first + f64::from(index)) * step)
             .take_while(|tick| *tick <= self.high + step * 1e-9)
@@ -81,6 +85,7 @@ impl Scale {
             &[1.0, 2.0, 5.0]
         };
         let first = self.low.log10().floor();
+        // Twelve decades reach from a nanosecond to a quarter of an hour.
         (0..12)
             .flat_map(|decade| {
                 let power = 10f64.powf(first + f64::from(decade));

@@ -45,6 +45,7 @@ pub(super) fn variants(recording: &Recording) -> String {
         words: &[0, 1, 2],
         rows: recording.variants.iter().map(row).collect(),
     };
+    // A single load has one target, which the head of the page names.
     if recording.lab.is_none() {
         return String::new();
     }
@@ -81,6 +82,7 @@ pub(super) fn requests(recording: &Recording) -> String {
             .collect();
         let body = match &request.body {
             Some(body) => format!("<pre><code>{}</code></pre>", escape(body)),
+            // Bodies are left out of a recording when they are long or not text; the size remains.
             None if request.body_bytes > 0 => {
                 format!("{}, not kept", digits::bytes(float(request.body_bytes)))
             }
@@ -95,6 +97,8 @@ pub(super) fn requests(recording: &Recording) -> String {
         } else {
             format!(", weight {}", request.weight)
         };
+        // A request without a name of its own is named by its line, which need not stand there
+        // twice.
         let line = format!("{} {}", request.method, request.path);
         let title = if request.name == line {
             format!("<code>{}</code>{weight}", escape(&line))

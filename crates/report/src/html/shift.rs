@@ -54,6 +54,7 @@ pub(super) fn shifts(recording: &Recording, summary: &Summary) -> String {
         .flat_map(|panel| &panel.shifts)
         .flat_map(|shift| {
             let interval = shift.difference_ns.interval;
+            // Zero keeps the scale as it is; only intervals are drawn.
             interval.map_or([0.0; 2], |ends| [ends.low / 1e6, ends.high / 1e6])
         });
     let scale = Scale::around_zero(ends);
@@ -77,12 +78,14 @@ fn shift(
 ) -> Option<Vec<Shift>> {
     let mut base = Vec::new();
     let mut own = Vec::new();
+    // Paired by the number of the round, because a round may be complete for one of the two only.
     for (round, latency) in variant {
         if let Some((_, of_baseline)) = baseline.iter().find(|(other, _)| other == round) {
             base.push(of_baseline.clone());
             own.push(latency.clone());
         }
     }
+    // The shortest round decides: a quantile that one round cannot support has no pair there.
     let fewest = base.iter().chain(&own).map(Histogram::len).min()?;
     let quantiles: Vec<f64> = QUANTILES
         .iter()
@@ -90,6 +93,7 @@ fn shift(
         .filter(|share| (1.0 - share) * crate::metric::float(fewest) >= BEYOND)
         .collect();
     let shifts = stats::shift::shift(&base, &own, &quantiles, confidence).ok()?;
+    // All or nothing: the picture promises that its intervals hold together.
     let has_intervals = shifts
         .iter()
         .all(|one| one.difference_ns.interval.is_some());
@@ -99,6 +103,7 @@ fn shift(
 fn label(quantile: f64) -> &'static str {
     QUANTILES
         .iter()
+        // Shares come from the same list, so the tolerance only guards against rounding.
         .find(|(share, _)| (share - quantile).abs() < 1e-9)
         .map_or("", |(_, label)| label)
 }
@@ -156,6 +161,7 @@ fn mark(shift: &Shift, x: f64, scale: Scale) -> String {
     } else {
         ClaimName::NoDifferenceShown
     };
+    // The color of a latency, for every quantile is one.
     let class = class(Metric::P50, claim);
     let y = |ns: f64| 100.0 - scale.percent(ns / 1e6);
     let (low, high, value) = (

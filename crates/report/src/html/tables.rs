@@ -58,6 +58,7 @@ pub(super) fn results(summary: &Summary) -> String {
     };
     let caption = if summary.comparisons > 0 {
         format!(
+            // The caption is markup already, where backticks would mean code.
             "Below each figure, against <b>{}</b>: {}.",
             escape(&summary.against().replace('`', "")),
             describe::difference(summary)
@@ -78,6 +79,7 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
     let Some(summary) = row.metric(metric) else {
         return figure(cell::NOTHING);
     };
+    // Rates are compared by ratio, as in the verdict of a closed loop.
     let change = match metric {
         Metric::Requests => cell::change(row, metric),
         _ => cell::difference(row, metric),
@@ -109,6 +111,7 @@ pub(super) fn gates(summary: &Summary) -> String {
              <td class=\"words {class}\"><b>{}</b></td>{}</tr>\n",
             escape(&gate),
             words(&variant),
+            // The words are bold by markup here, by asterisks in Markdown.
             escape(ruling.trim_matches('*')),
             words(&reason)
         )
@@ -182,6 +185,7 @@ pub(super) fn traffic(summary: &Summary) -> String {
 pub(super) fn systems(summary: &Summary) -> String {
     const WORDS: [usize; 4] = [0, 1, 7, 8];
     let mut header = vec!["Variant".to_owned()];
+    // Units go to a second line, because the table has nine columns.
     header.extend(cost::HEADINGS.map(|heading| heading.replace(" (", "\n").replace(')', "")));
     let row = |(variant, cells): (String, cost::Cells)| {
         let cells: String = (1..)
@@ -310,6 +314,7 @@ pub(super) fn hottest(recording: &Recording) -> String {
 
 /// What is not in order, then every state, then every figure.
 pub(super) fn checks(summary: &Summary) -> String {
+    // A recording without checks, such as an imported one, must not claim that all is in order.
     if summary.variants.iter().all(|row| row.checks.is_empty()) {
         return String::new();
     }
@@ -347,6 +352,7 @@ pub(super) fn checks(summary: &Summary) -> String {
 }
 
 /// A row a variant, a column a check.
+// In the order in which checks first appear, which is that of every row.
 fn states(summary: &Summary) -> String {
     let mut names: Vec<String> = Vec::new();
     for check in summary.variants.iter().flat_map(|row| &row.checks) {

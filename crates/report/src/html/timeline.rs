@@ -59,7 +59,7 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
     lines.iter().map(|line| line.draw(&scales)).collect()
 }
 
-/// How long a point of the pictures is: `100 ms`; none without windows.
+/// How long a point of the pictures is: `100 ms`; `None` without windows.
 pub(super) fn width(recording: &Recording, summary: &Summary) -> Option<String> {
     let row = summary.variants.iter().find(|row| row.has_number())?;
     let rounds = complete_rounds(recording, &row.name);
@@ -78,6 +78,7 @@ impl<'a> Line<'a> {
     fn of(name: &'a str, class: String, rounds: &[&RoundRecord]) -> Option<Self> {
         let windows = |round: &&RoundRecord| round.windows.completed.len();
         let longest = rounds.iter().map(windows).max()?;
+        // At least one window a point; more where a run is longer than the picture has points.
         let together = (longest * rounds.len()).div_ceil(POINTS).max(1);
         let points = |(index, round): (usize, &&RoundRecord)| points(round, index, together);
         let width_us = rounds.first()?.windows.width_us * together as u64;
@@ -88,6 +89,7 @@ impl<'a> Line<'a> {
             rounds: rounds.iter().enumerate().map(points).collect(),
             width_us,
         };
+        // A round of one window is a single point and draws nothing.
         line.rounds
             .iter()
             .any(|round| round.len() > 1)
@@ -203,6 +205,7 @@ fn points(round: &RoundRecord, index: usize, together: usize) -> Vec<Point> {
     if width_us == 0 || elapsed_us == 0 {
         return Vec::new();
     }
+    // A window that the end cut short would show a drop that did not happen.
     let whole = usize::try_from(elapsed_us / width_us).unwrap_or(usize::MAX);
     let whole = whole.min(windows.completed.len());
     let mut points = Vec::new();
@@ -215,6 +218,7 @@ fn points(round: &RoundRecord, index: usize, together: usize) -> Vec<Point> {
         points.push(Point {
             at: float(index as u64) + middle_us / float(elapsed_us),
             requests_per_s: float(completed) * 1e6 / length_us,
+            // No answer in a stretch is a gap and not a latency of 0.
             latency_ms: (completed > 0)
                 .then(|| float(sum(&windows.latency_sum_ns)) / float(completed) / 1e6),
             errors: sum(&windows.errors),

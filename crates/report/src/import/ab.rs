@@ -60,8 +60,10 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     );
     let complete = need("Complete requests:")?;
     let length = kind(text, "Length:");
+    // Answers of another length are answers; `ab` counts them as failed because pages often change.
     let broken = need("Failed requests:")? - length;
     let other_status = number("Non-2xx responses:").unwrap_or(0.0);
+    // A failed request may also have another status, so the sum is bounded by all requests.
     let failed = (broken + other_status).min(complete);
     run.count(
         whole(complete - failed),
@@ -94,6 +96,7 @@ fn conditions(run: &mut ForeignRun, text: &str) {
     if let [Some(host), Some(port), Some(path)] = target {
         run.under(Condition::Target, Some(format!("{host}:{port}{path}")));
     }
+    // `ab` prints this line only with -k.
     run.under(Condition::Connections, part("Concurrency Level:"));
     run.under(Condition::Length, part("Complete requests:"));
     let is_kept = part("Keep-Alive requests:").is_some();
@@ -126,6 +129,7 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         })
         .collect();
     let at = |percent: f64| {
+        // Percentages are written with rounding in newer versions.
         let row = rows.iter().find(|row| (row.0 - percent).abs() < 1e-9);
         row.map(|row| row.1)
     };

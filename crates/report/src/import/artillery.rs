@@ -21,6 +21,7 @@ pub(super) const JSON: Reader = Reader {
 fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let summary = |name: &str| document.at(&["aggregate", "summaries", name]);
     let is_whole = summary("http.total").is_some();
+    // The whole answer where it is measured, else up to the first byte; a note says which.
     let times = summary("http.total")
         .or_else(|| summary("http.response_time"))
         .ok_or_else(|| Missing("`aggregate.summaries` has no `http.response_time`".to_owned()))?;

@@ -70,6 +70,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         Some(words::rest_of(text, label)?.split_whitespace().collect())
     };
     let latency = columns("Latency ").unwrap_or_default();
+    // Its columns are average, deviation and maximum; the deviation is skipped, see the module.
     let column = |index: usize| latency.get(index).and_then(|word| words::time_us(word));
     let mean = column(0).ok_or_else(|| Missing("the row `Latency` has no average".to_owned()))?;
     let quantile = |percent: &str| words::after(text, percent).and_then(words::time_us);
@@ -89,6 +90,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let codes: Vec<(&str, f64)> = text
         .lines()
         .skip_while(|line| !line.contains("HTTP codes:"))
+        // The counts stand in the two lines below the heading.
         .skip(1)
         .take(2)
         .flat_map(|line| line.split(','))
@@ -106,6 +108,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let per_s = words::number_after(text, "Reqs/sec");
     run.put(
         Metric::Requests,
+        // The rate counts every answer; the share of successes makes it ours.
         per_s
             .filter(|_| good + bad > 0.0)
             .map(|rate| rate * good / (good + bad)),

@@ -56,6 +56,8 @@ fn command(result: &Value) -> Result<ForeignRun, Missing> {
     }
     let times = series("times", 1e6);
     if !times.is_empty() {
+        // Each run's time in place of the mean, so that a run counts as a round and an interval is
+        // possible.
         run.figures.insert(Metric::Mean, times);
     }
     let memory = series("memory_usage_byte", 1.0);

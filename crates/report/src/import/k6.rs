@@ -92,13 +92,16 @@ fn read(
     let failed_share = ["value", "rate"]
         .into_iter()
         .find_map(|name| value("http_req_failed", name));
+    // The share is what all shapes have; the count is not.
     let failed = failed_share.unwrap_or(0.0) * sent;
     run.count(whole(sent - failed), whole(failed), "`http_req_failed`");
     let seconds = document.number(&["config", "duration"]).or_else(|| {
         let rate = value("http_reqs", "rate").filter(|rate| *rate > 0.0)?;
+        // Count over rate gives back k6's own length of the run.
         Some(sent / rate)
     });
     run.rate_over(seconds);
+    // `max` in two shapes, `value` in the third.
     let users = value("vus_max", "max").or_else(|| value("vus_max", "value"));
     run.under(Condition::Users, users);
     notes(&mut run, document, &value);
@@ -160,6 +163,7 @@ fn crossed(document: &Document<'_>, shape: &str) -> Vec<String> {
     for (name, metric) in metrics.into_iter().flatten() {
         let thresholds = metric.get("thresholds").and_then(Value::as_object);
         for (expression, state) in thresholds.into_iter().flatten() {
+            // The two shapes contradict each other here; see the module.
             let is_crossed = if shape == EXPORT_SHAPE {
                 state.as_bool() == Some(true)
             } else {

@@ -47,6 +47,7 @@ fn read_time(text: &str) -> Option<Timestamp> {
     let Ok(number) = text.parse::<i64>() else {
         return text.parse().ok();
     };
+    // Seconds have at most 11 digits until the year 5138, and each smaller unit three more.
     match text.len() {
         0..=11 => Timestamp::from_second(number),
         12..=14 => Timestamp::from_millisecond(number),

@@ -48,6 +48,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         }
         let line: Line = serde_json::from_str(text)
             .map_err(|error| Missing(format!("line {} is broken: {error}", index + 1)))?;
+        // Lines that describe a metric have neither time nor value.
         let (Some(value), Some(time)) = (line.data.value, line.data.time) else {
             continue;
         };
@@ -90,6 +91,7 @@ pub(super) struct Points {
 impl Points {
     pub(super) fn add(&mut self, point: &Point<'_>) {
         let is_aside = ["::setup", "::teardown"].contains(&point.group);
+        // Counted before everything of `setup()` and `teardown()` is skipped.
         match point.metric {
             "http_reqs" if is_aside => self.aside += 1,
             _ if is_aside => {}

@@ -79,6 +79,7 @@ fn unmarked(line: &str) -> &str {
 fn row<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (dots, rest) = unmarked(line).strip_prefix(name)?.split_once(':')?;
+        // Only dots may follow, or `http_req_duration` would find `http_req_duration_expected`.
         dots.chars().all(|dot| dot == '.').then(|| rest.trim())
     })
 }
@@ -91,6 +92,7 @@ fn failures(row: &str, sent: f64) -> f64 {
         [_, count, "out", "of", _] | [_, "✓", count, "✗", _] => words::number(count),
         _ => None,
     };
+    // Older versions do not print the count in every case; the share is exact to two digits.
     let share = || Some(words.first()?.strip_suffix('%')?.parse::<f64>().ok()? / 100.0 * sent);
     count.or_else(share).unwrap_or(0.0)
 }

@@ -92,6 +92,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         let (rest, count) = (rest.trim(), words::number(bracketed).map_or(0, whole));
         match rest.strip_suffix(" responses").and_then(words::number) {
             Some(answered) => {
+                // Sorted by success: index 0 for 200 to 399, 1 for every other status.
                 answers[usize::from(!(200..400).contains(&count))] += whole(answered);
             }
             None => errors.push((rest, count)),
@@ -110,6 +111,7 @@ fn time_us(text: &str) -> Option<f64> {
     let mut words = text.split_whitespace();
     let number = words.next()?;
     let unit = words.next()?.trim_end_matches(',');
+    // Newer versions print `sec`, `ms` or `us`; the common reader knows `s`.
     let unit = if unit.starts_with("sec") { "s" } else { unit };
     words::time_us(&format!("{number}{unit}"))
 }
@@ -123,6 +125,7 @@ fn counts<'a>(
     [succeeded, other]: [u64; 2],
     errors: impl Iterator<Item = (&'a str, u64)>,
 ) {
+    // Not failures: the run's end cut them off, not the server.
     let (cut_off, broken): (Vec<_>, Vec<_>) = errors.partition(|(kind, _)| *kind == CUT_OFF);
     let sum = |errors: &[(&str, u64)]| errors.iter().map(|(_, count)| count).sum::<u64>();
     run.count(

@@ -34,8 +34,10 @@ pub(super) fn rows(
 ) -> impl Iterator<Item = Result<(usize, csv::StringRecord), Missing>> {
     let reader = csv::ReaderBuilder::new()
         .has_headers(has_header)
+        // Rows of other lengths are left to the reader of the format, which knows what is missing.
         .flexible(true)
         .from_reader(std::io::Cursor::new(text.to_owned()));
+    // Lines as an editor counts them, with the header as line 1.
     let first = 1 + usize::from(has_header);
     reader
         .into_records()

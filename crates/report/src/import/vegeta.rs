@@ -40,6 +40,8 @@ fn json(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let sent = whole(document.need(&["requests"])?);
     let (succeeded, _) = by_status(document.at(&["status_codes"]));
     run.count(succeeded, sent.saturating_sub(succeeded), FAILURES);
+    // vegeta's throughput counts successes over the whole run, which is what `requests/s` means
+    // here.
     run.put(Metric::Requests, Some(document.need(&["throughput"])?));
     run.offered_per_s = document.number(&["rate"]);
     if let Some(errors) = document.at(&["errors"]).and_then(Value::as_array)

@@ -8,6 +8,7 @@ pub(super) fn time_us(text: &str) -> Option<f64> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
         let number: f64 = rest[..digits].parse().ok()?;
+        // A unit must follow, so a number at the end makes the whole text unreadable on purpose.
         rest = &rest[digits..];
         let unit = rest
             .find(|c: char| c.is_ascii_digit())
@@ -63,6 +64,7 @@ pub(super) fn without_colors(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
         out += before;
         let end = after.find(|c: char| c.is_ascii_alphabetic());
+        // A sequence without its end takes the rest of the text with it.
         rest = end.map_or("", |end| &after[end + 1..]);
     }
     out + rest

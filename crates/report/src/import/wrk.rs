@@ -17,6 +17,7 @@ pub(super) const TEXT: Reader = Reader {
 
 fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let text = document.text;
+    // Only wrk2 calibrates its threads and prints a spectrum.
     let is_wrk2 = text.contains("Thread calibration") || text.contains("HdrHistogram");
     let mut run = if is_wrk2 {
         ForeignRun::new("wrk2")

@@ -24,6 +24,8 @@ pub(super) fn ab(merged: &Merged<'_>) -> String {
         headers.find(|header| header.name.eq_ignore_ascii_case("server"))
     });
     let answers = merged.outcomes.completed();
+    // ab takes the first answer's length; the proof has it, and an average stands in where there
+    // was none.
     let length = answer.map_or_else(
         || merged.bytes_in_bodies.checked_div(answers).unwrap_or(0),
         |answer| answer.body_bytes,
@@ -48,6 +50,8 @@ fn counts(merged: &Merged<'_>) -> String {
     } else {
         seconds * 1e3 / float(done)
     };
+    // ab's mean is run time times connections over requests. It holds for a closed loop only; an
+    // open one has its own mean.
     let mean_ms = if merged.recording.load.model.is_open() {
         mean_ms(&merged.latency)
     } else {

@@ -24,6 +24,7 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
         ("http.first_byte", &merged.first_byte),
     ];
     let session = ("vusers.session_length", &merged.latency);
+    // A session is a pass; of a scenario, how long a pass took is not recorded.
     let session = merged.passes().is_none().then_some(session);
     for (name, histogram) in times.into_iter().chain(session) {
         if !histogram.is_empty() {
@@ -60,6 +61,7 @@ fn counters(merged: &Merged<'_>) -> Map<String, Value> {
     let mut set = |name: String, count: u64| counters.insert(name, count.into());
     let (created, completed, failed) = match merged.passes() {
         Some(passes) => (
+            // A missed pass was planned and never created.
             passes.completed + passes.broken + passes.cut - outcomes.missed,
             passes.completed,
             passes.broken - outcomes.missed,
@@ -126,6 +128,7 @@ fn began_ms(merged: &Merged<'_>, round: &RoundRecord) -> i64 {
 
 /// The round in stretches of ten seconds.
 fn periods(round: &RoundRecord, began_ms: i64) -> Vec<Value> {
+    // At least 1 µs: a recording without windows must not divide by zero.
     let width_us = round.windows.width_us.max(1);
     let per_period = usize::try_from((PERIOD_US / width_us).max(1)).unwrap_or(usize::MAX);
     let sum = |counts: &[u64], index: usize| -> u64 {
@@ -144,6 +147,8 @@ fn periods(round: &RoundRecord, began_ms: i64) -> Vec<Value> {
         let start_us = width_us * (index * per_period) as u64;
         let length_us =
             (width_us * per_period as u64).min(round.elapsed_us.saturating_sub(start_us));
+        // The last stretch may be shorter than ten seconds, and a rate over its full length would
+        // be too low.
         let rate = float(answers) * 1e6 / float(length_us.max(1));
         let start_ms = began_ms + i64::try_from(start_us / 1000).unwrap_or(0);
         let end_ms = start_ms + i64::try_from(length_us / 1000).unwrap_or(0);

@@ -81,6 +81,7 @@ fn spec(merged: &Merged<'_>) -> Value {
     let mut set = |key: &str, value: Value| spec.insert(key.to_owned(), value);
     set("numberOfConnections", merged.connections().into());
     let (LoadModel::Closed { requests, .. } | LoadModel::Open { requests, .. }) = &load.model;
+    // As bombardier does: a count without a time is another kind of test.
     match (load.model.duration_us(), requests) {
         (None, Some(requests)) => {
             set("testType", "number-of-requests".into());
@@ -105,6 +106,7 @@ fn spec(merged: &Merged<'_>) -> Value {
     set("stream", false.into());
     set("timeoutSeconds", (float(load.timeout_us) / 1e6).into());
     set("client", "weigh".into());
+    // bombardier reports one rate; several phases may have several.
     if let LoadModel::Open { phases, .. } = &load.model
         && let [
             PhaseText {
@@ -175,6 +177,7 @@ fn rate_statistics(rates: &[f64]) -> Option<[f64; 3]> {
 
 fn others(merged: &Merged<'_>) -> u64 {
     let classes: u64 = (1..=5).map(|class| merged.class(class)).sum();
+    // Every request without an answer, and answers outside of the five classes.
     merged.outcomes.failed.total() + merged.outcomes.completed() - classes
 }
 

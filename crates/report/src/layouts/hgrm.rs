@@ -21,9 +21,11 @@ pub(super) fn hgrm(latency: &Histogram) -> String {
     for (value_ns, count) in latency.recorded() {
         counted += count;
         // The bucket that completes the count gets one row here, and the last one below.
+        // One bucket may cover several percentiles, and each gets its row.
         while target <= 100.0 * float(counted) / float(total) {
             write_row(&mut out, value_ns, target / 100.0, counted);
             target = next(target);
+            // Percentiles beyond the last bucket would all be 100; that row follows once, below.
             if counted == total {
                 break;
             }

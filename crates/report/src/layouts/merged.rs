@@ -32,6 +32,7 @@ impl<'a> Merged<'a> {
         let is_single = recording.lab.is_none();
         let rounds = recording.rounds_of(name);
         let rounds: Vec<_> = rounds
+            // A single load is shown also when it was stopped; of a lab only complete rounds count.
             .filter(|round| is_single || !(round.interrupted || round.disturbed))
             .collect();
         let mut merged = Self {
@@ -59,6 +60,7 @@ impl<'a> Merged<'a> {
                 *merged.statuses.entry(*code).or_insert(0) += count;
             }
             merged.bytes_in += round.bytes_in;
+            // Older recordings have no count of bodies alone.
             merged.bytes_in_bodies += round.bytes_in_bodies.unwrap_or(round.bytes_in);
             merged.bytes_out += round.bytes_out;
             merged.elapsed_us += round.elapsed_us;
@@ -67,7 +69,7 @@ impl<'a> Merged<'a> {
         merged
     }
 
-    /// What became of the passes through a scenario; none for a rotation.
+    /// What became of the passes through a scenario; `None` for a rotation.
     pub(super) fn passes(&self) -> Option<PassCounts> {
         let passes = self.rounds.iter().filter_map(|round| round.passes);
         passes.reduce(|total, round| PassCounts {
@@ -129,6 +131,7 @@ impl<'a> Merged<'a> {
     /// an open connection.
     pub(super) fn connect_per_request(&self) -> Histogram {
         let mut connect = self.connect.clone();
+        // Saturating: connections opened for requests that then failed have no answer.
         connect.record_n_ns(0, self.outcomes.completed().saturating_sub(connect.len()));
         connect
     }
@@ -142,6 +145,7 @@ impl<'a> Merged<'a> {
             .sum();
         let weighted =
             |request: &RequestText| f64::from(request.weight) * float(request.body_bytes);
+        // Weights of 0 only occur in a recording without requests.
         if weights <= 0.0 {
             return 0.0;
         }
@@ -155,6 +159,8 @@ impl<'a> Merged<'a> {
 
     /// When the first round began and the last one ended.
     pub(super) fn span(&self) -> (Timestamp, Timestamp) {
+        // The recording was read as valid RFC 3339 or made here; the epoch shows a hand-edited file
+        // for what it is.
         let began: Timestamp = self
             .recording
             .started_at

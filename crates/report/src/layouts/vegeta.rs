@@ -131,6 +131,7 @@ pub(super) fn text(merged: &Merged<'_>) -> String {
 
 fn status_codes(merged: &Merged<'_>) -> Vec<(u16, u64)> {
     let failed = merged.outcomes.failed.total();
+    // vegeta lists status code 0 first, and only where something failed.
     let without_answer = (failed > 0).then_some((0, failed));
     let codes = merged.statuses.iter().map(|(code, count)| (*code, *count));
     without_answer.into_iter().chain(codes).collect()
@@ -162,6 +163,7 @@ fn go_duration(ns: u64) -> String {
     ];
     let coarse = UNITS.iter().position(|unit| ns >= *unit).unwrap_or(5);
     let fine = UNITS[(coarse + 1).min(5)];
+    // Rounded to the nearest finer unit, half of it upwards, as Go's `Round` does.
     let ns = (ns + fine / 2) / fine * fine;
     let fraction = |ns: u64, unit: u64| {
         let digits = unit.ilog10() as usize;

@@ -19,8 +19,10 @@ pub(super) fn intervals(summary: &Summary, width: usize) -> String {
         .filter_map(|row| Some((row.name.as_str(), ends(row, summary.headline)?)))
         .collect();
     let name_width = lines.iter().map(|(name, _)| name.chars().count()).max();
+    // A third of the width at most, or long names would leave no room for the picture.
     let name_width = name_width.unwrap_or(0).min(width / 3);
     let columns = width.saturating_sub(name_width + 2).min(WIDTH_MAX);
+    // Both folds begin at 0, so that zero is always on the scale.
     let low = lines.iter().map(|(_, ends)| ends[0]).fold(0.0, f64::min);
     let high = lines.iter().map(|(_, ends)| ends[2]).fold(0.0, f64::max);
     if columns < WIDTH_MIN || high <= low {
@@ -72,6 +74,7 @@ impl Scale {
             clippy::cast_precision_loss,
             reason = "a share of at most some hundred columns"
         )]
+        // The last column is one less than their number, or the high end would lie outside.
         let column = (share.clamp(0.0, 1.0) * (self.columns - 1) as f64).round() as usize;
         column
     }
@@ -84,6 +87,8 @@ impl Scale {
             '┼'
         } else {
             '│'
+            // In this order: the estimate wins over an end, and an end over zero, where they share a
+            // column.
         };
         cells[from] = '├';
         cells[to] = '┤';
@@ -98,6 +103,7 @@ impl Scale {
         } else {
             format!(" {}", metric.unit().sign())
         };
+        // A tenth of the scale decides the digits: columns are no finer than a sixtieth.
         let step = (self.high - self.low) / 10.0;
         let label = |value: f64| {
             let sign = if value > 0.0 { "+" } else { "" };
@@ -109,6 +115,7 @@ impl Scale {
             let from = middle
                 .saturating_sub(length / 2)
                 .min(self.columns.saturating_sub(length));
+            // Two columns of space around a label, or two labels would read as one.
             let room = from.saturating_sub(2)..(from + length + 2).min(self.columns);
             if cells[room].iter().all(|cell| *cell == ' ') {
                 for (cell, character) in cells[from..].iter_mut().zip(text.chars()) {
@@ -116,6 +123,7 @@ impl Scale {
                 }
             }
         };
+        // Zero first: where there is no room for all, it is the one that must stay.
         put("0", self.column(0.0));
         if self.low < 0.0 {
             put(&label(self.low), 0);
@@ -147,6 +155,7 @@ pub(super) fn rounds(figure: &MetricSummary) -> Option<String> {
         return None;
     }
     let level = |value: &f64| {
+        // Between the row's own lowest and highest: the picture shows the course, not the size.
         let share = (value - low) / (high - low);
         #[expect(
             clippy::cast_possible_truncation,

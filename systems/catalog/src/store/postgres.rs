@@ -51,10 +51,13 @@ impl Postgres {
         let timeout = config.statement_timeout;
         let more = format!("-c statement_timeout={}", timeout.as_millis());
         let options = match settings.get_options() {
+            // The URL's own options come last and win.
             Some(options) => format!("{more} {options}"),
             None => more,
         };
         settings.options(options).connect_timeout(timeout);
+        // No question to the database before each use: a broken connection is found by the
+        // statement that fails on it.
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method });
         let pool = Pool::builder(manager)
@@ -77,12 +80,13 @@ impl Postgres {
         let client = self.client().await?;
         let parameters: Vec<&(dyn ToSql + Sync)> =
             statement.data.iter().map(|datum| datum as _).collect();
+        // Preparing is inside of the time limit, too: a first use asks the database twice.
         let work = async {
             let prepared = client.prepare_cached(&statement.text).await?;
             client.query(&prepared, &parameters).await
         };
         let Ok(rows) = timeout(self.timeout + NETWORK_MARGIN, work).await else {
-            // Its answer may still come, so nobody else may have this connection.
+            // Its answer may still come, so the connection must not be used again.
             drop(Object::take(client));
             return Err(StoreError::TooSlow(self.timeout));
         };
@@ -109,9 +113,12 @@ impl Postgres {
             PoolError::Timeout(_) => StoreError::TooSlow(self.timeout),
             other => self.away(&other),
         })?;
+        // Swapped, so that of many requests one writes the line.
         if self.is_away.swap(false, Ordering::Relaxed) {
             tracing::info!("database back");
         }
+        // Cleared as a whole: the library has no way to drop the least used, and 256 different
+        // texts are not usual.
         if client.statement_cache.size() >= STATEMENTS_KEPT {
             client.statement_cache.clear();
         }
@@ -125,6 +132,7 @@ impl Postgres {
             Some(&SqlState::QUERY_CANCELED) => StoreError::TooSlow(self.timeout),
             Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN) => StoreError::Away,
             Some(_) => failed(&chain(error)),
+            // Without a code the error comes from the connection, not from the server.
             None => self.away(error),
         }
     }
@@ -155,6 +163,7 @@ fn read(url: &str) -> Result<tokio_postgres::Config, OpenError> {
 
 /// Says which database, without the user's password.
 fn unusable(url: &str, reason: &dyn std::fmt::Display) -> OpenError {
+    // The password stands before the last `@`.
     let after_user = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
     let at = after_user
         .split_once("://")
@@ -174,7 +183,7 @@ pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError>
             Ok(connected) => break connected,
             Err(error) => error,
         };
-        // What the server says about who asks does not change by asking again.
+        // A refusal of this user or database does not change with another attempt.
         let is_refused = error
             .code()
             .is_some_and(|code| *code != SqlState::CANNOT_CONNECT_NOW);
@@ -187,6 +196,7 @@ pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError>
     let migrated = async {
         let all = client.transaction().await?;
         migrate(&all, config.amount()).await?;
+        // Tables and rows in one transaction: a start that is interrupted leaves nothing half done.
         Ok::<_, MigrateError>(all.commit().await?)
     };
     let migrated = migrated.await;
@@ -205,6 +215,7 @@ enum MigrateError {
 }
 
 async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateError> {
+    // Before anything is read: a second process must see what the first has made.
     all.batch_execute(LOCK).await?;
     all.batch_execute(migrations::TABLE).await?;
     let had: i32 = all.query_one(migrations::COUNT, &[]).await?.try_get(0)?;
@@ -225,6 +236,7 @@ async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateErr
         let counts: [&(dyn ToSql + Sync); 2] = [&count(amount.products), &count(amount.line_items)];
         let seeded = "INSERT INTO catalog_seed (products, line_items) VALUES ($1, $2)";
         all.execute(seeded, &counts).await?;
+        // Without statistics the planner would guess at tables that were just filled.
         all.batch_execute("ANALYZE product; ANALYZE line_item")
             .await?;
         tracing::info!(
@@ -242,6 +254,7 @@ async fn insert<E: Entity>(all: &Transaction<'_>, rows: &[E]) -> Result<(), toki
         return Ok(());
     };
     let types: Vec<Type> = first.data().iter().map(Datum::sql_type).collect();
+    // Binary COPY takes a fraction of the time of as many INSERTs.
     let copy = format!("COPY {} FROM STDIN BINARY", E::TABLE.name);
     let mut writer = pin!(BinaryCopyInWriter::new(all.copy_in(&copy).await?, &types));
     for row in rows {
@@ -310,6 +323,7 @@ const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
 impl ToSql for Moment {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, BoxedError> {
+        // PostgreSQL's own representation, so that no text is made and parsed.
         (self.us() - POSTGRES_EPOCH_US).to_sql(&Type::INT8, out)
     }
 

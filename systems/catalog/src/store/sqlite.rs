@@ -1,6 +1,6 @@
 //! SQLite: a file, read by each worker on a connection of its own and written by one thread.
 //!
-//! A read takes microseconds and, in WAL mode, waits for nobody, so it runs right on the worker.
+//! A read takes microseconds and, in WAL mode, never waits for a lock, so it runs on the worker.
 //! SQLite has one writer at a time anyway; a thread of its own keeps workers from waiting for it.
 
 use std::ffi::CStr;
@@ -80,17 +80,20 @@ impl Deadline {
     }
 
     fn elapsed_us(&self) -> u64 {
+        // Microseconds in 64 bits last for half a million years.
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     fn set(&self, time: Duration) {
         let time_us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        // Never 0, which means "no deadline".
         let at_us = self.elapsed_us().saturating_add(time_us).max(1);
         self.at_us.store(at_us, Ordering::Relaxed);
     }
 
     fn is_over(&self) -> bool {
         let at_us = self.at_us.load(Ordering::Relaxed);
+        // Relaxed is enough: the same thread has set it, and the value orders nothing else.
         at_us != 0 && self.elapsed_us() > at_us
     }
 }
@@ -98,12 +101,16 @@ impl Deadline {
 impl Sqlite {
     /// Opens the file for reading.
     pub(super) fn open(path: &Path, writer: &Writer, timeout: Duration) -> Result<Self, OpenError> {
+        // No mutex of SQLite's own: the connection has one here, and each worker its own
+        // connection.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let deadline = Deadline::never();
         let open = || -> Result<Connection, rusqlite::Error> {
             let mut connection = Connection::open_with_flags(path, flags)?;
             equip(&connection, timeout)?;
             let seen = deadline.clone();
+            // The only way to stop a read that runs on the worker: SQLite asks every 10,000
+            // instructions.
             connection.progress_handler(INSTRUCTIONS, Some(move || seen.is_over()))?;
             Ok(connection)
         };
@@ -118,6 +125,8 @@ impl Sqlite {
 
     pub(super) fn rows<E: Entity>(&self, statement: &Statement) -> Result<Vec<E>, StoreError> {
         let reader = self.reader.lock().map_err(|error| failed(&error))?;
+        // Set before each statement and never cleared: between statements nothing runs that it
+        // could stop.
         self.deadline.set(self.timeout);
         query(&reader, statement).map_err(|error| self.cause(&error))
     }
@@ -128,7 +137,7 @@ impl Sqlite {
     ) -> Result<Vec<E>, StoreError> {
         let (answer, done) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            // Nobody listens when the client has gone; the change is made all the same.
+            // The receiver is gone when the client is; the change is made all the same.
             let _ = answer.send(query(connection, &statement));
         });
         self.jobs.send(job).map_err(|_| StoreError::Away)?;
@@ -179,6 +188,7 @@ impl QueryError {
 }
 
 fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Result<Vec<E>, QueryError> {
+    // Equal texts are prepared once per connection; see `select`.
     let mut prepared = connection.prepare_cached(&statement.text)?;
     let mut rows = prepared.query(params_from_iter(&statement.data))?;
     let mut entities = Vec::new();
@@ -196,6 +206,8 @@ pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError>
         // The wait for another process that writes is that of a start, not that of a statement.
         connection.busy_timeout(config.connect_timeout)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
+        // In WAL mode this survives a crash of the process; only a power failure may take the last
+        // commits.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection, config.amount())?;
@@ -221,7 +233,7 @@ pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError>
 /// processes change the journal of a new file at once, it gives up on one of them without any.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a start that waits has nothing else to do, and SQLite tells nobody when a file is free"
+    reason = "a start that waits has nothing else to do, and SQLite does not notify when a file is free"
 )]
 fn patiently<T>(
     time: Duration,
@@ -230,6 +242,7 @@ fn patiently<T>(
     let start = clock::now();
     loop {
         match attempt() {
+            // Checked after the attempt, so that there is always one.
             Err(error) if error.is_of_another() && start.elapsed() < time => {
                 thread::sleep(BETWEEN_ATTEMPTS);
             }

@@ -139,6 +139,8 @@ impl Corpus {
         let place = format!("{}/data.json", self.name);
         let mut world =
             World::parse(&self.data).map_err(|source| CorpusError::Json { place, source })?;
+        // From clients and from every subgraph: an inaccessible object implements interfaces that
+        // the clients' schema does not show.
         world.learn(&self.api);
         for subgraph in &self.subgraphs {
             world.learn(subgraph.schema());
@@ -194,6 +196,7 @@ fn schema<T>(path: &Path, read: Result<T, SchemaError>) -> Result<T, CorpusError
 }
 
 fn cases(text: &str) -> Result<Vec<Case>, CorpusError> {
+    // The text in front of the first case is a remark.
     text.split("# == ").skip(1).map(case).collect()
 }
 

@@ -143,6 +143,8 @@ pub(crate) fn answer(
     };
     let node = world.root(root);
     let data = run.object(
+        // The specification's order: validate the document, then coerce the variables, and only
+        // then execute.
         root,
         node,
         &[&operation.selection_set.node],
@@ -160,6 +162,7 @@ fn chosen<'a>(
 ) -> Option<&'a OperationDefinition> {
     let mut all = operations.iter();
     match name {
+        // Without a name the document must have exactly one operation.
         None => all
             .next()
             .filter(|_| all.next().is_none())
@@ -187,11 +190,14 @@ impl<'a> Run<'a> {
             node,
             fields,
             provided: provided.clone(),
+            // All fields are collected before any is executed, because selections under one key are
+            // merged.
         };
         let mut members = Vec::new();
         for (key, same) in &asked.fields {
             self.path.push(key.as_str().into());
             let value = self.field(&asked, same);
+            // Popped before the error is passed on, or the paths of later errors would be wrong.
             self.path.pop();
             members.push((key.clone(), value?));
         }
@@ -205,6 +211,8 @@ impl<'a> Run<'a> {
                 continue;
             }
             match selection {
+                // A linear search keeps the order of the client's selections, which is the order of
+                // the answer.
                 Selection::Field(field) => {
                     let key = field.node.alias.as_ref().unwrap_or(&field.node.name);
                     let key = key.node.as_str();
@@ -236,6 +244,7 @@ impl<'a> Run<'a> {
             let condition = directive.node.get_argument("if").map(|value| &value.node);
             let condition = condition.and_then(|value| input::literal(value, &self.variables));
             let is_true = condition == Some(Value::Bool(true));
+            // `@include` wants true, `@skip` false.
             is_true == (directive.node.name.node == "include")
         })
     }
@@ -251,6 +260,7 @@ impl<'a> Run<'a> {
             .expect("validation found the field");
         let sets: Vec<&SelectionSet> = same.iter().map(|field| &field.selection_set.node).collect();
         let mut provided = below(&asked.provided, name);
+        // What the path provides so far counts together with what this field itself provides.
         provided
             .0
             .extend(definition.provides.iter().flat_map(|set| set.0.clone()));
@@ -276,6 +286,8 @@ impl<'a> Run<'a> {
                 input::arguments(self.schema, &definition.arguments, given, &self.variables);
             arguments.push(coerced.map_err(failure)?);
         }
+        // A gateway that merges two fields under one key would otherwise get the first one's value,
+        // and the mistake would not show.
         if same.iter().any(|field| field.name.node != name)
             || arguments.iter().any(|one| *one != arguments[0])
         {
@@ -285,6 +297,7 @@ impl<'a> Run<'a> {
         }
         if name == "_entities" && asked.ty == self.schema.query {
             return self.entities(&arguments[0]);
+            // External in this subgraph: only the caller or the data of a key may say it.
         }
         if definition.is_external {
             return self.external(asked, name, &arguments[0]);
@@ -366,6 +379,8 @@ impl<'a> Run<'a> {
                     let value = self
                         .world
                         .value(&wrapped(value), "it", &Map::new(), self.server);
+                    // The other elements are completed all the same, so that their errors are
+                    // reported, too.
                     match self.settle(inner, value, sets, provided) {
                         Ok(output) => outputs.push(output),
                         Err(Bubble) => is_whole = false,
@@ -422,6 +437,7 @@ impl<'a> Run<'a> {
 
     /// What this server calls an object: an interface object stands for all that implement it.
     fn type_here(&self, concrete: &str, declared: &str) -> Option<String> {
+        // An object type that this server does not know may still be shown as its interface object.
         if self.schema.kind(concrete) == Some(Kind::Object) {
             let is_fit = declared == "_Entity" || self.schema.is_a(concrete, declared);
             return is_fit.then(|| concrete.to_owned());

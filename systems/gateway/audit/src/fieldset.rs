@@ -47,6 +47,7 @@ impl FieldSet {
         match value {
             Value::Object(object) => self.is_in(object),
             Value::Array(values) => values.iter().all(|value| self.is_below(value)),
+            // Null ends a key: there is nothing below it that could be missing.
             _ => self.0.is_empty() || value.is_null(),
         }
     }

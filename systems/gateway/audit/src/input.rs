@@ -32,6 +32,8 @@ pub(crate) fn variables(
             return Err(format!("variable `${name}` is required"));
         }
     }
+    // Stricter than the specification, which ignores such a variable: a gateway that sends it has
+    // made a mistake.
     if let Some(unknown) = given.keys().find(|name| {
         !operation
             .variable_definitions
@@ -88,6 +90,8 @@ pub(crate) fn literal(value: &Literal, variables: &Variables) -> Option<Value> {
         Literal::List(values) => Some(
             values
                 .iter()
+                // An absent variable is null in a list and absent in an object (GraphQL
+                // specification, section 3.10).
                 .map(|value| literal(value, variables).unwrap_or_default())
                 .collect(),
         ),

@@ -36,6 +36,7 @@ impl<'a> Inventor<'a> {
                     .or_default()
                     .insert(field.ty.to_string());
             }
+            // Two fields of one name and different types must not share a response key.
         }
         let ambiguous = types.into_iter().filter(|(_, types)| types.len() > 1);
         Self {
@@ -55,6 +56,7 @@ impl<'a> Inventor<'a> {
         self.variables.clear();
         self.definitions.clear();
         self.fragments.clear();
+        // Everything is reset, so that the same seed and position give the same query.
         self.count = 0;
         let schema = self.schema;
         let selection = self.selection(&schema.query, 4);
@@ -96,6 +98,7 @@ impl<'a> Inventor<'a> {
             .collect();
         for _ in 0..=self.below(4) {
             if !fields.is_empty() {
+                // Depth ends composite fields first: at 0 only leaves are left to choose.
                 let field = fields[self.below(fields.len())];
                 parts.push(self.field(ty, field, depth));
             }
@@ -129,6 +132,7 @@ impl<'a> Inventor<'a> {
             parts.push("__typename".to_owned());
         }
         let selection = format!("{{ {} }}", parts.join(" "));
+        // Now and then as a fragment, so that named fragments are part of what is checked.
         if self.one_in(8) {
             self.count += 1;
             let name = format!("Part{}", self.count);
@@ -243,6 +247,7 @@ impl<'a> Inventor<'a> {
             (_, "Boolean") => self.one_in(2).into(),
             _ => {
                 let samples = self.world.samples(name);
+                // A value that no object has, with characters that need escaping.
                 let fallback = || Value::from("none \"of\" them\n\u{e9}");
                 if samples.is_empty() || self.one_in(8) {
                     fallback()

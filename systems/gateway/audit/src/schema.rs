@@ -138,9 +138,11 @@ impl Schema {
                 TypeSystemDefinition::Directive(_) => {}
             }
         }
+        // Built-in scalars are in no SDL.
         for scalar in ["Int", "Float", "String", "Boolean", "ID"] {
             schema.types.entry(scalar.to_owned()).or_default();
         }
+        // A subgraph may have no query fields of its own and still answers `_entities`.
         schema.types.entry(schema.query.clone()).or_default().kind = Kind::Object;
         schema.find_possible();
         Ok(schema)
@@ -150,6 +152,7 @@ impl Schema {
         if shown.hides(&definition.directives) {
             return Ok(());
         }
+        // A type may be defined once and extended several times; all parts belong together.
         let known = self
             .types
             .entry(definition.name.node.to_string())
@@ -163,6 +166,7 @@ impl Schema {
                 _ => {}
             }
         }
+        // `@external` on a type means all of its fields.
         let all_external = has(&definition.directives, "external");
         match definition.kind {
             TypeKind::Scalar => known.kind = Kind::Scalar,
@@ -206,6 +210,7 @@ impl Schema {
         let mut possible: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (name, definition) in &self.types {
             if definition.kind == Kind::Object {
+                // An object is possible for itself, so that `is_a` needs no special case.
                 for abstract_type in definition.implements.iter().chain([name]) {
                     possible
                         .entry(abstract_type.clone())

@@ -50,6 +50,7 @@ impl Subgraph {
             schema.types.insert("_Entity".to_owned(), union);
             let fields = federation.types["Query"].fields.iter().cloned();
             schema.types.entry(root).or_default().fields.extend(fields);
+            // Again, because `_Entity` is a new union.
             schema.find_possible();
         }
         Ok(Self {
@@ -73,6 +74,7 @@ impl Subgraph {
     /// Answers the JSON body of a request.
     #[must_use]
     pub fn answer(&self, world: &World, body: &[u8]) -> Answer {
+        // A body that is not JSON has no query, and the parser then refuses the empty document.
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let query = request["query"].as_str().unwrap_or_default();
         let none = Map::new();
@@ -109,6 +111,8 @@ impl Run<'_> {
             .get(ty)
             .ok_or_else(|| format!("`{ty}` is not known"))?;
         let mut keys = definition
+            // The first key that the representation has completely; a gateway may send more than
+            // one.
             .keys
             .iter()
             .filter(|key| key.is_resolvable && key.fields.is_in(said));
@@ -119,10 +123,13 @@ impl Run<'_> {
             .world
             .all(ty)
             .find(|node| self.world.is_named(node, &key.fields, said, self.server));
+        // An entity that does not exist is null, as the subgraph specification allows.
         let Some(node) = found else {
             return Ok(Value::Null);
         };
         let mut fields = node.fields;
+        // The concrete type and what was sent travel with the entity, for fields that are external
+        // here.
         fields.insert("__typename".to_owned(), node.concrete.into());
         fields.insert(REPRESENTATION.to_owned(), Value::Object(said.clone()));
         Ok(Value::Object(fields))

@@ -50,10 +50,12 @@ pub(crate) fn operation(
             return Err(format!("a variable cannot be of type `{name}`"));
         }
     }
+    // Both ways: servers refuse an unused variable as well as an undefined one.
     if defined != check.used_variables {
         let used = check.used_variables;
         return Err(format!("variables defined {defined:?}, used {used:?}"));
     }
+    // A fragment that a gateway writes and does not use is a mistake of the gateway.
     if check.used_fragments.len() != fragments.len() {
         return Err("a fragment is not used".to_owned());
     }
@@ -182,6 +184,7 @@ fn same_shape(
         let mut shapes: BTreeSet<String> = BTreeSet::new();
         let mut below = Vec::new();
         for (ty, field) in same {
+            // `__typename` has no definition and is a `String!` everywhere.
             shapes.insert(ty.map_or("String!".to_owned(), |ty| shape(schema, ty)));
             if let Some(ty) = ty {
                 below.push((named(ty).to_owned(), &field.selection_set.node));
@@ -190,6 +193,7 @@ fn same_shape(
         if shapes.len() > 1 {
             return Err(format!("`{key}` has different types: {shapes:?}"));
         }
+        // Leaves end the recursion.
         if below.iter().any(|(_, set)| !set.items.is_empty()) {
             same_shape(schema, fragments, &below)?;
         }

@@ -168,6 +168,7 @@ impl World {
         arguments: &Map<String, Value>,
         server: &str,
     ) -> Result<Value, Failure> {
+        // At most one such key: the first decides.
         let Some((name, operand)) = value
             .as_object()
             .and_then(|object| object.iter().find(|(name, _)| name.starts_with('$')))
@@ -202,6 +203,7 @@ impl World {
             .filter(move |(_, concrete, fields)| {
                 self.is_of(concrete, ty)
                     && arguments.iter().all(|(name, value)| {
+                        // An omitted argument matches everything.
                         value.is_null()
                             || fields.get(name).is_some_and(|known| is_same(known, value))
                     })
@@ -233,6 +235,8 @@ impl World {
         let (first, rest) = steps.split_first()?;
         let value = match node.representation.get(*first) {
             Some(value) => value.clone(),
+            // The oracle may compute what a subgraph must be told by the caller; that is the point
+            // of `$of`.
             None if server == ORACLE => self.value(node, first, &Map::new(), server).ok()?,
             None => return None,
         };
@@ -251,6 +255,7 @@ impl World {
             return found.map(Value::from);
         }
         let mut node = self.node(value, "")?;
+        // In a subgraph, what the caller sent is all that is known below a representation.
         if server != ORACLE {
             node.representation.clone_from(&node.fields);
         } else if !node.fields.contains_key(steps[0]) {

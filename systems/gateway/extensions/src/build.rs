@@ -57,6 +57,8 @@ impl Extensions {
         subgraphs: &[(&str, &str)],
         environment: Environment,
     ) -> Result<Self, Vec<BuildError>> {
+        // All errors are collected, so that an operator sees every mistake of a configuration at
+        // once.
         let mut errors = Vec::new();
         let mut endpoints = Vec::new();
         for (name, url) in subgraphs {
@@ -70,6 +72,8 @@ impl Extensions {
         }
         if let Some(coprocessor) = &config.coprocessor {
             for kind in StageKind::ALL {
+                // Built and dropped: only whether the address can be called matters here; each
+                // worker builds its own.
                 if let Err(source) = CoprocessorStage::new(kind, coprocessor, &Arc::from("")) {
                     errors.push(BuildError::Endpoint {
                         key: format!("coprocessor at {}", kind.as_str()),
@@ -99,6 +103,8 @@ impl Extensions {
             environment,
             files,
         };
+        // Compiled once for its errors; the result is not shared, because workers compile their
+        // own.
         if let Some(source) = &this.source
             && let Err(error) = Compiled::new(source, &this.sdl, &this.environment)
         {
@@ -141,7 +147,7 @@ impl Extensions {
 /// The address of a subgraph: what overrides its URL, with what `traffic_shaping` says of it.
 ///
 /// # Errors
-/// When it is no address that can be called.
+/// When the address cannot be called.
 pub fn subgraph_endpoint(
     config: &Config,
     name: &str,
@@ -178,6 +184,7 @@ impl Builder<'_> {
             .map(|(index, (name, endpoint))| self.subgraph(index, name, endpoint))
             .collect();
         let stages = config.coprocessor.as_ref();
+        // A plan is written only when a script or a coprocessor can look at it.
         let query_plan = stages.is_some_and(|all| {
             all.execution
                 .request
@@ -256,6 +263,8 @@ impl Builder<'_> {
             request: self.stage(kinds.0),
             response: self.stage(kinds.1),
         };
+        // Without anything configured there is no service at all, and a request passes without a
+        // copy.
         let is_empty = service.tokens.is_none()
             && service.layers.is_none()
             && service.request.is_none()

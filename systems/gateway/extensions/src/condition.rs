@@ -10,7 +10,7 @@ use crate::json;
 
 /// What a condition can look at.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct ConditionInput<'a> {
     pub(crate) exchange: &'a Exchange,
     pub(crate) request: Option<&'a Request>,
     pub(crate) response: Option<&'a Response>,
@@ -19,79 +19,86 @@ pub(crate) struct Scene<'a> {
 }
 
 /// Whether `condition` holds.
-pub(crate) fn holds(condition: &Condition, scene: &Scene<'_>) -> bool {
+pub(crate) fn holds(condition: &Condition, input: &ConditionInput<'_>) -> bool {
     match condition {
         Condition::Always(answer) => *answer,
-        Condition::Equal(one, other) => match (operand(one, scene), operand(other, scene)) {
+        Condition::Equal(one, other) => match (operand(one, input), operand(other, input)) {
+            // An absent value equals nothing, not even another absent one.
             (Some(one), Some(other)) => one == other,
             _ => false,
         },
         Condition::Greater(one, other) => {
-            compare(one, other, scene) == Some(std::cmp::Ordering::Greater)
+            compare(one, other, input) == Some(std::cmp::Ordering::Greater)
         }
-        Condition::Less(one, other) => compare(one, other, scene) == Some(std::cmp::Ordering::Less),
-        Condition::Exists(selector) => select(selector, scene).is_some(),
-        Condition::All(list) => list.iter().all(|condition| holds(condition, scene)),
-        Condition::Any(list) => list.iter().any(|condition| holds(condition, scene)),
-        Condition::Not(inner) => !holds(inner, scene),
+        Condition::Less(one, other) => compare(one, other, input) == Some(std::cmp::Ordering::Less),
+        Condition::Exists(selector) => select(selector, input).is_some(),
+        Condition::All(list) => list.iter().all(|condition| holds(condition, input)),
+        Condition::Any(list) => list.iter().any(|condition| holds(condition, input)),
+        Condition::Not(inner) => !holds(inner, input),
     }
 }
 
-fn compare(one: &Operand, other: &Operand, scene: &Scene<'_>) -> Option<std::cmp::Ordering> {
-    match (operand(one, scene)?, operand(other, scene)?) {
+fn compare(
+    one: &Operand,
+    other: &Operand,
+    input: &ConditionInput<'_>,
+) -> Option<std::cmp::Ordering> {
+    // Values of different kinds have no order, so neither `gt` nor `lt` holds.
+    match (operand(one, input)?, operand(other, input)?) {
         (Value::Number(one), Value::Number(other)) => one.as_f64()?.partial_cmp(&other.as_f64()?),
         (Value::String(one), Value::String(other)) => Some(one.cmp(&other)),
         _ => None,
     }
 }
 
-fn operand(operand: &Operand, scene: &Scene<'_>) -> Option<Value> {
+fn operand(operand: &Operand, input: &ConditionInput<'_>) -> Option<Value> {
     match operand {
         Operand::Literal(value) => Some(value.clone()),
-        Operand::Selector(selector) => select(selector, scene),
+        Operand::Selector(selector) => select(selector, input),
     }
 }
 
-fn select(selector: &Selector, scene: &Scene<'_>) -> Option<Value> {
-    find(&selector.source, scene).or_else(|| selector.default.clone())
+fn select(selector: &Selector, input: &ConditionInput<'_>) -> Option<Value> {
+    find(&selector.source, input).or_else(|| selector.default.clone())
 }
 
-fn find(source: &Source, scene: &Scene<'_>) -> Option<Value> {
+fn find(source: &Source, input: &ConditionInput<'_>) -> Option<Value> {
     let text = |text: &str| Some(Value::from(text));
     let header = |headers: &HeaderMap, name| {
         let value: &http::HeaderValue = headers.get(name)?;
+        // A value that is not visible ASCII counts as absent; the protocol has text only.
         text(value.to_str().ok()?)
     };
-    let client = &scene.exchange.client;
+    let client = &input.exchange.client;
     match source {
         Source::RequestHeader(name) => header(
-            scene
+            input
                 .request
                 .map_or(&client.headers, |request| &request.headers),
             name,
         ),
         Source::SupergraphRequestHeader(name) => header(&client.headers, name),
         Source::RequestMethod => text(
-            scene
+            input
                 .request
                 .map_or(&client.method, |request| &request.method)
                 .as_str(),
         ),
-        Source::ResponseHeader(name) => header(&scene.response?.headers, name),
-        Source::ResponseStatusCode => Some(scene.response?.status.as_u16().into()),
-        Source::ResponseStatusReason => text(scene.response?.status.canonical_reason()?),
-        Source::OnGraphqlError => Some(json::has_errors(&scene.response?.body).into()),
-        Source::Context(key) => scene.exchange.context.get(key),
-        Source::OperationName => text(scene.exchange.operation_name.as_deref()?),
+        Source::ResponseHeader(name) => header(&input.response?.headers, name),
+        Source::ResponseStatusCode => Some(input.response?.status.as_u16().into()),
+        Source::ResponseStatusReason => text(input.response?.status.canonical_reason()?),
+        Source::OnGraphqlError => Some(json::has_errors(&input.response?.body).into()),
+        Source::Context(key) => input.exchange.context.get(key),
+        Source::OperationName => text(input.exchange.operation_name.as_deref()?),
         Source::OperationNameHash => {
-            let name = scene.exchange.operation_name.as_deref()?;
+            let name = input.exchange.operation_name.as_deref()?;
             text(&hex(&Sha256::digest(name)))
         }
-        Source::OperationKind => text(scene.exchange.operation_kind?),
-        Source::Environment(name) => text(&(scene.environment)(name)?),
+        Source::OperationKind => text(input.exchange.operation_kind?),
+        Source::Environment(name) => text(&(input.environment)(name)?),
         // Responses come in one part: there is no `@defer` here.
         Source::IsPrimaryResponse => Some(true.into()),
-        Source::SubgraphName => text(scene.subgraph?),
+        Source::SubgraphName => text(input.subgraph?),
         Source::Static(value) => Some(value.clone()),
     }
 }
@@ -120,8 +127,8 @@ mod tests {
     use super::*;
     use crate::exchange::ClientHead;
 
-    fn judged(yaml_as_json: &str, scene: &Scene<'_>) -> bool {
-        holds(&serde_json::from_str(yaml_as_json).unwrap(), scene)
+    fn judged(yaml_as_json: &str, input: &ConditionInput<'_>) -> bool {
+        holds(&serde_json::from_str(yaml_as_json).unwrap(), input)
     }
 
     #[test]
@@ -138,7 +145,7 @@ mod tests {
                 .into_iter()
                 .collect(),
         };
-        let scene = Scene {
+        let input = ConditionInput {
             exchange: &exchange,
             request: None,
             response: Some(&response),
@@ -170,7 +177,7 @@ mod tests {
             (r#"{"all":[true,{"any":[false,true]}]}"#, true),
             (r#"{"all":[true,false]}"#, false),
         ] {
-            assert_eq!(judged(condition, &scene), expected, "{condition}");
+            assert_eq!(judged(condition, &input), expected, "{condition}");
         }
     }
 }

@@ -50,6 +50,8 @@ impl Context {
     /// Takes over the entries of another context.
     pub(crate) fn replace(&self, other: &Context) {
         if !Rc::ptr_eq(&self.0, &other.0) {
+            // Cloned before the other is borrowed mutably: a script may assign a context that
+            // shares entries with this one.
             let entries = other.0.borrow().clone();
             *self.0.borrow_mut() = entries;
         }

@@ -16,7 +16,7 @@ use gateway_upstream::{Call, Client, Endpoint, EndpointError, Policy, SendError}
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::address::{endpoint, http2};
-use crate::condition::{Scene, holds};
+use crate::condition::{ConditionInput, holds};
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure;
 use crate::json::ResponseParts;
@@ -80,22 +80,22 @@ impl CoprocessorStage {
     }
 
     /// Whether the stage's condition lets it run.
-    pub(crate) fn applies(&self, scene: &Scene<'_>) -> bool {
+    pub(crate) fn applies(&self, input: &ConditionInput<'_>) -> bool {
         self.stage
             .condition
             .as_ref()
-            .is_none_or(|condition| holds(condition, scene))
+            .is_none_or(|condition| holds(condition, input))
     }
 
     /// Sends a request and applies the answer to it.
     pub(crate) async fn request(
         &self,
-        line: &Line<'_>,
+        call: &StageCall<'_>,
         request: &mut Request,
     ) -> Result<Step, CoprocessorError> {
-        let sent = self.request_message(line.exchange, line.subgraph, request);
-        let answer = self.send(line, sent).await?;
-        self.apply_to_request(line.exchange, &answer, request)
+        let sent = self.request_message(call.exchange, call.subgraph, request);
+        let answer = self.send(call, sent).await?;
+        self.apply_to_request(call.exchange, &answer, request)
     }
 
     /// What is sent about a request; `subgraph` is its name and the id of the
@@ -117,6 +117,7 @@ impl CoprocessorStage {
         request: &mut Request,
     ) -> Result<Step, CoprocessorError> {
         let answer = Answer::read(answer, self.kind)?;
+        // Context first: entries are taken over even when the request ends here.
         if let Some(entries) = &answer.context {
             self.upsert(exchange, entries);
         }
@@ -126,6 +127,8 @@ impl CoprocessorStage {
         if let Some(text) = answer.body {
             request.body = answer::request_body(self.kind, text)?;
         }
+        // At the router the target decides which endpoint answers and is settled before any stage
+        // runs.
         if let Some(uri) = answer.uri.filter(|_| !self.kind.is_router()) {
             request.uri = uri
                 .parse()
@@ -140,12 +143,12 @@ impl CoprocessorStage {
     /// Sends a response and applies the answer to it.
     pub(crate) async fn response(
         &self,
-        line: &Line<'_>,
+        call: &StageCall<'_>,
         response: &mut Response,
     ) -> Result<(), CoprocessorError> {
-        let sent = self.response_message(line.exchange, line.subgraph, response);
-        let answer = self.send(line, sent).await?;
-        self.apply_to_response(line.exchange, &answer, response)
+        let sent = self.response_message(call.exchange, call.subgraph, response);
+        let answer = self.send(call, sent).await?;
+        self.apply_to_response(call.exchange, &answer, response)
     }
 
     /// What is sent about a response.
@@ -167,6 +170,7 @@ impl CoprocessorStage {
     ) -> Result<(), CoprocessorError> {
         let answer = Answer::read(answer, self.kind)?;
         if let Some(text) = answer.body {
+            // The body first, because it is what may be refused; nothing is changed before.
             let body = self.response_body(text, &response.body)?;
             response.body = body;
         }
@@ -175,6 +179,7 @@ impl CoprocessorStage {
             Some(Control::Continue) => response.status = StatusCode::OK,
             Some(Control::Break(status)) => response.status = status,
         }
+        // Only the way out deletes: on the way in an omitted entry means "unchanged".
         if let Some(entries) = &answer.context {
             self.upsert(exchange, entries);
             self.delete_missing(exchange, entries);
@@ -185,10 +190,14 @@ impl CoprocessorStage {
         Ok(())
     }
 
-    async fn send(&self, line: &Line<'_>, message: Vec<u8>) -> Result<Bytes, CoprocessorError> {
+    async fn send(
+        &self,
+        call: &StageCall<'_>,
+        message: Vec<u8>,
+    ) -> Result<Bytes, CoprocessorError> {
         let started = tokio::time::Instant::now();
         let headers = HeaderMap::new();
-        let call = Call {
+        let http_call = Call {
             method: Method::POST,
             headers: &headers,
             rendered_headers: FIXED_HEADERS,
@@ -197,9 +206,11 @@ impl CoprocessorStage {
             // A coprocessor decides; deciding twice does no harm.
             is_idempotent: true,
         };
-        let reply = line.client.send(&self.endpoint, call).await;
+        let reply = call.client.send(&self.endpoint, http_call).await;
+        // Counted with its outcome before errors return, so that failed calls are in the metrics,
+        // too.
         let succeeded = matches!(&reply, Ok(reply) if reply.status.is_success());
-        line.observer
+        call.observer
             .coprocessor(self.kind, succeeded, started.elapsed());
         let reply = reply?;
         if !succeeded {
@@ -232,6 +243,7 @@ impl CoprocessorStage {
             });
             visible
                 .filter(|key| match self.stage.context {
+                    // A coprocessor may answer with old or new names; both keep the entry.
                     ContextParts::Deprecated => {
                         !entries.contains_key(crate::context::old_name(key))
                             && !entries.contains_key(*key)
@@ -259,6 +271,7 @@ impl CoprocessorStage {
             Err(_) if !self.validates => return Ok(original.clone()),
             Err(error) => return Err(CoprocessorError::Answer(format!("body: {error}"))),
         };
+        // Read only when a part of the old body is needed.
         let before = || ResponseParts::read(original).unwrap_or_default();
         let merged = match self.stage.body {
             BodyParts::Selected {
@@ -268,6 +281,8 @@ impl CoprocessorStage {
             } => {
                 let old = before();
                 let is_empty =
+                    // Stages were shown `[]` and `{}` for absent parts; an echo of them must not
+                    // add empty members.
                     |text: &serde_json::value::RawValue| matches!(text.get(), "[]" | "{}");
                 ResponseParts {
                     data: if data { parts.data } else { old.data },
@@ -325,7 +340,7 @@ fn policy(client: &CoprocessorClient) -> Policy {
 }
 
 /// What a call needs besides its message.
-pub(crate) struct Line<'a> {
+pub(crate) struct StageCall<'a> {
     pub(crate) client: &'a Client,
     pub(crate) observer: &'a dyn Observer,
     pub(crate) exchange: &'a Exchange,

@@ -27,6 +27,7 @@ pub(crate) fn name(compression: Compression) -> HeaderValue {
 pub(crate) fn compress(compression: Compression, body: &[u8]) -> Bytes {
     const IN_MEMORY: &str = "writing to memory cannot fail";
     let level = flate2::Compression::fast();
+    // Text shrinks to half at least in most cases, so the buffer seldom grows.
     let mut out = Vec::with_capacity(body.len() / 2);
     match compression {
         Compression::Gzip => {
@@ -65,6 +66,7 @@ pub(crate) fn expand(coding: &[u8], body: &Bytes) -> Result<Bytes, String> {
 fn read(decoder: impl Read) -> Result<Bytes, String> {
     let mut out = Vec::new();
     decoder
+        // One byte more than allowed is read, so that "exactly the limit" differs from "beyond it".
         .take(EXPANDED_BYTES_MAX + 1)
         .read_to_end(&mut out)
         .map_err(|error| format!("subgraph response cannot be decompressed: {error}"))?;

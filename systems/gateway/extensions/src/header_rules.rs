@@ -38,6 +38,8 @@ impl ClientBody {
     fn at(&self, path: &BodyPath) -> Option<&Value> {
         let value = self
             .value
+            // A body that is not JSON has no values; the rule then uses its default, as for an
+            // absent member.
             .get_or_init(|| serde_json::from_slice(&self.text).unwrap_or_default());
         path.0.iter().try_fold(value, |value, step| match step {
             PathStep::Key(key) => value.get(key),
@@ -75,6 +77,7 @@ impl Rules {
     /// The rules for `subgraph`; empty when there are none.
     pub fn of_subgraph(headers: &Headers, subgraph: &str) -> Self {
         let own = headers.subgraphs.get(subgraph);
+        // The rules for all run first, so that a subgraph's own can override them.
         let own = own.into_iter().flat_map(|rules| &rules.request);
         Self(headers.all.request.iter().chain(own).cloned().collect())
     }
@@ -121,6 +124,8 @@ impl Rules {
                     if propagated.contains(to) {
                         continue;
                     }
+                    // Appended, not replaced: a header may have several values, and earlier
+                    // insertions stay.
                     let before = target.len();
                     for value in client.get_all(named) {
                         target.append(to.clone(), value.clone());
@@ -135,6 +140,8 @@ impl Rules {
                     }
                 }
                 HeaderRule::PropagateMatching(pattern) => {
+                    // Matches are compared with earlier rules only: within one rule a header with
+                    // several values is propagated whole.
                     let before = propagated.len();
                     for (name, value) in client {
                         if !is_reserved(name)
@@ -189,6 +196,7 @@ fn inserted(
 /// `apollo::authentication::jwt_claims#/client_name`.
 fn from_context<T>(key: &str, context: &Context, look: impl FnOnce(Option<&Value>) -> T) -> T {
     match key.split_once('#') {
+        // A key with `#` that exists is that key; only otherwise does it mean a pointer.
         Some((entry, pointer)) if !context.contains(key) => context.with(entry, |value| {
             look(value.and_then(|value| value.pointer(pointer)))
         }),

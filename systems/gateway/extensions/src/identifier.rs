@@ -21,6 +21,8 @@ thread_local! {
 /// A version 4 UUID, lower-case and with hyphens.
 pub(crate) fn uuid_v4() -> String {
     let bytes = POOL.with_borrow_mut(|pool| {
+        // One fill for many identifiers: a system call per request would cost more than the rest of
+        // its identifier.
         if pool.used == pool.bytes.len() {
             SystemRandom::new()
                 .fill(&mut pool.bytes)

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use serde::de::{self, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -52,6 +53,13 @@ fn present<'de, D: serde::Deserializer<'de>>(
 
 impl<'a> ResponseParts<'a> {
     pub(crate) fn read(text: &'a [u8]) -> Result<Self, serde_json::Error> {
+        // A derived reader takes a list for the members in their order as well, and code behind
+        // this check changes members by name.
+        if !text.trim_ascii_start().starts_with(b"{") {
+            // Text that is no JSON keeps the parser's own words.
+            serde_json::from_slice::<IgnoredAny>(text)?;
+            return Err(de::Error::custom("expected an object"));
+        }
         serde_json::from_slice(text)
     }
 
@@ -86,6 +94,8 @@ impl<'a> ResponseParts<'a> {
 pub(crate) fn has_errors(body: &[u8]) -> bool {
     ResponseParts::read(body).is_ok_and(|parts| {
         parts
+            // A list with an opening brace has an error in it; counting elements would need a parse
+            // of the list.
             .errors
             .is_some_and(|errors| errors.get().bytes().any(|byte| byte == b'{'))
     })

@@ -40,7 +40,7 @@ pub enum RelayError {
     /// The call failed.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// The answer is compressed in a way that nobody asked for.
+    /// The answer is compressed in an unsupported way.
     #[error("{0}")]
     Encoding(String),
 }
@@ -60,6 +60,7 @@ impl Subgraph {
             Some(url) => Some(self.moved(url)?),
         };
         let mut headers = call.headers;
+        // Rules see the configured and forwarded headers and may overwrite them, as at subgraphs.
         if !self.rules.is_empty() {
             let client = &exchange.client.headers;
             let (context, body) = (&exchange.context, &exchange.client_body);
@@ -79,6 +80,8 @@ impl Subgraph {
         };
         let Some(service) = &self.service else {
             let reply = self.dispatch(endpoint, request, &sending).await?;
+            // Without stages only cookies are used, so the other headers are never parsed into a
+            // map.
             let cookies = reply.values(&header::SET_COOKIE);
             let mut headers = HeaderMap::new();
             for cookie in cookies {
@@ -98,13 +101,15 @@ impl Subgraph {
         if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
             return Ok(response);
         }
+        // Compared by value: a script may set the URI to what it was, and the connection pool of
+        // the endpoint then stays in use.
         let rewritten = (request.uri != *endpoint.uri())
             .then(|| endpoint.moved_to(&request.uri))
             .transpose()?;
         let endpoint = rewritten.as_ref().unwrap_or(endpoint);
         let reply = self.dispatch(endpoint, request, &sending).await?;
         let mut headers = reply.headers();
-        // The body that stages see has none of them any more.
+        // These describe the message as it came; the body that stages see is decoded and whole.
         headers.remove(header::CONTENT_LENGTH);
         headers.remove(header::CONTENT_ENCODING);
         headers.remove(header::TRANSFER_ENCODING);
@@ -135,6 +140,8 @@ impl Subgraph {
         sending: &Sending,
     ) -> Result<Reply, RelayError> {
         let rendered_headers = if sending.is_graphql {
+            // Fixed for GraphQL: the body is JSON, whatever rules and stages have left in these
+            // headers.
             request.headers.remove(header::CONTENT_TYPE);
             request.headers.remove(header::ACCEPT);
             GRAPHQL_HEADERS
@@ -153,6 +160,7 @@ impl Subgraph {
             is_idempotent: sending.is_idempotent,
         };
         let sent = self.shared.client.send(endpoint, call).await;
+        // Observed before decoding: the metric is about the service's answer, not about ours.
         let status = sent.as_ref().ok().map(|reply| reply.status.as_u16());
         self.shared
             .observer

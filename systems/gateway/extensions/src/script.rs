@@ -91,6 +91,8 @@ impl Compiled {
         self.ast
             .iter_functions()
             .find(|function| function.name == entry && function.params.len() == arity)?;
+        // The signature decides, as in Apollo's router: a subgraph entry takes the service and its
+        // name.
         let service = ServiceHandle::default();
         let mut arguments = vec![Dynamic::from(service.clone())];
         arguments.extend(subgraph.map(|name| Dynamic::from(name.to_owned())));
@@ -98,6 +100,8 @@ impl Compiled {
         let called = self
             .engine
             .call_fn::<Dynamic>(&mut scope, &self.ast, entry, arguments);
+        // A failed registration must not stop the gateway, which may be serving requests when
+        // scripts change.
         if let Err(error) = called {
             log::error!("rhai: `{entry}` failed, its service is used without scripts: {error}");
             return None;
@@ -129,6 +133,7 @@ impl Compiled {
             ast.iter_functions()
                 .any(|function| function.name == callback.fn_name())
         };
+        // The main script wins over imported ones that have a function of the same name.
         if has_it(&self.ast) {
             return Rc::clone(&self.ast);
         }
@@ -149,6 +154,7 @@ pub(crate) struct Layers {
 impl Layers {
     /// Runs the request callbacks, the last registered first.
     pub(crate) fn request(&self, place: &Place<'_>, request: &mut Request) -> Step {
+        // No callback, no cell: moving a request into one and out again is the cost of a layer.
         if !self.layers.iter().any(|layer| layer.side == Side::Request) {
             return Step::Continue;
         }
@@ -159,6 +165,8 @@ impl Layers {
             }
             let handle = RequestHandle(Rc::clone(&cell));
             if let Err(error) = self.call(layer, Dynamic::from(handle)) {
+                // Layers wrap each other: those registered later have seen the request, so they see
+                // the response that ends it.
                 let mut response = thrown::response(&error, self.kind);
                 self.responses(&self.layers[index + 1..], place, &mut response);
                 return Step::Break(response);
@@ -178,6 +186,8 @@ impl Layers {
             if layer.side != Side::Response {
                 continue;
             }
+            // A cell for each callback: a script may keep a handle, and what it does later must not
+            // reach this response.
             let cell = Rc::new(ResponseCell::new(self.kind, place, response));
             let handle = ResponseHandle(Rc::clone(&cell));
             match self.call(layer, Dynamic::from(handle)) {
@@ -189,6 +199,8 @@ impl Layers {
 
     fn call(&self, layer: &Layer, argument: Dynamic) -> Result<(), Box<rhai::EvalAltResult>> {
         let Layer { callback, ast, .. } = layer;
+        // Without imports the direct call is enough, and does not run the script's statements
+        // again.
         if !self.has_imports {
             let called = callback.call::<Dynamic>(&self.engine, ast, (argument,));
             return called.map(drop);

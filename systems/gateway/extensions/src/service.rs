@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use gateway_upstream::Client;
 
-use crate::condition::Scene;
-use crate::coprocessor::{CoprocessorError, CoprocessorStage, Line, failed_response};
+use crate::condition::ConditionInput;
+use crate::coprocessor::{CoprocessorError, CoprocessorStage, StageCall, failed_response};
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure::{FetchProblem, json_response};
 use crate::observer::Observer;
@@ -71,15 +71,17 @@ impl Service {
         let Some(stage) = &self.request else {
             return Step::Continue;
         };
-        if !stage.applies(&self.scene(exchange, Some(request), None)) {
+        if !stage.applies(&self.input(exchange, Some(request), None)) {
             return Step::Continue;
         }
-        let line = self.line(exchange, subgraph_request_id);
-        let mut response = match stage.request(&line, request).await {
+        let call = self.stage_call(exchange, subgraph_request_id);
+        let mut response = match stage.request(&call, request).await {
             Ok(Step::Continue) => return Step::Continue,
             Ok(Step::Break(response)) => response,
             Err(error) => self.failed(stage, &error),
         };
+        // The script wraps the coprocessor, so it sees the response that the coprocessor ended
+        // with.
         if let Some(layers) = &self.layers {
             layers.response(&self.place(exchange, subgraph_request_id), &mut response);
         }
@@ -93,10 +95,10 @@ impl Service {
         subgraph_request_id: &str,
     ) {
         if let Some(stage) = &self.response
-            && stage.applies(&self.scene(exchange, None, Some(response)))
+            && stage.applies(&self.input(exchange, None, Some(response)))
         {
-            let line = self.line(exchange, subgraph_request_id);
-            if let Err(error) = stage.response(&line, response).await {
+            let call = self.stage_call(exchange, subgraph_request_id);
+            if let Err(error) = stage.response(&call, response).await {
                 *response = self.failed(stage, &error);
             }
         }
@@ -119,18 +121,24 @@ impl Service {
         let Some(subgraph) = &self.subgraph else {
             return failed_response(error);
         };
+        // Without `traffic_shaping` no time was promised, so the coprocessor's own timeout is one
+        // more failure.
         let problem = if error.is_timeout() && self.is_shaped {
             FetchProblem::timed_out()
         } else {
-            // The reason names addresses inside the house; it stays in the log.
+            // The reason names internal addresses; it stays in the log.
             FetchProblem::http(subgraph, "a coprocessor failed", None)
         };
         let body = serde_json::json!({ "errors": [problem.to_value()] });
         json_response(http::StatusCode::OK, body.to_string())
     }
 
-    fn line<'a>(&'a self, exchange: &'a Exchange, subgraph_request_id: &'a str) -> Line<'a> {
-        Line {
+    fn stage_call<'a>(
+        &'a self,
+        exchange: &'a Exchange,
+        subgraph_request_id: &'a str,
+    ) -> StageCall<'a> {
+        StageCall {
             client: &self.shared.client,
             observer: &*self.shared.observer,
             exchange,
@@ -141,13 +149,13 @@ impl Service {
         }
     }
 
-    fn scene<'a>(
+    fn input<'a>(
         &'a self,
         exchange: &'a Exchange,
         request: Option<&'a Request>,
         response: Option<&'a Response>,
-    ) -> Scene<'a> {
-        Scene {
+    ) -> ConditionInput<'a> {
+        ConditionInput {
             exchange,
             request,
             response,

@@ -33,7 +33,7 @@ pub struct SubgraphCall {
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct SubgraphOutcome {
-    /// The body, expected to be a GraphQL response; empty when there is none.
+    /// The body, expected to be a GraphQL response; empty when nothing was received.
     pub body: Bytes,
     /// What the gateway adds in front of the body's own errors.
     pub problems: Vec<FetchProblem>,
@@ -89,6 +89,7 @@ impl Subgraph {
             headers,
             body: call.body,
         };
+        // A break is taken as it is: its body is a response already, so it is not judged again.
         if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
             return SubgraphOutcome {
                 body: response.body,
@@ -96,6 +97,7 @@ impl Subgraph {
                 status: Some(response.status),
             };
         }
+        // The usual case: the endpoint with its pool, whose address needs no check.
         let sent = if request.uri == *self.endpoint.uri() {
             let sending = self.send(&self.endpoint, request.headers, request.body, call.is_query);
             sending.await
@@ -127,6 +129,7 @@ impl Subgraph {
         body: Bytes,
         is_query: bool,
     ) -> Result<Reply, SendError> {
+        // The fixed header says it; a rule's value would make two.
         headers.remove(header::CONTENT_TYPE);
         let body = match self.compression {
             None => body,
@@ -175,6 +178,7 @@ impl Subgraph {
                 return self.unsendable(&error.to_string());
             }
         };
+        // Before the content type is judged: what arrives compressed may be JSON all the same.
         if let Some(coding) = reply.content_encoding() {
             match encoding::expand(coding, &reply.body) {
                 Ok(body) => reply.body = body,
@@ -199,11 +203,14 @@ impl Subgraph {
             }
             return outcome;
         }
+        // The wording of Apollo's router, on which clients and dashboards rely.
         let words = status.canonical_reason().unwrap_or("unknown status");
         let reason = format!("{}: {words}", status.as_u16());
         outcome
             .problems
             .push(FetchProblem::http(&self.name, &reason, Some(status)));
+        // With an error status a JSON body counts only if it is a response; a proxy's `{"error":…}`
+        // is not.
         let is_response = ResponseParts::read(&reply.body).is_ok_and(|parts| parts.check().is_ok());
         match kind {
             Kind::Json | Kind::Graphql if is_response => outcome.body = reply.body,
@@ -236,6 +243,7 @@ impl Subgraph {
             let checked = ResponseParts::read(&outcome.body)
                 .map_err(|error| error.to_string())
                 .and_then(|parts| parts.check().map_err(|reason| reason.to_string()));
+            // A body that is not a response must not reach stages as one.
             if let Err(reason) = checked {
                 outcome.body = Bytes::new();
                 outcome
@@ -247,6 +255,8 @@ impl Subgraph {
             outcome.body = merged(&outcome);
         }
         Response {
+            // No status means that no response came; stages see the gateway's error in a response
+            // with 200.
             status: outcome.status.unwrap_or(StatusCode::OK),
             headers,
             body: outcome.body,
@@ -284,7 +294,8 @@ fn content_kind(value: Option<&[u8]>) -> Kind {
             "subgraph response does not contain 'content-type' header; {EXPECTED}"
         ));
     };
-    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or(value);
+    // `split` yields one part at least.
     let essence = essence.trim_ascii();
     if essence.eq_ignore_ascii_case(b"application/json") {
         Kind::Json

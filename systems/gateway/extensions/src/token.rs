@@ -123,6 +123,7 @@ impl Tokens {
             Ok(None) => return self.refuse(&Refusal::Missing),
             Err(refusal) => return self.refuse(&refusal),
         };
+        // One set after the other: most configurations have one, and a fresh set returns at once.
         for set in &self.sets {
             set.refresh(client).await;
         }
@@ -144,6 +145,8 @@ impl Tokens {
         if prefix.is_empty() {
             return Ok(Some(value));
         }
+        // A value without a space is a word without a token; the empty token is refused below as
+        // malformed.
         let (word, token) = value.split_once(' ').unwrap_or((value, ""));
         if !word.eq_ignore_ascii_case(prefix) {
             return match self.jwt.ignore_other_prefixes {
@@ -155,15 +158,18 @@ impl Tokens {
     }
 
     fn claims(&self, token: &str) -> Result<Map<String, Value>, Refusal> {
+        // From the right: the signed part is everything before the last dot.
         let (signed, signature) = token.rsplit_once('.').ok_or(Refusal::Malformed)?;
         let (head, payload) = signed.split_once('.').ok_or(Refusal::Malformed)?;
         let decode = |text| URL_SAFE_NO_PAD.decode(text).map_err(|_| Refusal::Malformed);
         let head: Head = serde_json::from_slice(&decode(head)?).map_err(|_| Refusal::Malformed)?;
         let signature = decode(signature)?;
+        // The signature is checked before any claim is read.
         let set = self.verified_by(&head, signed, &signature)?;
         let claims: Map<String, Value> =
             serde_json::from_slice(&decode(payload)?).map_err(|_| Refusal::Malformed)?;
         check_times(&claims, now_seconds())?;
+        // The set that verified the token decides: another set's issuers must not vouch for it.
         set.check_origin(&claims)?;
         Ok(claims)
     }
@@ -171,6 +177,7 @@ impl Tokens {
     /// The set with the key that made the signature.
     fn verified_by(&self, head: &Head, signed: &str, signature: &[u8]) -> Result<&KeySet, Refusal> {
         let algorithm = keys::algorithm(&head.alg).ok_or(Refusal::NoKey)?;
+        // The most specific reason wins: a key that fits and does not verify says more than no key.
         let mut refusal = Refusal::NoKey;
         for set in &self.sets {
             if !set.allows(algorithm) {
@@ -207,6 +214,8 @@ impl Tokens {
     }
 
     fn refuse(&self, refusal: &Refusal) -> Step {
+        // A missing token is refused also with `on_error: continue`, because `require_token` asks
+        // for it.
         if self.jwt.on_error == OnTokenError::Continue && *refusal != Refusal::Missing {
             log::debug!("token: {refusal}");
             return Step::Continue;
@@ -243,10 +252,11 @@ fn check_times(claims: &Map<String, Value>, now: f64) -> Result<(), Refusal> {
     reason = "tokens name times of day, and this is where they are compared with it"
 )]
 fn now_seconds() -> f64 {
+    // Infinity is after every `exp`: with a clock before 1970, tokens that expire are refused
+    // rather than valid for ever.
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs_f64()
+        .map_or(f64::INFINITY, |since| since.as_secs_f64())
 }
 
 impl KeySet {
@@ -335,6 +345,7 @@ impl KeySet {
             .collect();
         if !issuers.is_empty() {
             let issuer = claims.get("iss").and_then(Value::as_str);
+            // A token without `iss` is from no known issuer.
             if !issuers.iter().any(|known| Some(known.as_str()) == issuer) {
                 return Err(Refusal::Issuer);
             }

@@ -32,6 +32,8 @@ pub(crate) fn absorb(
     let failed = !answer.errors.is_empty();
     for mut error in answer.errors {
         if error.path.is_empty() {
+            // A fetch of root fields has no input; its error belongs to the whole response, which
+            // an empty path says.
             error.path = plan
                 .inputs
                 .first()
@@ -40,6 +42,8 @@ pub(crate) fn absorb(
         }
         state.fail(fetch, error);
     }
+    // The transport error is noted already. An empty body that is "not JSON" would be a second
+    // error for one failure.
     if failed && answer.body.is_empty() {
         return;
     }
@@ -54,17 +58,21 @@ pub(crate) fn absorb(
             return;
         }
     };
+    // Errors before data: merging may replace values on the way to an entity, and the paths must
+    // lead to the objects that the representations were written for.
     if let Some(errors) = response.errors {
-        absorb_errors(plan, fetch, state, targets, errors);
+        absorb_errors(prepared, fetch, state, targets, errors);
     }
     let concrete = |name: &[u8]| prepared.supergraph.schema.is_object(name);
     if plan.inputs.is_empty() {
         match response.data {
             Some(Value::Object(data)) => {
+                // Rewrite before merging, because merging pairs members by their keys.
                 entities::rewrite(&mut state.store, Value::Object(data), &plan.rewrites);
                 state.store.merge(state.root, data, &concrete);
                 state.root_has_data = true;
             }
+            // Only noted: another fetch of root fields may still bring data; `respond` decides.
             Some(Value::Null) => state.root_is_null = true,
             _ => {}
         }
@@ -77,8 +85,12 @@ pub(crate) fn absorb(
         let Some(Value::List(list)) = state.store.get(data, &output.key) else {
             continue;
         };
+        // Rewrites change the answer's own list, so each entity is changed once, however many
+        // targets share it.
         entities::rewrite(&mut state.store, Value::List(list), &output.rewrites);
         for target in targets.get(output.input).into_iter().flatten() {
+            // A list that is too short leaves its targets without these members. They count as
+            // null, and the writer reports those that must not be null.
             let entity = state.store.items(list).get(target.representation).copied();
             if let Some(Value::Object(entity)) = entity {
                 state.store.merge(target.object, entity, &concrete);
@@ -101,7 +113,7 @@ fn read(state: &mut State, body: &[u8]) -> Result<Response, Malformed> {
     let data = store.get(response, b"data");
     let errors = store
         .get(response, b"errors")
-        .filter(|it| *it != Value::Null);
+        .filter(|errors| *errors != Value::Null);
     match (data, errors) {
         (None, None) => wrong("an object without either"),
         (Some(Value::Object(_) | Value::Null) | None, Some(Value::List(_)) | None) => {
@@ -135,15 +147,26 @@ fn malformed(name: &str, reason: &str, plan: &FetchPlan) -> GraphqlError {
 }
 
 fn absorb_errors(
-    plan: &FetchPlan,
+    prepared: &Prepared,
     fetch: usize,
     state: &mut State,
     targets: &[Vec<Target>],
     errors: Value,
 ) {
-    let Json::Array(errors) = state.store.to_json(errors) else {
-        return;
+    let plan = &prepared.plan.fetches[fetch];
+    let errors = match state.store.to_json(errors) {
+        Ok(Json::Array(errors)) => errors,
+        // `read` lets only a list through.
+        Ok(_) => return,
+        // The errors are lost, but not the fact that there were some.
+        Err(Malformed(reason)) => {
+            let name = &prepared.supergraph.subgraphs()[plan.subgraph].name;
+            state.fail(fetch, malformed(name, &reason, plan));
+            return;
+        }
     };
+    // Worked out here and not while representations are written: the walk visits all the data, and
+    // most answers have no error.
     let places: Vec<Places> = plan
         .inputs
         .iter()
@@ -162,6 +185,8 @@ fn absorb_errors(
             }
             None if plan.inputs.is_empty() => state.fail(fetch, error),
             None => {
+                // This path does not name an entity, and the client does not know the subgraph's
+                // document, so the error gets the path of the fetch.
                 let path = entities::fetch_path(&plan.inputs[0]);
                 state.fail(fetch, GraphqlError { path, ..error });
             }
@@ -180,7 +205,9 @@ fn entity_of<'a>(
         return None;
     };
     let outputs = &plan.outputs;
-    let output = outputs.iter().position(|it| it.key == key.as_bytes())?;
+    let output = outputs
+        .iter()
+        .position(|output| output.key == key.as_bytes())?;
     Some((output, *index, rest))
 }
 

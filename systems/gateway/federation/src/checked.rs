@@ -1,4 +1,4 @@
-//! An operation that fits a schema, before anyone decides where its fields come from.
+//! A validated operation, before it is decided which source answers which field.
 //!
 //! Federation plans it over subgraphs; a gateway of merged schemas routes its root fields. Both
 //! need what is here: the variables it declares, the members of its answer, and the answers to
@@ -11,12 +11,12 @@ use graphql_tools::parser::query::OperationDefinition;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::introspection;
+use crate::large_stack;
 use crate::limits::QueryDocument;
 use crate::operations::{OperationOptions, Refusal};
 use crate::prepare;
 use crate::projection::{Member, Projection, Shape, What};
 use crate::response::{self, Writer};
-use crate::roomy;
 use crate::schema::Schema;
 use crate::store::Store;
 use crate::variables::{self, Declared, Variables};
@@ -45,7 +45,7 @@ pub struct AnswerShape<'a> {
 }
 
 impl<'a> AnswerShape<'a> {
-    /// For a list: what its items look like, and whether none may be null.
+    /// For a list: the shape of its items, and whether an item must not be null.
     #[must_use]
     pub fn item(self) -> Option<(AnswerShape<'a>, bool)> {
         match self.shape {
@@ -79,8 +79,8 @@ impl<'a> AnswerMember<'a> {
     /// The response key.
     #[must_use]
     pub fn key(self) -> &'a str {
-        // Keys come from a parsed document.
-        std::str::from_utf8(&self.member.key).unwrap_or_default()
+        std::str::from_utf8(&self.member.key)
+            .expect("keys come from a parsed document, which is text")
     }
 
     /// The key as JSON, with its colon.
@@ -89,7 +89,7 @@ impl<'a> AnswerMember<'a> {
         &self.member.opener
     }
 
-    /// Which of [`Checked::presences`] decides whether it is there; none when it always is.
+    /// Which of [`Checked::presences`] decides whether it is there; `None` when it always is.
     #[must_use]
     pub fn presence(self) -> Option<usize> {
         self.member.presence
@@ -101,7 +101,7 @@ impl<'a> AnswerMember<'a> {
         self.member.non_null
     }
 
-    /// What its value looks like; none when it is no field.
+    /// The shape of its value; `None` for `__typename`.
     #[must_use]
     pub fn shape(self) -> Option<AnswerShape<'a>> {
         match &self.member.what {
@@ -113,7 +113,11 @@ impl<'a> AnswerMember<'a> {
     /// The name of the field, without its alias.
     #[must_use]
     pub fn field(self) -> &'a str {
-        let (_, field) = self.member.coordinate.split_once('.').unwrap_or_default();
+        let (_, field) = self
+            .member
+            .coordinate
+            .split_once('.')
+            .expect("a coordinate is `Type.field`, and GraphQL names have no dot");
         field
     }
 
@@ -147,7 +151,7 @@ pub fn check_operation<T: Send>(
     ) -> Result<T, Refusal>
     + Send,
 ) -> Result<T, Refusal> {
-    roomy::run(|| {
+    large_stack::run(|| {
         prepare::check(
             schema,
             options,
@@ -186,7 +190,7 @@ impl Checked {
 
     /// Checks the variables of a request.
     ///
-    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean none.
+    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean no variables.
     ///
     /// # Errors
     /// `VALIDATION_INVALID_TYPE_VARIABLE` for each variable that does not fit its type,
@@ -200,8 +204,8 @@ impl Checked {
         self.members(self.projection.root)
     }
 
-    /// The members of an object of this shape; none when it is no object, or one of several
-    /// types.
+    /// The members of an object of this shape. Empty when the shape is not an object, or an
+    /// object of several types.
     pub fn members_of<'a>(
         &'a self,
         shape: AnswerShape<'a>,
@@ -210,6 +214,8 @@ impl Checked {
             Shape::Object(selection) => self.projection.selections.get(*selection),
             _ => None,
         };
+        // An abstract type has one list of members for each object type; without a value there is
+        // no way to choose.
         let index = index.filter(|per_type| per_type.by_type.is_empty());
         let members = index.map(|per_type| self.members(per_type.otherwise));
         members.into_iter().flatten()

@@ -11,7 +11,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::error::PathSegment;
 use crate::plan::{Change, Input, Need, PathStep, Place, Rewrite, RewriteStep};
-use crate::store::{ObjectId, Store, Value};
+use crate::store::{ObjectId, Slice, Store, Value};
 
 /// An object that waits for the answer about a representation.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +43,8 @@ pub(crate) fn write_representations(
     list.out.push(b'[');
     for place in &input.places {
         walk(store, Value::Object(root), &place.path, &mut |object| {
+            // Counted also for objects without a representation: `ordinal` is an index into the
+            // result of `paths`, which meets them all.
             if let Some(representation) = list.add(object, &place.needs) {
                 targets.push(Target {
                     object,
@@ -78,6 +80,8 @@ fn walk(store: &Store, value: Value, path: &[PathStep], visit: &mut impl FnMut(O
             }
         }
         (Value::Object(object), [PathStep::Types(types), rest @ ..])
+            // Without a `__typename` the condition cannot be checked. The planner asks for one
+            // wherever several types are possible.
             if typename(store, object).is_none_or(|name| types.contains(name)) =>
         {
             walk(store, value, rest, visit);
@@ -104,6 +108,8 @@ fn trace(
     found: &mut Vec<Vec<PathSegment>>,
 ) {
     match (value, path) {
+        // The cases must stay those of `walk`, in their order: an ordinal counted there is an index
+        // here.
         (Value::List(list), path) => {
             let rest = match path {
                 [PathStep::List, rest @ ..] => rest,
@@ -144,6 +150,7 @@ pub(crate) fn place_path(place: &Place) -> Vec<PathSegment> {
         .filter_map(|step| match step {
             PathStep::Key(key) => Some(PathSegment::Key(String::from_utf8_lossy(key).into_owned())),
             PathStep::List => Some(PathSegment::Key("@".to_owned())),
+            // A type condition is not part of a response path.
             PathStep::Types(_) => None,
         })
         .collect()
@@ -172,7 +179,7 @@ struct Representations<'a> {
 enum Written {
     Value,
     Null,
-    /// Something without which there is no representation is missing.
+    /// A required part is missing, so there is no representation.
     Missing,
 }
 
@@ -180,6 +187,8 @@ impl Representations<'_> {
     /// The position of the object's representation; `None` when it has none.
     fn add(&mut self, object: ObjectId, needs: &[Need]) -> Option<usize> {
         let comma = self.out.len();
+        // Written in place and cut off again when it is incomplete or known already: no buffer and
+        // no copy for each entity.
         if !self.ranges.is_empty() {
             self.out.push(b',');
         }
@@ -189,11 +198,11 @@ impl Representations<'_> {
             return None;
         }
         let end = self.out.len();
-        let text = self.out.get(start..end).unwrap_or_default();
+        let text = &self.out[start..end];
         let hash = self.hasher.hash_one(text);
         let same = |index: &usize| {
             let (start, end) = self.ranges[*index];
-            self.out.get(start..end) == Some(text)
+            self.out[start..end] == *text
         };
         if let Some(index) = self.known.find(hash, same).copied() {
             self.out.truncate(comma);
@@ -202,9 +211,10 @@ impl Representations<'_> {
         let index = self.ranges.len();
         self.ranges.push((start, end));
         let (ranges, out, hasher) = (&self.ranges, &*self.out, &self.hasher);
+        // The table stores positions, so it hashes the text again when it grows.
         self.known.insert_unique(hash, index, |index| {
             let (start, end) = ranges[*index];
-            hasher.hash_one(out.get(start..end).unwrap_or_default())
+            hasher.hash_one(&out[start..end])
         });
         Some(index)
     }
@@ -221,6 +231,8 @@ impl Representations<'_> {
         if self.needs(object, name, needs, &mut members) == Written::Missing {
             return Written::Missing;
         }
+        // A key of nulls identifies no entity. The subgraph could only answer null, so it is not
+        // asked.
         if top && members.values == 0 {
             return Written::Missing;
         }
@@ -243,6 +255,8 @@ impl Representations<'_> {
                     };
                     members.separate(self.out);
                     self.out.extend_from_slice(b"\"__typename\":\"");
+                    // The plan renames the entity itself; objects inside of it keep the name that
+                    // their subgraph gave.
                     let name = if members.top {
                         rewritten(name, &self.input.rewrites)
                     } else {
@@ -258,6 +272,8 @@ impl Representations<'_> {
                     needs,
                 } => {
                     let Some(value) = self.store.get(object, key) else {
+                        // Fields under `@skip` or `@include` may be missing on purpose; see
+                        // `Input::is_lenient`.
                         if self.input.is_lenient {
                             continue;
                         }
@@ -297,6 +313,8 @@ impl Representations<'_> {
                 self.out.extend_from_slice(b"null");
                 Written::Null
             }
+            // Without a selection of its own it is a custom scalar, which may be an object or a
+            // list and is copied below as it is.
             Value::Object(object) if !needs.is_empty() => self.object(object, needs, false),
             Value::List(list) if !needs.is_empty() => {
                 self.out.push(b'[');
@@ -353,13 +371,27 @@ impl Members {
 /// Applies the plan's changes to received data.
 pub(crate) fn rewrite(store: &mut Store, value: Value, rewrites: &[Rewrite]) {
     for rewrite in rewrites {
-        rewrite_at(store, value, &rewrite.path, &rewrite.change);
+        // Kept once for all objects: once per object, a plan's long name could make the store
+        // many times larger than the answer.
+        let change = match &rewrite.change {
+            Change::Rename(to) => Kept::Key(store.keep_text(to)),
+            Change::Set(text) => Kept::Value(store.keep_text(text)),
+        };
+        rewrite_at(store, value, &rewrite.path, change);
     }
 }
 
-fn rewrite_at(store: &mut Store, value: Value, path: &[RewriteStep], change: &Change) {
+/// A [`Change`] whose text lies in the store.
+#[derive(Clone, Copy)]
+enum Kept {
+    Key(Slice),
+    Value(Slice),
+}
+
+fn rewrite_at(store: &mut Store, value: Value, path: &[RewriteStep], change: Kept) {
     match (value, path) {
         (Value::List(list), path) => {
+            // By index, because each element needs the store mutably.
             for index in 0..list.len as usize {
                 if let Some(item) = store.items(list).get(index).copied() {
                     rewrite_at(store, item, path, change);
@@ -367,13 +399,14 @@ fn rewrite_at(store: &mut Store, value: Value, path: &[RewriteStep], change: &Ch
             }
         }
         (Value::Object(object), [RewriteStep::Types(types), rest @ ..])
+            // As in `walk`: without a `__typename` only one type is possible.
             if typename(store, object).is_none_or(|name| types.contains(name)) =>
         {
             rewrite_at(store, value, rest, change);
         }
         (Value::Object(object), [RewriteStep::Key(key)]) => match change {
-            Change::Rename(to) => store.rename(object, key, to),
-            Change::Set(text) => store.set_string(object, key, text),
+            Kept::Key(to) => store.rename(object, key, to),
+            Kept::Value(text) => store.set_string(object, key, text),
         },
         (Value::Object(object), [RewriteStep::Key(key), rest @ ..]) => {
             if let Some(value) = store.get(object, key) {

@@ -68,6 +68,8 @@ impl GraphqlError {
     /// How many bytes it takes, roughly.
     pub(crate) fn weight(&self) -> usize {
         let extensions = self.extensions.iter();
+        // 16 bytes stand for the size of a path segment. The sum only bounds memory, so a rough
+        // figure is enough.
         let extensions = extensions.map(|(key, value)| key.len() + weight(value));
         self.message.len() + 16 * self.path.len() + extensions.sum::<usize>()
     }

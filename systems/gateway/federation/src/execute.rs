@@ -48,9 +48,7 @@ impl Executed {
     /// The JSON of `data`: an object or null.
     #[must_use]
     pub fn data(&self) -> &[u8] {
-        self.body
-            .get(DATA_OPENER.len()..self.data_end)
-            .unwrap_or_default()
+        &self.body[DATA_OPENER.len()..self.data_end]
     }
 
     /// The JSON list of `errors`, when there are any.
@@ -60,6 +58,7 @@ impl Executed {
             return None;
         }
         let start = self.data_end + ERRORS_OPENER.len();
+        // Without the closing brace of the response.
         self.body.get(start..self.body.len() - 1)
     }
 
@@ -98,6 +97,8 @@ impl State {
     pub(crate) fn fail(&mut self, fetch: usize, error: GraphqlError) {
         let bytes = self.error_bytes + error.weight();
         let is_full = self.errors.len() >= ERRORS_MAX || bytes > ERROR_BYTES_MAX;
+        // The first error is always kept, however large: a failed response must not look like a
+        // success.
         if is_full && !self.errors.is_empty() {
             self.left_out += 1;
         } else {
@@ -146,35 +147,42 @@ impl Prepared {
         mut state: State,
     ) -> Executed {
         let presences = presences(&self.checked, variables);
+        // The data is a selection of the answers' text, so this capacity is nearly always enough.
         let mut out = Vec::with_capacity(DATA_OPENER.len() + state.store.raw().len() + 64);
         out.extend_from_slice(DATA_OPENER);
-        let mut complaints = Vec::new();
+        let mut violations = Vec::new();
+        // A fetch of root fields that answered `null` makes the whole data null only if no other
+        // one brought data; otherwise its fields are null one by one.
         if state.root_is_null && !state.root_has_data {
             out.extend_from_slice(b"null");
         } else {
             let mut writer = Writer::new(&self.checked, variables, &state.store, &presences, out);
             writer.root(state.root);
             state.left_out += writer.left_out;
-            complaints = writer.errors;
+            violations = writer.errors;
             out = writer.out;
         }
         let data_end = out.len();
-        // A null that an error explains is not complained of a second time.
-        complaints.retain(|complaint| {
+        // A null that an error explains is not reported a second time.
+        violations.retain(|violation| {
             !state
                 .errors
                 .iter()
-                .any(|(_, error)| explains(error, complaint))
+                .any(|(_, error)| explains(error, violation))
         });
+        // Parallel fetches end in any order; sorted, the same request gives the same list. The sort
+        // is stable and keeps each subgraph's own order.
         state.errors.sort_by_key(|(fetch, _)| *fetch);
         let subgraphs = self.supergraph.subgraphs();
-        let mut errors = Vec::with_capacity(state.errors.len() + complaints.len());
+        let mut errors = Vec::with_capacity(state.errors.len() + violations.len());
         for (fetch, mut error) in state.errors {
             let subgraph = self.plan.fetches[fetch].subgraph;
             policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
             errors.push(error);
         }
-        errors.append(&mut complaints);
+        // Violations come last and are not subject to a policy: their text comes from the client's
+        // schema, not from a subgraph.
+        errors.append(&mut violations);
         if state.left_out > 0 {
             let message = format!("{} more errors are left out", state.left_out);
             errors.push(GraphqlError::new(message, "TOO_MANY_ERRORS"));
@@ -193,11 +201,11 @@ impl Prepared {
 }
 
 /// Whether an error of a subgraph lies on the way to a place, or below it.
-fn explains(error: &GraphqlError, complaint: &GraphqlError) -> bool {
+fn explains(error: &GraphqlError, violation: &GraphqlError) -> bool {
     error
         .path
         .iter()
-        .zip(&complaint.path)
+        .zip(&violation.path)
         .all(|(theirs, ours)| {
             theirs == ours || matches!(theirs, crate::error::PathSegment::Key(key) if key == "@")
         })
@@ -216,6 +224,8 @@ impl<F: Fetch> Run<'_, F> {
             Step::Fetch(index) => self.fetch(*index).await,
             Step::Sequence(steps) => {
                 for step in steps {
+                    // `step` is recursive, so a nested step needs a box; a fetch does not, and most
+                    // steps are fetches.
                     match step {
                         Step::Fetch(index) => self.fetch(*index).await,
                         step => Box::pin(self.step(step)).await,
@@ -223,6 +233,8 @@ impl<F: Fetch> Run<'_, F> {
                 }
             }
             Step::Parallel(steps) => {
+                // One task polls all of them, so answers are merged one at a time, in the order of
+                // their arrival.
                 join_all(steps.iter().map(|step| Box::pin(self.step(step)))).await;
             }
             Step::Condition {
@@ -246,6 +258,8 @@ impl<F: Fetch> Run<'_, F> {
         let Some(plan) = self.prepared.plan.fetches.get(index) else {
             return;
         };
+        // The borrow ends with this statement. Held across the `await` below, it would make the
+        // merge of any other answer panic.
         let Some(request) = write_request(plan, self.variables, &self.state.borrow()) else {
             return;
         };
@@ -303,6 +317,7 @@ fn write_request(plan: &FetchPlan, variables: &Variables, state: &State) -> Opti
             &mut out,
         ));
     }
+    // No object has a complete key, so the subgraph could only answer nulls.
     if !targets.is_empty() && targets.iter().all(Vec::is_empty) {
         return None;
     }

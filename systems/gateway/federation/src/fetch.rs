@@ -1,8 +1,8 @@
-//! What the executor asks of the world: one request to one subgraph.
+//! The interface to subgraphs: one request, one answer.
 //!
-//! The crate opens no socket. Whoever executes an operation hands in a [`Fetch`], which
-//! turns a [`SubgraphRequest`] into a [`SubgraphAnswer`] by whatever stages and
-//! connections it has; tests hand in a function.
+//! The crate opens no socket. The caller passes a [`Fetch`], which turns a
+//! [`SubgraphRequest`] into a [`SubgraphAnswer`] with its own stages and connections; tests
+//! pass a function.
 
 use std::ops::Range;
 
@@ -63,10 +63,10 @@ impl SubgraphRequest<'_> {
     }
 }
 
-/// What came of a [`SubgraphRequest`].
+/// The result of a [`SubgraphRequest`].
 #[derive(Debug, Clone, Default)]
 pub struct SubgraphAnswer {
-    /// The body, expected to be a GraphQL response; empty when there is none to read.
+    /// The body, expected to be a GraphQL response; empty when nothing was received.
     pub body: Bytes,
     /// Errors that the gateway adds in front of the body's own: a refused connection, a
     /// status that is not 2xx, a stage that answered instead. With errors here, an empty

@@ -53,12 +53,15 @@ pub(crate) fn write_root<'a>(writer: &mut Writer<'a>, asked: &'a Asked, shape: &
     let answer = match asked.name.as_str() {
         "__schema" => Answer::One(Node::Schema),
         "__type" => match text_argument(writer, asked, "name") {
+            // The schema's own copy of the name: a node must live as long as the schema.
             Some(name) => match schema.named(&name) {
                 Some(named) => Answer::One(Node::Named(name_of(named))),
                 None => Answer::Null,
             },
             None => Answer::Null,
         },
+        // Only `__schema` and `__type` are root fields of introspection, and validation refused any
+        // other name.
         _ => Answer::Null,
     };
     write(writer, &answer, shape);
@@ -86,6 +89,7 @@ fn list_depth(projection: &Projection, shape: &Shape) -> usize {
     let Some(per_type) = projection.selections.get(selection) else {
         return 0;
     };
+    // The types of introspection are objects, never interfaces, so `otherwise` holds all members.
     let members = projection.members.get(per_type.otherwise);
     let depths = members.into_iter().flatten().map(|member| {
         let What::Value(shape) = &member.what else {
@@ -105,6 +109,7 @@ fn list_depth(projection: &Projection, shape: &Shape) -> usize {
 }
 
 fn write<'a>(writer: &mut Writer<'a>, answer: &Answer<'a>, shape: &'a Shape) {
+    // One level is enough: the introspection schema has no list of lists.
     let item = match shape {
         Shape::List { item, .. } => item,
         other => other,
@@ -169,6 +174,7 @@ fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
                 let answer = ask(&checked.schema, node, &asked.name, all);
                 write(writer, &answer, shape);
             }
+            // Unreachable: `projection` notes the field for each type whose name begins with `__`.
             (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
         }
     }
@@ -188,6 +194,8 @@ fn literal<'a>(writer: &Writer<'a>, asked: &'a Asked, name: &str) -> Option<serd
     let declared = &writer.checked.declared;
     let index = declared.iter().position(|it| it.name == *variable)?;
     match writer.variables.json(index) {
+        // Only a lone surrogate fails here (variables are checked before), and it cannot be part of
+        // a name.
         Some(json) => serde_json::from_slice(json).ok(),
         None => declared[index].default.as_ref().and_then(of),
     }
@@ -257,6 +265,8 @@ fn ask_schema<'a>(schema: &'a Schema, field: &str) -> Answer<'a> {
                 .iter()
                 .filter_map(|it| match it {
                     Definition::TypeDefinition(it) => {
+                        // Types of composition are in the document but not in the index; see
+                        // `is_composed`.
                         let named = schema.named(type_name(it))?;
                         Some(Node::Named(name_of(named)))
                     }
@@ -306,12 +316,14 @@ fn ask_type<'a>(schema: &'a Schema, named: Named<'a>, field: &str, deprecated: b
                 Named::Interface(it) => &it.implements_interfaces,
                 _ => return Answer::Null,
             };
+            // An inaccessible interface must not be named.
             let known = names.iter().filter(|name| schema.named(name).is_some());
             Answer::Many(known.map(|name| Node::Named(name)).collect())
         }
         "possibleTypes" => match named {
             Named::Interface(_) | Named::Union(_) => {
                 let objects = schema.possible(name_of(named)).into_iter();
+                // `possible` covers the whole supergraph, with its inaccessible objects.
                 let known = objects.filter(|name| schema.named(name).is_some());
                 Answer::Many(known.map(Node::Named).collect())
             }
@@ -351,6 +363,7 @@ fn ask_deprecated<'a>(directives: &'a Directives, field: &str) -> Answer<'a> {
         "isDeprecated" => Answer::Bool(is_deprecated(directives)),
         "deprecationReason" if is_deprecated(directives) => Answer::Text(
             argument(directives, "deprecated", "reason")
+                // The default value of `reason` in the GraphQL specification, section 3.13.3.
                 .unwrap_or("No longer supported")
                 .into(),
         ),

@@ -1,8 +1,7 @@
 //! Puts `__typename` and the keys of entities first in the selections they are read from.
 //!
-//! The order of fields means nothing to a GraphQL server. It means something to fixtures
-//! that compare request bodies with what Apollo's planner writes, which begins the parent's
-//! selection with the key.
+//! A GraphQL server does not depend on the order of fields. Fixtures do: they compare request
+//! bodies with those of Apollo's planner, which begins the parent's selection with the key.
 
 use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
@@ -16,6 +15,7 @@ pub(crate) fn keys_first(fetches: &[FetchPlan], documents: &mut [Document]) {
         for place in &input.places {
             let mut keys = Vec::new();
             key_names(&place.needs, &mut keys);
+            // All fetches, because the plan does not say which of them brings an entity's keys.
             for (fetch, document) in fetches.iter().zip(documents.iter_mut()) {
                 reorder_in(fetch, document, &place.path, &keys);
             }
@@ -83,6 +83,7 @@ fn descend(set: &mut SelectionSet, path: &[&[u8]], keys: &[&[u8]]) {
             SelectionItem::Field(field) if field.selection_identifier().as_bytes() == *first => {
                 descend(&mut field.selections, rest, keys);
             }
+            // `path` has no steps for type conditions, so entering a fragment consumes none.
             SelectionItem::InlineFragment(inline) => descend(&mut inline.selections, path, keys),
             _ => {}
         }
@@ -90,6 +91,7 @@ fn descend(set: &mut SelectionSet, path: &[&[u8]], keys: &[&[u8]]) {
 }
 
 fn reorder(set: &mut SelectionSet, keys: &[&[u8]]) {
+    // The sort is stable: fields that are not keys keep the planner's order.
     set.items.sort_by_key(|item| match item {
         SelectionItem::Field(field) => keys
             .iter()

@@ -15,13 +15,13 @@ use crate::error::GraphqlError;
 /// Bounds on operations, named as in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Deepest nesting of fields; none by default.
+    /// Deepest nesting of fields; unlimited by default.
     pub max_depth: Option<u32>,
-    /// Number of distinct fields, fragments included; none by default.
+    /// Number of distinct fields, fragments included; unlimited by default.
     pub max_height: Option<u32>,
-    /// Number of root fields, aliases counted each; none by default.
+    /// Number of root fields, aliases counted each; unlimited by default.
     pub max_root_fields: Option<u32>,
-    /// Number of aliased fields, fragments included; none by default.
+    /// Number of aliased fields, fragments included; unlimited by default.
     pub max_aliases: Option<u32>,
     /// Lexical tokens of a document; 15,000 by default.
     pub parser_max_tokens: usize,
@@ -56,7 +56,7 @@ pub(crate) type Set = SelectionSet<'static, String>;
 /// Pairs of fields under one response key, and of fragments in one selection, that a document
 /// may have. Validation compares each pair with each other (GraphQL specification, 5.3.2), so
 /// that a few thousand repetitions of one field would keep it busy for minutes.
-const MEETINGS_MAX: u64 = 400_000;
+const PAIRS_MAX: u64 = 400_000;
 
 /// What one operation or fragment amounts to, fragments spread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(crate) struct Extent {
     nesting: u64,
 }
 
-/// Why a document is not even looked at.
+/// Why a document is refused before validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TooMuch {
     /// A fragment contains itself.
@@ -79,8 +79,8 @@ pub(crate) enum TooMuch {
     Deep,
     /// More selections than [`EXPANDED_MAX`].
     Large,
-    /// More pairs of fields to compare than [`MEETINGS_MAX`].
-    Crowded,
+    /// More pairs of fields to compare than [`PAIRS_MAX`].
+    ManyPairs,
 }
 
 impl TooMuch {
@@ -99,7 +99,7 @@ impl TooMuch {
                 ),
                 "GRAPHQL_VALIDATION_FAILED",
             ),
-            TooMuch::Crowded => GraphqlError::new(
+            TooMuch::ManyPairs => GraphqlError::new(
                 "too many fields of the operation share their response keys; ask for each once",
                 "GRAPHQL_VALIDATION_FAILED",
             ),
@@ -124,6 +124,8 @@ pub(crate) fn measure(
         fragments,
         known: HashMap::new(),
         open: HashSet::new(),
+        // A spread takes two levels here and one in `Extent::nesting`, so twice the limit lets
+        // every document at the limit through to `within`, which decides.
         nesting_max: recursion_max.saturating_mul(2).saturating_add(2),
     };
     // Fragments that nothing spreads are validated, too.
@@ -139,24 +141,26 @@ pub(crate) fn measure(
             extents.push(extent);
         }
     }
-    let mut left = MEETINGS_MAX;
+    let mut left = PAIRS_MAX;
     for definition in &document.definitions {
         let set = match definition {
             Definition::Operation(operation) => selection_set(operation),
             Definition::Fragment(fragment) => &fragment.selection_set,
         };
-        meet(&[set], &measuring.fragments, &mut left)?;
+        count_pairs(&[set], &measuring.fragments, &mut left)?;
     }
     Ok(extents)
 }
 
 type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
 
-/// Counts the pairs that meet in the selections of one object, and below it.
-fn meet(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Result<(), TooMuch> {
+/// Counts the pairs to compare in the selections of one object and below it.
+fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Result<(), TooMuch> {
     let mut by_key: HashMap<&str, (u64, Vec<&Set>)> = HashMap::new();
     let mut spreads = 0_u64;
     let mut open = sets.to_vec();
+    // A loop, not recursion: fragments of one object belong to one selection, and only fields lead
+    // to the next object.
     while let Some(set) = open.pop() {
         for selection in &set.items {
             match selection {
@@ -171,20 +175,24 @@ fn meet(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Result<(), 
                 Selection::InlineFragment(inline) => open.push(&inline.selection_set),
                 Selection::FragmentSpread(spread) => {
                     spreads += 1;
+                    // Validation reports unknown fragments.
                     let fragment = fragments.get(spread.fragment_name.as_str());
                     open.extend(fragment.map(|fragment| &fragment.selection_set));
                 }
             }
         }
     }
+    // No overflow: a count is at most `EXPANDED_MAX`, which `within` checked before.
     let pairs: u64 = by_key.values().map(|(count, _)| count * count).sum();
     *left = left
         .checked_sub(pairs + spreads * spreads)
-        .ok_or(TooMuch::Crowded)?;
+        .ok_or(TooMuch::ManyPairs)?;
+    // The selections below one key are merged by execution and compared by validation, so they are
+    // counted together.
     by_key
         .values()
         .filter(|(_, below)| !below.is_empty())
-        .try_for_each(|(_, below)| meet(below, fragments, left))
+        .try_for_each(|(_, below)| count_pairs(below, fragments, left))
 }
 
 fn within(extent: Extent, recursion_max: usize) -> Result<(), TooMuch> {
@@ -258,6 +266,7 @@ impl<'a> Measuring<'a> {
         let Some(fragment) = self.fragments.get(name).copied() else {
             return Ok(Extent::default());
         };
+        // `open` holds the fragments entered and not left; meeting one again is a cycle.
         if !self.open.insert(name) {
             return Err(TooMuch::Cycle);
         }
@@ -274,14 +283,22 @@ impl<'a> Measuring<'a> {
         let mut total = Extent::default();
         let mut names = HashSet::new();
         for selection in &set.items {
+            // Everything saturates: fragments that double 64 times exceed any integer, and a
+            // saturated total is above every limit.
             total.selections = total.selections.saturating_add(1);
             let inner = match selection {
                 Selection::Field(field) => {
                     total.root_fields = total.root_fields.saturating_add(1);
-                    total.aliases += u64::from(field.alias.is_some());
-                    total.height += u64::from(names.insert(field.name.as_str()));
+                    total.aliases = total
+                        .aliases
+                        .saturating_add(u64::from(field.alias.is_some()));
+                    // Height counts distinct names: a field under two aliases counts once.
+                    let is_new = names.insert(field.name.as_str());
+                    total.height = total.height.saturating_add(u64::from(is_new));
                     let mut inner = self.set(&field.selection_set, nesting + 1)?;
                     inner.depth += 1;
+                    // Fields below a field are not root fields; those of a fragment are, and are
+                    // added below.
                     inner.root_fields = 0;
                     inner
                 }
@@ -339,10 +356,10 @@ mod tests {
     fn repetitions_are_counted_where_they_meet() {
         let repeated = |count: usize| format!("{{a{{{}}}}}", "b ".repeat(count));
         assert!(extent(&repeated(600)).is_ok());
-        assert_eq!(extent(&repeated(700)), Err(TooMuch::Crowded));
+        assert_eq!(extent(&repeated(700)), Err(TooMuch::ManyPairs));
         // 40 times 40 fields meet each other below 40 that do.
         let nested = format!("{{{}}}", format!("a{{{}}}", "b ".repeat(40)).repeat(40));
-        assert_eq!(extent(&nested), Err(TooMuch::Crowded));
+        assert_eq!(extent(&nested), Err(TooMuch::ManyPairs));
         let apart: String = (0..40)
             .map(|index| format!("a{index}:a{{{}}}", "b ".repeat(40)))
             .collect();

@@ -17,6 +17,7 @@ pub(crate) fn render(document: &Document, kind: OperationKind, name: Option<&str
     let mut writer = Writer::default();
     let operation = &document.operation;
     let variables = operation.variable_definitions.as_deref().unwrap_or(&[]);
+    // The short form `{…}` exists only for queries without name and variables.
     if kind != OperationKind::Query || name.is_some() || !variables.is_empty() {
         writer.word(kind.as_str());
     }
@@ -43,6 +44,7 @@ pub(crate) fn render(document: &Document, kind: OperationKind, name: Option<&str
 
 /// The name of one fetch: `<operation>__<subgraph>__<n>`.
 pub(crate) fn fetch_name(operation: &str, subgraph: &str, index: usize) -> String {
+    // A subgraph's name may hold any character, a GraphQL name may not.
     let subgraph: String = subgraph
         .chars()
         .map(|letter| {

@@ -115,6 +115,8 @@ impl Operations {
     /// With what the client is told, when the text is not an operation that can be
     /// executed.
     pub fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
+        // Not under a lock: two requests that bring one new text at once may both prepare it, but
+        // no request waits for another's text.
         self.cache.get_or_make(query, operation_name, || {
             let outcome = prepare::prepare(&self.supergraph, query, operation_name, &self.options);
             let outcome = outcome.map(Arc::new).map_err(Arc::new);

@@ -107,6 +107,7 @@ impl TypeSet {
     pub(crate) fn of<'a>(names: impl IntoIterator<Item = &'a String>, schema: &Schema) -> TypeSet {
         let mut set = HashSet::new();
         for name in names {
+            // The name itself is added as well, because interface objects are known by it alone.
             set.extend(
                 schema
                     .possible(name)
@@ -169,7 +170,7 @@ pub(crate) enum Change {
 pub(crate) struct Unsupported(pub(crate) &'static str);
 
 /// What compiling needs to know of the operation and the supergraph.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct PlanInputs<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) subgraphs: &'a [Subgraph],
     /// See [`Supergraph::interface_objects`](crate::supergraph::Supergraph).
@@ -180,14 +181,16 @@ pub(crate) struct Surroundings<'a> {
 
 pub(crate) fn compile(
     node: &PlanNode,
-    surroundings: &Surroundings<'_>,
+    inputs: &PlanInputs<'_>,
 ) -> Result<Plan, Unsupported> {
     let mut compiler = Compiler {
-        surroundings,
+        inputs,
         documents: Vec::new(),
         required: Vec::new(),
         plan: Plan::default(),
     };
+    // In this order: the needs depend on the documents of all fetches, and the order of keys
+    // depends on the needs.
     let root = compiler.step(node)?;
     compiler.plan.root = Some(root);
     compiler.find_needs()?;
@@ -196,7 +199,7 @@ pub(crate) fn compile(
 }
 
 struct Compiler<'a> {
-    surroundings: &'a Surroundings<'a>,
+    inputs: &'a PlanInputs<'a>,
     /// The planner's document of each fetch.
     documents: Vec<Document>,
     /// What each input requires, in the planner's words: fetch, input and selection.
@@ -234,7 +237,7 @@ impl Compiler<'_> {
     }
 
     fn variable(&self, name: &str) -> Result<usize, Unsupported> {
-        let declared = self.surroundings.declared;
+        let declared = self.inputs.declared;
         declared
             .iter()
             .position(|it| it.name == name)
@@ -246,7 +249,7 @@ impl Compiler<'_> {
         fetch: &FetchNode,
         path: Option<&FlattenNodePath>,
     ) -> Result<usize, Unsupported> {
-        let schema = self.surroundings.schema;
+        let schema = self.inputs.schema;
         let output_rewrites = rewrites(fetch.output_rewrites.as_deref(), schema);
         let (inputs, outputs, rewrites) = match (path, &fetch.requires) {
             (Some(path), Some(requires)) => {
@@ -256,6 +259,7 @@ impl Compiler<'_> {
                     rewrites: rewrites(fetch.input_rewrites.as_deref(), schema),
                     is_lenient: has_conditions(&fetch.operation.document),
                 };
+                // The index that `push` assigns below.
                 let index = self.plan.fetches.len();
                 self.required.push((index, 0, requires.clone()));
                 let output = Output {
@@ -287,11 +291,11 @@ impl Compiler<'_> {
     }
 
     fn batch(&mut self, batch: &BatchFetchNode) -> Result<usize, Unsupported> {
-        let schema = self.surroundings.schema;
+        let schema = self.inputs.schema;
         let mut inputs: Vec<Input> = Vec::new();
         let mut outputs = Vec::new();
         for alias in &batch.entity_batch.aliases {
-            // Aliases that share a variable agree on everything that goes into it.
+            // Aliases that share a variable share its input, too.
             let opener = opener(&alias.representations_variable_name);
             let known = inputs.iter().position(|input| input.opener == opener);
             let input = known.unwrap_or_else(|| {
@@ -325,12 +329,12 @@ impl Compiler<'_> {
     /// planner does not say so in every fetch that needs it.
     fn name_interface_objects(&mut self, index: usize) {
         let fetch = &mut self.plan.fetches[index];
-        for (subgraph, interface) in self.surroundings.interface_objects {
+        for (subgraph, interface) in self.inputs.interface_objects {
             if *subgraph != fetch.subgraph {
                 continue;
             }
             for input in &mut fetch.inputs {
-                let types = TypeSet::of([interface], self.surroundings.schema);
+                let types = TypeSet::of([interface], self.inputs.schema);
                 input.rewrites.push(Rewrite {
                     path: vec![
                         RewriteStep::Types(types),
@@ -348,24 +352,24 @@ impl Compiler<'_> {
         kind: OperationKind,
         document: &Document,
     ) -> Result<usize, Unsupported> {
-        let subgraphs = self.surroundings.subgraphs;
+        let subgraphs = self.inputs.subgraphs;
         let subgraph = subgraphs
             .iter()
             .position(|it| it.name == service)
             .ok_or(Unsupported("asks a subgraph that the supergraph lacks"))?;
         let index = self.plan.fetches.len();
         let variables = document.operation.variable_definitions.iter().flatten();
-        let declared = self.surroundings.declared;
+        let declared = self.inputs.declared;
         self.plan.fetches.push(FetchPlan {
             subgraph,
             kind,
             operation: String::new(),
             operation_name: self
-                .surroundings
+                .inputs
                 .operation_name
                 .map(|name| fetch_name(name, service, index)),
             prefix: Vec::new(),
-            // Whatever is not among the client's is one of representations.
+            // A variable that the client has not declared holds representations.
             variables: variables
                 .filter_map(|variable| {
                     let index = declared.iter().position(|it| it.name == variable.name)?;
@@ -382,7 +386,7 @@ impl Compiler<'_> {
 
     /// Finds what each entity is named by, when all fetches are known.
     fn find_needs(&mut self) -> Result<(), Unsupported> {
-        let schema = self.surroundings.schema;
+        let schema = self.inputs.schema;
         let mut found = Vec::new();
         for (fetch, input, required) in &self.required {
             let places = &self.plan.fetches[*fetch].inputs[*input].places;
@@ -403,6 +407,7 @@ impl Compiler<'_> {
         key_order::keys_first(&self.plan.fetches, &mut self.documents);
         for (fetch, document) in self.plan.fetches.iter_mut().zip(&self.documents) {
             let name = fetch.operation_name.as_deref();
+            // Rendered once here, so that a request copies bytes and escapes nothing.
             fetch.operation = render(document, fetch.kind, name);
             fetch.prefix.extend_from_slice(b"{\"query\":");
             json_text::write_string(&fetch.operation, &mut fetch.prefix);
@@ -449,6 +454,7 @@ fn depends_on_variables(set: &SelectionSet) -> bool {
                 || inline.include_if.is_some()
                 || depends_on_variables(&inline.selections)
         }
+        // `has_conditions` visits each fragment's definition once.
         SelectionItem::FragmentSpread(_) => false,
     })
 }

@@ -47,6 +47,7 @@ impl ErrorPolicies {
 
     /// Applies a subgraph's policy to one of its errors.
     pub(crate) fn apply(&self, subgraph: usize, name: &str, error: &mut GraphqlError) {
+        // `ErrorPolicies::default` is an empty list, which redacts every subgraph.
         match self.0.get(subgraph).unwrap_or(&ErrorPolicy::Redact) {
             ErrorPolicy::Redact => {
                 REDACTED.clone_into(&mut error.message);
@@ -58,6 +59,8 @@ impl ErrorPolicies {
                 redact_message,
             } => {
                 add_service(name, error);
+                // `service` was added before, so that an allow list which does not name it removes
+                // it, too.
                 error.extensions.retain(|key, _| match extensions {
                     ExtensionFilter::Allow(keys) => keys.iter().any(|allowed| allowed == key),
                     ExtensionFilter::Deny(keys) => !keys.iter().any(|denied| denied == key),

@@ -25,12 +25,12 @@ use crate::checked::Checked;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::introspection;
+use crate::large_stack;
 use crate::limits::{Extent, Limits, QueryDocument, TooMuch, exceeded, measure, selection_set};
 use crate::operations::{OperationOptions, Refusal};
-use crate::plan::{self, Plan, Surroundings};
+use crate::plan::{self, Plan, PlanInputs};
 use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
-use crate::roomy;
 use crate::schema::Schema;
 use crate::supergraph::{Supergraph, one_line};
 use crate::variables::Declared;
@@ -48,7 +48,7 @@ pub(crate) fn prepare(
     operation_name: Option<&str>,
     options: &OperationOptions,
 ) -> Result<Prepared, Refusal> {
-    roomy::run(|| {
+    large_stack::run(|| {
         let asked = (query, operation_name);
         check(
             &supergraph.schema,
@@ -94,6 +94,7 @@ pub(crate) fn check<T>(
 ) -> Result<T, Refusal> {
     let checking = Checking { schema, options };
     let document = parse(query, &options.limits)?;
+    // Before validation, some of whose rules compare all pairs of fields or expand fragments.
     let extents = checking.measure(&document)?;
     checking.validate(&document)?;
     let chosen = choose(&document, &extents, operation_name)?;
@@ -120,6 +121,8 @@ impl Checking<'_> {
     fn measure(&self, document: &QueryDocument) -> Result<Vec<Extent>, Refusal> {
         measure(document, self.options.limits.parser_max_recursion).map_err(|excess| {
             if excess == TooMuch::Cycle {
+                // This rule words the error as clients know it and is safe on a cyclic document;
+                // others may not end on one.
                 let rule = ValidationPlan::from(vec![Box::new(NoFragmentsCycle::new())]);
                 let errors = validate(&self.schema.document, document, &rule);
                 if !errors.is_empty() {
@@ -205,6 +208,8 @@ impl Preparing<'_> {
         let mut normalized = normalize_operation(&planner.supergraph, document, chosen.name)
             .map_err(|error| failed(error.to_string()))?;
         drop_own_fields(&mut normalized.operation.selection_set);
+        // The operation asks only for introspection or `__typename`, which the gateway answers
+        // itself.
         if normalized.operation.selection_set.is_empty() {
             return Ok(Plan::default());
         }
@@ -214,14 +219,14 @@ impl Preparing<'_> {
         else {
             return Ok(Plan::default());
         };
-        let surroundings = Surroundings {
+        let inputs = PlanInputs {
             schema: &self.supergraph.schema,
             subgraphs: self.supergraph.subgraphs(),
             interface_objects: &self.supergraph.interface_objects,
             declared,
             operation_name: chosen.name,
         };
-        plan::compile(&node, &surroundings).map_err(|error| failed(error.to_string()))
+        plan::compile(&node, &inputs).map_err(|error| failed(error.to_string()))
     }
 
     /// The planner's plan; nothing when no subgraph need be asked.
@@ -240,6 +245,8 @@ impl Preparing<'_> {
             Err(error) => error,
         };
         let items = &operation.selection_set.items;
+        // One root field has no smaller parts. After a deadline, parts would only use up the time
+        // again.
         if items.len() < 2 || matches!(error, PlannerError::CancellationError(_)) {
             return Err(error);
         }
@@ -255,6 +262,7 @@ impl Preparing<'_> {
             nodes.extend(plan(&part).map_err(|_| error.clone())?.node);
         }
         Ok(Some(match operation.operation_kind {
+            // The specification demands that mutations run one after the other.
             Some(PlannedKind::Mutation) => PlanNode::Sequence(SequenceNode { nodes }),
             _ => PlanNode::Parallel(ParallelNode { nodes }),
         }))
@@ -263,6 +271,7 @@ impl Preparing<'_> {
 
 /// Takes out of the root what no subgraph is asked for.
 fn drop_own_fields(set: &mut SelectionSet) {
+    // Inner fragments first, so that one that becomes empty is removed below.
     for item in &mut set.items {
         if let SelectionItem::InlineFragment(inline) = item {
             drop_own_fields(&mut inline.selections);
@@ -282,6 +291,7 @@ fn parse(query: &str, limits: &Limits) -> Result<QueryDocument, Refusal> {
         .map_err(|error| {
             let place = error.0.position;
             let text = one_line(&error.to_string());
+            // The parser repeats the position in its message; clients get it in `locations`.
             let reason = text
                 .split_once(&format!("{}:{} ", place.line, place.column))
                 .map_or(text.as_str(), |(_, reason)| reason);
@@ -314,6 +324,8 @@ fn choose<'a>(
         let (kind, name) = kind_and_name(operation);
         (operation, kind, name, *extent)
     });
+    // No operation can have an empty name, so an empty `operationName` can only mean that none is
+    // given.
     let found = match wanted.filter(|wanted| !wanted.is_empty()) {
         Some(wanted) => candidates
             .find(|(.., name, _)| *name == Some(wanted))

@@ -56,7 +56,7 @@ impl Prepared {
 
     /// Checks the variables of a request.
     ///
-    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean none.
+    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean no variables.
     ///
     /// # Errors
     /// `VALIDATION_INVALID_TYPE_VARIABLE` for each variable that does not fit its type,

@@ -149,6 +149,8 @@ struct Part<'a> {
 type Key = (String, Vec<(usize, Clause)>);
 
 fn key_of(type_name: &str, parts: &[Part<'_>]) -> Key {
+    // Sets are compared by address: the document does not move while it is compiled, and comparing
+    // contents would cost what sharing saves.
     let parts = parts
         .iter()
         .map(|part| (std::ptr::from_ref(part.set).addr(), part.clause.clone()));
@@ -189,6 +191,8 @@ impl<'a> Compiler<'a> {
         for part in parts {
             self.collect(parent, part.set, &part.clause, &mut collection);
         }
+        // Checked before the members are compiled: each abstract type multiplies them by its
+        // objects, and memory is taken only for what is allowed.
         self.compiled += collection.order.len();
         if self.compiled > COMPILED_MAX {
             return Err(TooMuch::Large);
@@ -295,7 +299,7 @@ impl<'a> Compiler<'a> {
         };
         if field.name == "__typename" {
             member.what = match self.schema.named(parent) {
-                // The name of an interface is no object's type; the data has it, or nobody.
+                // The name of an interface is never the type of an object; only the data has the type.
                 Some(Named::Interface(_) | Named::Union(_)) => {
                     member.key = b"__typename".as_slice().into();
                     What::Value(Shape::Leaf(Leaf::String))
@@ -321,6 +325,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn presence(&mut self, clauses: Vec<Clause>) -> Option<usize> {
+        // A clause without conditions always holds, and with it the whole alternative.
         if clauses.iter().any(Vec::is_empty) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Takes `@provides` away where the planner would confuse two of them.
+//! Removes `@provides` where the planner would mix up two of them.
 //!
 //! The planner (2.10) numbers the fields with `@provides` of each type from one, and keeps
 //! for each subgraph, type and number one node of what is provided there. Two types'
@@ -22,7 +22,7 @@ use crate::schema::inner_name;
 type Text = String;
 
 /// What is selected of each type.
-type Touched = BTreeMap<String, BTreeSet<String>>;
+type Selected = BTreeMap<String, BTreeSet<String>>;
 
 /// One `@provides`, and where it stands.
 struct Provision {
@@ -30,22 +30,23 @@ struct Provision {
     definition: usize,
     field: usize,
     directive: usize,
-    touched: Touched,
+    selected: Selected,
 }
 
 /// Removes the fewest provisions, in document order, that leave no two confused.
-pub(crate) fn disentangle(document: &mut Document<'static, Text>) {
+pub(crate) fn remove_conflicts(document: &mut Document<'static, Text>) {
     let mut kept: Vec<Provision> = Vec::new();
     let mut dropped = Vec::new();
     for provision in provisions(document) {
-        let is_confused = provision.touched.values().any(|ways| ways.len() > 1)
-            || kept.iter().any(|other| are_confused(other, &provision));
-        if is_confused {
+        let has_conflict = provision.selected.values().any(|ways| ways.len() > 1)
+            || kept.iter().any(|other| conflict(other, &provision));
+        if has_conflict {
             dropped.push(provision);
         } else {
             kept.push(provision);
         }
     }
+    // Removed after the loop, because `provisions` borrows the document.
     for provision in dropped {
         let Some(fields) = document
             .definitions
@@ -58,19 +59,20 @@ pub(crate) fn disentangle(document: &mut Document<'static, Text>) {
             .get_mut(provision.field)
             .and_then(|field| field.directives.get_mut(provision.directive));
         if let Some(directive) = directive {
+            // Only the argument goes; the rest of `@join__field` says where the field lives.
             directive.arguments.retain(|(name, _)| name != "provides");
         }
     }
 }
 
 /// Fields of one type have numbers of their own; those of two may have the same.
-fn are_confused(one: &Provision, other: &Provision) -> bool {
+fn conflict(one: &Provision, other: &Provision) -> bool {
     one.graph == other.graph
         && one.definition != other.definition
         && one
-            .touched
+            .selected
             .iter()
-            .any(|(name, ways)| other.touched.get(name).is_some_and(|other| other != ways))
+            .any(|(name, ways)| other.selected.get(name).is_some_and(|other| other != ways))
 }
 
 fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
@@ -88,16 +90,16 @@ fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
                 else {
                     continue;
                 };
-                let mut touched = Touched::new();
+                let mut selected = Selected::new();
                 if let Some(set) = selection(text) {
-                    touch(&types, inner_name(&it.field_type), &set, &mut touched);
+                    collect_selected(&types, inner_name(&it.field_type), &set, &mut selected);
                 }
                 found.push(Provision {
                     graph: graph.clone(),
                     definition,
                     field,
                     directive,
-                    touched,
+                    selected,
                 });
             }
         }
@@ -115,13 +117,13 @@ fn selection(text: &str) -> Option<SelectionSet<'static, Text>> {
     })
 }
 
-fn touch(
+fn collect_selected(
     types: &HashMap<&str, &[Field<'static, Text>]>,
     parent: &str,
     set: &SelectionSet<'static, Text>,
-    touched: &mut Touched,
+    selected: &mut Selected,
 ) {
-    touched
+    selected
         .entry(parent.to_owned())
         .or_default()
         .insert(set.to_string());
@@ -133,7 +135,7 @@ fn touch(
                     .and_then(|fields| fields.iter().find(|it| it.name == field.name));
                 if let Some(definition) = definition {
                     let inner = inner_name(&definition.field_type);
-                    touch(types, inner, &field.selection_set, touched);
+                    collect_selected(types, inner, &field.selection_set, selected);
                 }
             }
             Selection::InlineFragment(inline) => {
@@ -141,7 +143,7 @@ fn touch(
                     Some(TypeCondition::On(name)) => name,
                     None => parent,
                 };
-                touch(types, name, &inline.selection_set, touched);
+                collect_selected(types, name, &inline.selection_set, selected);
             }
             Selection::Field(_) | Selection::FragmentSpread(_) => {}
         }
@@ -193,7 +195,7 @@ mod tests {
 
     fn left(sdl: &str) -> String {
         let mut document = parse_schema::<Text>(sdl).unwrap().into_static();
-        disentangle(&mut document);
+        remove_conflicts(&mut document);
         let text = document.to_string();
         let lines = text.lines().filter(|line| line.contains("provides"));
         lines.map(str::trim).collect::<Vec<_>>().join("\n")

@@ -52,6 +52,8 @@ impl<'a> Sources<'a> {
                 let own = fetch.inputs.get(output.input);
                 for Place { path: own, .. } in own.into_iter().flat_map(|input| &input.places) {
                     if let Some(rest) = steps.strip_prefix(keys(own).as_slice()) {
+                        // Below an `_entities` field the path begins again with that field's
+                        // response key.
                         let mut steps = vec![output.key.as_slice()];
                         steps.extend_from_slice(rest);
                         root.descend(&steps, &mut sources);
@@ -80,6 +82,7 @@ impl<'a> Sources<'a> {
         for source in &self.sources {
             source.each_field(&mut |_, field| {
                 if field.name == name && field.arguments() == asked.arguments() {
+                    // The first fetch decides: equal fields with equal arguments have equal values.
                     found.get_or_insert(field.selection_identifier());
                 }
             });
@@ -191,6 +194,7 @@ fn field(
         .and_then(|parent| parent.field(known_as));
     let inner = definition.map(|it| inner_name(&it.field_type));
     let key = match field.arguments() {
+        // A field without arguments has one value, which lies under the field's name.
         Some(_) => sources.key_of(known_as, field).unwrap_or(&field.name),
         None => &field.name,
     };
@@ -203,6 +207,8 @@ fn field(
     Ok(Need::Field {
         key: key.as_bytes().to_vec(),
         opener: opener(known_as),
+        // The client's schema lacks inaccessible fields; these count as nullable, and the subgraph
+        // judges a null itself.
         non_null: definition.is_some_and(|it| it.field_type.to_string().ends_with('!')),
         needs,
     })

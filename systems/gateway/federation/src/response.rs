@@ -58,6 +58,8 @@ impl<'a> Writer<'a> {
 
     /// Writes the object at the root, or null.
     pub(crate) fn root(&mut self, root: ObjectId) {
+        // A value's text lies behind its start, so cutting there takes back the value and
+        // everything inside of it.
         let start = self.out.len();
         if self.members(self.checked.projection.root, root).is_err() {
             self.out.truncate(start);
@@ -72,7 +74,9 @@ impl<'a> Writer<'a> {
         };
         self.out.push(b'{');
         let mut separate = false;
-        let mut near = 0;
+        // Subgraphs answer in the order they were asked, so each search starts behind the last hit
+        // and reads the object once.
+        let mut hint = 0;
         for member in members {
             if let Some(presence) = member.presence
                 && !self.presences.get(presence).is_some_and(|it| *it)
@@ -89,7 +93,7 @@ impl<'a> Writer<'a> {
                 What::Value(shape) => match &member.introspection {
                     Some(asked) => introspection::write_root(self, asked, shape),
                     None => {
-                        let value = self.store.get_near(object, &member.key, &mut near);
+                        let value = self.store.get_hinted(object, &member.key, &mut hint);
                         self.member(member, shape, value.unwrap_or(Value::Null))?;
                     }
                 },
@@ -115,7 +119,7 @@ impl<'a> Writer<'a> {
     ) -> Result<(), Nulled> {
         if value == Value::Null {
             if non_null {
-                self.complain(format!(
+                self.report(format!(
                     "Cannot return null for non-nullable field {coordinate}."
                 ));
                 return Err(Nulled);
@@ -123,6 +127,8 @@ impl<'a> Writer<'a> {
             self.out.extend_from_slice(b"null");
             return Ok(());
         }
+        // Where a null is allowed, the output is cut back to here; what `members` and `list` wrote
+        // up to an error goes with it.
         let start = self.out.len();
         let written = match (shape, value) {
             (Shape::Leaf(leaf), _) => self.leaf(*leaf, value, coordinate),
@@ -154,6 +160,7 @@ impl<'a> Writer<'a> {
         list: crate::store::Slice,
         coordinate: &str,
     ) -> Result<(), Nulled> {
+        // A copy of the reference, because the loop needs `self` mutably.
         let store = self.store;
         self.out.push(b'[');
         for (index, value) in store.items(list).iter().enumerate() {
@@ -180,6 +187,7 @@ impl<'a> Writer<'a> {
         let Some(Value::String(name)) = self.store.get(object, b"__typename") else {
             return self.members(per_type.otherwise, object);
         };
+        // Searched in a row: an abstract type has few objects in most schemas.
         let name = self.store.text(name);
         for (known, members) in &per_type.by_type {
             if **known == *name {
@@ -188,11 +196,12 @@ impl<'a> Writer<'a> {
         }
         if checked.schema.is_object(name) {
             // An object that clients may not see, or one of another interface.
-            self.complain(
+            self.report(
                 "a subgraph answered with an object of a type that is not allowed here".to_owned(),
             );
             return Err(Nulled);
         }
+        // The name of an interface, from the subgraph of an interface object, which knows no other.
         self.members(per_type.otherwise, object)
     }
 
@@ -232,13 +241,15 @@ impl<'a> Writer<'a> {
     }
 
     fn unfit(&mut self, wanted: &str, coordinate: &str) -> Result<(), Nulled> {
-        self.complain(format!(
+        self.report(format!(
             "a subgraph answered {coordinate} with a value that is not {wanted}"
         ));
         Err(Nulled)
     }
 
-    fn complain(&mut self, message: String) {
+    fn report(&mut self, message: String) {
+        // Counted per response: one list of a million wrong values must not become a million
+        // errors.
         if self.errors.len() >= ERRORS_MAX {
             self.left_out += 1;
             return;

@@ -87,6 +87,8 @@ impl Schema {
         let types = client
             .definitions
             .iter()
+            // The planner's crate leaves these types in the document; without an index entry
+            // clients can neither ask for them nor see them.
             .enumerate()
             .filter_map(|(index, definition)| match definition {
                 Definition::TypeDefinition(definition) if !is_composed(type_name(definition)) => {
@@ -165,6 +167,8 @@ impl Schema {
         let Some(allowed) = self.possible.get(condition) else {
             return false;
         };
+        // Compared over the whole supergraph: with the client's objects alone, a fragment could
+        // seem to fit an interface that has inaccessible objects besides.
         match self.possible.get(name) {
             Some(objects) => objects.iter().all(|object| allowed.contains(object)),
             None => allowed.iter().any(|object| object == name),
@@ -241,6 +245,7 @@ fn possible_types(supergraph: &Document<'static, Text>) -> Possible {
                 }
             }
             TypeDefinition::Interface(interface) => {
+                // An interface that no type implements is abstract all the same.
                 possible.entry(interface.name.clone()).or_default();
             }
             TypeDefinition::Union(union) => {

@@ -79,7 +79,8 @@ impl Store {
             .map_err(|_| Malformed("the body is not valid UTF-8".to_owned()))?;
         let start = self.text.len();
         let end = start.saturating_add(body.len());
-        // Keys with escapes are stored a second time, hence the margin.
+        // Keys with escapes are stored a second time, unescaped and so at most half as long, and
+        // rewrites add the plan's texts. Half of what a `Slice` can reach has room for both.
         if end.saturating_mul(2) > u32::MAX as usize {
             return Err(Malformed(
                 "the answers of one request exceed 2 GiB".to_owned(),
@@ -87,6 +88,7 @@ impl Store {
         }
         self.text.extend_from_slice(body.as_bytes());
         let outcome = json::parse(self, start, end);
+        // A body that ends early leaves elements open; the next body must not close over them.
         self.open_items.clear();
         self.open_members.clear();
         outcome
@@ -94,9 +96,7 @@ impl Store {
 
     pub(crate) fn text(&self, slice: Slice) -> &[u8] {
         let start = slice.start as usize;
-        self.text
-            .get(start..start + slice.len as usize)
-            .unwrap_or_default()
+        &self.text[start..start + slice.len as usize]
     }
 
     /// The whole text; the parser reads it by position.
@@ -113,24 +113,21 @@ impl Store {
 
     pub(crate) fn items(&self, list: Slice) -> &[Value] {
         let start = list.start as usize;
-        self.items
-            .get(start..start + list.len as usize)
-            .unwrap_or_default()
+        &self.items[start..start + list.len as usize]
     }
 
     /// The object's own members, without those of the entities merged into it.
     pub(crate) fn own_members(&self, object: ObjectId) -> &[Member] {
         let members = self.objects[object.0 as usize].members;
         let start = members.start as usize;
-        self.members
-            .get(start..start + members.len as usize)
-            .unwrap_or_default()
+        &self.members[start..start + members.len as usize]
     }
 
     /// The objects merged into this one, oldest first.
     pub(crate) fn linked(&self, object: ObjectId) -> impl Iterator<Item = ObjectId> + '_ {
         let mut next = self.objects[object.0 as usize].links;
         std::iter::from_fn(move || {
+            // Zero means "no link": four bytes, where an `Option<u32>` takes eight.
             let link = *self.links.get((next as usize).checked_sub(1)?)?;
             next = link.next;
             Some(link.object)
@@ -140,18 +137,20 @@ impl Store {
     /// Looks a member up, first in the object, then in what was merged into it.
     pub(crate) fn get(&self, object: ObjectId, key: &[u8]) -> Option<Value> {
         let mut position = 0;
-        self.get_near(object, key, &mut position)
+        self.get_hinted(object, key, &mut position)
     }
 
     /// Like [`Store::get`], trying first the member after the one found last: subgraphs
     /// answer in the order they were asked.
-    pub(crate) fn get_near(
+    pub(crate) fn get_hinted(
         &self,
         object: ObjectId,
         key: &[u8],
         position: &mut usize,
     ) -> Option<Value> {
         let own = self.own_members(object);
+        // The hint covers own members only; merged ones come in an order that the selection does
+        // not know.
         if let Some(member) = own.get(*position)
             && self.text(member.key) == key
         {
@@ -190,18 +189,24 @@ impl Store {
         source: ObjectId,
         concrete: &dyn Fn(&[u8]) -> bool,
     ) {
+        // One entity may reach one object by two aliases or two places; linked twice, its members
+        // would be written twice.
         if target == source || self.linked(target).any(|linked| linked == source) {
             return;
         }
         let members = self.objects[source.0 as usize].members;
+        // By index, because the loop changes `self`; a run never moves within its vector.
         for index in members.start..members.start + members.len {
             let Member { key, value } = self.members[index as usize];
             if value == Value::Null {
                 continue;
             }
             let Some(slot) = self.find_slot(target, self.text(key)) else {
+                // A member that the target lacks needs no copy: the link below makes it visible.
                 continue;
             };
+            // Changed where it lies, even in an object merged earlier, because `get` finds that
+            // place first.
             let old = self.members[slot].value;
             let is_typename = self.text(key) == b"__typename";
             if is_typename && matches!(old, Value::String(name) if concrete(self.text(name))) {
@@ -223,6 +228,8 @@ impl Store {
                 for offset in 0..target.len {
                     let into = (target.start + offset) as usize;
                     let from = (source.start + offset) as usize;
+                    // Values are copied out and back (12 bytes each), because two elements of
+                    // `items` cannot be borrowed at once.
                     self.items[into] =
                         self.merge_values(self.items[into], self.items[from], concrete);
                 }
@@ -233,6 +240,8 @@ impl Store {
     }
 
     fn link(&mut self, target: ObjectId, source: ObjectId) {
+        // Appended at the end, for `linked` promises the oldest first. An object has as many links
+        // as fetches brought it: a few.
         self.links.push(Link {
             object: source,
             next: 0,
@@ -254,19 +263,19 @@ impl Store {
     }
 
     /// Gives one member another key.
-    pub(crate) fn rename(&mut self, object: ObjectId, from: &[u8], to: &[u8]) {
+    pub(crate) fn rename(&mut self, object: ObjectId, from: &[u8], to: Slice) {
         let Some(slot) = self.find_slot(object, from) else {
             return;
         };
-        self.members[slot].key = self.keep_text(to);
+        self.members[slot].key = to;
     }
 
     /// Sets one member to a string.
-    pub(crate) fn set_string(&mut self, object: ObjectId, key: &[u8], text: &[u8]) {
+    pub(crate) fn set_string(&mut self, object: ObjectId, key: &[u8], text: Slice) {
         let Some(slot) = self.find_slot(object, key) else {
             return;
         };
-        self.members[slot].value = Value::String(self.keep_text(text));
+        self.members[slot].value = Value::String(text);
     }
 
     pub(crate) fn begin(&self) -> (usize, usize) {
@@ -283,6 +292,8 @@ impl Store {
 
     /// Closes a list whose elements are those pushed since there were `open`.
     pub(crate) fn close_list(&mut self, open: usize) -> Value {
+        // Open elements wait on a stack of their own, so that a nested list is finished first and
+        // every run is contiguous, without an allocation per list.
         let run = slice(self.items.len(), self.open_items.len() - open);
         self.items.extend(self.open_items.drain(open..));
         Value::List(run)
@@ -353,10 +364,15 @@ impl Store {
     }
 
     /// The value as `serde_json` has it, for the few places that look into extensions.
-    pub(crate) fn to_json(&self, value: Value) -> serde_json::Value {
+    ///
+    /// # Errors
+    /// `serde_json` is stricter than the store: it refuses lone surrogates, numbers beyond a
+    /// 64-bit float and nesting deeper than 127.
+    pub(crate) fn to_json(&self, value: Value) -> Result<serde_json::Value, Malformed> {
         let mut text = Vec::new();
         self.write(value, &mut text);
-        serde_json::from_slice(&text).unwrap_or_default()
+        serde_json::from_slice(&text)
+            .map_err(|error| Malformed(format!("`errors` cannot be read: {error}")))
     }
 }
 
@@ -369,5 +385,6 @@ pub(crate) fn slice(start: usize, len: usize) -> Slice {
 }
 
 fn u32_of(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+    u32::try_from(count)
+        .expect("`parse` keeps the text below 4 GiB, and every element takes at least a byte of it")
 }

@@ -6,8 +6,8 @@ use graphql_tools::parser::schema::{Definition, Document, EnumType, TypeDefiniti
 use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
+use crate::large_stack;
 use crate::provides;
-use crate::roomy;
 use crate::schema::Schema;
 
 /// A service behind the gateway.
@@ -71,7 +71,7 @@ impl Supergraph {
     pub fn parse(sdl: &str) -> Result<Supergraph, SupergraphError> {
         // Reading SDL and building the planner's graph recurse; the text may be anything.
         let sdl = sdl.to_owned();
-        roomy::run(move || Self::build(sdl)).unwrap_or_else(|_| {
+        large_stack::run(move || Self::build(sdl)).unwrap_or_else(|_| {
             Err(SupergraphError::Unusable {
                 reason: "the planner gave up on it".to_owned(),
             })
@@ -93,9 +93,9 @@ impl Supergraph {
                 missing: "it has no query type".to_owned(),
             });
         }
-        let mut untangled = document.clone();
-        provides::disentangle(&mut untangled);
-        let planner = Planner::new_from_supergraph(&untangled, QueryPlannerOptions::default())
+        let mut plannable = document.clone();
+        provides::remove_conflicts(&mut plannable);
+        let planner = Planner::new_from_supergraph(&plannable, QueryPlannerOptions::default())
             .map_err(|error| SupergraphError::Unusable {
                 reason: error.to_string(),
             })?;

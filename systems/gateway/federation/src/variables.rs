@@ -47,6 +47,7 @@ pub(crate) fn coerce(
     raw: Option<&[u8]>,
     schema: &Schema,
 ) -> Result<Variables, Vec<GraphqlError>> {
+    // What a client sends without a declaration is ignored unread, as graphql-js does.
     if declared.is_empty() {
         return Ok(Variables::default());
     }
@@ -56,6 +57,8 @@ pub(crate) fn coerce(
     let mut variables = Variables::default();
     for variable in declared {
         let value = given.and_then(|given| store.get(given, variable.name.as_bytes()));
+        // All variables are checked before the request is refused, so that the client learns of all
+        // mistakes at once.
         if let Some(message) = problem(variable, value, schema, &store) {
             let error = GraphqlError::new(message, "VALIDATION_INVALID_TYPE_VARIABLE");
             errors.push(error.with("name", variable.name.as_str()));
@@ -141,6 +144,7 @@ impl Checker<'_> {
         let mut out = Vec::new();
         self.store.write(value, &mut out);
         let text = String::from_utf8_lossy(&out);
+        // By characters: a cut inside a character would not be UTF-8.
         if text.chars().count() > SHOWN_MAX {
             let cut: String = text.chars().take(SHOWN_MAX).collect();
             format!("{cut}…")
@@ -240,6 +244,8 @@ impl Checker<'_> {
                 None => {}
             }
         }
+        // Unknown keys are checked after the declared ones, as graphql-js does; the first mistake
+        // is the one reported.
         let members = self.store.own_members(object);
         for member in members {
             let key = String::from_utf8_lossy(self.store.text(member.key));
@@ -248,6 +254,7 @@ impl Checker<'_> {
                 return Err(self.misfit(whole, message));
             }
         }
+        // A single key that is null does not specify anything.
         let one_of = kind.directives.iter().any(|it| it.name == "oneOf");
         if one_of && (members.len() != 1 || members.iter().any(|it| it.value == Value::Null)) {
             let message = format!(
@@ -292,6 +299,8 @@ pub(crate) enum IntText {
 /// Whether a JSON number is an `Int`; `1.0` and `1e3` are whole numbers as well.
 pub(crate) fn int_of(text: &[u8]) -> IntText {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
+    // Nine digits fit into 32 bits in any case, and few numbers have more, so most are never
+    // parsed.
     if digits.iter().all(u8::is_ascii_digit) {
         if digits.len() < 10 {
             return IntText::Fits;
@@ -304,6 +313,7 @@ pub(crate) fn int_of(text: &[u8]) -> IntText {
             None => IntText::TooLarge,
         };
     }
+    // A 64-bit float holds every 32-bit integer exactly, so `1.0` and `1e3` are judged correctly.
     let parsed = std::str::from_utf8(text)
         .ok()
         .and_then(|it| it.parse::<f64>().ok());

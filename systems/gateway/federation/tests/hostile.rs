@@ -408,3 +408,19 @@ proptest! {
         let _ = code(&operations(OperationOptions::default()), &text);
     }
 }
+
+#[test]
+fn errors_that_cannot_be_read_are_reported_and_not_lost() {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for extension in [r#""\ud800""#, "1e999", &deep] {
+        let answer = format!(
+            r#"{{"data":null,"errors":[{{"message":"no","extensions":{{"x":{extension}}}}}]}}"#
+        );
+        let executed = execute("{ place(id: 1) { id } }", &[&answer]);
+        let body = String::from_utf8_lossy(executed.body());
+        assert!(
+            body.contains("SUBREQUEST_MALFORMED_RESPONSE"),
+            "{extension}: {body}"
+        );
+    }
+}

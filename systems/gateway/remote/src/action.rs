@@ -58,7 +58,7 @@ enum TransformError {
     Template { what: String, source: RenderError },
     #[error("the url rendered to null")]
     NoUrl,
-    #[error("`{value}` is no value for the header `{name}`")]
+    #[error("`{value}` is not a valid value for the header `{name}`")]
     Header { name: HeaderName, value: String },
     #[error("the payload cannot be read")]
     Payload,
@@ -97,6 +97,7 @@ impl Action {
         client: &HeaderMap,
     ) -> Result<Call, GraphqlError> {
         let mut headers = self.headers.of(client);
+        // An `or_insert`, because a configured or forwarded content type wins over ours.
         headers.entry(header::CONTENT_TYPE).or_insert(JSON);
         let call = Call {
             source,
@@ -130,19 +131,23 @@ impl Action {
     ) -> Result<&'a Json<'a>, GraphqlError> {
         let path = failure::root_path(&self.name);
         let unexpected = |message: &str| failure::error(message, &path, "unexpected");
+        // 4xx is the handler's way to refuse, with an error of its own for the client; every other
+        // status than 2xx is a failure of the handler.
         let is_refusal = answer.status.is_client_error();
         if !answer.status.is_success() && !is_refusal {
             let found = answer.status.as_u16();
             let reason = format!("expecting 2xx or 4xx status code, but found {found}");
             return Err(unexpected("internal error").with("internal", reason));
         }
+        // Checked after the status: a proxy's HTML page for a 502 is better explained by the
+        // status.
         let Ok(body) = body else {
             return Err(unexpected("not a valid json response from webhook"));
         };
         let value: &Json<'_> = match transformed {
             None => body,
             Some(Ok(value)) => value,
-            // What a handler refuses with need not look like what it succeeds with.
+            // A template is written for the success; a refusal need not have the members that it reads.
             Some(Err(_)) if is_refusal => body,
             Some(Err(reason)) => {
                 let error = unexpected("Response Transformation Failed");
@@ -155,7 +160,7 @@ impl Action {
         Ok(value)
     }
 
-    /// The handler's answer transformed; none when there is nothing to transform.
+    /// The handler's answer transformed; `None` without a response template.
     pub(crate) fn transformed<'a>(
         &'a self,
         body: &'a Json<'a>,
@@ -185,6 +190,8 @@ fn refusal(body: &Json<'_>, path: &str) -> GraphqlError {
         let reason = "the handler refused without a `message`";
         return failure::error("internal error", path, "unexpected").with("internal", reason);
     };
+    // `serde_json` refuses what the gateway's reader lets pass (a lone surrogate); then `code`
+    // alone is used.
     if let Some(extensions @ Json::Object(_)) = body.get("extensions")
         && let Ok(serde_json::Value::Object(extensions)) =
             serde_json::from_slice(&extensions.to_bytes())
@@ -254,9 +261,12 @@ impl Request {
         base_url: &str,
     ) -> Result<Call, TransformError> {
         let tree = Json::parse(&payload).map_err(|_| TransformError::Payload)?;
+        // `$base_url` has no trailing slash, because templates append paths to it; see `new`.
         let base = Json::Text(base_url.into());
         let query = query_of(base_url);
         let nothing = Json::Null;
+        // Headers are added after the body is rendered, so that a template can overwrite the
+        // content type of a form.
         let scope = Scope::default()
             .with("$body", &tree)
             .with("$base_url", &base)
@@ -281,6 +291,8 @@ impl Request {
                 })
         };
         let body: Bytes = match &self.body {
+            // The payload moves into the call at the end: `tree`, which templates read, borrows it
+            // until then.
             Body::Payload => Bytes::new(),
             Body::None => Bytes::new(),
             Body::Json(template) => {
@@ -295,6 +307,7 @@ impl Request {
             Body::Form(fields) => {
                 let mut form = form_urlencoded::Serializer::new(String::new());
                 for (name, template) in fields {
+                    // A template that renders to null leaves its field, header or parameter out.
                     if let Some(value) = rendered(name, template)? {
                         form.append_pair(name, &value);
                     }
@@ -331,10 +344,14 @@ impl Request {
         };
         let mut url = match &self.url {
             Some(template) => render("url", template)?.ok_or(TransformError::NoUrl)?,
+            // Without a change of URL or parameters the configured endpoint is used as it is, with
+            // its connection pool.
             None if self.query.is_empty() => return Ok(None),
             None => base_url.to_owned(),
         };
         if !self.query.is_empty() {
+            // `query_params` replace the URL's own parameters, which templates can copy from
+            // `$query_params`.
             if let Some(at) = url.find('?') {
                 url.truncate(at);
             }
@@ -356,7 +373,8 @@ impl Request {
 
 /// `$query_params`: the parameters of the handler's own URL.
 fn query_of(url: &str) -> Json<'static> {
-    let (_, query) = url.split_once('?').unwrap_or_default();
+    let (_, query) = url.split_once('?').unwrap_or((url, ""));
+    // A URL without a question mark has no parameters.
     let members = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| {
         let name = Cow::Owned(name.into_owned());
         (name, Json::Text(value.into_owned().into()))

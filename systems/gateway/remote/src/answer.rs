@@ -28,7 +28,7 @@ pub(crate) enum Data<'a> {
     Members(Vec<(Cow<'a, str>, &'a str)>),
 }
 
-/// Why bytes are no response.
+/// Why bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     Json,
@@ -39,6 +39,8 @@ impl<'a> Answer<'a> {
     /// Reads a response. All of it is checked to be JSON.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
         serde_json::from_slice(body).map_err(|error| {
+            // A wrong type is JSON that is not a response; every other error means that the text is
+            // not JSON.
             if error.is_data() {
                 Unreadable::Object
             } else {
@@ -79,10 +81,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Answer<'a> {
                         "data" => answer.data = map.next_value()?,
                         "errors" => {
                             let errors = map.next_value::<&RawValue>()?.get();
+                            // `RawValue` checks the whole list and copies nothing; only its first
+                            // byte is looked at here.
                             if errors != "null" && !errors.starts_with('[') {
-                                let unexpected = Unexpected::Other("`errors` that is no list");
+                                let unexpected = Unexpected::Other("`errors` that is not a list");
                                 return Err(A::Error::invalid_type(unexpected, &self));
                             }
+                            // An empty list counts as no errors: several servers send it with every
+                            // answer.
                             let is_empty = errors.starts_with('[')
                                 && errors[1..].trim_start().starts_with(']');
                             answer.errors = (errors != "null" && !is_empty).then_some(errors);
@@ -116,8 +122,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Data<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Data<'de>, A::Error> {
+                // Two root fields are the common case, and a small answer should not grow its list.
                 let mut members = Vec::with_capacity(2);
                 while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+                    // Skips a value and keeps where it stands: the text is sent on as the service
+                    // wrote it.
                     members.push((key, map.next_value::<&RawValue>()?.get()));
                 }
                 Ok(Data::Members(members))
@@ -137,12 +146,13 @@ pub(crate) struct TypeNames {
 }
 
 impl TypeNames {
-    /// The places in the answer to these fields; none when there are none.
+    /// The places in the answer to these fields; `None` without any.
     pub(crate) fn of(fields: &[Occurrence<'_>], fragments: &Fragments<'_>) -> Option<Self> {
         let mut names = Self::default();
         for occurrence in fields {
             names.add_below(occurrence.key(), &occurrence.field.selection_set, fragments);
         }
+        // Without a place for names, answers are passed on unread.
         names.prune();
         (!names.is_empty()).then_some(names)
     }
@@ -151,6 +161,8 @@ impl TypeNames {
         if set.items.is_empty() {
             return;
         }
+        // One response key may occur several times in a document; its selections merge, so their
+        // names do as well.
         let known = self.below.iter().position(|(known, _)| known == key);
         let index = known.unwrap_or_else(|| {
             self.below.push((key.to_owned(), Self::default()));
@@ -217,6 +229,8 @@ impl TypeNames {
                     {
                         let new = names.new_type(name).to_owned();
                         *name = new.into();
+                    // A key may hold a type name for one type and an object for another, so what is
+                    // not text is entered as well.
                     } else if let Some((_, inner)) = self.below.iter().find(|(it, _)| it == key) {
                         inner.change(value, names);
                     }

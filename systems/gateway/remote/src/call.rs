@@ -1,4 +1,4 @@
-//! What is asked of the world: one HTTP request to a service or a handler.
+//! The interface to services and handlers: one HTTP request, one answer.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -101,7 +101,9 @@ impl HeaderSettings {
                 headers.append(name.clone(), value.clone());
             }
         }
+        // Without a role the service sees the administrator, as the contract says.
         headers.entry(ROLE).or_insert(ADMIN);
+        // Last, so that a client cannot overwrite what the operator has configured.
         for (name, value) in &self.configured {
             headers.insert(name.clone(), value.clone());
         }
@@ -121,11 +123,13 @@ pub(crate) fn write_session(client: &HeaderMap, out: &mut Vec<u8>) {
         out.push(b':');
         gateway_template::write_text(&String::from_utf8_lossy(value), out);
     };
+    // Before the others, so that the role comes first when the gateway adds it.
     if !client.contains_key(ROLE) {
         write(ROLE.as_str(), ADMIN.as_bytes());
     }
     for name in client.keys() {
         if name.as_str().starts_with(SESSION)
+            // The first value only: a session variable is one value.
             && let Some(value) = client.get(name)
         {
             write(name.as_str(), value.as_bytes());

@@ -32,7 +32,7 @@ enum Outcome {
     Remote(CallAnswer),
     /// The JSON of an action's member.
     Action(Vec<u8>, Vec<HeaderValue>),
-    /// Nobody was asked: no field is wanted.
+    /// No request was made, because no field is wanted.
     Nothing,
     /// The list of errors as JSON.
     Failed(Failure),
@@ -79,10 +79,13 @@ impl Prepared {
         };
         let parts = &self.route.parts;
         let outcomes = match parts.as_slice() {
+            // One part needs no list of futures; most operations are of this kind.
             [only] => vec![run.part(only).await],
             _ if self.checked.kind() == OperationKind::Query => {
+                // All parts run in one task: they share the variables and presences without a lock.
                 join_all(parts.iter().map(|part| run.part(part))).await
             }
+            // Mutations run one after the other, and after a failure the rest must not be executed.
             _ => {
                 let mut outcomes = Vec::with_capacity(parts.len());
                 for part in parts {
@@ -160,12 +163,16 @@ impl<S: Sources> Run<'_, S> {
             Err(Unreadable::Object) => {
                 "Received invalid JSON value from remote: expecting a GraphQL response".to_owned()
             }
+            // A service's errors are the client's errors, word for word; the whole answer is kept,
+            // because `errors` is a slice of it.
             Ok(read) if read.errors.is_some() => {
                 return Outcome::Failed(Failure::Verbatim(answer));
             }
             Ok(read) => {
                 let missing = part
                     .keys
+                    // A missing member would leave a hole in the response; null in its place could
+                    // break the schema.
                     .iter()
                     .find(|(key, presence)| self.is_there(*presence) && read.member(key).is_none());
                 match missing {
@@ -199,6 +206,7 @@ impl<S: Sources> Run<'_, S> {
                 body.extend_from_slice(json);
             }
         }
+        // Still the first separator means that no variable was given, and `variables` is left out.
         body.extend_from_slice(if separator == b"," { b"}}" } else { b"}" });
         body.into()
     }
@@ -210,6 +218,7 @@ impl<S: Sources> Run<'_, S> {
         let action = &self.settings.actions[part.action];
         let path = failure::root_path(&action.name);
         let source = self.settings.remotes.len() + part.action;
+        // Made even when the request transform replaces it: templates read the payload as `$body`.
         let payload = self.payload(&action.name, part);
         let hide = |error: GraphqlError| Box::new(self.hidden(error));
         let call = action
@@ -250,6 +259,7 @@ impl<S: Sources> Run<'_, S> {
     }
 
     fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
+        // 256 bytes: room for the fixed parts, a few arguments and session variables.
         let mut out = Vec::with_capacity(256 + self.prepared.query.len());
         out.extend_from_slice(b"{\"action\":{\"name\":");
         gateway_template::write_text(name, &mut out);
@@ -264,6 +274,7 @@ impl<S: Sources> Run<'_, S> {
     }
 
     fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
+        // Cookies come first, because they go to the client even when a part has failed.
         let cookies = cookies(&mut outcomes);
         if let Some(failure) = outcomes.iter().find_map(|outcome| match outcome {
             Outcome::Failed(failure) => Some(failure),
@@ -272,6 +283,7 @@ impl<S: Sources> Run<'_, S> {
             return failed(failure, cookies);
         }
         let route = &self.prepared.route;
+        // The body is shared, not copied: what the service sent is what the client gets.
         if route.passes_through
             && let [Outcome::Remote(answer)] = outcomes.as_slice()
         {
@@ -281,6 +293,8 @@ impl<S: Sources> Run<'_, S> {
                 cookies,
             };
         }
+        // Read a second time: an `Answer` borrows its body, so it cannot be kept beside it in
+        // `Outcome`. Only operations over several services come here.
         let answers: Vec<Option<Answer<'_>>> = outcomes
             .iter()
             .map(|outcome| match outcome {
@@ -315,6 +329,8 @@ impl<S: Sources> Run<'_, S> {
             match &item.content {
                 Content::Text(text) => out.extend_from_slice(text),
                 Content::Introspection(position) => {
+                    // The writer takes the buffer and gives it back; `out` is empty for that
+                    // moment.
                     let written = std::mem::take(out);
                     let variables = self.asking.variables;
                     *out = self
@@ -369,8 +385,8 @@ fn failed(failure: &Failure, cookies: Vec<HeaderValue>) -> Executed {
     match failure {
         Failure::Own(list, _) => body.extend_from_slice(list),
         Failure::Verbatim(answer) => {
-            let read = Answer::read(&answer.body).ok();
-            let errors = read.and_then(|it| it.errors).unwrap_or("[]");
+            let read = Answer::read(&answer.body).expect("it was read before, when it arrived");
+            let errors = read.errors.expect("`Verbatim` is an answer with errors");
             body.extend_from_slice(errors.as_bytes());
         }
     }

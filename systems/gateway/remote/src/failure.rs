@@ -26,6 +26,8 @@ pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
             None => "unexpected".to_owned(),
         };
         let place = refused.locations.first();
+        // Parsed again for its positions: refusals are rare, and a prepared operation need not
+        // carry them.
         let path = place.and_then(|place| path_at(query, place.line, place.column));
         error(refused.message, path.as_deref().unwrap_or("$"), &code)
     });
@@ -80,6 +82,7 @@ fn path_in(set: &SelectionSet<'_, String>, so_far: &str, place: (usize, usize)) 
             if (field.position.line, field.position.column) == place {
                 return Some(path);
             }
+            // The response key would be the alias; the contract's paths name fields.
             path_in(&field.selection_set, &path, place)
         }
         Selection::InlineFragment(it) => path_in(&it.selection_set, so_far, place),

@@ -1,4 +1,4 @@
-//! What a service says about its schema, as definitions.
+//! Reads the answer to an introspection query as type definitions.
 
 use graphql_tools::introspection::{
     IntrospectionEnumValue, IntrospectionField, IntrospectionInputTypeRef, IntrospectionInputValue,
@@ -22,13 +22,13 @@ pub const INTROSPECTION_BODY: &str = concat!(
     r#""}"#,
 );
 
-/// Why the answer of a service is no schema.
+/// Why the answer of a service is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntrospectionError {
     /// Not the JSON of an introspection.
     #[error("the answer to the introspection query is not a schema: {0}")]
     Unreadable(String),
-    /// The service refused to tell.
+    /// The service answered with errors.
     #[error("the service refused the introspection query: {0}")]
     Refused(String),
 }
@@ -53,7 +53,7 @@ impl SourceSchema {
     /// Reads the answer to [`INTROSPECTION_BODY`].
     ///
     /// # Errors
-    /// When it is no such answer, or one with errors and without data.
+    /// When the text is not such an answer, or has errors and no data.
     pub fn read(body: &[u8]) -> Result<Self, IntrospectionError> {
         let answer: Answer = serde_json::from_slice(body)
             .map_err(|error| IntrospectionError::Unreadable(error.to_string()))?;
@@ -61,6 +61,8 @@ impl SourceSchema {
             let first = answer.errors.first().map(|error| match &error["message"] {
                 serde_json::Value::String(message) => message.clone(),
                 _ => error.to_string(),
+                // Data wins over errors: a service may complain about a part and still describe its
+                // schema.
             });
             return Err(match first {
                 Some(message) => IntrospectionError::Refused(message),
@@ -98,6 +100,8 @@ fn definition(of: IntrospectionType) -> Option<TypeDefinition<'static, String>> 
         IntrospectionType::OBJECT(it) => TypeDefinition::Object(ObjectType {
             description: it.description,
             implements_interfaces: names(it.interfaces),
+            // A field whose type is nested deeper than the query asks is left out; its type would
+            // be wrong.
             fields: it.fields.into_iter().filter_map(field).collect(),
             ..ObjectType::new(it.name)
         }),
@@ -141,6 +145,7 @@ fn field(of: IntrospectionField) -> Option<Field<'static, String>> {
 }
 
 fn input(of: IntrospectionInputValue) -> Option<InputValue<'static, String>> {
+    // A default that cannot be read counts as absent; the service applies its own.
     let default = match of.default_value {
         Some(serde_json::Value::String(text)) => literal(&text),
         _ => None,
@@ -163,8 +168,8 @@ fn enum_value(of: IntrospectionEnumValue) -> EnumValue<'static, String> {
     }
 }
 
-/// A literal of GraphQL, as introspection writes defaults. One that cannot be read counts as none:
-/// the service has it in any case.
+/// A literal of GraphQL, as introspection writes defaults. One that cannot be read is left out:
+/// the service applies it in any case.
 fn literal(text: &str) -> Option<Value<'static, String>> {
     let document = format!("input I{{f:T={text}}}");
     let document = parse_schema::<String>(&document).ok()?.into_static();

@@ -40,9 +40,12 @@ impl Reader<'_> {
                 });
                 match self.checked.variable(name) {
                     Some(index) => Argument::Variable(index, default),
+                    // Validation refuses undeclared variables, so null stands for what cannot
+                    // occur.
                     None => Argument::Json(b"null".to_vec()),
                 }
             }
+            // Only a list with a variable is taken apart; everything else is rendered once.
             Value::List(items) if items.iter().any(has_variable) => {
                 let items = items
                     .iter()
@@ -52,6 +55,8 @@ impl Reader<'_> {
             Value::Object(members) if members.iter().any(|(_, value)| has_variable(value)) => {
                 let members = members
                     .iter()
+                    // The type of a member is not known here, so an `ID` within an object keeps its
+                    // form.
                     .map(|(key, value)| (key.clone(), self.read(value, None)));
                 Argument::Object(members.collect())
             }
@@ -61,7 +66,7 @@ impl Reader<'_> {
 }
 
 impl Argument {
-    /// Appends the argument; false, and nothing appended, when it is a variable that nobody gave.
+    /// Appends the argument; false, and nothing appended, when it is a variable without a value.
     pub(crate) fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Json(json) => out.extend_from_slice(json),
@@ -76,6 +81,8 @@ impl Argument {
                     if position > 0 {
                         out.push(b',');
                     }
+                    // A list has no gaps: an omitted variable is null in it, but leaves out a
+                    // member of an object.
                     if !item.write(variables, out) {
                         out.extend_from_slice(b"null");
                     }
@@ -155,6 +162,8 @@ fn write_constant(
             }
             out.push(b']');
         }
+        // Input coercion (GraphQL specification, section 3.11): a single value stands for a list of
+        // one.
         single if item.is_some() => {
             out.push(b'[');
             write_constant(single, item, out);
@@ -176,7 +185,10 @@ fn write_constant(
         Value::Boolean(flag) => out.extend_from_slice(flag.to_string().as_bytes()),
         Value::Float(number) => out.extend_from_slice(format!("{number:?}").as_bytes()),
         Value::Int(number) => {
-            let text = number.as_i64().unwrap_or_default().to_string();
+            let text = number
+                .as_i64()
+                .expect("the parser reads integers as 64-bit")
+                .to_string();
             if kind.is_some_and(|kind| inner_name(kind) == "ID") {
                 write_text(&text, out);
             } else {

@@ -25,17 +25,17 @@ pub enum Inconsistency {
     /// Its names cannot be changed as wished.
     #[error("{0}")]
     Names(#[from] NamesError),
-    /// Somebody else has a root field of this name.
+    /// Another source has a root field of this name.
     #[error(
         "its root field `{field}` is there already, from {other}; give one of them a namespace"
     )]
     RootField {
         /// The field.
         field: String,
-        /// Who has it.
+        /// Its source.
         other: String,
     },
-    /// Somebody else has another type of this name.
+    /// Another source has a different type of this name.
     #[error("its type `{name}` differs from the one of {other}; change it by `type_names`")]
     Type {
         /// The type.
@@ -44,7 +44,7 @@ pub enum Inconsistency {
         other: String,
     },
     /// A type that is used and not defined.
-    #[error("it uses the type `{0}`, which nobody defines")]
+    #[error("it uses the type `{0}`, which is not defined")]
     UnknownType(String),
 }
 
@@ -57,8 +57,8 @@ pub(crate) enum Owner {
     Namespace(usize),
     /// An action, by its position.
     Action(usize),
-    /// Nobody: the placeholder, which is null.
-    Nobody,
+    /// The placeholder of a schema without fields, which is null.
+    Placeholder,
 }
 
 /// A schema and who answers its root fields.
@@ -76,10 +76,14 @@ impl MergedSchema {
     /// Merges what is there; `schemas` has one entry for each remote schema of the configuration.
     pub(crate) fn new(config: &Config, schemas: &[Option<Arc<SourceSchema>>]) -> Self {
         let mut merging = Merging::default();
+        // Actions first: of two equal root fields the first stays, and actions are the gateway's
+        // own.
         merging.add_actions(config);
         let mut names = Vec::with_capacity(schemas.len());
         for (index, (remote, schema)) in config.remote_schemas.iter().zip(schemas).enumerate() {
             let added = match schema {
+                // A service that has not told its schema yet contributes nothing; it is merged when
+                // it does.
                 Some(schema) => merging.add_remote(index, remote, schema),
                 None => Ok(Names::default()),
             };
@@ -115,7 +119,7 @@ impl MergedSchema {
 
     pub(crate) fn owner(&self, kind: OperationKind, field: &str) -> Owner {
         let key = (kind, field.to_owned());
-        self.owners.get(&key).copied().unwrap_or(Owner::Nobody)
+        self.owners.get(&key).copied().unwrap_or(Owner::Placeholder)
     }
 }
 
@@ -135,6 +139,8 @@ struct Merging {
 
 impl Merging {
     fn add_actions(&mut self, config: &Config) {
+        // The configuration has parsed `types`; a document that does not parse would leave its
+        // actions inconsistent below.
         let document = parse_schema::<String>(&config.types.0.0)
             .map(Document::into_static)
             .unwrap_or_default();
@@ -185,7 +191,7 @@ impl Merging {
         let names = Names::new(schema, &remote.customization)?;
         let title = format!("the remote schema `{}`", remote.name);
         let mut types = names.renamed(schema);
-        // A way back to the root is no way into the merged one.
+        // A field that returns the service's root would lead to fields that only its own root has.
         for definition in &mut types {
             if let TypeDefinition::Object(ObjectType { fields, .. }) = definition {
                 fields.retain(|field| !schema.is_root(inner_name(&field.field_type)));
@@ -213,6 +219,8 @@ impl Merging {
                 }
             }
         }
+        // Everything is checked before anything is added: a service is merged as a whole or not at
+        // all.
         for definition in &types {
             self.check_type(definition)?;
         }
@@ -222,7 +230,6 @@ impl Merging {
                 self.check_root(*kind, &field.name)?;
             }
         }
-        // All or nothing: from here on nothing fails.
         for definition in types {
             self.put_type(definition, &title);
         }
@@ -268,6 +275,8 @@ impl Merging {
         let name = type_name(definition);
         let reserved = name == QUERY_ROOT || name == MUTATION_ROOT;
         match self.origins.get(name) {
+            // Several services may bring the same type, for instance a shared scalar; descriptions
+            // may differ.
             Some((index, _)) if bare(&self.types[*index]) == bare(definition) => Ok(()),
             None if !reserved => Ok(()),
             known => Err(Inconsistency::Type {
@@ -308,6 +317,7 @@ impl Merging {
 
     fn finish(mut self, names: Vec<Names>) -> MergedSchema {
         if self.query.is_empty() {
+            // A schema must have a query type with a field; without any, introspection would fail.
             let field = Field {
                 position: Default::default(),
                 description: Some("There is nothing to query.".to_owned()),
@@ -316,7 +326,12 @@ impl Merging {
                 field_type: Type::NamedType("String".to_owned()),
                 directives: Vec::new(),
             };
-            self.put_root(OperationKind::Query, field, Owner::Nobody, String::new());
+            self.put_root(
+                OperationKind::Query,
+                field,
+                Owner::Placeholder,
+                String::new(),
+            );
         }
         let mut document = parse_schema::<String>(META)
             .expect("a test reads the types of introspection")

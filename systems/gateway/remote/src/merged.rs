@@ -43,7 +43,7 @@ pub struct Merged {
     operations: OperationCache<Outcome>,
 }
 
-/// An operation, or why it is none.
+/// An operation, or why it is refused.
 pub type Outcome = Result<Arc<Prepared>, Arc<Refusal>>;
 
 /// An operation, parsed, validated and routed. Shared by all requests that send it.
@@ -59,7 +59,7 @@ pub struct Prepared {
 
 impl Merged {
     /// Merges what is there; `schemas` has one entry for each remote schema of the configuration,
-    /// none where the service has not told yet.
+    /// `None` until the service has answered the introspection query.
     #[must_use]
     pub fn new(
         config: &Config,
@@ -128,6 +128,8 @@ impl Merged {
             let outcome = outcome
                 .map(Arc::new)
                 .map_err(|refusal| Arc::new(failure::refused(refusal, query)));
+            // An internal failure may be one of the moment; only what follows from the text is
+            // kept.
             let is_lasting = outcome.as_ref().err().is_none_or(|it| !it.internal);
             (outcome, is_lasting)
         })

@@ -56,11 +56,15 @@ impl Names {
     ///
     /// # Errors
     /// When two things would get one name, or an interface and its objects would not fit any more.
-    pub(crate) fn new(schema: &SourceSchema, wish: &Customization) -> Result<Self, NamesError> {
+    pub(crate) fn new(
+        schema: &SourceSchema,
+        customization: &Customization,
+    ) -> Result<Self, NamesError> {
         let mut names = Self::default();
-        let change = &wish.type_names;
+        let change = &customization.type_names;
         for definition in &schema.types {
             let old = type_name(definition);
+            // Roots are merged away, and the names of GraphQL's own types cannot change.
             if schema.is_root(old) || is_own(old) {
                 continue;
             }
@@ -68,6 +72,8 @@ impl Names {
                 Some(new) => new.0.0.clone(),
                 None => format!("{}{old}{}", change.prefix, change.suffix),
             };
+            // The inverse map finds collisions, including one with a type that keeps its name; that
+            // is why unchanged names are removed only afterwards.
             if let Some(first) = names.back.insert(new.clone(), old.to_owned()) {
                 return Err(NamesError::Duplicate {
                     place: "the service".to_owned(),
@@ -80,7 +86,7 @@ impl Names {
         }
         names.forward.retain(|old, new| old != new);
         names.back.retain(|new, old| old != new);
-        for change in &wish.field_names {
+        for change in &customization.field_names {
             let definition = schema
                 .types
                 .iter()
@@ -104,6 +110,7 @@ impl Names {
                     });
                 }
             }
+            // As above: unchanged names were needed to find collisions.
             by_new.retain(|new, old| new != old);
             let parent = names.new_type(&change.parent_type).to_owned();
             names.fields.insert(parent, by_new);
@@ -144,6 +151,7 @@ impl Names {
     pub(crate) fn new_field<'a>(&'a self, parent: &str, old: &'a str) -> &'a str {
         let fields = self.fields.get(self.new_type(parent));
         let found = fields.and_then(|fields| fields.iter().find(|(_, known)| *known == old));
+        // A search by value: it runs when schemas are merged, not with requests.
         found.map_or(old, |(new, _)| new)
     }
 

@@ -61,6 +61,7 @@ pub(crate) fn collect<'a>(
             },
         };
         let depth = around.len();
+        // A fragment without directives changes nothing, so its fields are asked for directly.
         if !directives.is_empty() {
             around.push(directives);
         }
@@ -103,6 +104,8 @@ pub(crate) fn write(
         variables: Vec::new(),
     };
     writer.mark("{");
+    // Each root field is wrapped in the conditions of its fragments alone: the other fields of the
+    // fragment may belong to another service.
     for occurrence in wanted.fields {
         for directives in &occurrence.around {
             writer.mark("...");
@@ -116,6 +119,7 @@ pub(crate) fn write(
     }
     writer.mark("}");
     let mut done = 0;
+    // By index: writing a fragment may add further ones to the list.
     while let Some(name) = writer.spread.get(done).cloned() {
         done += 1;
         if let Some(fragment) = fragments.get(name.as_str()) {
@@ -124,6 +128,8 @@ pub(crate) fn write(
     }
     let body = std::mem::take(&mut writer.text);
     writer.is_after_word = false;
+    // Written before the head, because only now is it known which variables the operation uses; a
+    // service refuses unused ones.
     let used = std::mem::take(&mut writer.variables);
     let declared: Vec<_> = wanted
         .declared
@@ -248,6 +254,7 @@ impl Writer<'_> {
     }
 
     fn field(&mut self, parent: &str, field: &AskedField) {
+        // The client's key stays the key of the answer; when names differ, an alias keeps it.
         let key = field.alias.as_deref().unwrap_or(&field.name);
         let old = self.names.old_field(parent, &field.name).to_owned();
         if key != old {
@@ -320,7 +327,9 @@ impl Writer<'_> {
                 self.word(&quoted);
             }
             Value::Int(number) => {
-                let number = number.as_i64().unwrap_or_default();
+                let number = number
+                    .as_i64()
+                    .expect("the parser reads integers as 64-bit");
                 self.word(&number.to_string());
             }
             // A whole number would lose its type at a custom scalar.

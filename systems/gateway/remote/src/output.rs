@@ -60,6 +60,7 @@ impl Selecting<'_> {
         if shape.is_object() {
             return self.object(shape, value, out);
         }
+        // Leaves are not checked: a handler's scalars pass as they are.
         value.write(out);
         Ok(())
     }
@@ -92,6 +93,7 @@ impl Selecting<'_> {
             match member.source() {
                 MemberSource::Typename(text) => out.extend_from_slice(text),
                 MemberSource::Introspection => out.extend_from_slice(b"null"),
+                // By the field's name: a handler knows nothing of the client's aliases.
                 MemberSource::Field => match value.get(member.field()) {
                     Some(value) => self.write(member, value, out)?,
                     None if member.is_non_null() => {

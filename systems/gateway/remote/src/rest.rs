@@ -106,10 +106,12 @@ impl RestEndpoints {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let endpoints = config.rest_endpoints.iter();
+        // The configuration has checked that collection and query exist and that the query parses,
+        // so nothing is dropped here.
         Self(endpoints.filter_map(|it| endpoint(config, it)).collect())
     }
 
-    /// Whether there are none.
+    /// Whether the configuration has no REST endpoint.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -121,6 +123,7 @@ impl RestEndpoints {
     /// 404 without an endpoint, 405 for another method, 400 for variables that do not fit, 500
     /// when several endpoints fit.
     pub fn graphql(&self, request: RestRequest<'_>) -> Result<Vec<u8>, RestError> {
+        // A caller only passes paths with the prefix; any other fits no endpoint.
         let path = request.path.strip_prefix(REST_PREFIX).unwrap_or_default();
         let path = path.strip_suffix('/').unwrap_or(path);
         let segments: Vec<&str> = path.split('/').collect();
@@ -128,12 +131,15 @@ impl RestEndpoints {
             .0
             .iter()
             .filter_map(|endpoint| Some((endpoint, endpoint.captures(&segments)?)))
+            // All fitting endpoints are collected: two that fit are a mistake of the configuration,
+            // which must not depend on their order.
             .collect();
         if fitting.is_empty() {
             return Err(RestError::new(404, "Endpoint not found", "not-found"));
         }
         let mut allowed = fitting
             .iter()
+            // A path that fits decides between 404 and 405; only then does the method count.
             .filter(|(it, _)| it.methods.contains(&request.method));
         match (allowed.next(), allowed.next()) {
             (Some((endpoint, captures)), None) => endpoint.graphql(request, captures),
@@ -184,7 +190,7 @@ fn endpoint(config: &Config, written: &RestEndpoint) -> Option<Endpoint> {
 }
 
 impl Endpoint {
-    /// The variables in a path; none when the path is another.
+    /// The variables in a path; `None` when the path does not match.
     fn captures(&self, segments: &[&str]) -> Option<Vec<(&str, String)>> {
         if segments.len() != self.segments.len() {
             return None;
@@ -208,7 +214,7 @@ impl Endpoint {
         request: RestRequest<'_>,
         captures: &[(&str, String)],
     ) -> Result<Vec<u8>, RestError> {
-        // What comes later wins.
+        // In the order body, parameters, path: what comes later wins.
         let mut given: Vec<(String, Vec<u8>)> = Vec::new();
         let mut give =
             |name: &str, value: Vec<u8>| match given.iter_mut().find(|(it, _)| it == name) {
@@ -219,10 +225,12 @@ impl Endpoint {
             self.declared(&name)?;
             give(&name, value);
         }
+        // Split here, because `form_urlencoded` does not tell `name` from `name=`, and a Boolean
+        // without a value is true.
         for pair in request.parameters.split('&').filter(|it| !it.is_empty()) {
             let (name, value) = form_urlencoded::parse(pair.as_bytes())
                 .next()
-                .unwrap_or_default();
+                .expect("a pair that is not empty has a name");
             let value = pair.contains('=').then_some(value);
             give(&name, self.decode(&name, value.as_deref())?);
         }
@@ -274,6 +282,7 @@ impl Endpoint {
             ("Boolean", Some(word @ ("true" | "false"))) => Ok(word.as_bytes().to_vec()),
             ("Boolean", _) => wrong("true or false"),
             (numeric, text) if NUMERIC.contains(&numeric) => {
+                // Not nullable, so an absent number is an error; the empty text is not a number.
                 let text = text.unwrap_or_default();
                 match Json::parse(text.as_bytes()) {
                     Ok(Json::Number(digits)) => Ok(digits.as_bytes().to_vec()),
@@ -289,7 +298,7 @@ impl Endpoint {
     }
 }
 
-/// The members of a body that is an object; none when there is no body.
+/// The members of the body's object; empty without a body.
 fn body_members(body: &[u8]) -> Result<Vec<(String, Vec<u8>)>, RestError> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
@@ -316,6 +325,8 @@ fn percent_decoded(segment: &str) -> String {
     // A plus is itself in a path.
     let kept = segment.replace('+', "%2B");
     let decoded = form_urlencoded::parse(kept.as_bytes()).next();
+    // `form_urlencoded` would split here; a segment with these characters is not encoded by its
+    // rules.
     let is_plain = !kept.contains(['&', '=']);
     match decoded {
         Some((name, _)) if is_plain => name.into_owned(),
@@ -360,6 +371,8 @@ pub fn unwrap_response(body: &[u8]) -> RestAnswer {
 }
 
 fn first_error(errors: &str) -> RestAnswer {
+    // The whole answer was read as JSON before; only nesting deeper than the reader's limit ends
+    // here, and then the client gets the general error.
     let parsed = Json::parse(errors.as_bytes()).unwrap_or(Json::Null);
     let first = match &parsed {
         Json::List(items) => items.first().unwrap_or(&Json::Null),

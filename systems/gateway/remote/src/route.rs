@@ -142,6 +142,7 @@ pub(crate) fn route<'a>(
         let item = routing.item(position, member);
         routing.route.items.push(item);
     }
+    // In a second pass, because a part's operation needs all of its fields.
     for index in 0..routing.places.len() {
         routing.write(index);
     }
@@ -164,7 +165,7 @@ impl<'a> Routing<'a> {
 
     fn field(&mut self, position: usize, member: AnswerMember<'a>) -> Content {
         match self.merged.owner(self.checked.kind(), member.field()) {
-            Owner::Nobody => Content::Text(b"null".as_slice().into()),
+            Owner::Placeholder => Content::Text(b"null".as_slice().into()),
             Owner::Action(action) => self.action(action, position, member),
             Owner::Namespace(remote) => self.namespace(remote, member),
             Owner::Remote(remote) => {
@@ -180,6 +181,8 @@ impl<'a> Routing<'a> {
     /// The part of a service to which a root field belongs. One request of a query asks for all
     /// its fields; of a mutation, for those that follow each other.
     fn part_at_root(&mut self, remote: usize, member: AnswerMember<'a>) -> usize {
+        // A mutation must keep the order of its root fields, so only fields of one service in a row
+        // may share a request.
         let is_query = self.checked.kind() == OperationKind::Query;
         let last = self.route.parts.len().wrapping_sub(1);
         let known = self.route.parts.iter().position(|part| match part {
@@ -194,6 +197,7 @@ impl<'a> Routing<'a> {
         {
             fitting = Some(last);
         }
+        // A part below a namespace asks for other fields than the root's.
         let fitting = fitting.filter(|index| matches!(self.places[*index], Place::Root(_)));
         let index = fitting.unwrap_or_else(|| {
             self.push_remote(remote, member.field(), None);
@@ -230,6 +234,7 @@ impl<'a> Routing<'a> {
             .into_iter()
             .flat_map(|shape| checked.members_of(shape))
             .collect();
+        // The index of the part that is added below, if any field is asked for.
         let part = self.route.parts.len();
         let mut keys = Vec::new();
         let items = members.iter().map(|inner| Item {
@@ -247,6 +252,7 @@ impl<'a> Routing<'a> {
             },
         });
         let items = items.collect();
+        // A namespace of `__typename` alone needs no request.
         if !keys.is_empty() {
             self.push_remote(remote, member.field(), member.presence());
             if let Some(Part::Remote(part)) = self.route.parts.last_mut() {
@@ -262,6 +268,8 @@ impl<'a> Routing<'a> {
             checked: self.checked,
             declared: self.declared,
         };
+        // Fields of one response key have equal arguments (validation), so the first stands for
+        // all.
         let field = self.fields.iter().find(|it| it.key() == member.key());
         let root = self.checked.kind();
         let kinds = self.merged.argument_types(root, member.field());
@@ -297,6 +305,8 @@ impl<'a> Routing<'a> {
             }
             Place::Below(key) => {
                 let mut found = Vec::new();
+                // The namespace may be selected several times; all selections are asked for in one
+                // request.
                 for namespace in self.fields.iter().filter(|it| it.key() == key) {
                     let schema = &self.merged.schema;
                     if let Some(kind) = schema.field_type(root, &namespace.field.name) {
@@ -309,6 +319,8 @@ impl<'a> Routing<'a> {
                     let set = &namespace.field.selection_set;
                     outgoing::collect(set, &self.fragments, &mut around, &mut found);
                 }
+                // The type's name in the merged schema is not the service's; the gateway writes it
+                // itself.
                 found.retain(|it| it.field.name != "__typename");
                 found
             }
@@ -339,11 +351,13 @@ impl<'a> Routing<'a> {
             Some((self.checked.variable(name)?, opener))
         });
         part.variables = variables.collect();
+        // Only then must answers be read for names; otherwise they are passed on as text.
         if names.renames_types() {
             part.type_names = TypeNames::of(&fields, &self.fragments);
         }
     }
 
+    // One service, every member its own and no names to change: its body is the response, unread.
     fn finish(mut self) -> Route {
         let is_whole = |item: &Item| matches!(item.content, Content::Member { .. });
         self.route.passes_through = match self.route.parts.as_slice() {

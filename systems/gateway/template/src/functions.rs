@@ -59,7 +59,7 @@ impl Function {
     pub(crate) fn name(self) -> &'static str {
         let mut names = NAMES.iter();
         let found = names.find(|(_, function)| *function == self);
-        found.map_or("", |(name, _)| name)
+        found.expect("`NAMES` lists every function").0
     }
 
     /// The least and the most arguments.
@@ -72,7 +72,9 @@ impl Function {
 
     pub(crate) fn apply<'a>(self, arguments: Vec<Value<'a>>, scope: &Scope<'a>) -> Rendered<'a> {
         let mut arguments = arguments.into_iter();
-        let value = arguments.next().unwrap_or(Cow::Owned(Json::Null));
+        let value = arguments
+            .next()
+            .expect("the parser has checked how many arguments there are");
         let refused = |value: &Json<'_>| {
             let name = self.name();
             wrong(format!("`{name}` cannot be applied to {}", value.kind()))
@@ -100,6 +102,7 @@ impl Function {
                 None => return wrong("`head` of an empty string"),
             },
             (Self::Tail, Json::List(items)) => {
+                // Not an error for an empty list, unlike `head`: there is a rest, and it is empty.
                 Json::List(items.get(1..).unwrap_or_default().to_vec())
             }
             (Self::Tail, Json::Text(text)) => Json::Text(text.chars().skip(1).collect()),
@@ -111,6 +114,7 @@ impl Function {
             (Self::GetSessionVariable, Json::Text(name)) => {
                 return session_variable(name, arguments.next(), scope);
             }
+            // The remaining functions are about text only.
             (_, Json::Text(text)) => match self.of_text(text) {
                 Some(text) => Json::Text(text.into()),
                 None => return refused(&value),
@@ -137,6 +141,7 @@ fn is_empty(value: &Json<'_>) -> Option<bool> {
         Json::Text(text) => Some(text.is_empty()),
         Json::List(items) => Some(items.is_empty()),
         Json::Object(members) => Some(members.is_empty()),
+        // A number is empty when it is zero, however it is written: `0`, `0.0`, `-0`.
         Json::Number(digits) => Some(digits.parse() == Ok(0.0)),
         Json::Bool(_) => None,
     }
@@ -164,6 +169,7 @@ fn inverse(value: Json<'_>) -> Result<Json<'_>, Json<'_>> {
             items.reverse();
             Ok(Json::List(items))
         }
+        // The inverse of zero is infinite and has no form in JSON.
         Json::Number(digits) => match digits.parse::<f64>().map(|number| 1.0 / number) {
             Ok(number) if number.is_finite() => Ok(Json::Number(number.to_string().into())),
             _ => Err(Json::Number(digits)),
@@ -210,6 +216,8 @@ fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
             }
             (Json::Object(mut object), Json::Object(more)) => {
                 for (key, value) in more {
+                    // Later members win and keep the place of the earlier ones, as in an object
+                    // that is updated.
                     match object.iter_mut().find(|(known, _)| known == key) {
                         Some((_, known)) => *known = value.clone(),
                         None => object.push((key.clone(), value.clone())),
@@ -226,6 +234,7 @@ fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
             }
         };
     }
+    // A single item reaches this unjoined and must still be of a kind that can be joined.
     match joined {
         Json::Text(_) | Json::List(_) | Json::Object(_) => Ok(Cow::Owned(joined)),
         other => wrong(format!("`concat` cannot join {}", other.kind())),

@@ -55,6 +55,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expected<T>(&self, expected: impl Into<String>) -> Parsed<T> {
+        // The position may lie inside a character after an escape was tried.
         let before = &self.text[..self.text.floor_char_boundary(self.at)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Err(TemplateError {
@@ -115,6 +116,7 @@ impl<'a> Parser<'a> {
             |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
         if !rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
             return "";
+            // `find` returns nothing when the word reaches the end of the template.
         }
         let length = rest.find(|letter| !is_inside(letter));
         &rest[..length.unwrap_or(rest.len())]
@@ -148,6 +150,7 @@ impl<'a> Parser<'a> {
         let mut parts = Vec::new();
         let mut plain = String::new();
         while let Some(letter) = self.rest().chars().next() {
+            // Blocks are recognized before plain text, so that a branch ends at its `{{ end }}`.
             if is_quoted && letter == '"' || self.closes_block() {
                 break;
             }
@@ -166,6 +169,7 @@ impl<'a> Parser<'a> {
         if !plain.is_empty() {
             parts.push(Node::Plain(plain));
         }
+        // In a quoted text one expression alone is still text: `"{{1}}"` is the string "1".
         Ok(match (parts.len(), parts.pop()) {
             (1, Some(only)) if !is_quoted => only,
             (1, Some(Node::Plain(only))) => Node::Plain(only),
@@ -179,6 +183,7 @@ impl<'a> Parser<'a> {
 
     /// An escape of a JSON string, by the reader of JSON.
     fn escape(&mut self) -> Parsed<char> {
+        // A surrogate pair is two escapes of six characters for one letter.
         let length = match self.rest().as_bytes().get(1) {
             Some(b'u') if self.rest()[2..].get(4..6) == Some("\\u") => 12,
             Some(b'u') => 6,
@@ -202,6 +207,7 @@ impl<'a> Parser<'a> {
 
     /// A JSON value with expressions in it.
     fn value(&mut self, mode: Mode) -> Parsed<Node> {
+        // Counted here and for each expression: between the two every recursion passes the limit.
         self.space();
         self.deeper(|it| {
             if it.rest().starts_with("{{") {
@@ -264,6 +270,7 @@ impl<'a> Parser<'a> {
     fn item(&mut self) -> Parsed<Node> {
         self.space();
         match self.rest().as_bytes().first() {
+            // What begins like JSON is JSON; everything else can only be an expression.
             Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9') => self.value(Mode::Json),
             _ => self.expression(),
         }
@@ -336,6 +343,7 @@ impl<'a> Parser<'a> {
         }
         self.open("else")?;
         self.need("}}")?;
+        // `else` is not optional: every template must have a value.
         let otherwise = Box::new(self.branch(mode)?);
         self.close()?;
         Ok(Node::If {
@@ -366,7 +374,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The name of a variable; `_` is none.
+    /// The name of a variable; `_` names nothing.
     fn binding(&mut self) -> Parsed<Option<String>> {
         self.space();
         let word = self.word();
@@ -385,9 +393,12 @@ impl<'a> Parser<'a> {
         let Some(operators) = Operator::LEVELS.get(level) else {
             return self.defaulted();
         };
+        // Each level parses the tighter one first, so precedence is the depth of the recursion.
         let mut left = self.binary(level + 1)?;
         loop {
             self.space();
+            // `in` must be a whole word, or `index` would begin with it; `<=` stands before `<` in
+            // the list.
             let found = operators.iter().find(|(token, operator)| match operator {
                 Operator::In => self.word() == *token,
                 _ => self.rest().starts_with(token),
@@ -404,6 +415,7 @@ impl<'a> Parser<'a> {
     fn defaulted(&mut self) -> Parsed<Node> {
         let mut left = self.primary()?;
         loop {
+            // Binds tighter than comparison: `$a ?? 1 == 1` compares the default.
             self.space();
             if !self.takes("??") {
                 return Ok(left);
@@ -475,6 +487,7 @@ impl<'a> Parser<'a> {
             }
             self.need(")")?;
         } else {
+            // Without parentheses one primary is the argument: `not $a && $b` is `(not $a) && $b`.
             arguments.push(self.deeper(Self::primary)?);
         }
         let (least, most) = function.arity();
@@ -503,6 +516,7 @@ impl<'a> Parser<'a> {
                 let inner = self.expression()?;
                 self.need("]")?;
                 Target::Computed(Box::new(inner))
+            // A `?` that no step follows belongs to the text behind the path.
             } else {
                 self.at = start;
                 return Ok(Node::Path { variable, steps });

@@ -35,6 +35,7 @@ impl<'a> Scope<'a> {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&Value<'a>> {
+        // From the back: an inner loop's variable hides an outer one of the same name.
         let mut found = self.variables.iter().rev();
         found.find(|(known, _)| known == name).map(|(_, it)| it)
     }
@@ -47,6 +48,8 @@ impl Template {
     /// When the template asks for something that is not there, without a `?`, or does with a value
     /// what cannot be done with it.
     pub fn render<'a>(&self, scope: &Scope<'a>) -> Result<Cow<'a, Json<'a>>, RenderError> {
+        // A copy of a few references: loops push their variables, and the caller's scope must not
+        // change.
         let mut scope = scope.clone();
         render(&self.node, &mut scope)
     }
@@ -162,6 +165,7 @@ fn range<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
         unreachable!("the caller has seen that it is a range");
     };
     let items: Vec<Value<'a>> = match render(over, scope)? {
+        // Borrowed items stay borrowed, so a loop over the payload copies nothing.
         Cow::Borrowed(Json::List(items)) => items.iter().map(Cow::Borrowed).collect(),
         Cow::Owned(Json::List(items)) => items.into_iter().map(Cow::Owned).collect(),
         other => {
@@ -183,6 +187,8 @@ fn range<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
             scope.variables.push((Cow::Owned(name.clone()), value));
         }
         let outcome = render(body, scope);
+        // Also after an error, before it is returned, or the next use of the scope would see the
+        // loop's variables.
         scope.variables.truncate(known);
         made.push(outcome?.into_owned());
     }
@@ -197,6 +203,8 @@ fn path<'a>(variable: &str, steps: &[Step], scope: &mut Scope<'a>) -> Rendered<'
     let mut shown = variable.to_owned();
     let mut is_optional = false;
     for step in steps {
+        // One `?` covers the rest of the path: what lies behind something missing is missing as
+        // well.
         is_optional |= step.is_optional;
         let key = match &step.to {
             Target::Key(key) => Json::Text(key.as_str().into()),
@@ -287,6 +295,7 @@ fn binary<'a>(
 /// Equality, in which `1` and `1.0` are the same number.
 fn equal(left: &Json<'_>, right: &Json<'_>) -> bool {
     match (left, right) {
+        // Equal digits need no parsing; different ones may be one number, `1` and `1.0`.
         (Json::Number(a), Json::Number(b)) if a != b => match (a.parse(), b.parse()) {
             (Ok::<f64, _>(a), Ok::<f64, _>(b)) => a.partial_cmp(&b) == Some(Ordering::Equal),
             _ => false,

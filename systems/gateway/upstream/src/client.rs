@@ -75,7 +75,7 @@ struct Inner {
     tls: [OnceCell<TlsConnector>; 3],
 }
 
-enum Lane {
+enum Connection {
     Http1 {
         stream: Stream,
         is_reused: bool,
@@ -122,8 +122,7 @@ impl Client {
     }
 
     /// Closes idle connections whose time is over. Every call looks after its
-    /// own origin; this is for a worker that has nothing else to do, about once
-    /// a second.
+    /// own origin; an idle worker calls this about once a second.
     pub fn sweep(&self) {
         self.0.pool.borrow_mut().sweep();
     }
@@ -131,17 +130,21 @@ impl Client {
     /// At most two: a second one on a new connection when the first met a
     /// connection that the other side had closed meanwhile.
     async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
-        let lane = match self.idle_lane(endpoint) {
-            Some(lane) => lane,
-            None => self.new_lane(endpoint).await?,
+        // A reused connection may have been closed meanwhile, which only its use shows.
+        let connection = match self.idle_connection(endpoint) {
+            Some(connection) => connection,
+            None => self.new_connection(endpoint).await?,
         };
-        match self.attempt(endpoint, call, lane).await {
+        match self.attempt(endpoint, call, connection).await {
             Ok(reply) => Ok(reply),
             Err((error, false)) => Err(error),
             Err((_, true)) => {
                 Tally::add(&self.0.tally.retried);
-                let lane = self.new_lane(endpoint).await?;
-                self.attempt(endpoint, call, lane)
+                // A new connection, not another idle one: that may be just as stale.
+                let connection = self.new_connection(endpoint).await?;
+                // No third attempt: an error on a new connection is about the service, not about
+                // the pool.
+                self.attempt(endpoint, call, connection)
                     .await
                     .map_err(|(error, _)| error)
             }
@@ -153,15 +156,17 @@ impl Client {
         &self,
         endpoint: &Endpoint,
         call: &Call<'_>,
-        lane: Lane,
+        connection: Connection,
     ) -> Result<Reply, (SendError, bool)> {
         let limit = self.0.settings.reply_bytes_max;
-        match lane {
-            Lane::Http1 {
+        match connection {
+            Connection::Http1 {
                 mut stream,
                 is_reused,
             } => match http1::exchange(&mut stream, endpoint, call, limit).await {
                 Ok(exchanged) => {
+                    // Only now: a connection with an unread answer would give it to the next
+                    // request.
                     if exchanged.keep {
                         let idle_max = self.0.settings.idle_per_origin_max;
                         self.0.pool.borrow_mut().put(endpoint, stream, idle_max);
@@ -174,10 +179,12 @@ impl Client {
                     before_request,
                 }) => {
                     let is_safe = before_request || call.is_idempotent;
+                    // Only a reused connection that was closed before any byte of an answer;
+                    // otherwise the request may have been carried out.
                     Err((error, is_reused && before_answer && is_safe))
                 }
             },
-            Lane::Http2 {
+            Connection::Http2 {
                 mut sender,
                 is_reused,
             } => http2::exchange(&mut sender, endpoint, call, limit)
@@ -190,32 +197,33 @@ impl Client {
         }
     }
 
-    fn idle_lane(&self, endpoint: &Endpoint) -> Option<Lane> {
+    fn idle_connection(&self, endpoint: &Endpoint) -> Option<Connection> {
         let mut pool = self.0.pool.borrow_mut();
-        let lane = if let Some(sender) = may_be_http2(endpoint)
+        // Without TLS and without prior knowledge the pool has no HTTP/2 to look for.
+        let connection = if let Some(sender) = may_be_http2(endpoint)
             .then(|| pool.http2(endpoint))
             .flatten()
         {
-            Lane::Http2 {
+            Connection::Http2 {
                 sender,
                 is_reused: true,
             }
         } else {
-            Lane::Http1 {
+            Connection::Http1 {
                 stream: pool.take(endpoint)?,
                 is_reused: true,
             }
         };
         Tally::add(&self.0.tally.reused);
-        Some(lane)
+        Some(connection)
     }
 
-    async fn new_lane(&self, endpoint: &Endpoint) -> Result<Lane, SendError> {
+    async fn new_connection(&self, endpoint: &Endpoint) -> Result<Connection, SendError> {
         Tally::add(&self.0.tally.connects);
         let stream = Stream::connect(endpoint, || self.tls(endpoint.policy().http2)).await?;
         let is_http2 = endpoint.policy().http2 == Http2::Only || stream.agreed_to_http2();
         if !is_http2 {
-            return Ok(Lane::Http1 {
+            return Ok(Connection::Http1 {
                 stream,
                 is_reused: false,
             });
@@ -225,7 +233,7 @@ impl Client {
             .pool
             .borrow_mut()
             .share_http2(endpoint, sender.clone());
-        Ok(Lane::Http2 {
+        Ok(Connection::Http2 {
             sender,
             is_reused: false,
         })
@@ -233,6 +241,7 @@ impl Client {
 
     fn tls(&self, http2: Http2) -> TlsConnector {
         self.0.tls[http2 as usize]
+            // Created when first needed: a gateway without `https` reads no root certificates.
             .get_or_init(|| {
                 let roots = self.0.roots.get_or_init(|| {
                     let given = self.0.settings.roots.clone();

@@ -54,6 +54,8 @@ impl Stream {
     }
 
     /// Whether the other side agreed to HTTP/2 while TLS was set up.
+    // Boxed, because a TLS stream is many times larger than a socket, and every `Stream` would have
+    // its size.
     pub(crate) fn agreed_to_http2(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
@@ -64,11 +66,13 @@ impl Stream {
     /// Whether an idle connection is still open and silent. Costs no system
     /// call in the usual case: tokio knows that nothing has arrived.
     pub(crate) fn is_quiet(&mut self) -> bool {
+        // One byte is enough: data on an idle connection, or its end, means that it cannot be
+        // reused.
         let mut space = [0_u8; 1];
         let mut buffer = ReadBuf::new(&mut space);
-        let mut nobody = Context::from_waker(Waker::noop());
+        let mut no_waker = Context::from_waker(Waker::noop());
         Pin::new(self)
-            .poll_read(&mut nobody, &mut buffer)
+            .poll_read(&mut no_waker, &mut buffer)
             .is_pending()
     }
 }

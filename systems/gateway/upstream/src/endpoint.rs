@@ -125,6 +125,7 @@ impl Endpoint {
         if host.is_empty() {
             return Err(EndpointError::NoHost { text: text() });
         }
+        // Brackets mark IPv6 in a URL; the resolver wants the address alone.
         let host: Box<str> = host.trim_start_matches('[').trim_end_matches(']').into();
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let transport = if is_tls {
@@ -179,6 +180,7 @@ impl Endpoint {
             });
         let request_line = format!(" {path} HTTP/1.1\r\nhost: {authority}\r\n").into();
         let kind = policy.http2;
+        // The protocol is part of the key: a connection that agreed to HTTP/2 cannot carry HTTP/1.1.
         let pool_key = match &transport {
             Transport::Tcp { host, port } => format!("tcp {host} {port} {kind:?}"),
             Transport::Tls { host, port } => format!("tls {host} {port} {kind:?}"),
@@ -198,6 +200,7 @@ impl Endpoint {
     /// The same service under another URL: its policy is kept, and so is its
     /// socket when it has one and only path or query changed.
     pub fn moved_to(&self, uri: &Uri) -> Result<Self, EndpointError> {
+        // A script changes the path, not the socket: `http://localhost` stands for it.
         if matches!(self.0.transport, Transport::Unix { .. })
             && uri.authority() == self.0.uri.authority()
         {

@@ -59,12 +59,15 @@ pub(crate) async fn exchange(
     let received = reader.answer(call.method == http::Method::HEAD).await;
     match (received, sent) {
         (Ok(mut exchanged), sent) => {
+            // A request that was not written completely leaves the connection in an unknown state.
             exchanged.keep &= sent.is_ok();
             Ok(exchanged)
         }
         (Err(error), sent) => Err(Broken {
             before_answer: reader.buffer.is_empty() && matches!(error, SendError::Closed { .. }),
             before_request: sent_bytes == 0,
+            // The write failed first, and its error says more than the end of the stream that
+            // follows.
             error: sent
                 .err()
                 .map_or(error, |source| SendError::Closed { source }),
@@ -94,6 +97,7 @@ async fn send(
     (result, sent)
 }
 
+// Not tokio's `write_all`, which does not say how much it wrote; a retry depends on that.
 async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> (io::Result<()>, usize) {
     let all = bytes.len();
     while !bytes.is_empty() {
@@ -107,6 +111,7 @@ async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> (io::Result<()>, us
 }
 
 fn render_head(endpoint: &Endpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
+    // 256 bytes for the request line and fixed headers, 48 for a usual header line.
     let mut bytes = Vec::with_capacity(room + 256 + call.headers.len() * 48);
     bytes.extend_from_slice(call.method.as_str().as_bytes());
     bytes.extend_from_slice(endpoint.request_line().as_bytes());
@@ -119,6 +124,7 @@ fn render_head(endpoint: &Endpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
         }
     }
     bytes.extend_from_slice(call.rendered_headers);
+    // A GET without a body has no length; a POST without one must say 0, or servers wait or refuse.
     if !(call.body.is_empty() && call.method == http::Method::GET) {
         bytes.extend_from_slice(b"content-length: ");
         append_number(&mut bytes, call.body.len());
@@ -145,6 +151,7 @@ pub(crate) fn is_ours(name: &HeaderName) -> bool {
 }
 
 fn append_number(bytes: &mut Vec<u8>, mut number: usize) {
+    // 20 digits hold any 64-bit number. Written by hand, because `format!` allocates.
     let mut digits = [0_u8; 20];
     let mut at = digits.len();
     loop {
@@ -184,9 +191,11 @@ enum Body {
 impl Reader<'_> {
     async fn answer(&mut self, is_head: bool) -> Result<Exchanged, SendError> {
         let mut framing = self.final_head().await?;
+        // These have no body whatever their headers say (RFC 9112, section 6.3).
         if is_head || matches!(framing.status.as_u16(), 204 | 304) {
             framing.body = Body::Length(0);
         }
+        // Split off first: the body is then what remains in the buffer.
         let raw = self.buffer.split_to(framing.head_bytes).freeze();
         let body = match framing.body {
             Body::Length(length) => self.sized(length).await?,
@@ -209,6 +218,7 @@ impl Reader<'_> {
     /// Reads heads until one is not provisional (100, 103).
     async fn final_head(&mut self) -> Result<Framing, SendError> {
         loop {
+            // Parsed again from the start after each read: heads nearly always arrive at once.
             let Some(framing) = parse_head(&self.buffer)? else {
                 if self.buffer.len() > HEAD_BYTES_MAX {
                     return Err(malformed("its head is longer than 64 KiB"));
@@ -217,7 +227,7 @@ impl Reader<'_> {
                 continue;
             };
             match framing.status.as_u16() {
-                101 => return Err(malformed("it switches protocols, which nobody asked for")),
+                101 => return Err(malformed("it switches protocols, which was not requested")),
                 100..=199 => drop(self.buffer.split_to(framing.head_bytes)),
                 _ => return Ok(framing),
             }
@@ -241,6 +251,7 @@ impl Reader<'_> {
 
     async fn until_close(&mut self) -> Result<Bytes, SendError> {
         loop {
+            // Checked before each read, so that at most one read more than the limit is held.
             if self.buffer.len() > self.limit_bytes {
                 return Err(self.too_large());
             }
@@ -259,6 +270,7 @@ impl Reader<'_> {
 
     async fn chunked(&mut self) -> Result<Bytes, SendError> {
         let mut body = BytesMut::new();
+        // Chunks are joined: consumers take one slice.
         loop {
             let size = self.chunk_size().await?;
             if size == 0 {
@@ -269,9 +281,11 @@ impl Reader<'_> {
             if size > self.limit_bytes || body.len() + size > self.limit_bytes {
                 return Err(self.too_large());
             }
+            // Two bytes more for the line end that closes a chunk.
             while self.buffer.len() < size + 2 {
                 self.more().await?;
             }
+            // Not the buffer itself: chunk headers lie between the parts.
             body.extend_from_slice(&self.buffer[..size]);
             if &self.buffer[size..size + 2] != b"\r\n" {
                 return Err(malformed("a chunk is longer than it says"));
@@ -287,6 +301,7 @@ impl Reader<'_> {
                     drop(self.buffer.split_to(used));
                     return Ok(size);
                 }
+                // A size line of 4 KiB is an attack or an error; its digits need 16 bytes.
                 Ok(httparse::Status::Partial) if self.buffer.len() < 4096 => self.more().await?,
                 _ => return Err(malformed("a chunk has no valid size")),
             }
@@ -300,6 +315,8 @@ impl Reader<'_> {
                 drop(self.buffer.split_to(2));
                 return Ok(());
             }
+            // Trailers end at an empty line. Without any, the empty line stands alone, which is
+            // checked above.
             let end = self
                 .buffer
                 .windows(4)
@@ -336,6 +353,7 @@ impl Reader<'_> {
 }
 
 fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
+    // On the stack: no allocation for the headers that stages never look at.
     let mut slots = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut slots);
     let head_bytes = match response.parse(bytes) {
@@ -343,7 +361,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(malformed(&error.to_string())),
     };
-    let code = response.code.unwrap_or_default();
+    let code = response.code.expect("a complete head has a status");
     let status = StatusCode::from_u16(code).map_err(|_| malformed("its status is out of range"))?;
     let is_http11 = response.version == Some(1);
     let mut framing = Framing {
@@ -352,11 +370,13 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
         content_type: None,
         content_encoding: None,
         body: Body::UntilClose,
+        // HTTP/1.1 keeps connections by default, HTTP/1.0 closes them.
         keep: is_http11,
     };
     let mut length = None;
     for header in response.headers.iter() {
         let name = header.name;
+        // By length first, which rules out nearly every header with one comparison.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
                 let has = |token| has_token(header.value, token);
@@ -370,6 +390,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
             }
             14 if name.eq_ignore_ascii_case("content-length") => {
                 let this = parse_length(header.value)?;
+                // Two different lengths let two readers disagree about where the answer ends.
                 if length.is_some_and(|length| length != this) {
                     return Err(malformed("it has two lengths"));
                 }
@@ -389,6 +410,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
         (Body::Chunked, Some(_)) => framing.keep = false,
         (Body::Chunked, None) => {}
         (_, Some(length)) => framing.body = Body::Length(length),
+        // Without any framing the body ends with the connection, unless the status has no body.
         (_, None) => framing.keep &= matches!(code, 204 | 304),
     }
     Ok(Some(framing))
@@ -396,6 +418,8 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
 
 /// Where in `bytes` a part of them stands.
 fn place(part: &[u8], bytes: &[u8]) -> Range<usize> {
+    // `httparse` returns parts of the buffer it was given, so the difference of addresses is their
+    // position; no `unsafe` is needed for that.
     let from = part.as_ptr() as usize - bytes.as_ptr() as usize;
     from..from + part.len()
 }

@@ -47,6 +47,7 @@ pub(crate) async fn exchange(
     *request.uri_mut() = endpoint.uri().clone();
     *request.version_mut() = http::Version::HTTP_2;
     fill(request.headers_mut(), call);
+    // Waits for a free stream; without it a request beyond the limit would fail.
     sender.ready().await.map_err(failed)?;
     let response = sender.send_request(request).await.map_err(failed)?;
     let (parts, body) = response.into_parts();
@@ -61,6 +62,7 @@ pub(crate) async fn exchange(
             }
         })?
         .to_bytes();
+    // Copied, because the map moves into the reply.
     let copy = |name| {
         let value: &HeaderValue = parts.headers.get(name)?;
         Some(Bytes::copy_from_slice(value.as_bytes()))
@@ -78,6 +80,7 @@ fn fill(headers: &mut HeaderMap, call: &Call<'_>) {
     for (name, value) in forwardable(call.headers) {
         headers.append(name.clone(), value.clone());
     }
+    // Rendered for HTTP/1.1, which nearly all calls use; taken apart again here.
     for line in call.rendered_headers.split(|byte| *byte == b'\n') {
         let line = line.trim_ascii();
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {

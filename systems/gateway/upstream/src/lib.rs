@@ -3,14 +3,14 @@
 //! The one idea: a gateway worker is single-threaded, so an HTTP/1.1 exchange
 //! needs no task, no channel and no lock. [`Client::send`] takes an idle
 //! connection out of a plain list, writes one buffer, reads the answer into
-//! another, hands out slices of it and puts the connection back. Whoever drops
-//! the future drops the connection, which closes it.
+//! another, hands out slices of it and puts the connection back. Dropping the
+//! future drops the connection, which closes it.
 //!
 //! HTTP/2 shares one connection among many requests and therefore is driven by
 //! a task of its own (hyper's).
 //!
-//! Absent on purpose: redirects, cookies, proxies, and compressed answers that
-//! nobody asked for (no `accept-encoding` is sent unless the caller does).
+//! Absent on purpose: redirects, cookies, proxies, and unrequested
+//! compression (no `accept-encoding` is sent unless the caller does).
 
 mod client;
 mod connection;

@@ -59,6 +59,8 @@ impl Pool {
             if idle_max == 0 {
                 return;
             }
+            // At the front is the one that has been idle longest. The list is short, so shifting it
+            // is cheap.
             drop(origin.idle.remove(0));
         }
         origin.idle.push(Idle {
@@ -102,6 +104,8 @@ impl Pool {
             if origin.http2.as_ref().is_some_and(SendRequest::is_closed) {
                 origin.http2 = None;
             }
+            // An origin without connections is forgotten: URLs made by scripts would otherwise grow
+            // the map for ever.
             !origin.idle.is_empty() || origin.http2.is_some()
         });
     }

@@ -1,4 +1,4 @@
-//! An answer, with its headers left as bytes until somebody asks for them.
+//! An answer, with its headers left as bytes until they are needed.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -41,12 +41,14 @@ impl Reply {
             Head::Map(map) => return map.get_all(name).iter().cloned().collect(),
             Head::Raw(raw) => raw,
         };
+        // Line by line instead of by the map: one header is wanted, and most answers lack it.
         let wanted = name.as_str().as_bytes();
         let lines = raw.split(|byte| *byte == b'\n').skip(1);
         let values = lines.filter_map(|line| {
             let (found, rest) = line.split_at_checked(wanted.len())?;
             let value = rest.strip_prefix(b":")?;
             let value = found.eq_ignore_ascii_case(wanted).then_some(value)?;
+            // A slice of the head, so that a value costs a reference count and no copy.
             HeaderValue::from_maybe_shared(raw.slice_ref(value.trim_ascii())).ok()
         });
         values.collect()
@@ -64,13 +66,13 @@ impl Reply {
 fn header_map(raw: &Bytes) -> HeaderMap {
     let mut slots = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut slots);
-    if response.parse(raw).is_err() {
-        return HeaderMap::new();
-    }
+    let parsed = response.parse(raw);
+    assert!(parsed.is_ok(), "the head was parsed when it arrived");
     let mut map = HeaderMap::with_capacity(response.headers.len());
     for header in response.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes());
         let value = HeaderValue::from_maybe_shared(raw.slice_ref(header.value));
+        // `httparse` lets pass a few bytes that the map refuses; such a header is left out.
         if let (Ok(name), Ok(value)) = (name, value) {
             map.append(name, value);
         }

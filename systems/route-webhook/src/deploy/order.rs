@@ -97,6 +97,8 @@ impl Order {
 }
 
 fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<RouteOrder> {
+    // Kinds and messages are those of Pydantic, which the first implementation used and clients
+    // read.
     let wrong = |kind, message: &str, input: &Node<'a, '_>| Violation {
         kind,
         index: None,
@@ -205,6 +207,7 @@ impl Rule {
                 Some(r#"{"min_length":1}"#.to_owned()),
             ));
         }
+        // `nth` looks at no more characters than the limit, however long the text is.
         if text.chars().nth(max).is_some() {
             return Err((
                 "string_too_long",

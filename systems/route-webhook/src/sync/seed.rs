@@ -78,6 +78,7 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
         ("app.kubernetes.io/version", "latest"),
     ];
     for (name, value) in own {
+        // The user's value in the place of ours: the order of labels was part of the old answers.
         let mut labels = route.labels.iter();
         match labels.find(|(label, _)| label == name) {
             Some((_, users)) => answer.named(name).json(users),

@@ -34,6 +34,7 @@ pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
         });
     }
     variable("SERVICE_NAME", answer, |value| value.text(&route.name));
+    // Last, so that a user's variable wins over one of ours: Kubernetes takes the last of a name.
     for own in &route.env {
         answer.json(own);
     }
@@ -50,12 +51,14 @@ fn variable(name: &'static str, answer: &mut Writer, write: impl FnOnce(&mut Wri
 /// The variable that holds Spring's settings; `fill` writes their members.
 pub(super) fn spring(answer: &mut Writer, fill: impl FnOnce(&mut Writer)) {
     variable(SPRING, answer, |value| {
+        // JSON within a JSON string, so what is written inside is escaped once more.
         value.quoted(|settings| settings.object(fill));
     });
 }
 
 fn java_options(store: &Store<'_>, value: &mut Writer) {
     let password = match store.kind {
+        // Java's own default password of JKS trust stores; PKCS#12 ones have none.
         StoreKind::Jks => "changeit",
         StoreKind::Pkcs12 => "",
     };

@@ -8,7 +8,7 @@ use crate::request::{Node, Refusal};
 pub(super) struct Pods<'a> {
     pub(super) ready: &'a str,
     pub(super) running: &'a str,
-    /// The Deployment's own conditions of this type; none when nothing is known of it.
+    /// The Deployment's own conditions of this type; `None` when nothing is known of it.
     pub(super) available: Option<Vec<&'a str>>,
 }
 
@@ -35,6 +35,8 @@ impl<'a> Pods<'a> {
         pods.running = or_zero(running);
         let mut available = Vec::new();
         if let Some(conditions) = conditions {
+            // Conditions of the Deployment are passed on as they are, others are the Deployment's
+            // own matter.
             for condition in conditions.items()? {
                 if is_of_type(condition, "Available")? {
                     available.push(condition.json());
@@ -80,6 +82,7 @@ impl<'a> Ready<'a, '_> {
                 }
                 _ => false,
             };
+            // The first condition of this type decides; a second one would be invalid anyway.
             return Ok(is_same.then_some(condition.json()));
         }
         Ok(None)

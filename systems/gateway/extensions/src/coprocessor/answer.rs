@@ -93,8 +93,10 @@ impl<'a> Answer<'a> {
     pub(super) fn into_break(self, kind: StageKind, status: StatusCode) -> Response {
         let mut response = break_body(kind, status, self.body);
         if let Some(mut headers) = self.headers {
+            // `host` describes the message to the gateway, not the response to the client.
             headers.remove(header::HOST);
             let is_typed = headers.contains_key(header::CONTENT_TYPE);
+            // The type of the body we wrote applies only where the coprocessor names none.
             let own = std::mem::replace(&mut response.headers, headers);
             if !is_typed {
                 response.headers.extend(own);
@@ -110,6 +112,8 @@ fn control(raw: &RawValue) -> Result<Control, CoprocessorError> {
         r#break: u16,
     }
     let text = raw.get();
+    // A word or an object: an untagged enum would buffer the value and lose what to expect from the
+    // error.
     if serde_json::from_str::<Cow<'_, str>>(text).is_ok_and(|word| word == "continue") {
         return Ok(Control::Continue);
     }
@@ -129,6 +133,8 @@ fn break_body(kind: StageKind, status: StatusCode, body: Option<&RawValue>) -> R
     match (kind, body, string) {
         (StageKind::RouterRequest, None, _) => error_response(status, "", "ERROR"),
         (StageKind::RouterRequest, _, Some(Ok(text))) => {
+            // The protocol sends text at the router: text that is a JSON object is the body itself,
+            // everything else the message of an error.
             if serde_json::from_str::<Map<String, Value>>(&text).is_ok() {
                 json_response(status, text)
             } else {
@@ -189,9 +195,11 @@ impl<'de> Deserialize<'de> for Headers {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Headers, A::Error> {
+                // A map has no size in JSON; 16 headers are usual.
                 let mut map = HeaderMap::with_capacity(access.size_hint().unwrap_or(16));
                 while let Some(name) = access.next_key::<Cow<'de, str>>()? {
                     let values: Vec<Cow<'de, str>> = access.next_value()?;
+                    // Left out silently: coprocessors echo the headers they got.
                     if is_of_the_connection(&name) {
                         continue;
                     }

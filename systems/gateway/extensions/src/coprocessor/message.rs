@@ -25,7 +25,11 @@ pub(super) fn of_request(
     if switches.body != BodyParts::Nothing {
         member("body", &mut out);
         if stage.kind.is_router() {
+            // At the router a body is any text and travels as a string; bytes that are not UTF-8
+            // have no place in JSON.
             write_string(&String::from_utf8_lossy(&request.body), &mut out);
+        // Behind the router a body is JSON and is copied as it is; a request without one is an
+        // empty object to the protocol.
         } else if request.body.is_empty() {
             out.extend_from_slice(b"{}");
         } else {
@@ -38,6 +42,7 @@ pub(super) fn of_request(
         let path = request.uri.path_and_query();
         text("path", path.map_or("/", |path| path.as_str()), &mut out);
     }
+    // As Apollo's router does: these two stages name the method whatever the switches say.
     let is_method_always_sent = matches!(
         stage.kind,
         StageKind::RouterRequest | StageKind::SubgraphRequest
@@ -86,6 +91,8 @@ pub(super) fn of_response(
             errors,
             extensions,
         } => {
+            // A body that is not a response has no parts, and the coprocessor sees the
+            // placeholders.
             let parts = ResponseParts::read(&response.body).unwrap_or_default();
             member("body", &mut out);
             let mut separator = b'{';
@@ -102,6 +109,7 @@ pub(super) fn of_response(
                     out.extend_from_slice(part.map_or(absent, |part| part.get()).as_bytes());
                 }
             }
+            // Nothing was written, so the object still needs its opening brace.
             if separator == b'{' {
                 out.push(b'{');
             }
@@ -120,6 +128,7 @@ pub(super) fn of_response(
 }
 
 fn opening(stage: &CoprocessorStage, exchange: &Exchange, body_bytes: usize) -> Vec<u8> {
+    // 512 bytes: room for the members around the body.
     let mut out = Vec::with_capacity(512 + body_bytes);
     out.extend_from_slice(b"{\"version\":1,\"stage\":\"");
     out.extend_from_slice(stage.kind.as_str().as_bytes());

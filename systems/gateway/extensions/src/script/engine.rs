@@ -20,6 +20,8 @@ pub(super) fn new(
     environment: &Environment,
 ) -> Engine {
     let mut engine = Engine::new();
+    // Zero lifts Rhai's limit: scripts are trusted like configuration, and real ones exceed the
+    // default.
     engine.set_max_expr_depths(0, 0);
     engine.set_module_resolver(source.resolver(imported));
     services(&mut engine);
@@ -134,6 +136,8 @@ fn context(engine: &mut Engine) {
                   key: &str,
                   callback: FnPtr|
                   -> Thrown<()> {
+                // Read and written in two steps, not under one borrow: the callback may use the
+                // context itself.
                 let current = read(context.get(key))?;
                 match callback.call_within_context::<Dynamic>(&call, (current,)) {
                     Ok(value) => context.insert(key, rhai::serde::from_dynamic(&value)?),

@@ -130,6 +130,8 @@ fn logs(engine: &mut Engine, source: &Source) {
 fn millis() -> i64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
+        // A clock before 1970 gives 0: a script gets a wrong time in any case, and a log line is
+        // all it usually makes.
         .ok()
         .and_then(|since| i64::try_from(since.as_millis()).ok())
         .unwrap_or_default()

@@ -100,6 +100,7 @@ impl RequestCell {
         Self {
             owner: Owner::new(kind, place),
             method: request.method.clone(),
+            // Moved, not copied; `give_back` moves them out again.
             uri: RefCell::new(mem::take(&mut request.uri)),
             headers: Headers(Rc::new(RefCell::new(mem::take(&mut request.headers)))),
             body: RefCell::new(mem::take(&mut request.body)),
@@ -118,6 +119,8 @@ impl RequestCell {
         request.uri = self.uri.take();
         request.headers = self.headers.0.take();
         request.body = self.body.take();
+        // Written only when a script has changed it: an unchanged body stays the bytes that
+        // arrived.
         if let Some(body) = self.changed.take() {
             request.body = body.write();
         }
@@ -152,6 +155,7 @@ impl RequestHandle {
     /// At the subgraph service these are the client's, and a copy.
     pub(super) fn headers(&mut self) -> Headers {
         if self.0.is_subgraph() {
+            // A copy, so that writing to it cannot change the client's headers for other fetches.
             let copy = self.0.client.headers.clone();
             return Headers(Rc::new(RefCell::new(copy)));
         }
@@ -240,6 +244,8 @@ impl SubgraphHandle {
     }
 
     pub(super) fn set_headers(&mut self, headers: Headers) {
+        // Rhai assigns a changed element back to its owner; it is the same map then, and borrowing
+        // it twice would panic.
         if !Rc::ptr_eq(&headers.0, &self.0.headers.0) {
             let map = headers.0.borrow().clone();
             *self.0.headers.0.borrow_mut() = map;
@@ -255,6 +261,7 @@ impl SubgraphHandle {
     }
 
     pub(super) fn body(&mut self) -> RequestBody {
+        // Parsed at each access until a script assigns it: most scripts never look at the body.
         if let Some(body) = &*self.0.changed.borrow() {
             return body.clone();
         }
@@ -321,6 +328,7 @@ impl ResponseHandle {
     }
 
     pub(super) fn set_headers(&mut self, headers: Headers) {
+        // As in `SubgraphHandle::set_headers`.
         if !Rc::ptr_eq(&headers.0, &self.0.headers.0) {
             let map = headers.0.borrow().clone();
             *self.0.headers.0.borrow_mut() = map;

@@ -69,6 +69,7 @@ impl Source {
 
     /// Whether any script imports another. Words in a comment count as well.
     pub(super) fn imports(&self) -> bool {
+        // A false positive costs a slower call, so a search for the word is enough.
         let has_import = |text: &str| text.contains("import");
         has_import(&self.text) || self.modules.values().any(|text| has_import(text))
     }
@@ -98,6 +99,7 @@ fn collect(
             .extension()
             .is_some_and(|extension| extension == "rhai")
         {
+            // Every path lies below the root that it was found in.
             let name = path
                 .strip_prefix(root)
                 .unwrap_or(&path)
@@ -127,8 +129,10 @@ impl ModuleResolver for Resolver {
         path: &str,
         position: Position,
     ) -> Result<Shared<Module>, Box<EvalAltResult>> {
+        // `import "./a.rhai"`, `"a.rhai"` and `"a"` are one script.
         let name = path.trim_start_matches("./");
         let name = name.strip_suffix(".rhai").unwrap_or(name);
+        // The borrow ends before compiling, because an imported script may import others.
         if let Some((module, _)) = self.imported.borrow().get(name) {
             return Ok(module.clone());
         }

@@ -20,10 +20,12 @@ pub(super) fn response(error: &EvalAltResult, kind: Kind) -> Response {
         .and_then(|status| status.as_int().ok())
         .and_then(|status| u16::try_from(status).ok())
         .and_then(|status| StatusCode::from_u16(status).ok());
+    // A status that HTTP does not know is a mistake of the script, like any other error.
     let Some(status) = status else {
         log::error!("rhai at {}: {error}", kind.as_str());
         return with_message(StatusCode::INTERNAL_SERVER_ERROR, &text());
     };
+    // A thrown body is an intended response, so it is not logged as an error.
     if let Some(body) = map.get("body").filter(|body| body.is_map()) {
         return json_response(status, to_json(body));
     }

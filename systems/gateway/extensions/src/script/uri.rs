@@ -76,6 +76,7 @@ impl ScriptUri {
     }
 
     fn change(&mut self, change: impl FnOnce(&mut http::uri::Parts) -> Thrown<()>) -> Thrown<()> {
+        // Taken apart and put together again, because a `Uri` cannot be changed in place.
         let mut parts = self.0.clone().into_parts();
         change(&mut parts)?;
         self.0 = Uri::from_parts(parts).map_err(wrong)?;

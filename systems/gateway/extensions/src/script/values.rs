@@ -49,6 +49,8 @@ impl Headers {
     pub(super) fn append(&mut self, key: &str, list: Array) -> Thrown<()> {
         let name = name(key)?;
         for item in list {
+            // Converted before borrowing: both can fail, and an error must not leave the map
+            // borrowed.
             let text = item.into_immutable_string()?;
             self.0.borrow_mut().append(name.clone(), value(&text)?);
         }
@@ -87,6 +89,7 @@ impl IntoIterator for Headers {
     type IntoIter = std::vec::IntoIter<HeaderPair>;
 
     fn into_iter(self) -> Self::IntoIter {
+        // Copied, so that a script may change headers while it iterates.
         let headers = self.0.borrow();
         let pairs: Vec<HeaderPair> = headers
             .iter()
@@ -136,6 +139,8 @@ pub(super) struct ResponseBody {
 fn parse(bytes: &[u8]) -> Map {
     serde_json::from_slice::<Dynamic>(bytes)
         .ok()
+        // A body that is not an object has no members for a script; it is left alone unless the
+        // script assigns one.
         .and_then(Dynamic::try_cast::<Map>)
         .unwrap_or_default()
 }

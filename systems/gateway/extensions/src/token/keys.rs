@@ -73,6 +73,7 @@ pub(super) fn read(text: &[u8], origin: &str) -> Result<Vec<Key>, TokenError> {
         reason,
     };
     let set: Set = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
+    // A key of an unknown kind is left out, as RFC 7517, section 5, asks.
     let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::read).collect();
     if keys.is_empty() {
         return Err(wrong("it has no key for signatures".to_owned()));
@@ -83,6 +84,7 @@ pub(super) fn read(text: &[u8], origin: &str) -> Result<Vec<Key>, TokenError> {
 impl Key {
     fn read(value: serde_json::Value) -> Option<Self> {
         let written: Written = serde_json::from_value(value).ok()?;
+        // A key without `use` may sign.
         if written.r#use.as_deref().is_some_and(|usage| usage != "sig") {
             return None;
         }
@@ -133,6 +135,7 @@ impl Key {
             Material::P384(_) => algorithm == ES384,
             Material::Ed25519(_) => algorithm == EdDSA,
         };
+        // Without an identifier on either side every key of the kind is tried.
         let is_named = match (id, self.id.as_deref()) {
             (Some(wanted), Some(own)) => wanted == own,
             _ => true,
@@ -141,6 +144,7 @@ impl Key {
     }
 
     pub(super) fn verifies(&self, algorithm: Algorithm, signed: &[u8], given: &[u8]) -> bool {
+        // `allows` and `fits` have checked the algorithm; the last arm is the family's 256-bit one.
         match &self.material {
             Material::Secret(keys) => {
                 let key = match algorithm {
@@ -189,5 +193,6 @@ fn verify(
 
 /// An uncompressed point (SEC 1, 2.3.3).
 fn point(x: Vec<u8>, y: Vec<u8>) -> Vec<u8> {
+    // 4 marks a point whose coordinates are both given.
     [vec![4], x, y].concat()
 }

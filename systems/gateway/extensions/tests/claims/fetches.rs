@@ -78,6 +78,12 @@ fn what_is_not_a_graphql_response_becomes_an_error_with_its_reason() {
             "",
             json!([unavailable, malformed("{}")]),
         ),
+        // A list could be read as the members of a response in their order.
+        (
+            answer(503, JSON, "[1,2]"),
+            "",
+            json!([unavailable, malformed("[1,2]")]),
+        ),
         (
             answer(503, JSON, ""),
             "",
@@ -189,4 +195,27 @@ fn requests_are_compressed_when_traffic_shaping_says_so() {
             assert!(seen.bytes.starts_with(&first_bytes), "{:?}", seen.bytes);
         });
     }
+}
+
+#[test]
+fn a_list_with_an_error_status_reaches_response_stages_as_an_error() {
+    run(async {
+        let list = Answer {
+            status: 503,
+            content_type: Some("application/json"),
+            body: "[1,2]".to_owned(),
+        };
+        let origin = serve(move |_| Some(list.clone())).await;
+        let coprocessor = serve(|_| Some(crate::stand::json("{}"))).await;
+        let yaml = format!(
+            r#"{{"coprocessor": {{"url": "{}", "subgraph": {{"all": {{"response": {{"body": true}}}}}}}}}}"#,
+            coprocessor.url
+        );
+        fetch(&worker(&yaml, &origin.url), &exchange(&[])).await;
+        let seen = coprocessor.last().json();
+        assert_eq!(
+            seen["body"]["errors"][0]["extensions"]["code"],
+            "SUBREQUEST_HTTP_ERROR"
+        );
+    });
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Circumstances;
+use super::Comparability;
 use crate::compare::{Operand, Source};
 use crate::digits;
 use crate::import::{Condition, ForeignRun};
@@ -21,7 +21,7 @@ struct Manner {
 }
 
 /// Names what differs and is known of both.
-pub(super) fn runs(found: &mut Circumstances, a: &Operand, b: &Operand) {
+pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
     let (a, b) = (Manner::of(&a.source), Manner::of(&b.source));
     if a.tool != b.tool {
         found.notes.push(
@@ -29,6 +29,7 @@ pub(super) fn runs(found: &mut Circumstances, a: &Operand, b: &Operand) {
         );
     }
     for (condition, of_a) in &a.conditions {
+        // A condition that only one file states is not a known difference.
         if let Some(of_b) = b.conditions.get(condition) {
             let what = condition.label();
             let (of_a, of_b) = (Some(of_a.clone()), Some(of_b.clone()));
@@ -37,9 +38,13 @@ pub(super) fn runs(found: &mut Circumstances, a: &Operand, b: &Operand) {
     }
     let shown = |per_s: f64| Some(format!("{}/s", digits::value(per_s, None)));
     match (a.offered_per_s, b.offered_per_s) {
+        // Relative to A, and so not for exact equality: a rate asked for and a rate reached differ
+        // a little.
         (Some(of_a), Some(of_b)) if (of_b / of_a - 1.0).abs() > RATE_TOLERANCE => {
             found.differ(true, "rate of requests", shown(of_a), shown(of_b));
         }
+        // An open loop against a closed one: the second sends less when answers are late, so
+        // latencies mean different things.
         (Some(of_a), None) if b.is_closed_loop => {
             found.differ(true, "load", shown(of_a), Some(CLOSED.to_owned()));
         }
@@ -71,6 +76,7 @@ impl Manner {
         Self {
             tool: Some(run.shape),
             conditions: run.conditions.clone(),
+            // A tool at a fixed rate is open, whatever its usual mode.
             is_closed_loop: run.is_closed_loop && run.offered_per_s.is_none(),
             offered_per_s: run.offered_per_s,
         }

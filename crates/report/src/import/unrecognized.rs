@@ -1,4 +1,4 @@
-//! What a file looks like that nobody reads, and what to do with it where that is known.
+//! Names a file that no reader recognizes, and says what to give instead where that is known.
 
 use serde_json::Value;
 use serde_json::error::Category;
@@ -69,7 +69,7 @@ fn has_text(document: &Document<'_>, parts: &[&str]) -> bool {
 }
 
 /// What it is, in few words.
-pub(super) fn looks(document: &Document<'_>) -> String {
+pub(super) fn description(document: &Document<'_>) -> String {
     if let Some(mistake) = MISTAKES.iter().find(|mistake| (mistake.is_it)(document)) {
         return mistake.what.to_owned();
     }

@@ -9,14 +9,14 @@ use crate::recording::{Environment, LoadText, Recording, SystemRecord, VariantRe
 
 /// What differs.
 #[derive(Default)]
-pub(super) struct Circumstances {
+pub(super) struct Comparability {
     /// What makes the two incomparable.
     pub(super) obstacles: Vec<String>,
     /// What should be known.
     pub(super) notes: Vec<String>,
 }
 
-impl Circumstances {
+impl Comparability {
     /// With `despite`, obstacles are notes.
     pub(super) fn settled(mut self, despite: bool) -> Self {
         if despite {
@@ -24,6 +24,7 @@ impl Circumstances {
             let lifted = lifted
                 .into_iter()
                 .map(|text| format!("compared all the same: {text}"));
+            // In front: what was overridden matters more than any other note.
             self.notes.splice(0..0, lifted);
         }
         self
@@ -64,15 +65,17 @@ pub(super) fn of(
     b: &Operand,
     is_same_run: bool,
     sides: &[(Side, Side)],
-) -> Circumstances {
-    let mut found = Circumstances::default();
+) -> Comparability {
+    let mut found = Comparability::default();
     let troubles = sides.iter().flat_map(|(of_a, of_b)| [of_a, of_b]);
     for trouble in troubles.filter_map(|side| side.trouble.clone()) {
+        // Both sides of several rows may have the same trouble; it is said once.
         if !found.obstacles.contains(&trouble) {
             found.obstacles.push(trouble);
         }
     }
     match (&a.source, &b.source) {
+        // Two variants of one recording share machine, load and version.
         (Source::Recording(_), Source::Recording(_)) if is_same_run => {}
         (Source::Recording(one), Source::Recording(other)) => {
             recordings(&mut found, one, other, sides);
@@ -82,7 +85,7 @@ pub(super) fn of(
     found
 }
 
-fn recordings(found: &mut Circumstances, a: &Recording, b: &Recording, sides: &[(Side, Side)]) {
+fn recordings(found: &mut Comparability, a: &Recording, b: &Recording, sides: &[(Side, Side)]) {
     machines(found, &a.environment, &b.environment);
     loads(found, a, b);
     for (label, recording) in [("A", a), ("B", b)] {
@@ -105,7 +108,7 @@ fn recordings(found: &mut Circumstances, a: &Recording, b: &Recording, sides: &[
     }
 }
 
-fn machines(found: &mut Circumstances, a: &Environment, b: &Environment) {
+fn machines(found: &mut Comparability, a: &Environment, b: &Environment) {
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let yes = |is: Option<bool>| is.map(|is| if is { "on" } else { "off" }.to_owned());
     let cpus = |cpus: &Option<Vec<usize>>| cpus.as_ref().map(|cpus| format!("{cpus:?}"));
@@ -152,7 +155,9 @@ fn machines(found: &mut Circumstances, a: &Environment, b: &Environment) {
     }
 }
 
-fn loads(found: &mut Circumstances, a: &Recording, b: &Recording) {
+fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
+    // Models are compared as data and shown as text, because two texts may be equal where the
+    // models are not.
     if a.load.model != b.load.model {
         let (of_a, of_b) = (describe::load(a), describe::load(b));
         found.differ(true, "load", Some(of_a), Some(of_b));
@@ -217,9 +222,10 @@ fn requests(load: &LoadText) -> Vec<(&str, &str, Option<&str>, u32)> {
 }
 
 /// What the compared setups consist of: most often the reason for comparing them.
-fn setups(found: &mut Circumstances, a: &VariantRecord, b: &VariantRecord) {
+fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
     let name = &b.name;
     let keys = a.with.keys().chain(b.with.keys());
+    // Keys of either side: one that was added or removed is a difference, too.
     let mut keys: Vec<&String> = keys.collect();
     keys.sort_unstable();
     keys.dedup();
@@ -228,6 +234,7 @@ fn setups(found: &mut Circumstances, a: &VariantRecord, b: &VariantRecord) {
         found.differ(false, &format!("{name}: {key}"), of(a), of(b));
     }
     for system in &b.systems {
+        // A system that only one side has is visible in the keys of its setup.
         let Some(other) = a.systems.iter().find(|other| other.name == system.name) else {
             continue;
         };
