@@ -12,6 +12,7 @@ mod order;
 mod plan;
 mod random;
 mod rate;
+mod seats;
 mod segment;
 mod until;
 
@@ -21,6 +22,7 @@ pub use capacity::{Capacity, CapacityError, Search};
 pub use order::round_order;
 pub use plan::{OpenPlan, PlanError, Slot, Slots};
 pub use rate::{Rate, RateError};
+pub use seats::{Seat, SeatedSlots};
 pub use until::{HalfWidth, UNTIL_GRAMMAR, Until, UntilError};
 
 /// How requests arrive, and when the load ends.
