@@ -128,6 +128,9 @@ impl Seats {
     /// The seat in the next cycle, below the number of variants.
     #[inline]
     fn next(&mut self) -> usize {
+        if self.seat.variants == 1 {
+            return 0;
+        }
         if self.block.is_empty() {
             self.draw();
         }
