@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::scenario::Step;
-use crate::seat::Seat;
 use crate::slices::Slice;
 
 /// One load on one target, from the first send to the last answer.
@@ -55,7 +54,7 @@ pub struct Job {
     /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
     pub cpus: Option<Vec<usize>>,
     /// Open loop: where between the due times of the plan its slots stand; `None` leaves them there.
-    pub seat: Option<Seat>,
+    pub seat: Option<schedule::Seat>,
     /// Keeps the times of every slot ([`Measurement::slots`](crate::Measurement::slots), 32 bytes
     /// each), at most so many: a plan with more is refused. Nothing is kept of a closed loop without
     /// a number of requests.

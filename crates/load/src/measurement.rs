@@ -1,7 +1,7 @@
 //! What one load came to.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stats::Histogram;
 
@@ -73,6 +73,8 @@ pub struct Measurement {
     /// How slots ended that began in the uncounted part of a [`Slice`](crate::Slice). Nothing but bytes
     /// and connects of them is in any other figure.
     pub discarded: Outcomes,
+    /// The start of the load, from which all its times count; `None` where a load never began.
+    pub began: Option<Instant>,
 }
 
 /// What one step of a scenario came to.

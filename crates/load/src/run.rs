@@ -106,7 +106,15 @@ pub fn run_together<T>(
         .collect::<Result<Vec<Part>, LoadError>>()?;
     // The parts hold the sockets until here.
     let seen = look();
-    Ok((sum(parts, &group), seen))
+    let mut measurements = sum(parts, &group);
+    let began = start
+        .start_ns
+        .get()
+        .map(|at_ns| controls.clock.moment(*at_ns));
+    for measurement in &mut measurements {
+        measurement.began = began;
+    }
+    Ok((measurements, seen))
 }
 
 /// What one thread brought back.
