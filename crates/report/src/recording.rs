@@ -21,7 +21,7 @@ pub use load::{
 };
 pub use profile::{HotFunction, Profile};
 pub use round::{
-    FailedCounts, FailureKind, FailureSample, GeneratorRecord, InstanceUsage, MachineUse,
+    FailedCounts, FailureKind, FailureSample, GeneratorRecord, InstanceUsage, LeftOut, MachineUse,
     MismatchedCounts, Outcomes, PassCounts, Pause, RoundRecord, SearchRecord, SearchStep,
     StepRecord, SystemUsage, Throttled, Windows,
 };

@@ -34,7 +34,7 @@ mod usage;
 mod wakeups;
 
 pub use error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
-pub use moment::{Moment, busy_share_for, moment};
+pub use moment::{Moment, busy_share_for, moment, stolen};
 pub use outcome::{Enforced, Leftover, Manner, State, Status, Stopped};
 pub use port::{PortLease, free_port};
 pub use program::find_program;

@@ -38,6 +38,13 @@ pub fn moment() -> Option<Moment> {
     })
 }
 
+/// How long cores were wanted while the host gave them to other guests, since it was started, summed
+/// over cores. Cheaper than [`moment`], to be read often.
+#[must_use]
+pub fn stolen() -> Option<Duration> {
+    times(&fs::read_to_string("/proc/stat").ok()?).map(|(_, steal)| steal)
+}
+
 /// The share of all CPUs that is busy while the caller does nothing for so long: the load of the
 /// machine before anything of ours runs.
 #[must_use]

@@ -12,6 +12,7 @@
 
 mod candidate;
 mod capacity;
+mod host_watch;
 mod in_turn;
 mod preparation;
 mod profile;
@@ -21,6 +22,7 @@ mod round;
 mod running;
 mod session;
 mod settling;
+mod side_by_side;
 mod stopping_rule;
 mod turn;
 
@@ -208,7 +210,11 @@ impl<'a> Experiment<'a> {
         while !self.is_over()
             && let Some(round) = self.rounds.begin()
         {
-            self.in_turn(&round);
+            if std::env::var_os("SIDE").is_some() {
+                self.side_by_side(&round);
+            } else {
+                self.in_turn(&round);
+            }
             if self.has_enough(instant().duration_since(began)) {
                 break;
             }

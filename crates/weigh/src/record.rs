@@ -238,6 +238,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
             pauses_unlisted: seen.generator.pauses_dropped,
         },
         machine: None,
+        left_out: None,
         systems: Vec::new(),
         steps: seen.steps.iter().map(step).collect(),
         passes: (!seen.steps.is_empty()).then_some(wire::PassCounts {

@@ -73,6 +73,9 @@ pub struct RoundRecord {
     /// What was seen of the proofs that look at the load itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofSeen>,
+    /// What of a round side by side is in no latency; absent in turn, and where times were not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// What the whole machine did meanwhile; absent where it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineUse>,
@@ -80,6 +83,20 @@ pub struct RoundRecord {
     pub systems: Vec<SystemUsage>,
     /// The first few failures of each kind.
     pub failures: Vec<FailureSample>,
+}
+
+/// Cycles (due times, each one request to every variant) that say nothing about the variants, and are
+/// in no latency. Decided by clocks and counters, never by a latency of the variant itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// All cycles of the round.
+    pub cycles: u64,
+    /// Left out because the host gave a core to other guests.
+    pub host: u64,
+    /// Left out because the generator did not run although work was due.
+    pub generator: u64,
+    /// Left out because a request to another variant took longer than a cycle.
+    pub overrun: u64,
 }
 
 /// What became of the intended sends; the sum is the number planned.

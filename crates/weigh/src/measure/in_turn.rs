@@ -14,7 +14,7 @@ use crate::record;
 use crate::systems::Invalid;
 
 /// How often a measurement is made before a disturbed one is taken as it is.
-const ATTEMPTS: usize = 3;
+pub(super) const ATTEMPTS: usize = 3;
 
 /// What a turn came to.
 pub(super) struct TurnOutcome {

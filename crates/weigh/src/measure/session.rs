@@ -94,6 +94,20 @@ impl Session<'_> {
     }
 }
 
+impl Session<'_> {
+    /// As [`Session::discard`], for several candidates at once.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Session::discard`]; a wrong answer is found in the proof or in the measurement too, so
+    /// that only its candidate is out.
+    pub(super) fn discard_together(&self, jobs: &[Job], label: &str) -> Result<(), Invalid> {
+        let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), || ());
+        let sent = self.progress.during(label, send);
+        sent.map(|_| ()).map_err(|error| load_failed(&error))
+    }
+}
+
 /// A load that could not be begun, as the reason of a row.
 pub(super) fn load_failed(error: &LoadError) -> Invalid {
     Invalid::new(InvalidKind::LoadFailed, error.to_string())

@@ -222,14 +222,19 @@ impl<'t> Turn<'t> {
         if length.is_zero() {
             return Ok(());
         }
-        let job = Job {
-            load: warmup_of(&job.load, length),
-            ..job.clone()
-        };
         let label = format!("{}, warming up", self.label());
         self.session
-            .discard(&job, &label, "while warming up")
+            .discard(&Turn::warmup_job(job, length), &label, "while warming up")
             .map(|_| ())
+    }
+
+    /// The beginning of a load: as long as said, without its ups and downs.
+    pub(super) fn warmup_job(job: &Job, length: Duration) -> Job {
+        Job {
+            load: warmup_of(&job.load, length),
+            keep_slots: None,
+            ..job.clone()
+        }
     }
 
     /// Opens the reading that a measurement needs; see [`Reading`].
