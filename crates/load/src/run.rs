@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
+use model::{Load, Stop};
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::CpuSet;
-use schedule::{Load, OpenPlan, PlanError, Stop};
+use schedule::{OpenPlan, PlanError};
 
 use crate::clock::{Clock, to_ns};
 use crate::general::{self, Cargo, Crew, Route, TlsError};
@@ -212,7 +213,7 @@ fn sum(parts: Vec<Part>, threads: u32) -> Measurement {
         threads,
         waited_for_cpu,
         realtime,
-        realtime_for,
+        realtime_for: realtime.then_some(realtime_for),
         ..GeneratorCost::default()
     };
     let mut measurement = recorder.into_measurement(generator);
@@ -279,6 +280,7 @@ impl Prepared<'_> {
             Load::Open {
                 phases,
                 arrival,
+                connections_max,
                 requests_max,
             } => {
                 let plan = OpenPlan::new(phases, *arrival, *requests_max)?;
@@ -286,7 +288,7 @@ impl Prepared<'_> {
                     requests: None,
                     duration: None,
                 };
-                (job.connections_max, never, Some(plan))
+                (*connections_max, never, Some(plan))
             }
         };
         if connections == 0 {

@@ -175,7 +175,8 @@ impl Closed {
 mod tests {
     use std::time::Duration;
 
-    use schedule::{Arrival, OpenPlan, Phase, Rate};
+    use model::{Arrival, Phase, Rate};
+    use schedule::OpenPlan;
 
     use super::*;
 

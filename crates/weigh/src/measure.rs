@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 use kept::Kept;
 use lab::{Lab, Setup, Variant};
 use load::{AwakeCores, keep_cores_awake};
+use model::InvalidKind;
 use pursuit::{Next, Pursuit, ROUNDS_MAX};
 use report::Recording;
 use report::recording::{
-    Environment, InvalidKind, Profile, RoundRecord, SystemRecord, VariantRecord, VariantStatus,
+    Environment, Profile, RoundRecord, SystemRecord, VariantRecord, VariantStatus,
 };
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};

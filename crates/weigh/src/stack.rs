@@ -9,15 +9,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab::{Lab, Setup, Text, Whereabouts};
-use load::{Address, Protocol, Target, Trust, Version};
-use report::recording::{InvalidKind, LimitsText, SystemRecord};
-use report::summary::Invalidity;
+use load::{Address, Target};
+use model::{InvalidKind, Protocol, Trust, Version};
+use report::recording::{LimitsText, SystemRecord};
 use rig::{ReadyError, Rig, SpawnError, State, Usage};
 use start::{Ports, Starter, probe};
 use tempfile::TempDir;
 
 use crate::exit::Exit;
-use crate::sending;
 use crate::stop::Stop;
 
 pub(crate) use instances::{Shares, between, judge};
@@ -48,7 +47,7 @@ impl Invalid {
 
     /// How `weigh` leaves because of it.
     pub(crate) fn exit(&self) -> Exit {
-        Exit::from(Invalidity::from(self.kind))
+        Exit::from(self.kind)
     }
 
     pub(crate) fn interrupted() -> Invalid {
@@ -128,7 +127,7 @@ impl Stack {
         for running in &self.running[first..] {
             let mut target = running.target();
             // Whether it is ready is asked here, and not who it is.
-            target.protocol.tls = target.protocol.tls.map(|_| Trust::Anybody);
+            target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
             let mut probe = || probe(&setup.ready.probe, &target);
             rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
                 .map_err(invalid_ready)?;
@@ -254,7 +253,7 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
 
 /// How it is spoken with a process: as the load does with the target, in HTTP/1.1 with others.
 fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
-    let protocol = sending::protocol(&lab.protocol, setup.is_encrypted);
+    let protocol = lab.protocol.with(setup.is_encrypted);
     let is_target = match &setup.balances {
         Some(balances) => balances.system == target,
         None => setup.system == target && setup.replicas.is_none(),

@@ -20,8 +20,9 @@ use load::{
     Address, Bounds, Expectation, Job, Live, Measurement, Request, Target, keep_cores_awake,
     raise_priority, run,
 };
+use model::{Arrival, Load, Phase, Rate, Stop};
 use rustix::thread::CpuSet;
-use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
+use schedule::OpenPlan;
 
 fn main() {
     // cargo adds `--bench`.
@@ -369,6 +370,7 @@ fn open(rate: f64, seconds: f64, arrival: Arrival) -> Load {
     Load::Open {
         phases: vec![Phase::constant(Duration::from_secs_f64(seconds), rate)],
         arrival,
+        connections_max: 1,
         requests_max: None,
     }
 }
@@ -389,6 +391,8 @@ fn measure_in(
         .local_addr()
         .expect("a bound socket has an address");
     let stop = AtomicBool::new(false);
+    let mut load = load.clone();
+    load.limit_connections(connections_max);
     let job = Job {
         target: Target {
             address: Address::Tcp(address),
@@ -408,8 +412,7 @@ fn measure_in(
         }],
         steps: Vec::new(),
         data: None,
-        load: load.clone(),
-        connections_max,
+        load,
         threads: 1,
         timeout: Duration::from_secs(10),
         keep_alive: true,

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::{Bounds, Expectation, Job, Live, Measurement, Request, Target, run};
-use schedule::{Arrival, Load, Phase, Rate, Stop};
+use model::{Arrival, Load, Phase, Rate, Stop};
 
 use server::PATIENCE;
 
@@ -43,7 +43,6 @@ fn job(target: &Target, load: Load) -> Job {
         steps: Vec::new(),
         data: None,
         load,
-        connections_max: 100,
         threads: 1,
         timeout: PATIENCE,
         keep_alive: true,
@@ -71,6 +70,7 @@ fn open(per_second: f64, duration: Duration) -> Load {
     Load::Open {
         phases: vec![Phase::constant(duration, Rate::new(per_second).unwrap())],
         arrival: Arrival::Uniform,
+        connections_max: 100,
         requests_max: None,
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use load::{Job, Measurement};
-use report::recording::{InvalidKind, SearchRecord, SearchStep};
-use schedule::{Capacity, Load, Phase, Rate, Search};
+use model::{Capacity, InvalidKind, Load, Phase, Rate};
+use report::recording::{SearchRecord, SearchStep};
+use schedule::Search;
 
 use super::Experiment;
 use super::turn::Turn;

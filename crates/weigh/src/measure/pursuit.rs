@@ -6,10 +6,8 @@
 use std::time::Duration;
 
 use lab::Lab;
-use report::Metric;
-use report::recording::{HalfWidthText, PilotText, RoundRecord, UntilEnd, UntilText};
+use report::recording::{PilotText, RoundRecord, UntilEnd, UntilText};
 use report::until::{Seen, Watch, is_reached, width_in_words};
-use schedule::HalfWidth;
 
 use crate::record::micros;
 
@@ -19,7 +17,6 @@ pub(super) const ROUNDS_MAX: usize = 1_000;
 /// A wish for a narrow interval, on its way.
 pub(super) struct Pursuit {
     wish: UntilText,
-    metric: Metric,
     max_time: Duration,
     pilot: usize,
     watch: Watch,
@@ -42,12 +39,7 @@ impl Pursuit {
     pub(super) fn of(lab: &Lab) -> Option<Pursuit> {
         let until = lab.until.as_ref()?;
         let wish = UntilText {
-            text: until.to_string(),
-            figure: until.figure.to_owned(),
-            half_width: match until.half_width {
-                HalfWidth::Share(share) => HalfWidthText::Share(share),
-                HalfWidth::Amount(amount) => HalfWidthText::Amount(amount),
-            },
+            until: until.clone(),
             max_time_us: micros(lab.max_time),
             // Until there is another reason.
             ended: UntilEnd::Stopped,
@@ -56,11 +48,9 @@ impl Pursuit {
         let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
         Some(Pursuit {
-            metric: Metric::named(until.figure).expect("every figure of a wish is a metric"),
             max_time: lab.max_time,
             pilot: asked.clamp(needed, ROUNDS_MAX),
-            watch: Watch::new(&wish, &lab.baseline.name)
-                .expect("every figure of a wish is a metric"),
+            watch: Watch::new(until, &lab.baseline.name),
             wish,
             watched: 0,
             expected: None,
@@ -133,15 +123,15 @@ impl Pursuit {
                 format!("{} {width}", one.variant)
             })
             .collect();
-        let what = self.metric.label();
+        let what = self.wish.until.metric.label();
         let mut line = format!("after {rounds} rounds, {what}: {}", widths.join(", "));
         line += &match (all, time) {
             (Some(all), Some(time)) => format!(
                 "; {} takes about {all} rounds, {} in all",
-                self.wish.text,
+                self.wish.until,
                 in_words(time)
             ),
-            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.wish.text),
+            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.wish.until),
         };
         if time.is_none_or(|time| time > self.max_time) {
             let affordable = self.max_time.as_secs_f64() / each.as_secs_f64().max(1e-6);
@@ -165,7 +155,7 @@ impl Pursuit {
     }
 
     fn in_words(&self, seen: &Seen, half_width: Option<f64>) -> String {
-        width_in_words(self.metric, self.wish.half_width, seen, half_width)
+        width_in_words(&self.wish.until, seen, half_width)
             .unwrap_or_else(|| "without an interval".to_owned())
     }
 }

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use lab::Variant;
 use load::{Job, Measurement, Target};
-use report::recording::{InvalidKind, MachineUse, ProofSeen, RoundRecord, SystemUsage};
+use model::{Arrival, InvalidKind};
+use report::recording::{MachineUse, ProofSeen, RoundRecord, SystemUsage};
 use rig::Usage;
-use schedule::Arrival;
 
 use super::kept::Kept;
 use super::{Candidate, Experiment, FAILURES_KEPT, because};
@@ -115,14 +115,13 @@ impl Experiment<'_> {
         let candidate = &self.candidates[index];
         let label = format!("round {}, {}, settling", round + 1, candidate.variant.name);
         let job = Job {
-            load: schedule::Load::Closed {
+            load: model::Load::Closed {
                 connections: settle.connections,
-                stop: schedule::Stop {
+                stop: model::Stop {
                     requests: None,
                     duration: Some(WINDOW.min(settle.within)),
                 },
             },
-            connections_max: settle.connections,
             threads: 1,
             ..self.job(
                 kept.stack.target(),
@@ -262,7 +261,7 @@ impl Experiment<'_> {
         // Random arrivals differ from round to round and are equal within one: what a plan does to
         // one variant of a round, it does to all.
         let mut load = self.lab.load.clone();
-        if let schedule::Load::Open {
+        if let model::Load::Open {
             arrival: Arrival::Poisson { seed },
             ..
         } = &mut load
@@ -275,7 +274,6 @@ impl Experiment<'_> {
             requests: proven.requests.clone(),
             steps: proven.steps.clone(),
             data: Some(proven.data.clone()),
-            connections_max: self.lab.connections_max,
             threads: self.lab.threads,
             timeout: self.lab.timeout,
             keep_alive: variant.keep_alive,
@@ -347,17 +345,20 @@ impl Turn {
 }
 
 /// The same load, shorter and without its ups and downs.
-fn warmup_of(load: &schedule::Load, length: Duration) -> schedule::Load {
+fn warmup_of(load: &model::Load, length: Duration) -> model::Load {
     match load {
-        schedule::Load::Closed { connections, .. } => schedule::Load::Closed {
+        model::Load::Closed { connections, .. } => model::Load::Closed {
             connections: *connections,
-            stop: schedule::Stop {
+            stop: model::Stop {
                 requests: None,
                 duration: Some(length),
             },
         },
-        schedule::Load::Open {
-            phases, arrival, ..
+        model::Load::Open {
+            phases,
+            arrival,
+            connections_max,
+            ..
         } => {
             let first = &phases[0];
             let rate = if first.from < first.to {
@@ -365,13 +366,14 @@ fn warmup_of(load: &schedule::Load, length: Duration) -> schedule::Load {
             } else {
                 first.from
             };
-            schedule::Load::Open {
-                phases: vec![schedule::Phase {
+            model::Load::Open {
+                phases: vec![model::Phase {
                     duration: length,
                     from: rate,
                     to: rate,
                 }],
                 arrival: *arrival,
+                connections_max: *connections_max,
                 requests_max: None,
             }
         }
