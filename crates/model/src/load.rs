@@ -79,7 +79,7 @@ pub enum Arrival {
     },
 }
 
-/// The name of a law of arrivals.
+/// The law of the gaps between requests.
 #[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Arrival")]

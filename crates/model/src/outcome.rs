@@ -95,7 +95,7 @@ pub struct FailureSample {
     pub at: Duration,
     /// The start of the request; bytes that are not text are replaced.
     pub request: String,
-    /// The start of the answer; absent where there was none, which is the empty text in memory.
+    /// The start of the answer; absent where there was none (in memory the empty text).
     #[serde(default, with = "empty_as_null")]
     #[schemars(with = "Option<String>")]
     pub answer: String,
