@@ -59,9 +59,10 @@ pub use job::{
 };
 pub use live::{Live, Progress};
 pub use measurement::{
-    Failed, FailureKind, FailureSample, GeneratorCost, Measurement, Mismatched, Outcomes, Passes,
-    Pause, SlotTimes, Statuses, StepMeasurement, Window,
+    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, SlotTimes,
+    Statuses, StepMeasurement, Window,
 };
+pub use model::{Failed, Mismatched};
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use priority::raise as raise_priority;
 pub use rendered::RequestError;

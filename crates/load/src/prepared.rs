@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use schedule::{Load, OpenPlan, Stop};
+use model::{Load, Stop};
+use schedule::OpenPlan;
 
 use crate::clock::to_ns;
 use crate::error::LoadError;
@@ -51,6 +52,7 @@ impl<'a> Prepared<'a> {
             Load::Open {
                 phases,
                 arrival,
+                connections_max,
                 requests_max,
             } => {
                 let plan = OpenPlan::new(phases, *arrival, *requests_max)?;
@@ -58,7 +60,7 @@ impl<'a> Prepared<'a> {
                     requests: None,
                     duration: None,
                 };
-                (job.connections_max, never, Some(plan))
+                (*connections_max, never, Some(plan))
             }
         };
         if connections == 0 {

@@ -131,12 +131,13 @@ struct Part {
 }
 
 fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
+    let realtime = parts.iter().all(|part| part.realtime.0);
     let generator = GeneratorCost {
         cpu: parts.iter().map(|part| part.cpu).sum(),
         threads: group.threads,
         waited_for_cpu: parts.iter().map(|part| part.waited_for_cpu).sum(),
-        realtime: parts.iter().all(|part| part.realtime.0),
-        realtime_for: parts.iter().map(|part| part.realtime.1).sum(),
+        realtime,
+        realtime_for: realtime.then(|| parts.iter().map(|part| part.realtime.1).sum()),
         ..GeneratorCost::default()
     };
     let interrupted = parts.iter().any(|part| part.was_interrupted);

@@ -244,7 +244,8 @@ impl Closed {
 mod tests {
     use std::time::Duration;
 
-    use schedule::{Arrival, OpenPlan, Phase, Rate, Seat};
+    use model::{Arrival, Phase, Rate};
+    use schedule::{OpenPlan, Seat};
 
     use super::*;
 

@@ -40,4 +40,4 @@ pub use port::{PortLease, free_port};
 pub use program::find_program;
 pub use rig::{Rig, System};
 pub use spec::{BuildSpec, KeeperCommand, Limits, SystemSpec};
-pub use usage::{ContextSwitches, Source, Throttled, Usage};
+pub use usage::{ContextSwitches, Source, Usage};

@@ -3,8 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use model::Throttled;
+
 use crate::cgroup::Hierarchies;
-use crate::usage::{Throttled, throttled_in};
+use crate::usage::throttled_in;
 
 /// What the machine has counted since it was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

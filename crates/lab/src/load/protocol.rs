@@ -1,6 +1,8 @@
 //! How it is spoken with the target: the keys that go with HTTP/2, and those about certificates.
 
-use crate::experiment::{Protocol, Trust};
+use model::{Trust, Version};
+
+use crate::experiment::Protocol;
 use crate::fields::At;
 use crate::include::Reading;
 use crate::mistake::{Finding, Place};
@@ -46,9 +48,13 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
         files::bytes(&resolved, path.place, reading)
     });
     Protocol {
-        http2_streams: is_http2.then_some(streams),
+        version: if is_http2 {
+            Version::Http2 { streams }
+        } else {
+            Version::Http1
+        },
         trust: match authorities {
-            _ if is_trusting => Trust::Anybody,
+            _ if is_trusting => Trust::SkipVerification,
             Some(authorities) => Trust::Authorities(authorities),
             None => Trust::System,
         },

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use load::{Job, Live, LoadError, Measurement, Slice, Version, run_together};
-use schedule::{Load, Stop};
+use model::{Load, Stop};
 
 use crate::general::{speech, target};
 use crate::modern::{Act, Modern};
@@ -71,7 +71,7 @@ fn one_that_stalls_does_not_hold_up_the_other() {
     let quick = Server::tcp(polite);
     let plan = || open(200.0, Duration::from_millis(500));
     let mut jobs = [job(&stalled.target, plan()), job(&quick.target, plan())];
-    jobs[0].connections_max = 1;
+    jobs[0].load.limit_connections(1);
     let found = together(&jobs);
     assert!(found[0].waited > 0, "its one connection was busy");
     assert!(found[0].latency.max_ns() >= Some(300_000_000));

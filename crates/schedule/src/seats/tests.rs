@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use model::{Arrival, Phase, Rate};
 use proptest::prelude::*;
 
-use crate::{Arrival, OpenPlan, Phase, Rate, Seat};
+use crate::{OpenPlan, Seat};
 
 fn plan(rate: f64, seconds: u64, arrival: Arrival) -> OpenPlan {
     let rate = Rate::new(rate).expect("a rate");

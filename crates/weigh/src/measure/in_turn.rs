@@ -2,7 +2,8 @@
 //! one starts, so that none has another beside it.
 
 use load::Job;
-use report::recording::{InvalidKind, RoundRecord};
+use model::InvalidKind;
+use report::recording::RoundRecord;
 use rig::Rig;
 
 use super::Experiment;

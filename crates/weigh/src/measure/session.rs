@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lab::{Lab, Setup};
 use load::{Job, LoadError, Measurement};
-use report::recording::InvalidKind;
+use model::InvalidKind;
 use rig::Rig;
 
 use crate::progress::Progress;

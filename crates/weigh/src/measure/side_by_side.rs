@@ -6,8 +6,9 @@
 //! shared, and absolute latencies are higher than alone.
 
 use load::{Job, Live, LoadError, Measurement};
-use report::recording::{InvalidKind, RoundRecord};
-use schedule::{Load, OpenPlan};
+use model::{InvalidKind, Load};
+use report::recording::RoundRecord;
+use schedule::OpenPlan;
 use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 
 use super::Experiment;
@@ -261,6 +262,7 @@ fn plan_of(job: &Job) -> Option<OpenPlan> {
             phases,
             arrival,
             requests_max,
+            ..
         } => OpenPlan::new(phases, *arrival, *requests_max).ok(),
         Load::Closed { .. } => None,
     }
