@@ -16,20 +16,21 @@ use graph::Graph;
 
 /// Who may import whom inside `crates/` (design: "an arrow means may import").
 const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("model", &[]),
     ("stats", &[]),
-    ("schedule", &[]),
-    ("lab", &["schedule"]),
-    ("report", &["stats"]),
-    ("load", &["schedule", "stats"]),
-    ("rig", &[]),
+    ("schedule", &["model"]),
+    ("lab", &["model", "schedule"]),
+    ("report", &["model", "stats"]),
+    ("load", &["model", "schedule", "stats"]),
+    ("rig", &["model"]),
     (
         "weigh",
-        &["lab", "schedule", "stats", "report", "load", "rig"],
+        &["model", "lab", "schedule", "stats", "report", "load", "rig"],
     ),
 ];
 
 /// Rooms of `crates/` without sockets, clock or environment; those of `formats/` have none either.
-const PURE: &[&str] = &["stats", "schedule", "lab", "report"];
+const PURE: &[&str] = &["model", "stats", "schedule", "lab", "report"];
 
 /// Crates that bring sockets, a clock or an operating system with them.
 const IMPURE_CRATES: &[&str] = &[

@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use yaml_with_places::{Finding, Node, Place, Value};
 
-use crate::data::{self, Data};
-use crate::experiment::{Lab, LabStep, Settle, Variant};
+use model::{Data, Settle, Step};
+
+use crate::data;
+use crate::experiment::{Lab, Variant};
 use crate::formats::{Name, Title, Written};
 use crate::include::Reading;
 use crate::load::{self, time_span};
@@ -78,7 +80,6 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         realtime: sending.realtime,
         awake: sending.awake,
         threads: sending.threads,
-        connections_max: sending.connections_max,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
         settle: file.settle.map(settle),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
@@ -130,7 +131,7 @@ impl Assembly<'_> {
         baselines: &[Draft<'_>],
         drafts: &[Draft<'_>],
         reading: &mut Reading<'_>,
-    ) -> (Vec<Variant>, Vec<LabStep>) {
+    ) -> (Vec<Variant>, Vec<Step>) {
         let groups = variants::groups(baselines, drafts, &mut reading.findings);
         let mut steps = Vec::new();
         let mut variants = Vec::new();
@@ -158,7 +159,7 @@ impl Assembly<'_> {
         draft: &Draft<'_>,
         against: Option<&str>,
         reading: &mut Reading<'_>,
-    ) -> (Variant, Vec<LabStep>) {
+    ) -> (Variant, Vec<Step>) {
         self.systems.check_with(draft, reading);
         self.systems.check_target(draft.target, reading);
         let scope = Scope::new(self.systems, draft);
@@ -214,7 +215,7 @@ impl Assembly<'_> {
             let Name(word) = &name.value;
             if self
                 .data
-                .is_some_and(|data| data.names().any(|known| known == word))
+                .is_some_and(|data| data::names(data).any(|known| known == word))
             {
                 reading.findings.add(
                     Finding::new(
@@ -228,7 +229,7 @@ impl Assembly<'_> {
         let settings = self.systems.setting_names(None);
         let clashing = |word: &&str| {
             self.data
-                .is_some_and(|data| data.names().any(|it| it == *word))
+                .is_some_and(|data| data::names(data).any(|it| it == *word))
         };
         for word in settings.filter(clashing) {
             let place = load.data.as_ref().map_or(self.load_at, |data| data.place);

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use schedule::{Capacity, CapacityError, Load, Phase};
+use model::{Capacity, CapacityError, Load, Phase};
 use yaml_with_places::Finding;
 
 use crate::formats::Written;
 use crate::include::Reading;
-use crate::load::arrival;
+use crate::load::{arrival, connections_max};
 use crate::quantities::{LongerThanZero, PositiveRate};
 use crate::wire::{LoadFile, default};
 
@@ -47,6 +47,7 @@ pub(crate) fn check(
     let load = Load::Open {
         phases: vec![Phase::constant(duration, lowest)],
         arrival: arrival(file, seed),
+        connections_max: connections_max(file),
         requests_max: None,
     };
     Some((load, capacity))

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use schedule::Rate;
+use model::Rate;
 
 use crate::Files;
 use crate::formats::{Format, Misspelling};

@@ -1,5 +1,6 @@
 //! Values that differ from request to request: rows of a file, and numbers from ranges.
 
+use model::{Data, Range, RowOrder};
 use yaml_with_places::{At, Finding};
 
 use crate::formats::{Format, Misspelling, Name, Written};
@@ -7,34 +8,10 @@ use crate::include::Reading;
 use crate::table::Table;
 use crate::wire::{DataEntry, DataFile, RowOrderFile};
 
-/// Values for `{{…}}` in requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Data {
-    /// Columns and rows; empty without a file.
-    pub table: Table,
-    /// Numbers drawn once for each request, or once for each pass through a scenario.
-    pub ranges: Vec<DataRange>,
-    /// Whether rows are drawn at random. Otherwise they are taken one after the other.
-    pub is_random: bool,
-}
-
-/// Whole numbers to draw from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataRange {
-    /// What places call it; no column has this name.
-    pub name: String,
-    /// The smallest.
-    pub from: u64,
-    /// The largest; not less than the smallest.
-    pub to: u64,
-}
-
-impl Data {
-    /// The names of all values.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        let ranges = self.ranges.iter().map(|range| range.name.as_str());
-        self.table.columns.iter().map(String::as_str).chain(ranges)
-    }
+/// The names of all values.
+pub(crate) fn names(data: &Data) -> impl Iterator<Item = &str> {
+    let ranges = data.ranges.iter().map(|range| range.name.as_str());
+    data.columns.iter().map(String::as_str).chain(ranges)
 }
 
 /// A range of whole numbers, as it is written.
@@ -83,11 +60,15 @@ pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
         DataEntry::Whole(file) => file,
     };
     let mut data = Data {
-        is_random: matches!(&file.order, Some(order) if order.value == RowOrderFile::Random),
+        order: match &file.order {
+            Some(order) if order.value == RowOrderFile::Random => RowOrder::Random,
+            _ => RowOrder::Rotation,
+        },
         ..Data::default()
     };
     if let Some(path) = &file.file {
-        data.table = table(path, reading);
+        let table = table(path, reading);
+        (data.columns, data.rows) = (table.columns, table.rows);
     } else if let Some(order) = &file.order {
         reading.findings.add(
             Finding::new(order.place, "`order` without `file`")
@@ -96,13 +77,13 @@ pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
     }
     for (At { place, value }, Written(Numbers { from, to })) in &file.ranges.0 {
         let Name(name) = value;
-        if data.names().any(|known| known == name) {
+        if names(&data).any(|known| known == name) {
             reading.findings.add(
                 Finding::new(*place, format!("`{name}` is a column of the file already"))
                     .help("give the range a name of its own"),
             );
         }
-        data.ranges.push(DataRange {
+        data.ranges.push(Range {
             name: name.clone(),
             from: *from,
             to: *to,

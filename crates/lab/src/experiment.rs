@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schedule::{Capacity, Load, Until};
+use model::{Capacity, Data, Expectation, Load, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
-use crate::data::Data;
 use crate::text::Text;
 
 /// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
@@ -32,8 +31,8 @@ pub struct Lab {
     /// is sent to another variant is its own [`Variant::requests`].
     pub requests: Vec<LabRequest>,
     /// Makes the requests a scenario: one for each. Empty for a rotation.
-    pub steps: Vec<LabStep>,
-    /// Values for places that differ from request to request.
+    pub steps: Vec<Step>,
+    /// Values for places that differ from request to request. Its seed is for the run to choose.
     pub data: Option<Data>,
     /// How long a request may take before it counts as failed. Above 0.
     pub timeout: Duration,
@@ -49,8 +48,6 @@ pub struct Lab {
     pub awake: bool,
     /// Generator threads. At least 1, and in a closed loop at most one for each connection.
     pub threads: u32,
-    /// Most connections open at once: the number of connections in a closed loop. At least 1.
-    pub connections_max: u32,
     /// Load that is sent and thrown away before each measurement; 0 for none.
     pub warmup: Duration,
     /// Load in a closed loop after each start, until it gets no faster; none where absent.
@@ -85,65 +82,24 @@ impl Lab {
     }
 }
 
-/// Load after a start, until a target gets no faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settle {
-    /// Connections of the closed loop. At least 1.
-    pub connections: u32,
-    /// The longest that it takes. Above 0.
-    pub within: Duration,
-}
-
 /// How it is spoken with a target, beside the encryption that [`Setup::is_encrypted`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protocol {
-    /// HTTP/2, with this many requests under way at once on each connection (at least 1); HTTP/1.1
-    /// when absent.
-    pub http2_streams: Option<u32>,
-    /// Whose certificates are good enough where it is encrypted.
+    /// Which HTTP.
+    pub version: Version,
+    /// Which certificates are accepted where it is encrypted.
     pub trust: Trust,
 }
 
-/// Whose certificates are good enough.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// Those that the machine trusts.
-    System,
-    /// Those of the authorities in this PEM text, and no others.
-    Authorities(Vec<u8>),
-    /// Anybody's.
-    Anybody,
-}
-
-/// What a scenario adds to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabStep {
-    /// How long a pass rests before it; no part of its latency.
-    pub pause: Duration,
-    /// Values of its answer that later steps use.
-    pub captures: Vec<LabCapture>,
-}
-
-/// A value kept of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabCapture {
-    /// What places call it.
-    pub name: String,
-    /// Where it stands.
-    pub from: CapturePlace,
-    /// A regular expression for a part of it.
-    pub pattern: Option<String>,
-}
-
-/// Where a captured value stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CapturePlace {
-    /// At a JSON pointer in the body.
-    Json(String),
-    /// In the first header of this name.
-    Header(String),
-    /// Anywhere in the body, where the pattern finds it; it has one.
-    Body,
+impl Protocol {
+    /// How it is spoken with a target over TLS, or with one in the clear.
+    #[must_use]
+    pub fn with(&self, is_encrypted: bool) -> model::Protocol {
+        model::Protocol {
+            version: self.version,
+            tls: is_encrypted.then(|| self.trust.clone()),
+        }
+    }
 }
 
 /// Requests that follow one another, from a file of their own.
@@ -152,7 +108,7 @@ pub struct Scenario {
     /// What is sent, in order. At least one.
     pub requests: Vec<LabRequest>,
     /// One for each request.
-    pub steps: Vec<LabStep>,
+    pub steps: Vec<Step>,
     /// Values that differ from pass to pass.
     pub data: Option<Data>,
     /// What every answer must look like, unless its request says otherwise.
@@ -182,16 +138,10 @@ pub struct LabRequest {
 /// What every answer must look like to count as passed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
-    /// The exact status (100 to 599); any 2xx when absent.
-    pub status: Option<u16>,
-    /// The body is a JSON object without a top-level `errors`.
-    pub graphql_no_errors: bool,
+    /// What is known before the first answer.
+    pub answer: Expectation,
     /// The body equals the one the baseline gave to the same request.
     pub same_as_baseline: bool,
-    /// Headers the answer must carry with exactly these values.
-    pub headers: Vec<(String, String)>,
-    /// The body, byte for byte.
-    pub body: Option<Vec<u8>>,
     /// JSON pointers to what the comparison of bodies leaves out; each begins with `/`.
     pub ignore: Vec<String>,
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use schedule::{Rate, Until};
+use model::{Rate, Until};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -386,7 +386,7 @@ impl Format for Until {
     const EXAMPLE: Option<&'static str> = Some("p99 ±2%");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        text.parse().map_err(|error: schedule::UntilError| {
+        text.parse().map_err(|error: model::UntilError| {
             let text = error.to_string();
             let (message, help) = text.split_once("; write ").unwrap_or((&text, ""));
             Misspelling::new(message, format!("write {help}"))

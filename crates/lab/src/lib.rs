@@ -50,11 +50,9 @@ mod wire;
 use std::path::{Path, PathBuf};
 
 pub use command_line::{duration, find, rate};
-pub use data::{Data, DataRange};
 pub use experiment::{
-    Balance, Balances, CapturePlace, DistinctValues, Expect, HeaderValues, Lab, LabCapture,
-    LabRequest, LabStep, Limits, Probe, Proof, ProofWhat, Protocol, Ready, Scenario, SeenNumber,
-    SeenRule, Settle, Setup, System, Trust, Variant,
+    Balance, Balances, DistinctValues, Expect, HeaderValues, Lab, LabRequest, Limits, Probe, Proof,
+    ProofWhat, Protocol, Ready, Scenario, SeenNumber, SeenRule, Setup, System, Variant,
 };
 pub use manual::manual;
 pub use schema::{scenario_schema, schema};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use schedule::{Arrival, Capacity, Load, OpenPlan, Phase, Rate, Stop};
+use model::{Arrival, Capacity, Load, Phase, Rate, Stop};
+use schedule::OpenPlan;
 use yaml_with_places::{At, Entry, Finding, Node};
 
 use crate::capacity;
@@ -23,7 +24,6 @@ pub(crate) struct Sending {
     pub(crate) timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) threads: u32,
-    pub(crate) connections_max: u32,
     pub(crate) protocol: Protocol,
     pub(crate) spin_percent: u32,
     pub(crate) realtime: bool,
@@ -52,19 +52,14 @@ pub(crate) fn check(
         phases,
         arrival,
         requests_max,
+        ..
     } = &load
         && let Err(error) = OpenPlan::new(phases, *arrival, *requests_max)
     {
         finds.add(Finding::new(choice.key_place, error.to_string()));
     }
     let threads = file.threads.as_ref();
-    let connections_max = match &load {
-        Load::Closed { connections, .. } => *connections,
-        Load::Open { .. } => file
-            .connections_max
-            .as_ref()
-            .map_or(default::CONNECTIONS_MAX, |most| most.value),
-    };
+    let connections_max = load.connections();
     if let Some(threads) = threads.filter(|threads| threads.value > connections_max) {
         finds.add(
             Finding::new(
@@ -97,7 +92,6 @@ pub(crate) fn check(
         timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,
         keep_alive: file.keep_alive != Some(Switch::Off),
         threads: threads.map_or(default::THREADS, |threads| threads.value),
-        connections_max,
     })
 }
 
@@ -224,8 +218,15 @@ fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
     Some(Load::Open {
         phases,
         arrival: arrival(file, seed),
+        connections_max: connections_max(file),
         requests_max: count,
     })
+}
+
+/// The most connections of an open loop.
+pub(crate) fn connections_max(file: &LoadFile) -> u32 {
+    let most = file.connections_max.as_ref();
+    most.map_or(default::CONNECTIONS_MAX, |most| most.value)
 }
 
 /// The law of the gaps of an open loop.

@@ -5,9 +5,10 @@
 //! `index`, `random:1..9`), then in what the variant knows: `name`, its factors, the settings. What is
 //! in neither is a mistake, so a typo is not sent a million times.
 
+use model::Data;
 use yaml_with_places::{Finding, Place, did_you_mean};
 
-use crate::data::Data;
+use crate::data;
 use crate::formats::is_name;
 use crate::include::Reading;
 use crate::scope::Scope;
@@ -143,8 +144,8 @@ impl Places<'_> {
         if data.ranges.iter().any(|range| range.name == word) {
             return Some(true);
         }
-        let is_column = data.table.columns.iter().any(|name| name == word);
-        is_column.then(|| data.table.is_bare(word))
+        let column = data.columns.iter().position(|name| name == word)?;
+        Some(data.rows.iter().all(|row| is_bare(&row[column])))
     }
 
     fn has_names(&self) -> bool {
@@ -153,7 +154,7 @@ impl Places<'_> {
 
     fn names(&self) -> Vec<&str> {
         let data = self.data.into_iter();
-        let mut names: Vec<&str> = data.flat_map(Data::names).collect();
+        let mut names: Vec<&str> = data.flat_map(data::names).collect();
         names.extend(self.captured.iter().map(String::as_str));
         names.extend(["index", "random:1..9"]);
         names

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use schedule::Rate;
+use model::Rate;
 
 use crate::formats::{Format, Misspelling};
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use model::{BodyRule, Data, Expectation, StatusRule, Step};
 use yaml_with_places::{At, Finding, Json, OneOrMany, Place};
 
-use crate::data::Data;
-use crate::experiment::{Expect, LabRequest, LabStep};
+use crate::experiment::{Expect, LabRequest};
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, RequestPath, Title, Verbatim, Written,
 };
@@ -100,7 +100,7 @@ impl<'a> Sent<'a> {
         &self,
         at: Place,
         reading: &mut Reading<'_>,
-    ) -> (Vec<LabRequest>, Vec<LabStep>) {
+    ) -> (Vec<LabRequest>, Vec<Step>) {
         for headers in self.headers {
             check_headers(headers, reading);
         }
@@ -113,8 +113,12 @@ impl<'a> Sent<'a> {
                     sent: self,
                     places: self.places(&captured),
                 };
-                found.extend(sending.inline(&step.value.request(), step.place, reading));
-                steps.push(scenario::step(&step.value, reading));
+                let request = sending.inline(&step.value.request(), step.place, reading);
+                let name = request
+                    .as_ref()
+                    .map_or_else(String::new, |(request, _)| request.name.clone());
+                steps.push(scenario::step(name, &step.value, reading));
+                found.extend(request);
                 scenario::add_names(&step.value, &mut captured);
             }
         }
@@ -428,12 +432,15 @@ pub(crate) fn expect(file: &ExpectFile, places: Places<'_>, reading: &mut Readin
         let path = reading.resolve(&body.value, body.place);
         bytes(&path, body.place, reading)
     });
+    let ignore: Vec<String> = file.ignore.0.iter().map(|it| it.0.0.clone()).collect();
     Expect {
-        status: file.status,
-        graphql_no_errors: file.graphql == Some(GraphqlFile::NoErrors),
+        answer: Expectation {
+            status: file.status.map_or(StatusRule::Success, StatusRule::Exactly),
+            graphql: file.graphql == Some(GraphqlFile::NoErrors),
+            body: body.map_or(BodyRule::Any, |body| BodyRule::known(&body, &ignore)),
+            headers,
+        },
         same_as_baseline: file.same_as == Some(SameAsFile::Baseline),
-        headers,
-        body,
-        ignore: file.ignore.0.iter().map(|it| it.0.0.clone()).collect(),
+        ignore,
     }
 }

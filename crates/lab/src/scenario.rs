@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use model::{Capture, CaptureFrom, Step};
 use serde::Deserialize;
 use yaml_with_places::{At, Finding, Node, Place, Value};
 
 use crate::data;
-use crate::experiment::{CapturePlace, LabCapture, LabStep, Scenario};
+use crate::experiment::Scenario;
 use crate::formats::{HeaderName, Name, Pattern, Pointer, Written};
 use crate::include::Reading;
 use crate::places::Places;
@@ -15,7 +16,7 @@ use crate::requests::{self, Sent};
 use crate::wire::{CaptureFile, ScenarioFile, StepFile};
 
 /// What a step adds to its request.
-pub(crate) fn step(file: &StepFile, reading: &mut Reading<'_>) -> LabStep {
+pub(crate) fn step(name: String, file: &StepFile, reading: &mut Reading<'_>) -> Step {
     let mut captures = Vec::new();
     for (name, At { value, place }) in &file.capture.0 {
         let Name(text) = &name.value;
@@ -29,7 +30,7 @@ pub(crate) fn step(file: &StepFile, reading: &mut Reading<'_>) -> LabStep {
             );
         }
         captures.extend(place_of(value, *place, reading).map(|from| {
-            LabCapture {
+            Capture {
                 name: text.clone(),
                 from,
                 pattern: value
@@ -39,23 +40,24 @@ pub(crate) fn step(file: &StepFile, reading: &mut Reading<'_>) -> LabStep {
             }
         }));
     }
-    LabStep {
+    Step {
+        name,
         pause: file.pause.map_or(Duration::ZERO, |Written(pause)| pause),
         captures,
     }
 }
 
-fn place_of(file: &CaptureFile, at: Place, reading: &mut Reading<'_>) -> Option<CapturePlace> {
+fn place_of(file: &CaptureFile, at: Place, reading: &mut Reading<'_>) -> Option<CaptureFrom> {
     match (&file.json, &file.header) {
         (Some(json), None) => {
             let Written(Pointer(pointer)) = &json.value;
-            Some(CapturePlace::Json(pointer.clone()))
+            Some(CaptureFrom::Json(pointer.clone()))
         }
         (None, Some(header)) => {
             let Written(HeaderName(header)) = &header.value;
-            Some(CapturePlace::Header(header.clone()))
+            Some(CaptureFrom::Header(header.clone()))
         }
-        (None, None) if file.regex.is_some() => Some(CapturePlace::Body),
+        (None, None) if file.regex.is_some() => Some(CaptureFrom::Body),
         (None, None) => {
             reading.findings.add(
                 Finding::new(at, "nothing says where the value stands")

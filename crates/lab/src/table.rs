@@ -28,12 +28,6 @@ impl Table {
         }
         Ok(table)
     }
-
-    /// Whether every value of a column is a number, `true` or `false`, as JSON writes them.
-    pub(crate) fn is_bare(&self, column: &str) -> bool {
-        let column = self.columns.iter().position(|name| name == column);
-        column.is_some_and(|column| self.rows.iter().all(|row| is_bare(&row[column])))
-    }
 }
 
 /// Whether JSON writes a value of this text without quotes.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use load::{
     Address, BodyRule, Expectation, Job, Live, Measurement, Request, Target, exchange, run,
 };
-use schedule::{Arrival, Load, Phase, Rate, Stop};
+use model::{Arrival, Load, Phase, Rate, Stop};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
@@ -71,6 +71,7 @@ fn job(
                 Some("poisson") => Arrival::Poisson { seed: 7 },
                 _ => Arrival::Uniform,
             },
+            connections_max: connections,
             requests_max: None,
         },
         None => Load::Closed {
@@ -82,7 +83,6 @@ fn job(
         },
     };
     Ok(Job {
-        connections_max: connections,
         threads: u32::try_from(number("threads", 1)?)?,
         timeout,
         keep_alive: options.get("keep-alive").is_none_or(|value| value != "off"),

@@ -114,16 +114,6 @@ fn matching(pattern: Option<&str>) -> String {
     pattern.map_or_else(String::new, |pattern| format!(" that matches `{pattern}`"))
 }
 
-impl std::fmt::Display for StatusRule {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            StatusRule::Success => out.write_str("2xx"),
-            StatusRule::Exactly(status) => write!(out, "{status}"),
-            StatusRule::Any => out.write_str("any"),
-        }
-    }
-}
-
 fn describe(found: Option<&str>) -> String {
     found.map_or_else(|| "none".to_owned(), |value| format!("`{value}`"))
 }

@@ -28,6 +28,13 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// The moment at which it shows so many nanoseconds.
+    pub(crate) fn moment(self, at_ns: u64) -> Instant {
+        self.origin + Duration::from_nanos(at_ns)
+    }
+}
+
 /// A duration in whole nanoseconds; more than 584 years count as so many.
 pub(crate) fn to_ns(duration: Duration) -> u64 {
     duration

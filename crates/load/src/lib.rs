@@ -41,7 +41,6 @@ mod rendered;
 mod run;
 mod scenario;
 mod script;
-mod seat;
 mod slices;
 mod slot_queue;
 mod socket;
@@ -60,13 +59,13 @@ pub use job::{
 };
 pub use live::{Live, Progress};
 pub use measurement::{
-    Failed, FailureKind, FailureSample, GeneratorCost, Measurement, Mismatched, Outcomes, Passes,
-    Pause, SlotTimes, Statuses, StepMeasurement, Window,
+    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, SlotTimes,
+    Statuses, StepMeasurement, Window,
 };
+pub use model::{Failed, Mismatched};
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use priority::raise as raise_priority;
 pub use rendered::RequestError;
 pub use run::{run, run_and_look, run_together};
 pub use scenario::{Capture, CaptureFrom, Step};
-pub use seat::Seat;
 pub use slices::Slice;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use schedule::{Load, OpenPlan, Stop};
+use model::{Load, Stop};
+use schedule::OpenPlan;
 
 use crate::clock::to_ns;
 use crate::error::LoadError;
@@ -15,7 +16,7 @@ use crate::scenario;
 use crate::script::Script;
 use crate::slices::{Slices, are_in_order};
 use crate::socket::Peer;
-use crate::supply::{Closed, Open, PlanTimes, Supply};
+use crate::supply::{Closed, Open, PlanSlots, PlanTimes, Supply};
 use crate::template::{Places, Values};
 
 /// One job, ready to be carried out by any number of threads.
@@ -51,6 +52,7 @@ impl<'a> Prepared<'a> {
             Load::Open {
                 phases,
                 arrival,
+                connections_max,
                 requests_max,
             } => {
                 let plan = OpenPlan::new(phases, *arrival, *requests_max)?;
@@ -58,7 +60,7 @@ impl<'a> Prepared<'a> {
                     requests: None,
                     duration: None,
                 };
-                (job.connections_max, never, Some(plan))
+                (*connections_max, never, Some(plan))
             }
         };
         if connections == 0 {
@@ -152,9 +154,13 @@ impl<'a> Prepared<'a> {
                     start_ns,
                     end_ns: start_ns.saturating_add(to_ns(plan.duration())),
                     grace_ns: self.timeout_ns(),
-                    seat: self.job.seat.clone(),
                 };
-                Supply::Open(Open::new(plan.shard(u64::from(thread), step), times))
+                let thread = u64::from(thread);
+                let slots = match self.job.seat {
+                    None => PlanSlots::Alone(plan.shard(thread, step)),
+                    Some(seat) => PlanSlots::Seated(plan.seated(seat, thread, step)),
+                };
+                Supply::Open(Open::new(slots, times))
             }
             None => Supply::Closed(Closed {
                 next: u64::from(thread),

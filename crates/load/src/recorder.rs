@@ -398,6 +398,7 @@ impl Recorder {
             passes: self.passes,
             slots,
             discarded: self.discarded,
+            began: None,
         }
     }
 

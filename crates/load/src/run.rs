@@ -106,7 +106,15 @@ pub fn run_together<T>(
         .collect::<Result<Vec<Part>, LoadError>>()?;
     // The parts hold the sockets until here.
     let seen = look();
-    Ok((sum(parts, &group), seen))
+    let mut measurements = sum(parts, &group);
+    let began = start
+        .start_ns
+        .get()
+        .map(|at_ns| controls.clock.moment(*at_ns));
+    for measurement in &mut measurements {
+        measurement.began = began;
+    }
+    Ok((measurements, seen))
 }
 
 /// What one thread brought back.
@@ -123,12 +131,13 @@ struct Part {
 }
 
 fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
+    let realtime = parts.iter().all(|part| part.realtime.0);
     let generator = GeneratorCost {
         cpu: parts.iter().map(|part| part.cpu).sum(),
         threads: group.threads,
         waited_for_cpu: parts.iter().map(|part| part.waited_for_cpu).sum(),
-        realtime: parts.iter().all(|part| part.realtime.0),
-        realtime_for: parts.iter().map(|part| part.realtime.1).sum(),
+        realtime,
+        realtime_for: realtime.then(|| parts.iter().map(|part| part.realtime.1).sum()),
         ..GeneratorCost::default()
     };
     let interrupted = parts.iter().any(|part| part.was_interrupted);

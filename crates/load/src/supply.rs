@@ -5,10 +5,9 @@
 //! place is free. Slots that wait are simply not yet taken from the plan, so a queue of any length
 //! takes no memory.
 
-use schedule::Slots;
+use schedule::{SeatedSlots, Slot, Slots};
 
 use crate::clock::to_ns;
-use crate::seat::Seat;
 use crate::slices::{Moment, Slices};
 
 /// A slot on its way out.
@@ -49,19 +48,35 @@ pub(crate) struct PlanTimes {
     pub(crate) end_ns: u64,
     /// How long after the end, or after its due where that is later, a slot may still be sent.
     pub(crate) grace_ns: u64,
-    pub(crate) seat: Option<Seat>,
+}
+
+/// The slots of a plan: as it says, or with a seat between its due times.
+#[derive(Clone, Debug)]
+pub(crate) enum PlanSlots {
+    Alone(Slots),
+    Seated(SeatedSlots),
+}
+
+impl PlanSlots {
+    #[inline]
+    fn next(&mut self) -> Option<Slot> {
+        match self {
+            PlanSlots::Alone(slots) => slots.next(),
+            PlanSlots::Seated(slots) => slots.next(),
+        }
+    }
 }
 
 /// A shard of a plan.
 pub(crate) struct Open {
-    slots: Slots,
+    slots: PlanSlots,
     /// The first slot not taken, with the time it is due.
     next: Option<(u64, u64)>,
     times: PlanTimes,
 }
 
 impl Open {
-    pub(crate) fn new(slots: Slots, times: PlanTimes) -> Open {
+    pub(crate) fn new(slots: PlanSlots, times: PlanTimes) -> Open {
         let mut open = Open {
             slots,
             next: None,
@@ -78,14 +93,10 @@ impl Open {
             self.next = None;
             return;
         };
-        let planned_ns = self.times.start_ns + to_ns(slot.due);
-        let due_ns = match &self.times.seat {
-            None => planned_ns,
-            Some(seat) => planned_ns + seat.shift_ns(slot.index),
-        };
-        assert!(
+        let due_ns = self.times.start_ns + to_ns(slot.due);
+        debug_assert!(
             due_ns >= earliest_ns,
-            "slot {} is due before the one before it: its seat breaks the order of the plan",
+            "slot {} is due before the one before it",
             slot.index
         );
         self.next = Some((slot.index, due_ns));
@@ -233,17 +244,17 @@ impl Closed {
 mod tests {
     use std::time::Duration;
 
-    use schedule::{Arrival, OpenPlan, Phase, Rate};
+    use model::{Arrival, Phase, Rate};
+    use schedule::{OpenPlan, Seat};
 
     use super::*;
 
     /// A plan of a second that began at 1 us, with a grace of two seconds less 1 us.
-    fn times(seat: Option<Seat>) -> PlanTimes {
+    fn times() -> PlanTimes {
         PlanTimes {
             start_ns: 1000,
             end_ns: 1_000_001_000,
             grace_ns: 1_999_999_000,
-            seat,
         }
     }
 
@@ -277,7 +288,7 @@ mod tests {
     fn a_slot_of_a_plan_exists_from_its_due_until_the_grace_is_over() {
         let phase = Phase::constant(Duration::from_secs(1), Rate::new(5.0).unwrap());
         let plan = OpenPlan::new(&[phase], Arrival::Uniform, None).unwrap();
-        let mut supply = Supply::Open(Open::new(plan.slots(), times(None)));
+        let mut supply = Supply::Open(Open::new(PlanSlots::Alone(plan.slots()), times()));
         assert_eq!(supply.next_due_ns(), Some(1000));
         assert!(indexes(&mut supply, 999).is_empty());
         assert_eq!(indexes(&mut supply, 200_001_000), [0, 1]);
@@ -291,29 +302,26 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_moves_each_slot_and_its_grace() {
+    fn a_seat_moves_each_slot() {
         let phase = Phase::constant(Duration::from_secs(1), Rate::new(2.0).unwrap());
         let plan = OpenPlan::new(&[phase], Arrival::Uniform, None).unwrap();
-        // The second slot is due 3 s after the end of the plan.
-        let seat = Seat::new(|index| 7 + index * 3_500_000_000);
-        let mut supply = Supply::Open(Open::new(plan.slots(), times(Some(seat))));
-        assert_eq!(supply.ready_since_ns(1006), None);
-        assert_eq!(supply.ready_since_ns(2000), Some(1007));
-        let taken = supply.take(1007).unwrap();
-        assert_eq!((taken.index, taken.due_ns), (0, Some(1007)));
-        let due_ns = 4_000_001_007;
-        assert_eq!(supply.next_due_ns(), Some(due_ns));
-        assert_eq!(supply.take_missed(due_ns + 1_999_998_999), None);
-        assert!(supply.take_missed(due_ns + 1_999_999_000).is_some());
-    }
-
-    #[test]
-    #[should_panic(expected = "breaks the order of the plan")]
-    fn a_seat_that_breaks_the_order_is_a_defect() {
-        let phase = Phase::constant(Duration::from_secs(1), Rate::new(2.0).unwrap());
-        let plan = OpenPlan::new(&[phase], Arrival::Uniform, None).unwrap();
-        let seat = Seat::new(|index| (1 - index) * 600_000_000);
-        let mut supply = Supply::Open(Open::new(plan.slots(), times(Some(seat))));
-        supply.take(u64::MAX);
+        let of = |variant| {
+            let seat = Seat {
+                variant,
+                variants: 2,
+                seed: 1,
+            };
+            let slots = PlanSlots::Seated(plan.seated(seat, 0, 1));
+            let mut supply = Supply::Open(Open::new(slots, times()));
+            let taken = std::iter::from_fn(|| supply.take(u64::MAX - 1));
+            taken.filter_map(|taken| taken.due_ns).collect::<Vec<_>>()
+        };
+        let (one, other) = (of(0), of(1));
+        for (cycle, (one, other)) in (0..).zip(one.iter().zip(&other)) {
+            let due_ns = 1000 + cycle * 500_000_000;
+            let mut both = [*one, *other];
+            both.sort_unstable();
+            assert_eq!(both, [due_ns, due_ns + 250_000_000]);
+        }
     }
 }

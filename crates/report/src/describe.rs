@@ -1,10 +1,12 @@
 //! How a recording was made, in words that every rendering shares.
 
+use model::{Arrival, Capacity, Load, Phase, micros};
+
 use crate::digits;
 use crate::metric::Metric;
 use crate::recording::{
-    ArrivalText, CapacityText, Environment, HttpText, Kind, LimitsText, LoadModel, LoadText,
-    NoiseFloor, PhaseText, ProtocolText, Recording, SystemRecord, TlsText,
+    Environment, HttpText, Kind, LimitsText, LoadText, NoiseFloor, ProtocolText, Recording,
+    SystemRecord, TlsText,
 };
 use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
 use crate::summary::{PAUSED_SHARE_MAX, STARVED_SHARE_MAX};
@@ -53,23 +55,23 @@ pub(crate) fn protocol(protocol: &ProtocolText) -> String {
     text
 }
 
-fn model(model: &LoadModel) -> String {
+fn model(model: &Load) -> String {
     match model {
-        LoadModel::Closed { connections, .. } => {
+        Load::Closed { connections, .. } => {
             format!(
                 "closed loop, {}",
                 plural(u64::from(*connections), "connection")
             )
         }
-        LoadModel::Open {
+        Load::Open {
             phases,
             arrival,
             connections_max,
             ..
         } => {
             let gaps = match arrival {
-                ArrivalText::Uniform => "equal gaps",
-                ArrivalText::Poisson => "Poisson arrivals",
+                Arrival::Uniform => "equal gaps",
+                Arrival::Poisson { .. } => "Poisson arrivals",
             };
             format!(
                 "open loop, {}, {gaps}, at most {}",
@@ -81,7 +83,7 @@ fn model(model: &LoadModel) -> String {
 }
 
 /// `open loop, the highest of 1,000 to 40,000 requests/s (in steps of 10 %) with p99 below 10 ms, …`.
-fn search(capacity: &CapacityText, load: &LoadModel) -> String {
+fn search(capacity: &Capacity, load: &Load) -> String {
     // An expected half width of 0.05 % shows a rate to the digits that a user would type.
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
     let rest = model(load);
@@ -91,19 +93,19 @@ fn search(capacity: &CapacityText, load: &LoadModel) -> String {
     format!(
         "open loop, the highest of {} to {} requests/s (in steps of {} %) that is sustained with p99 \
          below {}, {}",
-        rate(capacity.rate_from_per_s),
-        rate(capacity.rate_to_per_s),
-        digits::value(capacity.step_percent, None),
-        digits::length_us(capacity.latency_us_p99_below),
+        rate(capacity.from().per_second()),
+        rate(capacity.to().per_second()),
+        digits::value(capacity.step_percent(), None),
+        digits::length_us(micros(capacity.p99_below())),
         rest.join(", ")
     )
 }
 
-fn rates(phases: &[PhaseText]) -> String {
+fn rates(phases: &[Phase]) -> String {
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
-    let phase = |phase: &PhaseText| {
+    let phase = |phase: &Phase| {
         // Compared as text: rates that look the same to the reader are the same to the reader.
-        let (from, to) = (rate(phase.rate_from_per_s), rate(phase.rate_to_per_s));
+        let (from, to) = (rate(phase.from.per_second()), rate(phase.to.per_second()));
         if from == to {
             format!("{from} requests/s")
         } else {
@@ -113,8 +115,12 @@ fn rates(phases: &[PhaseText]) -> String {
     match phases {
         [only] => phase(only),
         several => {
-            let timed = |one: &PhaseText| {
-                format!("{} for {}", phase(one), digits::length_us(one.duration_us))
+            let timed = |one: &Phase| {
+                format!(
+                    "{} for {}",
+                    phase(one),
+                    digits::length_us(micros(one.duration))
+                )
             };
             several
                 .iter()
@@ -128,9 +134,8 @@ fn rates(phases: &[PhaseText]) -> String {
 /// `5 s a round after 1 s of warm-up`.
 fn length(recording: &Recording) -> String {
     let model = &recording.load.model;
-    let (LoadModel::Closed { requests, .. } | LoadModel::Open { requests, .. }) = model;
-    let count = requests.map(|count| plural(count, "request"));
-    let time = model.duration_us().map(digits::length_us);
+    let count = model.requests().map(|count| plural(count, "request"));
+    let time = model.duration().map(|time| digits::length_us(micros(time)));
     let mut text = match (count, time) {
         (Some(count), Some(time)) => format!("{count} or {time}"),
         (Some(one), None) | (None, Some(one)) => one,
@@ -151,7 +156,7 @@ fn length(recording: &Recording) -> String {
         text += &format!(
             ", settled after each start by {} until no faster, {} at most",
             plural(settle.connections.into(), "connection"),
-            digits::length_us(settle.within_us)
+            digits::length_us(micros(settle.within))
         );
     }
     if recording.load.keeps_systems {

@@ -76,13 +76,15 @@ pub struct GateError {
 }
 
 /// How gates are written, for `--help` and docs.
-pub const GRAMMAR: &str = "\
+#[must_use]
+pub fn grammar() -> String {
+    format!(
+        "\
 [VARIANT] METRIC overhead|ratio|value <|<=|>|>= QUANTITY
 
 VARIANT   a variant's name; without one, every variant but the baseline
-METRIC    min, mean, stdev, p50, p75, p90, p95, p99, p99.9, max, requests/s,
-          throughput, cpu, memory, switches,
-          involuntary-switches, waited-for-cpu, generator-cpu, or a name as in the JSON
+METRIC    {}, or a name as in
+          the JSON
 overhead  variant minus baseline, or with a quantity in % its share of the baseline
 ratio     variant divided by baseline, 1 for no difference
 value     the variant's own figure
@@ -90,7 +92,10 @@ QUANTITY  with its unit: 200us, 0.2ms, 1s; 64MiB; 5000/s; 3MB/s; 5%; a ratio has
 
 A gate holds when the whole interval is within the limit and is broken when the
 whole interval is beyond. In between, or without an interval, it is undecided,
-which fails too unless --undecided pass is given.";
+which fails too unless --undecided pass is given.",
+        Metric::list(10, 80)
+    )
+}
 
 impl FromStr for Gate {
     type Err = GateError;
@@ -112,8 +117,8 @@ impl FromStr for Gate {
         let word = words
             .pop()
             .ok_or_else(|| wrong(format!("expected a metric before `{subject}`")))?;
-        let metric = metric_named(word).ok_or_else(|| {
-            let known = Metric::ALL.map(short_name).join(", ");
+        let metric = Metric::named(word).ok_or_else(|| {
+            let known = Metric::ALL.map(Metric::name).join(", ");
             wrong(format!("`{word}` is no metric; they are {known}"))
         })?;
         let variant = words.join(" ");
@@ -157,35 +162,6 @@ fn split(text: &str) -> Result<(&str, Relation, &str), GateError> {
         ))
     })?;
     Ok((&text[..at], relation, text[at + sign.len()..].trim()))
-}
-
-/// A metric by its name in tables, its name in JSON, or the name people say.
-fn metric_named(word: &str) -> Option<Metric> {
-    let word = word.to_ascii_lowercase();
-    Metric::ALL
-        .into_iter()
-        .find(|metric| [short_name(*metric), metric.key()].contains(&word.as_str()))
-        .or(match word.as_str() {
-            "rps" | "req/s" | "requests" => Some(Metric::Requests),
-            "median" => Some(Metric::P50),
-            "p999" => Some(Metric::P999),
-            "mb/s" => Some(Metric::Throughput),
-            _ => None,
-        })
-}
-
-/// The name of a metric in a gate: one word.
-fn short_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::Cpu => "cpu",
-        Metric::Memory => "memory",
-        Metric::GeneratorCpu => "generator-cpu",
-        Metric::ContextSwitches => "switches",
-        Metric::ContextSwitchesInvoluntary => "involuntary-switches",
-        Metric::WaitedForCpu => "waited-for-cpu",
-        other => other.label(),
-    }
 }
 
 impl Gate {

@@ -5,6 +5,7 @@ use crate::metric::float;
 use crate::recording::Recording;
 use crate::summary::{Invalidity, Summary, VariantSummary, Verdict};
 use crate::xml::escape;
+use model::InvalidKind;
 
 /// What one test case says.
 pub(crate) struct Case {
@@ -41,7 +42,7 @@ pub fn junit(recording: &Recording, summary: &Summary) -> String {
             seconds: float(measured_us) / 1e6,
             outcome: match &row.verdict {
                 Verdict::Invalid {
-                    kind: Invalidity::NotNeeded,
+                    kind: Invalidity::Recorded(InvalidKind::NotNeeded),
                     reason,
                 } => Outcome::Skipped(reason.clone()),
                 Verdict::Invalid { reason, .. } => Outcome::Error(reason.clone()),
@@ -125,7 +126,7 @@ fn element(class: &str, case: &Case) -> String {
 mod tests {
     use super::*;
     use crate::gate::Undecided;
-    use crate::recording::{InvalidKind, VariantStatus};
+    use crate::recording::VariantStatus;
     use crate::sample::Sample;
 
     #[test]

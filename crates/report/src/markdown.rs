@@ -407,8 +407,9 @@ fn capital(label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{InvalidKind, VariantStatus};
+    use crate::recording::VariantStatus;
     use crate::sample::Sample;
+    use model::InvalidKind;
 
     fn open() -> Recording {
         let mut recording = Sample::open()

@@ -15,20 +15,16 @@ mod until;
 mod variant;
 
 pub use environment::{Environment, NoiseFloor};
-pub use load::{
-    ArrivalText, CapacityText, HttpText, LoadModel, LoadText, PhaseText, ProtocolText, RequestText,
-    SettleText, TlsText,
-};
+pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
 pub use profile::{HotFunction, Profile};
 pub use round::{
-    FailedCounts, FailureKind, FailureSample, GeneratorRecord, InstanceUsage, MachineUse,
-    MismatchedCounts, Outcomes, PassCounts, Pause, RoundRecord, SearchRecord, SearchStep,
-    StepRecord, SystemUsage, Throttled, Windows,
+    InstanceUsage, LeftOut, MachineUse, RoundRecord, SearchRecord, SearchStep, StepRecord,
+    SystemUsage, Windows,
 };
-pub use until::{HalfWidthText, PilotText, UntilEnd, UntilText};
+pub use until::{PilotText, UntilEnd, UntilText};
 pub use variant::{
-    Header, InvalidKind, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
-    VariantRecord, VariantStatus,
+    Header, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord, VariantRecord,
+    VariantStatus,
 };
 
 use schemars::JsonSchema;

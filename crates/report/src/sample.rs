@@ -1,15 +1,16 @@
 //! Realistic recordings for tests: seeded samples, and figures that agree with one another.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use model::{Arrival, GeneratorCost, Load, Outcomes, Phase, Rate, Stop};
 use stats::Histogram;
 
 use crate::Hdr;
 use crate::recording::{
-    ArrivalText, Environment, FileText, Format, GeneratorRecord, Header, Kind, LabText, LimitsText,
-    LoadModel, LoadText, METHOD, MachineUse, Outcomes, PhaseText, Proof, ProofAnswer, Recording,
-    RequestText, RoundRecord, SystemRecord, SystemUsage, VariantRecord, VariantStatus, Version,
-    Windows,
+    Environment, FileText, Format, Header, Kind, LabText, LimitsText, LoadText, METHOD, MachineUse,
+    Proof, ProofAnswer, Recording, RequestText, RoundRecord, SystemRecord, SystemUsage,
+    VariantRecord, VariantStatus, Version, Windows,
 };
 
 const CONNECTIONS: u32 = 100;
@@ -131,15 +132,15 @@ impl Sample {
         recording
     }
 
-    fn generator(&self, elapsed_us: u64) -> GeneratorRecord {
-        GeneratorRecord {
-            cpu_us: elapsed_us * 7 / 10,
+    fn generator(&self, elapsed_us: u64) -> GeneratorCost {
+        GeneratorCost {
+            cpu: Duration::from_micros(elapsed_us * 7 / 10),
             threads: 1,
             pauses: Vec::new(),
-            pauses_unlisted: 0,
-            waited_for_cpu_us: Some(elapsed_us / 200),
+            pauses_dropped: 0,
+            waited_for_cpu: Some(Duration::from_micros(elapsed_us / 200)),
             realtime: self.is_open,
-            realtime_us: None,
+            realtime_for: None,
         }
     }
 
@@ -199,6 +200,7 @@ impl Sample {
             steps: Vec::new(),
             passes: None,
             proofs: Vec::new(),
+            left_out: None,
             machine: Some(MachineUse {
                 cores: 2,
                 looked_us: elapsed_us,
@@ -296,21 +298,22 @@ fn environment() -> Environment {
 fn load(is_open: bool) -> LoadText {
     let model = if is_open {
         let rate = ANSWERS as f64 * 1e6 / ROUND_US as f64;
-        LoadModel::Open {
-            phases: vec![PhaseText {
-                duration_us: ROUND_US,
-                rate_from_per_s: rate,
-                rate_to_per_s: rate,
-            }],
-            arrival: ArrivalText::Uniform,
+        Load::Open {
+            phases: vec![Phase::constant(
+                Duration::from_micros(ROUND_US),
+                Rate::new(rate).expect("the rate is a constant above 0"),
+            )],
+            arrival: Arrival::Uniform,
             connections_max: 1000,
-            requests: None,
+            requests_max: None,
         }
     } else {
-        LoadModel::Closed {
+        Load::Closed {
             connections: CONNECTIONS,
-            requests: Some(ANSWERS),
-            duration_us: None,
+            stop: Stop {
+                requests: Some(ANSWERS),
+                duration: None,
+            },
         }
     };
     let body = r#"{"query":"{\n  test {\n    id\n  }\n}\n","variables":null}"#;

@@ -53,7 +53,7 @@ fn rate(per_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{CapacityText, SearchRecord, SearchStep};
+    use crate::recording::{SearchRecord, SearchStep};
     use crate::sample::Sample;
     use crate::summary::Verdict;
     use crate::{Terminal, html, markdown, text};
@@ -64,12 +64,13 @@ mod tests {
             .variant("one", 700.0)
             .variant("four", 700.0)
             .build();
-        recording.load.capacity = Some(CapacityText {
-            rate_from_per_s: 1000.0,
-            rate_to_per_s: 40_000.0,
-            step_percent: 10.0,
-            latency_us_p99_below: 10_000,
+        let capacity = serde_json::json!({
+            "rate_from_per_s": 1000.0,
+            "rate_to_per_s": 40_000.0,
+            "step_percent": 10.0,
+            "latency_us_p99_below": 10_000,
         });
+        recording.load.capacity = Some(serde_json::from_value(capacity).unwrap());
         for round in &mut recording.rounds {
             // The rate that was found is that of the measurement, twice as high for four.
             if round.variant == "four" {

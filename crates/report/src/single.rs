@@ -8,6 +8,7 @@ use crate::recording::{Recording, RoundRecord};
 use crate::step;
 use crate::summary::{CheckState, Distribution, Summary, VariantSummary};
 use crate::text::counts;
+use model::micros;
 
 /// Renders a single load for a terminal.
 pub fn load_text(recording: &Recording) -> String {
@@ -197,10 +198,10 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
         format!(
             "{} us CPU a request, busy {} of {}{}",
             cell::single(cpu, Unit::Microseconds),
-            digits::percent(float(round.generator.cpu_us) / available_us.max(1.0)),
+            digits::percent(float(micros(round.generator.cpu)) / available_us.max(1.0)),
             describe::plural(u64::from(round.generator.threads), "thread"),
             // Above 90 % the exact share tells a reader nothing more.
-            match round.generator.realtime_share(elapsed_us) {
+            match round.realtime_share() {
                 all if all > 0.9 => ", real-time".to_owned(),
                 0.0 => String::new(),
                 part => format!(", real-time for {}", digits::percent(part)),
@@ -234,7 +235,7 @@ fn samples(round: &RoundRecord) -> String {
         if out.is_empty() {
             out += "\n  First requests that did not pass\n";
         }
-        let at = digits::duration_ns(float(sample.at_us) * 1e3);
+        let at = digits::duration_ns(float(micros(sample.at)) * 1e3);
         out += &format!("    after {at}: {}\n", sample.reason);
     }
     out
@@ -243,7 +244,10 @@ fn samples(round: &RoundRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{FailureKind, FailureSample};
+    use std::time::Duration;
+
+    use model::{FailureKind, FailureSample};
+
     use crate::sample::Sample;
 
     #[test]
@@ -310,9 +314,9 @@ mod tests {
         round.failures.push(FailureSample {
             kind: FailureKind::Status,
             reason: "expected a status of 200 to 299, found 404".to_owned(),
-            at_us: 1200,
+            at: Duration::from_micros(1200),
             request: "GET / HTTP/1.1".to_owned(),
-            answer: None,
+            answer: String::new(),
         });
         insta::assert_snapshot!(load_text(&recording), @"
         http://127.0.0.1:8080/graphql

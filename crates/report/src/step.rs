@@ -1,11 +1,12 @@
 //! The steps of a scenario, each over all measurements of a variant.
 
+use model::Outcomes;
 use stats::Histogram;
 
 use crate::cell;
 use crate::digits;
 use crate::metric::{Unit, float};
-use crate::recording::{Outcomes, Recording, RoundRecord};
+use crate::recording::{Recording, RoundRecord};
 use crate::summary::named_outcomes;
 
 /// One step over several measurements.

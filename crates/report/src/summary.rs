@@ -28,11 +28,12 @@ pub use verdict::{Invalidity, Verdict};
 
 use std::collections::BTreeMap;
 
+use model::{InvalidKind, Outcomes};
 use serde::Serialize;
 
 use crate::gate::{self, Gate, Judged, Judgement, Undecided};
 use crate::metric::Metric;
-use crate::recording::{Kind, NoiseFloor, Outcomes, Recording, RoundRecord, VariantRecord};
+use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 use crate::until::UntilSummary;
 use figures::Figures;
 
@@ -318,7 +319,7 @@ impl<'a> Row<'a> {
         let invalid = invalid.or_else(|| {
             complete.is_empty().then(|| {
                 Verdict::invalid(
-                    Invalidity::Interrupted,
+                    InvalidKind::Interrupted,
                     "no round of it was measured to the end",
                 )
             })

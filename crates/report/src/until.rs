@@ -4,19 +4,20 @@
 
 use std::collections::BTreeMap;
 
+use model::{HalfWidth, Until};
 use serde::Serialize;
 use stats::{Interval, paired, width};
 
 use crate::digits;
-use crate::metric::Metric;
-use crate::recording::{HalfWidthText, Recording, RoundRecord, UntilEnd, UntilText};
+use crate::metric::{Metric, figure};
+use crate::recording::{Recording, RoundRecord, UntilEnd};
 use crate::summary::CONFIDENCE;
 
 /// The figure of every variant in every round, for one wish.
 #[derive(Clone, Debug)]
 pub struct Watch {
     metric: Metric,
-    half_width: HalfWidthText,
+    half_width: HalfWidth,
     baseline: String,
     figures: BTreeMap<String, BTreeMap<u32, f64>>,
 }
@@ -42,22 +43,22 @@ pub struct Seen {
 }
 
 impl Watch {
-    /// Watches the figure of a wish; none when this `weigh` does not know the figure.
+    /// Watches the metric of a stopping rule.
     #[must_use]
-    pub fn new(until: &UntilText, baseline: &str) -> Option<Self> {
-        Some(Self {
-            metric: Metric::named(&until.figure)?,
+    pub fn new(until: &Until, baseline: &str) -> Self {
+        Self {
+            metric: until.metric,
             half_width: until.half_width,
             baseline: baseline.to_owned(),
             figures: BTreeMap::new(),
-        })
+        }
     }
 
     /// The watch over all measurements of a recording.
-    fn over(until: &UntilText, recording: &Recording) -> Option<Self> {
-        let mut watch = Self::new(until, &recording.baseline)?;
+    fn over(until: &Until, recording: &Recording) -> Self {
+        let mut watch = Self::new(until, &recording.baseline);
         recording.rounds.iter().for_each(|round| watch.add(round));
-        Some(watch)
+        watch
     }
 
     /// Adds a measurement; one that was cut short or disturbed counts for nothing.
@@ -65,7 +66,8 @@ impl Watch {
         if round.interrupted || round.disturbed {
             return;
         }
-        if let Some(figure) = self.metric.of(round, &round.latency_ns_hdr.histogram()) {
+        let latency = round.latency_ns_hdr.histogram();
+        if let Some(figure) = figure(self.metric, round, &latency) {
             let rounds = self.figures.entry(round.variant.clone()).or_default();
             rounds.insert(round.round, figure);
         }
@@ -92,8 +94,8 @@ impl Watch {
         let overhead = paired::overhead(&base, &own, confidence).ok()?;
         let percent = paired::hodges_lehmann(&base)?.abs() / 100.0;
         let wanted = match self.half_width {
-            HalfWidthText::Share(share) => share * 100.0 * percent,
-            HalfWidthText::Amount(amount) => amount,
+            HalfWidth::Share(share) => share * 100.0 * percent,
+            HalfWidth::Amount(amount) => amount,
         };
         let interval = overhead.difference.interval;
         Some(Seen {
@@ -144,12 +146,12 @@ pub struct UntilSummary {
 
 impl UntilSummary {
     pub(crate) fn of(recording: &Recording, variants: &[&str]) -> Option<Self> {
-        let until = recording.until.as_ref()?;
-        let seen = Watch::over(until, recording)?.look(variants);
-        let metric = Metric::named(&until.figure)?;
+        let record = recording.until.as_ref()?;
+        let until = &record.until;
+        let seen = Watch::over(until, recording).look(variants);
         let (mut lacking, mut widths) = (Vec::new(), Vec::new());
         for one in &seen {
-            let words = width_in_words(metric, until.half_width, one, one.half_width);
+            let words = width_in_words(until, one, one.half_width);
             let words = words.unwrap_or_else(|| "no interval yet".to_owned());
             if one.is_reached() {
                 widths.push(format!("{}: {words}", one.variant));
@@ -157,14 +159,14 @@ impl UntilSummary {
                 lacking.push(format!("{}: {words}", one.variant));
             }
         }
-        let sentence = match until.ended {
+        let sentence = match record.ended {
             UntilEnd::Reached if lacking.is_empty() => {
-                format!("until {}: reached ({})", until.text, widths.join("; "))
+                format!("until {}: reached ({})", until, widths.join("; "))
             }
             ended => format!(
                 "until {}: NOT REACHED {} ({})",
-                until.text,
-                ended.reason(until.max_time_us),
+                until,
+                ended.reason(record.max_time_us),
                 if lacking.is_empty() {
                     "nothing to compare".to_owned()
                 } else {
@@ -173,8 +175,8 @@ impl UntilSummary {
             ),
         };
         Some(Self {
-            text: until.text.clone(),
-            ended: until.ended,
+            text: until.to_string(),
+            ended: record.ended,
             seen,
             sentence,
         })
@@ -200,24 +202,20 @@ impl UntilEnd {
 
 /// `±1.9 %` or `±0.12 ms`, as the wish was written.
 #[must_use]
-pub fn width_in_words(
-    metric: Metric,
-    wish: HalfWidthText,
-    seen: &Seen,
-    half_width: Option<f64>,
-) -> Option<String> {
+pub fn width_in_words(until: &Until, seen: &Seen, half_width: Option<f64>) -> Option<String> {
     let half_width = half_width?;
-    Some(match wish {
-        HalfWidthText::Share(_) => {
+    let unit = until.metric.unit();
+    Some(match until.half_width {
+        HalfWidth::Share(_) => {
             let percent = half_width / seen.percent;
             format!("±{} %", digits::value(percent, Some(percent * 0.05)))
         }
-        HalfWidthText::Amount(_) => {
-            let shown = metric.unit().shown(half_width);
+        HalfWidth::Amount(_) => {
+            let shown = unit.shown(half_width);
             format!(
                 "±{} {}",
                 digits::value(shown, Some(shown * 0.05)),
-                metric.unit().sign()
+                unit.sign()
             )
         }
     })
@@ -225,19 +223,17 @@ pub fn width_in_words(
 
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr as _;
+
     use super::*;
+    use crate::recording::UntilText;
     use crate::sample::Sample;
     use crate::summary::Summary;
 
-    fn wish(figure: Metric, half_width: HalfWidthText, ended: UntilEnd) -> UntilText {
-        UntilText {
-            text: "p99 ±2%".to_owned(),
-            figure: figure.key().to_owned(),
-            half_width,
-            max_time_us: 60_000_000,
-            ended,
-            pilot: None,
-        }
+    fn mean(half_width: HalfWidth) -> Until {
+        let mut until = Until::from_str("mean ±2%").unwrap();
+        until.half_width = half_width;
+        until
     }
 
     #[test]
@@ -251,9 +247,9 @@ mod tests {
             .and_then(|metric| metric.overhead.as_ref()?.half_width())
             .unwrap();
         for (factor, is_reached) in [(1.01, true), (0.99, false)] {
-            let wanted = HalfWidthText::Amount(half_width * factor);
-            let until = wish(Metric::Mean, wanted, UntilEnd::Reached);
-            let seen = Watch::over(&until, &recording).unwrap().look(&["b"]);
+            let wanted = HalfWidth::Amount(half_width * factor);
+            let until = mean(wanted);
+            let seen = Watch::over(&until, &recording).look(&["b"]);
             assert_eq!(super::is_reached(&seen), is_reached, "{seen:?}");
             assert_eq!(seen[0].rounds, 8);
         }
@@ -265,8 +261,8 @@ mod tests {
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();
-        let until = wish(Metric::Mean, HalfWidthText::Share(0.02), UntilEnd::Reached);
-        let seen = Watch::over(&until, &recording).unwrap().look(&["b"]);
+        let until = mean(HalfWidth::Share(0.02));
+        let seen = Watch::over(&until, &recording).look(&["b"]);
         let of_baseline = Summary::of(&recording).variants[0]
             .metric(Metric::Mean)
             .unwrap()
@@ -284,11 +280,8 @@ mod tests {
             .variant("b", 800.0)
             .build();
         recording.rounds[0].disturbed = true;
-        let until = wish(Metric::Mean, HalfWidthText::Share(0.02), UntilEnd::Reached);
-        assert_eq!(
-            Watch::over(&until, &recording).unwrap().look(&["b"])[0].rounds,
-            7
-        );
+        let until = mean(HalfWidth::Share(0.02));
+        assert_eq!(Watch::over(&until, &recording).look(&["b"])[0].rounds, 7);
     }
 
     #[test]
@@ -297,18 +290,19 @@ mod tests {
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();
-        recording.until = Some(wish(
-            Metric::Mean,
-            HalfWidthText::Share(0.000_01),
-            UntilEnd::MaxTime,
-        ));
+        recording.until = Some(UntilText {
+            until: mean(HalfWidth::Share(0.000_01)),
+            max_time_us: 60_000_000,
+            ended: UntilEnd::MaxTime,
+            pilot: None,
+        });
         let summary = Summary::of(&recording);
         let until = summary.until.as_ref().unwrap();
         assert!(!until.is_reached());
         assert!(
             until
                 .sentence
-                .starts_with("until p99 ±2%: NOT REACHED within 60 s (b: ±"),
+                .starts_with("until mean ±2%: NOT REACHED within 60 s (b: ±"),
             "{}",
             until.sentence
         );
@@ -326,8 +320,8 @@ mod tests {
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();
-        let until = wish(Metric::Mean, HalfWidthText::Share(0.5), UntilEnd::Reached);
-        let seen = Watch::over(&until, &recording).unwrap().look(&["b"]);
+        let until = mean(HalfWidth::Share(0.5));
+        let seen = Watch::over(&until, &recording).look(&["b"]);
         assert_eq!((seen[0].half_width, seen[0].is_reached()), (None, false));
         assert!(!super::is_reached(&[]));
     }

@@ -34,10 +34,10 @@ mod usage;
 mod wakeups;
 
 pub use error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
-pub use moment::{Moment, busy_share_for, moment};
+pub use moment::{Moment, busy_share_for, moment, stolen};
 pub use outcome::{Enforced, Leftover, Manner, State, Status, Stopped};
 pub use port::{PortLease, free_port};
 pub use program::find_program;
 pub use rig::{Rig, System};
 pub use spec::{BuildSpec, KeeperCommand, Limits, SystemSpec};
-pub use usage::{ContextSwitches, Source, Throttled, Usage};
+pub use usage::{ContextSwitches, Source, Usage};

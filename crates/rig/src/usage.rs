@@ -19,6 +19,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use model::Throttled;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Groups, read_key, read_number};
@@ -58,18 +59,6 @@ pub struct ContextSwitches {
     pub voluntary: u64,
     /// Because others had their turn although they could have gone on.
     pub involuntary: u64,
-}
-
-/// What a CPU limit did (`cpu.stat`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Throttled {
-    /// Enforcement periods in which the system was runnable.
-    pub periods: u64,
-    /// Periods in which it used up its share and was stopped.
-    pub throttled: u64,
-    /// Time it was stopped, summed over CPUs, as the kernel counts it. Linux 6.18
-    /// was seen to count a third of it; `throttled` is the number to trust.
-    pub throttled_time: Duration,
 }
 
 /// Where CPU time was read.
@@ -148,7 +137,7 @@ pub(crate) fn throttled_in(groups: &Groups) -> Option<Throttled> {
         let file = dir.join("cpu.stat");
         Some(Throttled {
             periods: read_key(&file, "nr_periods")?,
-            throttled: read_key(&file, "nr_throttled")?,
+            throttled_periods: read_key(&file, "nr_throttled")?,
             throttled_time: to_duration(read_key(&file, time)?),
         })
     };
@@ -267,7 +256,7 @@ mod tests {
         };
         let expected = Throttled {
             periods: 9,
-            throttled: 4,
+            throttled_periods: 4,
             throttled_time: Duration::from_millis(5),
         };
         assert_eq!(throttled_in(&v1), Some(expected));

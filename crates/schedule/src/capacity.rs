@@ -6,121 +6,10 @@
 //! sustained when it failed three times: a stall of the machine of a hundredth of the time is enough to
 //! fail any rung once, and a machine that stalls in every third try fails one of 27 like that.
 
-use std::time::Duration;
-
-use crate::Rate;
-
-/// What is looked for: the highest of some rates at which 99 % of the latencies stay below a limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Capacity {
-    from: Rate,
-    rungs: u32,
-    factor: f64,
-    p99_below: Duration,
-}
-
-/// Why rates cannot be searched.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum CapacityError {
-    /// The highest is not above the lowest.
-    #[error("expected rates from the lowest to a higher one, found {from} to {to}")]
-    Order {
-        /// The lowest.
-        from: Rate,
-        /// The highest.
-        to: Rate,
-    },
-    /// The rates are too many or lie too far apart.
-    #[error("expected steps of 1 % to 100 %, found {percent} %")]
-    Step {
-        /// As given.
-        percent: f64,
-    },
-}
+use model::{Capacity, Rate};
 
 /// How often a rung may fail before it counts as not sustained.
 const TRIES: u32 = 3;
-
-impl Capacity {
-    /// Rates from `from` to `to`, each `step_percent` above the one before; the last is the highest
-    /// that does not exceed `to`.
-    ///
-    /// # Errors
-    ///
-    /// When `to` is not above `from`, or the step is not from 1 to 100 percent.
-    pub fn new(
-        from: Rate,
-        to: Rate,
-        step_percent: f64,
-        p99_below: Duration,
-    ) -> Result<Capacity, CapacityError> {
-        if from.per_second() <= 0.0 || to.per_second() <= from.per_second() {
-            return Err(CapacityError::Order { from, to });
-        }
-        if !(1.0..=100.0).contains(&step_percent) {
-            return Err(CapacityError::Step {
-                percent: step_percent,
-            });
-        }
-        let factor = 1.0 + step_percent / 100.0;
-        let highest = libm::log(to.per_second() / from.per_second()) / libm::log(factor);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "rates are finite, so rungs are a few ten thousand at most"
-        )]
-        let rungs = (highest + 1e-9).floor() as u32;
-        Ok(Capacity {
-            from,
-            rungs,
-            factor,
-            p99_below,
-        })
-    }
-
-    /// The lowest rate.
-    #[must_use]
-    pub fn from(&self) -> Rate {
-        self.from
-    }
-
-    /// The highest rate.
-    #[must_use]
-    pub fn to(&self) -> Rate {
-        self.rate(self.rungs)
-    }
-
-    /// By how many percent a rate exceeds the one before.
-    #[must_use]
-    pub fn step_percent(&self) -> f64 {
-        (self.factor - 1.0) * 100.0
-    }
-
-    /// The limit that 99 % of the latencies stay below.
-    #[must_use]
-    pub fn p99_below(&self) -> Duration {
-        self.p99_below
-    }
-
-    /// Rungs up to twice the rate: an overload beyond that says nothing more and takes long to drain.
-    fn stride_max(&self) -> u32 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "1 to 69: a step is 1 % to 100 %"
-        )]
-        let rungs = (libm::log(2.0) / libm::log(self.factor) + 1e-9).floor() as u32;
-        rungs.max(1)
-    }
-
-    /// In whole requests per second where there are enough of them to tell rungs apart.
-    fn rate(&self, rung: u32) -> Rate {
-        let exact = self.from.per_second() * libm::pow(self.factor, f64::from(rung));
-        let is_fine = exact * (self.factor - 1.0) < 2.0 || rung == 0;
-        let rounded = if is_fine { exact } else { exact.round() };
-        Rate::new(rounded).unwrap_or(self.from)
-    }
-}
 
 /// A search under way.
 #[derive(Clone, Debug)]
@@ -160,7 +49,7 @@ impl Search {
     /// Whether what was sustained is the highest rate of all, so that there may be a higher one.
     #[must_use]
     pub fn is_at_top(&self) -> bool {
-        self.low == Some(self.capacity.rungs)
+        self.low == Some(self.capacity.steps())
     }
 
     /// Says what became of the rate tried.
@@ -179,9 +68,9 @@ impl Search {
             (None, _) => (self.rung, true),
             (Some(low), Some(high)) => (low.midpoint(high), high - low <= 1),
             (Some(low), None) => {
-                let next = low.saturating_add(self.stride).min(self.capacity.rungs);
-                self.stride = (self.stride * 2).min(self.capacity.stride_max());
-                (next, low == self.capacity.rungs)
+                let next = low.saturating_add(self.stride).min(self.capacity.steps());
+                self.stride = (self.stride * 2).min(self.capacity.steps_to_double());
+                (next, low == self.capacity.steps())
             }
         };
         self.rung = next;
@@ -191,6 +80,10 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use model::CapacityError;
+
     use super::*;
 
     fn capacity(from: f64, to: f64, percent: f64) -> Result<Capacity, CapacityError> {
@@ -289,29 +182,5 @@ mod tests {
             search.tell(true);
         }
         assert!(search.is_at_top());
-    }
-
-    #[test]
-    fn rates_out_of_order_and_steps_out_of_bounds_are_refused() {
-        assert!(matches!(
-            capacity(2.0, 2.0, 10.0),
-            Err(CapacityError::Order { .. })
-        ));
-        for percent in [0.0, 0.99, 101.0, f64::NAN] {
-            let refused = capacity(1.0, 2.0, percent);
-            assert!(
-                matches!(refused, Err(CapacityError::Step { .. })),
-                "{percent}"
-            );
-        }
-    }
-
-    #[test]
-    fn low_rates_are_told_apart() {
-        let capacity = capacity(1.0, 10.0, 10.0).unwrap();
-        let rates: Vec<f64> = (0..=capacity.rungs)
-            .map(|rung| capacity.rate(rung).per_second())
-            .collect();
-        assert!(rates.windows(2).all(|two| two[0] < two[1]), "{rates:?}");
     }
 }

@@ -28,21 +28,28 @@ pub fn round_order(variants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>>
     }
     let mut random = Random::new(seed, ORDER);
     let mut order = Vec::with_capacity(rounds);
-    let columns = zigzag(variants);
     while order.len() < rounds {
-        let mut names: Vec<usize> = (0..variants).collect();
-        random.shuffle(&mut names);
-        let mut rows: Vec<usize> = (0..variants).collect();
-        random.shuffle(&mut rows);
         let left = rounds - order.len();
-        order.extend(rows.into_iter().take(left).map(|row| {
-            columns
-                .iter()
-                .map(|column| names[(row + column) % variants])
-                .collect()
-        }));
+        order.extend(block(variants, &mut random).into_iter().take(left));
     }
     order
+}
+
+/// The next `variants` orders: a Latin square with its rows and names shuffled. At least one
+/// variant.
+pub(crate) fn block(variants: usize, random: &mut Random) -> Vec<Vec<usize>> {
+    let columns = zigzag(variants);
+    let mut names: Vec<usize> = (0..variants).collect();
+    random.shuffle(&mut names);
+    let mut rows: Vec<usize> = (0..variants).collect();
+    random.shuffle(&mut rows);
+    let order = |row: usize| {
+        let seats = columns.iter();
+        seats
+            .map(|column| names[(row + column) % variants])
+            .collect()
+    };
+    rows.into_iter().map(order).collect()
 }
 
 /// 0, 1, n-1, 2, n-2 …: neighbors differ by a different amount each time.

@@ -9,9 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::{Arrival, Phase, Rate};
+
 use crate::random::Random;
 use crate::segment::{Q64, RATE_MAX, Segment, fraction_of, whole_of};
-use crate::{Arrival, Phase, Rate};
 
 /// One intended send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

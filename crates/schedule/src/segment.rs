@@ -5,7 +5,7 @@
 //! even a product loses nanoseconds. Only ramps use floats, in a form without cancellation whose
 //! error stays below a thousandth of a nanosecond.
 
-use crate::Phase;
+use model::Phase;
 
 /// A count of requests, or nanoseconds, in units of 2^-64.
 pub(crate) type Q64 = u128;

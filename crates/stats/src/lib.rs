@@ -11,6 +11,7 @@
 //! independent.
 
 pub mod bootstrap;
+pub mod cycles;
 pub mod histogram;
 pub mod little;
 pub mod multiple;

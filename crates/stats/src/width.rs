@@ -12,6 +12,9 @@
 use crate::paired::Interval;
 use crate::{signed_rank, student};
 
+/// The share of runs that would show a difference of [`detectable`].
+pub const POWER: f64 = 0.8;
+
 /// More rounds than this are never predicted.
 pub const ROUNDS_MAX: usize = 100_000;
 
@@ -49,6 +52,22 @@ pub fn rounds_expected(pilot: &Interval, pilot_rounds: usize, wanted: f64) -> Op
         }
     }
     Some(enough)
+}
+
+/// The smallest difference that [`POWER`] of all runs like this one would show: so far from zero
+/// lies an interval of this width in that share of them. In the unit of the interval. None when so
+/// few rounds cannot have an interval of this confidence.
+///
+/// An interval excludes zero when the estimate is further from it than its half width, `t` standard
+/// errors; four of five estimates lie above the true difference minus 0.84 of them (a little more
+/// with few rounds, by Student's t). So the difference is `t + 0.84` standard errors (Cohen,
+/// "Statistical Power Analysis for the Behavioral Sciences", 1988, chapter 2). In simulations of 8 to
+/// 20 rounds, 72 to 86 % of the runs show it.
+#[must_use]
+pub fn detectable(found: &Interval, rounds: usize) -> Option<f64> {
+    let in_errors = in_deviations(rounds, found.confidence)? * (rounds as f64).sqrt();
+    let error = found.half_width() / in_errors;
+    Some(error * (in_errors + student::quantile(2.0 * POWER - 1.0, rounds - 1)))
 }
 
 /// Half width of the interval of so many rounds, in standard deviations of a single round.
@@ -94,6 +113,35 @@ mod tests {
     fn a_pilot_that_is_narrow_enough_is_enough() {
         assert_eq!(rounds_expected(&pilot(0.5), 10, 0.5), Some(10));
         assert_eq!(rounds_expected(&pilot(0.0), 10, 0.0), Some(10));
+    }
+
+    #[test]
+    fn four_of_five_runs_show_a_difference_that_is_called_detectable() {
+        let mut random = crate::random::Random::new(17);
+        let mut normal = || {
+            let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+            crate::normal::quantile(uniform.clamp(1e-12, 1.0 - 1e-12))
+        };
+        for rounds in [8, 12, 20] {
+            let mut run = || -> Vec<f64> { (0..rounds).map(|_| normal()).collect() };
+            let interval = |values: &[f64]| crate::wilcoxon_interval(values, 0.95).unwrap();
+            // What an equal pair promises, in the typical run.
+            let mut promised: Vec<f64> = (0..400)
+                .map(|_| detectable(&interval(&run()), rounds).unwrap())
+                .collect();
+            promised.sort_unstable_by(f64::total_cmp);
+            let planted = promised[200];
+            let shown = (0..1_000)
+                .filter(|_| {
+                    let values: Vec<f64> = run().iter().map(|value| value + planted).collect();
+                    interval(&values).low > 0.0
+                })
+                .count();
+            assert!(
+                (740..=860).contains(&shown),
+                "{rounds} rounds: {shown} of 1000"
+            );
+        }
     }
 
     #[test]

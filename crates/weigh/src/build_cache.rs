@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::{Setup, Text};
-use report::recording::InvalidKind;
+use model::InvalidKind;
 use rig::{BuildError, BuildSpec, Rig, Status};
 
 use crate::environment::{instant, search_path};

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use model::InvalidKind;
 use report::summary::Invalidity;
 
 /// Exit codes are API: listed in `weigh --help`, and a number never changes its meaning.
@@ -52,15 +53,24 @@ impl Exit {
 impl From<Invalidity> for Exit {
     fn from(kind: Invalidity) -> Exit {
         match kind {
-            Invalidity::Mismatched | Invalidity::NotProven => Exit::Mismatch,
             Invalidity::CheckFailed => Exit::Withheld,
-            Invalidity::NotNeeded => Exit::Done,
-            Invalidity::Interrupted => Exit::Interrupted,
-            Invalidity::NotReady
-            | Invalidity::ProgramMissing
-            | Invalidity::BuildFailed
-            | Invalidity::Crashed
-            | Invalidity::LoadFailed => Exit::NotReady,
+            Invalidity::Recorded(kind) => kind.into(),
+        }
+    }
+}
+
+/// How `weigh` leaves when a variant was found not to be measurable.
+impl From<InvalidKind> for Exit {
+    fn from(kind: InvalidKind) -> Exit {
+        match kind {
+            InvalidKind::Mismatched | InvalidKind::NotProven => Exit::Mismatch,
+            InvalidKind::NotNeeded => Exit::Done,
+            InvalidKind::Interrupted => Exit::Interrupted,
+            InvalidKind::NotReady
+            | InvalidKind::ProgramMissing
+            | InvalidKind::BuildFailed
+            | InvalidKind::Crashed
+            | InvalidKind::LoadFailed => Exit::NotReady,
         }
     }
 }

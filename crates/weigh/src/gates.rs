@@ -1,7 +1,7 @@
 //! Gates on the command line, the same for every subcommand that judges.
 
 use clap::ValueEnum;
-use report::gate::{self, GRAMMAR, Judgement};
+use report::gate::{self, Judgement};
 use report::{Gate, Summary};
 
 use crate::cli::Failure;
@@ -21,7 +21,8 @@ pub(crate) struct GateArgs {
 fn long_help() -> String {
     format!(
         "A limit to keep, judged on the interval; may be given several times. A gate that does not \
-         pass is exit code 4.\n\n{GRAMMAR}"
+         pass is exit code 4.\n\n{}",
+        gate::grammar()
     )
 }
 

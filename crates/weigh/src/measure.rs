@@ -12,6 +12,7 @@
 
 mod candidate;
 mod capacity;
+mod host_watch;
 mod in_turn;
 mod preparation;
 mod profile;
@@ -21,6 +22,7 @@ mod round;
 mod running;
 mod session;
 mod settling;
+mod side_by_side;
 mod stopping_rule;
 mod turn;
 
@@ -31,8 +33,9 @@ use std::time::Duration;
 use candidate::{CandidateId, Candidates};
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
+use model::InvalidKind;
 use report::Recording;
-use report::recording::{Environment, InvalidKind, Profile, RoundRecord};
+use report::recording::{Environment, Profile, RoundRecord};
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
@@ -208,7 +211,11 @@ impl<'a> Experiment<'a> {
         while !self.is_over()
             && let Some(round) = self.rounds.begin()
         {
-            self.in_turn(&round);
+            if std::env::var_os("SIDE").is_some() {
+                self.side_by_side(&round);
+            } else {
+                self.in_turn(&round);
+            }
             if self.has_enough(instant().duration_since(began)) {
                 break;
             }

@@ -5,7 +5,8 @@ use load::{
     Answer, BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, StatusRule, Step,
     WalkError, walk,
 };
-use report::recording::{Header, InvalidKind, Proof, ProofAnswer};
+use model::InvalidKind;
+use report::recording::{Header, Proof, ProofAnswer};
 
 use crate::record::sha256;
 use crate::sending;
@@ -87,7 +88,7 @@ pub(crate) fn prove(
     let asked = &variant.requests;
     let mut proven = Proven {
         requests: asked.iter().map(|it| sending::request(it, usual)).collect(),
-        steps: sending::steps(asked, &lab.steps),
+        steps: lab.steps.clone(),
         data: sending::data(lab.data.as_ref(), seed),
         proof: Proof::default(),
         answers: Vec::new(),
@@ -154,14 +155,13 @@ impl Proven {
             requests: self.requests.clone(),
             steps: self.steps.clone(),
             data: Some(self.data.clone()),
-            load: schedule::Load::Closed {
+            load: model::Load::Closed {
                 connections: 1,
-                stop: schedule::Stop {
+                stop: model::Stop {
                     requests: Some(1),
                     duration: None,
                 },
             },
-            connections_max: 1,
             threads: 1,
             timeout: subject.lab.timeout,
             keep_alive: true,

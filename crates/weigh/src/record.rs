@@ -3,27 +3,26 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lab::{Lab, Setup, Variant};
-use load::{FailureKind, Job, Measurement};
+use load::{Job, Measurement};
+pub(crate) use model::micros;
 use report::recording::{
-    self as wire, Environment, FileText, Format, GeneratorRecord, HttpText, Kind, LabText,
-    LimitsText, LoadText, MachineUse, Profile, ProtocolText, RequestText, RoundRecord,
-    SystemRecord, SystemUsage, TlsText, VariantRecord, VariantStatus, Windows,
+    self as wire, Environment, FileText, Format, Kind, LabText, LimitsText, LoadText, MachineUse,
+    Profile, ProtocolText, RequestText, RoundRecord, SystemRecord, SystemUsage, VariantRecord,
+    VariantStatus, Windows,
 };
 use report::{Hdr, METHOD, Recording, Summary};
-use rig::{Moment, Throttled, Usage};
+use rig::{Moment, Usage};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::Failure;
 use crate::environment;
-use crate::sending;
 
 mod sent;
 
 pub(crate) use sent::{baseline_of, own_requests};
-use sent::{capacity, empty_request, model, requests_of, with_content};
+use sent::{empty_request, requests_of, with_content};
 
 /// The parts of a lab's recording that only the run knows.
 pub(crate) struct Outline {
@@ -74,18 +73,12 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         until: run.until,
         environment: run.environment,
         load: LoadText {
-            model: model(&lab.load, lab.connections_max),
-            capacity: lab.capacity.as_ref().map(capacity),
+            model: lab.load.clone(),
+            capacity: lab.capacity,
             url: None,
-            protocol: Some(protocol(&sending::protocol(
-                &lab.protocol,
-                is_encrypted(lab),
-            ))),
+            protocol: Some(ProtocolText::from(&lab.protocol.with(is_encrypted(lab)))),
             warmup_us: micros(lab.warmup),
-            settle: lab.settle.map(|settle| wire::SettleText {
-                connections: settle.connections,
-                within_us: micros(settle.within),
-            }),
+            settle: lab.settle,
             keeps_systems: run.keeps_systems,
             threads: lab.threads,
             timeout_us: micros(lab.timeout),
@@ -155,10 +148,10 @@ pub(crate) fn of_load(
         until: None,
         environment,
         load: LoadText {
-            model: model(&job.load, job.connections_max),
+            model: job.load.clone(),
             capacity: None,
             url: Some(url.to_owned()),
-            protocol: Some(protocol(&job.target.protocol)),
+            protocol: Some(ProtocolText::from(&job.target.protocol)),
             warmup_us: 0,
             settle: None,
             keeps_systems: false,
@@ -199,7 +192,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         elapsed_us: micros(seen.elapsed),
         planned: seen.planned,
         waited: seen.waited,
-        outcomes: outcomes(&seen.outcomes),
+        outcomes: seen.outcomes,
         statuses: seen.statuses.by_code.clone(),
         bytes_in: seen.bytes_in,
         bytes_in_bodies: Some(seen.bytes_in_bodies),
@@ -220,33 +213,14 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
                 .map(|window| window.latency_sum_ns)
                 .collect(),
         },
-        generator: GeneratorRecord {
-            cpu_us: micros(seen.generator.cpu),
-            threads: seen.generator.threads,
-            waited_for_cpu_us: seen.generator.waited_for_cpu.map(micros),
-            realtime: seen.generator.realtime,
-            realtime_us: (seen.generator.realtime).then(|| micros(seen.generator.realtime_for)),
-            pauses: seen
-                .generator
-                .pauses
-                .iter()
-                .map(|pause| wire::Pause {
-                    at_us: micros(pause.at),
-                    length_us: micros(pause.length),
-                })
-                .collect(),
-            pauses_unlisted: seen.generator.pauses_dropped,
-        },
+        generator: seen.generator.clone(),
         machine: None,
+        left_out: None,
         systems: Vec::new(),
         steps: seen.steps.iter().map(step).collect(),
-        passes: (!seen.steps.is_empty()).then_some(wire::PassCounts {
-            completed: seen.passes.completed,
-            broken: seen.passes.broken,
-            cut: seen.passes.cut,
-        }),
+        passes: (!seen.steps.is_empty()).then_some(seen.passes),
         proofs: Vec::new(),
-        failures: seen.failures.iter().map(failure).collect(),
+        failures: seen.failures.clone(),
     }
 }
 
@@ -258,7 +232,10 @@ pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
         name: name.to_owned(),
         cpu_us: Some(micros(after.cpu.saturating_sub(before.cpu))),
         memory_peak_bytes: after.memory_peak,
-        throttled: throttled(before.throttled, after.throttled),
+        throttled: before
+            .throttled
+            .zip(after.throttled)
+            .map(|(before, after)| after.since(before)),
         context_switches: switches.map(|(before, after)| {
             (after.voluntary + after.involuntary)
                 .saturating_sub(before.voluntary + before.involuntary)
@@ -271,16 +248,6 @@ pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
     }
 }
 
-/// What a limit did between two readings.
-fn throttled(before: Option<Throttled>, after: Option<Throttled>) -> Option<wire::Throttled> {
-    let (before, after) = before.zip(after)?;
-    Some(wire::Throttled {
-        periods: after.periods.saturating_sub(before.periods),
-        throttled_periods: after.throttled.saturating_sub(before.throttled),
-        throttled_us: micros(after.throttled_time.saturating_sub(before.throttled_time)),
-    })
-}
-
 /// What the whole machine did between two moments.
 pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<MachineUse> {
     let (before, after) = before.zip(after)?;
@@ -289,7 +256,10 @@ pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<M
         looked_us: micros(after.at.duration_since(before.at)),
         busy_us: micros(after.busy.saturating_sub(before.busy)),
         steal_us: micros(after.steal.saturating_sub(before.steal)),
-        throttled: throttled(before.throttled, after.throttled),
+        throttled: before
+            .throttled
+            .zip(after.throttled)
+            .map(|(before, after)| after.since(before)),
     })
 }
 
@@ -360,7 +330,7 @@ pub(crate) fn wrong_in(seen: &Measurement) -> Option<String> {
     let example = seen
         .failures
         .iter()
-        .find(|failure| kind(failure.kind).is_mismatch())
+        .find(|failure| failure.kind.is_mismatch())
         .map(|failure| failure.reason.as_str());
     wrong_sentence(
         seen.outcomes.mismatched.total(),
@@ -448,79 +418,12 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Whole microseconds; a recording cannot be longer than half a million years.
-pub(crate) fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn protocol(protocol: &load::Protocol) -> ProtocolText {
-    ProtocolText {
-        http: match protocol.version {
-            load::Version::Http1 => HttpText::Http1,
-            load::Version::Http2 { .. } => HttpText::Http2,
-        },
-        tls: match &protocol.tls {
-            None => TlsText::Off,
-            Some(load::Trust::Anybody) => TlsText::Unverified,
-            Some(_) => TlsText::Verified,
-        },
-        streams: protocol.version.streams(),
-    }
-}
-
 fn step(seen: &load::StepMeasurement) -> wire::StepRecord {
     wire::StepRecord {
         name: seen.name.clone(),
         latency_ns_hdr: Hdr::of(&seen.latency),
         service_ns_hdr: Hdr::of(&seen.service),
-        outcomes: outcomes(&seen.outcomes),
+        outcomes: seen.outcomes,
         skipped: seen.skipped,
-    }
-}
-
-fn outcomes(seen: &load::Outcomes) -> wire::Outcomes {
-    wire::Outcomes {
-        passed: seen.passed,
-        mismatched: wire::MismatchedCounts {
-            status: seen.mismatched.status,
-            graphql: seen.mismatched.graphql,
-            body: seen.mismatched.body,
-            header: seen.mismatched.header,
-        },
-        failed: wire::FailedCounts {
-            connect: seen.failed.connect,
-            timeout: seen.failed.timeout,
-            reset: seen.failed.reset,
-            closed: seen.failed.closed,
-            protocol: seen.failed.protocol,
-            too_large: seen.failed.too_large,
-        },
-        missed: seen.missed,
-    }
-}
-
-fn failure(sample: &load::FailureSample) -> wire::FailureSample {
-    wire::FailureSample {
-        kind: kind(sample.kind),
-        reason: sample.reason.clone(),
-        at_us: micros(sample.at),
-        request: sample.request.clone(),
-        answer: (!sample.answer.is_empty()).then(|| sample.answer.clone()),
-    }
-}
-
-fn kind(kind: FailureKind) -> wire::FailureKind {
-    match kind {
-        FailureKind::Status => wire::FailureKind::Status,
-        FailureKind::Graphql => wire::FailureKind::Graphql,
-        FailureKind::Body => wire::FailureKind::Body,
-        FailureKind::Header => wire::FailureKind::Header,
-        FailureKind::Connect => wire::FailureKind::Connect,
-        FailureKind::Timeout => wire::FailureKind::Timeout,
-        FailureKind::Reset => wire::FailureKind::Reset,
-        FailureKind::Closed => wire::FailureKind::Closed,
-        FailureKind::Protocol => wire::FailureKind::Protocol,
-        FailureKind::TooLarge => wire::FailureKind::TooLarge,
-        FailureKind::Missed => wire::FailureKind::Missed,
     }
 }

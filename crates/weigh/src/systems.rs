@@ -10,15 +10,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab::{Lab, Setup, Text, Whereabouts};
-use load::{Address, Protocol, Target, Trust, Version};
-use report::recording::{InvalidKind, LimitsText, SystemRecord};
-use report::summary::Invalidity;
+use load::{Address, Target};
+use model::{InvalidKind, Protocol, Trust, Version};
+use report::recording::{LimitsText, SystemRecord};
 use rig::{ReadyError, Rig, SpawnError, State, Usage};
 use start::{Ports, Starter, probe};
 use tempfile::TempDir;
 
 use crate::exit::Exit;
-use crate::sending;
 use crate::stop::Stop;
 
 pub(crate) use instances::{Shares, Tally, between};
@@ -49,7 +48,7 @@ impl Invalid {
 
     /// How `weigh` leaves because of it.
     pub(crate) fn exit(&self) -> Exit {
-        Exit::from(Invalidity::from(self.kind))
+        Exit::from(self.kind)
     }
 
     pub(crate) fn interrupted() -> Invalid {
@@ -169,7 +168,7 @@ impl RunningSystems {
         for running in &self.running[first..] {
             let mut target = running.target();
             // Only readiness is asked for here. The certificate is verified by the proof and the load.
-            target.protocol.tls = target.protocol.tls.map(|_| Trust::Anybody);
+            target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
             let mut probe = || probe(&setup.ready.probe, &target);
             rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
                 .map_err(invalid_ready)?;
@@ -305,7 +304,7 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
 
 /// The protocol in which a process is spoken to: the load's for the target, HTTP/1.1 for others.
 fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
-    let protocol = sending::protocol(&lab.protocol, setup.is_encrypted);
+    let protocol = lab.protocol.with(setup.is_encrypted);
     let is_target = match &setup.balances {
         Some(balances) => balances.system == target,
         None => setup.system == target && setup.replicas.is_none(),

@@ -1,8 +1,9 @@
 //! How it is spoken with the target: the keys that go with HTTP/2, and those about certificates.
 
+use model::{Trust, Version};
 use yaml_with_places::{At, Finding, Place};
 
-use crate::experiment::{Protocol, Trust};
+use crate::experiment::Protocol;
 use crate::include::Reading;
 use crate::requests::files;
 use crate::variants::Draft;
@@ -46,9 +47,13 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
         files::bytes(&resolved, path.place, reading)
     });
     Protocol {
-        http2_streams: is_http2.then_some(streams),
+        version: if is_http2 {
+            Version::Http2 { streams }
+        } else {
+            Version::Http1
+        },
         trust: match authorities {
-            _ if is_trusting => Trust::Anybody,
+            _ if is_trusting => Trust::SkipVerification,
             Some(authorities) => Trust::Authorities(authorities),
             None => Trust::System,
         },

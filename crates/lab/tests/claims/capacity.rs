@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use lab::{DistinctValues, ProofWhat};
-use schedule::Load;
+use model::Load;
 
 use crate::{check, lab};
 
@@ -30,7 +30,7 @@ fn a_search_begins_at_its_lowest_rate() {
     };
     assert_eq!(phases[0].from, capacity.from());
     assert_eq!(phases[0].duration, Duration::from_secs(2));
-    assert_eq!(lab.connections_max, 7);
+    assert_eq!(lab.load.connections(), 7);
 }
 
 #[test]

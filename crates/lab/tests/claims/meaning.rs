@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use lab::{Probe, Ready};
-use schedule::Load;
+use model::Load;
 
 use crate::{Folder, LAB, changed, lab};
 
@@ -17,7 +17,7 @@ fn what_is_left_out_has_the_value_of_the_manual() {
     assert_eq!(lab.seed, None);
     assert_eq!(lab.timeout, Duration::from_secs(5));
     assert!(lab.keep_alive);
-    assert_eq!((lab.threads, lab.connections_max), (1, 10));
+    assert_eq!((lab.threads, lab.load.connections()), (1, 10));
     assert_eq!(lab.expect, lab::Expect::default());
     let setup = &lab.baseline.systems()[0];
     let listening = Ready {
@@ -51,7 +51,7 @@ fn what_is_said_is_kept() {
         ),
     ]);
     assert_eq!(
-        (lab.threads, lab.connections_max, lab.keep_alive),
+        (lab.threads, lab.load.connections(), lab.keep_alive),
         (2, 7, false)
     );
     assert_eq!(
@@ -156,8 +156,8 @@ fn the_including_file_wins_key_by_key() {
         (setup.limits.cpus, setup.limits.memory),
         (Some(2.0), Some(1 << 30))
     );
-    assert_eq!(lab.expect.status, Some(200));
-    assert!(lab.expect.graphql_no_errors);
+    assert_eq!(lab.expect.answer.status, model::StatusRule::Exactly(200));
+    assert!(lab.expect.answer.graphql);
     assert_eq!((lab.rounds, lab.seed), (7, Some(1)));
     assert_eq!(
         lab.requests[0].headers[..2],
@@ -233,7 +233,7 @@ fn the_baseline_may_be_compared_with_itself() {
 #[test]
 fn other_places_read_durations_and_rates_as_labs_do() {
     assert_eq!(lab::duration("1.5s"), Ok(Duration::from_millis(1500)));
-    assert_eq!(lab::rate("90/m").map(schedule::Rate::per_second), Ok(1.5));
+    assert_eq!(lab::rate("90/m").map(model::Rate::per_second), Ok(1.5));
     assert_snapshot!(lab::duration("5").unwrap_err(), @"`5` is not a length of time: the unit is missing; write `5s` or `5ms`");
     assert_snapshot!(lab::rate("-5/s").unwrap_err(), @"`-5/s` is not a rate: it is negative; write `5/s`");
 }
@@ -251,7 +251,7 @@ fn rounds_go_on_until_an_interval_is_narrow_where_the_lab_says_so() {
     )]);
     let until = going_on.until.unwrap();
     assert_eq!(until.to_string(), "p99 ±2%");
-    assert_eq!(until.figure, "latency_us_p99");
+    assert_eq!(until.metric, model::Metric::P99);
     assert_eq!(going_on.max_time, Duration::from_secs(1200));
 }
 
@@ -262,7 +262,7 @@ fn a_load_after_a_start_has_defaults_and_can_be_said() {
         lab(&[("target: server", &written)]).settle
     };
     let expected = |connections, seconds| {
-        Some(lab::Settle {
+        Some(model::Settle {
             connections,
             within: Duration::from_secs(seconds),
         })

@@ -92,7 +92,7 @@ fn a_request_of_its_own_has_the_defaults_of_the_load() {
         ("POST", "/")
     );
     assert_eq!(request.headers[0], ("X-Who".to_owned(), "b".to_owned()));
-    assert_eq!(expect.status, Some(401));
+    assert_eq!(expect.answer.status, model::StatusRule::Exactly(401));
     assert_eq!(
         (values[0].header.as_str(), values[0].distinct),
         ("guid*", Some(10))

@@ -1,6 +1,7 @@
 //! Claims about how it is spoken with the target.
 
-use lab::{Protocol, Trust};
+use lab::Protocol;
+use model::{Trust, Version};
 
 use crate::{Folder, changed, lab};
 
@@ -10,7 +11,7 @@ const TLS: (&str, &str) = ("stack: a}", "stack: a}\n    scheme: https");
 fn nothing_said_is_http_1_in_the_clear_and_a_quarter_of_the_time_for_spinning() {
     let lab = lab(&[]);
     let expected = Protocol {
-        http2_streams: None,
+        version: Version::Http1,
         trust: Trust::System,
     };
     assert_eq!(lab.protocol, expected);
@@ -25,7 +26,7 @@ fn what_is_said_about_the_protocol_is_kept() {
     let folder = Folder::with_lab(text).file("labs/ca.pem", "who vouches");
     let lab = folder.parse().unwrap();
     let expected = Protocol {
-        http2_streams: Some(8),
+        version: Version::Http2 { streams: 8 },
         trust: Trust::Authorities(b"who vouches".to_vec()),
     };
     assert_eq!(lab.protocol, expected);

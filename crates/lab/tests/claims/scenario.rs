@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{CapturePlace, Scenario};
+use lab::Scenario;
+use model::{CaptureFrom, StatusRule};
 
 use crate::{Folder, check, lab};
 
@@ -43,8 +44,8 @@ fn a_file_of_its_own_says_what_follows_what() {
         r#"{"user":"{{user}}"}"#
     );
     assert_eq!(
-        first.expect.as_ref().and_then(|expect| expect.status),
-        Some(201)
+        first.expect.as_ref().map(|expect| expect.answer.status),
+        Some(StatusRule::Exactly(201))
     );
     assert_eq!(second.path, "/users/{{id}}?page={{page}}");
     assert!(
@@ -54,7 +55,7 @@ fn a_file_of_its_own_says_what_follows_what() {
     );
     assert!(second.headers.contains(&("X-A".to_owned(), "1".to_owned())));
     assert_eq!(scenario.steps[1].pause, Duration::from_millis(500));
-    let places: Vec<&CapturePlace> = scenario.steps[0]
+    let places: Vec<&CaptureFrom> = scenario.steps[0]
         .captures
         .iter()
         .map(|it| &it.from)
@@ -62,8 +63,8 @@ fn a_file_of_its_own_says_what_follows_what() {
     assert_eq!(
         places,
         [
-            &CapturePlace::Json("/token".to_owned()),
-            &CapturePlace::Header("Location".to_owned())
+            &CaptureFrom::Json("/token".to_owned()),
+            &CaptureFrom::Header("Location".to_owned())
         ]
     );
 }

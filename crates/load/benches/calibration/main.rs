@@ -20,8 +20,9 @@ use load::{
     Address, Expectation, Job, Live, Measurement, Request, Target, keep_cores_awake,
     raise_priority, run,
 };
+use model::{Arrival, Load, Phase, Rate, Stop};
 use rustix::thread::CpuSet;
-use schedule::{Arrival, Load, OpenPlan, Phase, Rate, Stop};
+use schedule::OpenPlan;
 
 fn main() {
     // cargo adds `--bench`.
@@ -369,6 +370,7 @@ fn open(rate: f64, seconds: f64, arrival: Arrival) -> Load {
     Load::Open {
         phases: vec![Phase::constant(Duration::from_secs_f64(seconds), rate)],
         arrival,
+        connections_max: 1,
         requests_max: None,
     }
 }
@@ -405,12 +407,13 @@ fn measure_in(
         },
         weight: 1,
     };
+    let mut load = load.clone();
+    load.limit_connections(connections_max);
     let job = Job {
-        connections_max,
         spin_share: manner.spin_share,
         realtime: manner.realtime,
         cpus: generator_cpu().map(|cpu| vec![cpu]),
-        ..Job::new(target, vec![request], load.clone())
+        ..Job::new(target, vec![request], load)
     };
     std::thread::scope(|scope| {
         let server = scope.spawn(|| {

@@ -50,9 +50,9 @@ impl Tls {
         let mut config = match trust {
             Trust::System => builder.with_root_certificates(trusted_by_system()?),
             Trust::Authorities(pem) => builder.with_root_certificates(authorities(pem)?),
-            Trust::Anybody => builder
+            Trust::SkipVerification => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Anybody { provider })),
+                .with_custom_certificate_verifier(Arc::new(SkipVerification { provider })),
         }
         .with_no_client_auth();
         // Every connection pays for a whole handshake, so that connect times are of one kind.
@@ -106,11 +106,11 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
 
 /// Believes every certificate, but not that somebody has its key who has not.
 #[derive(Debug)]
-struct Anybody {
+struct SkipVerification {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for SkipVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use load::{Address, Data, Live, LoadError, Request, RowOrder, Target, exchange, run};
-use schedule::{Load, Stop};
+use model::{Load, Stop};
 
 use crate::server::{Client, PATIENCE, Server, socket_path};
 use crate::{closed, get, job, measure, verify};

@@ -117,7 +117,7 @@ fn a_stall_is_in_the_latency_of_all_who_waited_and_in_the_service_time_of_one() 
     };
     for (_server, target) in each(act) {
         let mut job = job(&target, open(200.0, Duration::from_secs(1)));
-        job.connections_max = 1;
+        job.load.limit_connections(1);
         let measurement = measure(&job);
         assert_eq!(measurement.outcomes.passed, 200, "nothing is dropped");
         let beyond = |histogram: &stats::Histogram, limit: Duration| {
@@ -139,7 +139,7 @@ fn a_stall_is_in_the_latency_of_all_who_waited_and_in_the_service_time_of_one() 
 fn slots_that_find_all_connections_busy_until_the_end_are_missed() {
     for (server, target) in each(|_| Act::Never) {
         let mut job = job(&target, open(100.0, Duration::from_millis(100)));
-        job.connections_max = 1;
+        job.load.limit_connections(1);
         job.timeout = Duration::from_millis(80);
         let measurement = measure(&job);
         let outcomes = measurement.outcomes;
@@ -286,7 +286,7 @@ fn a_refused_connection_is_counted_and_the_number_of_requests_is_kept() {
         let mut target = nobody();
         target.protocol = Protocol {
             version,
-            tls: is_encrypted.then_some(Trust::Anybody),
+            tls: is_encrypted.then_some(Trust::SkipVerification),
         };
         let measurement = measure(&job(&target, closed(2, 6)));
         assert_eq!(
@@ -338,7 +338,7 @@ fn only_a_trusted_certificate_for_the_right_name_gives_a_connection() {
     server.wait_until_all_are_gone();
     for right in [
         trusting(own(), "127.0.0.1"),
-        trusting(Trust::Anybody, "elsewhere.test"),
+        trusting(Trust::SkipVerification, "elsewhere.test"),
     ] {
         assert_eq!(measure(&job(&right, closed(1, 2))).outcomes.passed, 2);
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use load::{
     Capture, CaptureFrom, Data, Job, Measurement, Range, RowOrder, Step, Target, Version, walk,
 };
-use schedule::{Load, Stop};
+use model::{Load, Stop};
 
 use crate::general::{each, target};
 use crate::modern::{Act, Got, Modern, Speech};
@@ -109,7 +109,7 @@ fn many_passes_share_the_streams_of_one_connection() {
         open(200.0, Duration::from_millis(40)),
         rest,
     );
-    job.connections_max = 1;
+    job.load.limit_connections(1);
     let measurement = measure(&job);
     assert_eq!(completed(&measurement), [8, 8, 8]);
     assert_eq!(server.connections(), 1);
@@ -179,7 +179,7 @@ fn slots_that_nobody_is_free_for_are_missed_passes() {
     for (_server, target) in each(|_| Act::Never) {
         let load = open(100.0, Duration::from_millis(50));
         let mut job = shopping(&target, &["a"], load, Duration::ZERO);
-        job.connections_max = 1;
+        job.load.limit_connections(1);
         job.timeout = Duration::from_millis(100);
         let measurement = measure(&job);
         let missed = measurement.outcomes.missed;

@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::{Expectation, Job, Live, Measurement, Request, Target, run};
-use schedule::{Arrival, Load, Phase, Rate, Stop};
+use model::{Arrival, Load, Phase, Rate, Stop};
 
 use server::PATIENCE;
 
@@ -39,7 +39,6 @@ fn get(path: &str) -> Request {
 
 fn job(target: &Target, load: Load) -> Job {
     Job {
-        connections_max: 100,
         timeout: PATIENCE,
         ..Job::new(target.clone(), vec![get("/")], load)
     }
@@ -61,6 +60,7 @@ fn open(per_second: f64, duration: Duration) -> Load {
     Load::Open {
         phases: vec![Phase::constant(duration, Rate::new(per_second).unwrap())],
         arrival: Arrival::Uniform,
+        connections_max: 100,
         requests_max: None,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use load::{Failed, Job, Live, run};
-use schedule::{Arrival, Load, Phase, Rate};
+use model::{Arrival, Load, Phase, Rate};
 
 use crate::server::{Client, Server};
 use crate::{closed, job, measure, open};
@@ -64,6 +64,7 @@ fn phases_and_poisson_gaps_are_sent_as_planned() {
         let load = Load::Open {
             phases: phases.clone(),
             arrival,
+            connections_max: 100,
             requests_max: None,
         };
         let mut job = job(&server.target, load);
@@ -84,7 +85,7 @@ fn a_stall_is_in_the_latency_of_all_who_waited_and_in_the_service_time_of_one() 
         }
     });
     let mut job = job(&server.target, open(200.0, Duration::from_secs(1)));
-    job.connections_max = 1;
+    job.load.limit_connections(1);
     let measurement = measure(&job);
     assert_eq!(measurement.outcomes.passed, 200, "nothing is dropped");
     let beyond = |histogram: &stats::Histogram, limit: Duration| {
@@ -115,7 +116,7 @@ fn a_stall_is_in_the_latency_of_all_who_waited_and_in_the_service_time_of_one() 
 fn slots_that_find_all_connections_busy_until_the_end_are_missed() {
     let server = Server::tcp(|mut client| client.wait_for_end());
     let mut job = job(&server.target, open(100.0, Duration::from_millis(100)));
-    job.connections_max = 1;
+    job.load.limit_connections(1);
     job.timeout = Duration::from_millis(60);
     let measurement = measure(&job);
     assert_eq!(measurement.planned, 10);
@@ -131,7 +132,7 @@ fn slots_that_find_all_connections_busy_until_the_end_are_missed() {
 fn connections_are_opened_on_demand_and_used_again() {
     let server = Server::tcp(polite);
     let mut job = job(&server.target, open(50.0, Duration::from_millis(200)));
-    job.connections_max = 1000;
+    job.load.limit_connections(1000);
     measure(&job);
     assert!(
         server.connections() <= 10,

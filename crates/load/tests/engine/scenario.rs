@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use load::{Capture, CaptureFrom, Data, Job, Measurement, Range, Request, RowOrder, Step, walk};
-use schedule::{Load, Stop};
+use model::{Load, Stop};
 
 use crate::server::{Client, Server};
 use crate::{closed, get, job, measure, open};
@@ -153,7 +153,7 @@ fn passes_that_rest_hold_their_connections_and_other_passes_go_on() {
         open(200.0, Duration::from_millis(100)),
         rest,
     );
-    job.connections_max = 64;
+    job.load.limit_connections(64);
     let measurement = measure(&job);
     assert_eq!(completed(&measurement), [20, 20, 20]);
     assert!(server.connections() > 1, "{}", server.connections());
@@ -190,7 +190,7 @@ fn slots_that_nobody_is_free_for_are_missed_passes() {
     let server = Server::tcp(|mut client: Client| while client.request().is_some() {});
     let load = open(100.0, Duration::from_millis(50));
     let mut job = shopping(&server, &["a"], load, Duration::ZERO);
-    job.connections_max = 1;
+    job.load.limit_connections(1);
     job.timeout = Duration::from_millis(100);
     let measurement = measure(&job);
     let missed = measurement.outcomes.missed;

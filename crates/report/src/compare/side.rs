@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{NoNumber, Operand, Source};
 use crate::digits;
 use crate::import::ForeignRun;
-use crate::metric::Metric;
+use crate::metric::{Metric, figure};
 use crate::recording::{Kind, Recording};
 use crate::summary::{Summary, Verdict};
 
@@ -127,7 +127,7 @@ fn by_round(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<u32,
         }
         let latency = round.latency_ns_hdr.histogram();
         for metric in Metric::ALL {
-            if let Some(value) = metric.of(round, &latency) {
+            if let Some(value) = figure(metric, round, &latency) {
                 figures
                     .entry(metric)
                     .or_default()

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::gate::Ruling;
-use crate::recording::{InvalidKind, VariantStatus};
+use crate::recording::VariantStatus;
 use crate::sample::Sample;
+use model::InvalidKind;
 
 fn operand(label: &str, variant: Option<&str>, source: Source) -> Operand {
     Operand {

@@ -1,8 +1,10 @@
 //! Claims about gates: how they are written, and what they are judged on.
 
+use model::InvalidKind;
+
 use super::*;
 use crate::Summary;
-use crate::recording::{InvalidKind, VariantStatus};
+use crate::recording::VariantStatus;
 use crate::sample::Sample;
 
 fn gate(text: &str) -> Gate {
@@ -67,10 +69,14 @@ fn quantities_have_the_units_of_their_figures() {
 
 #[test]
 fn every_metric_can_be_named_and_the_grammar_names_them_all() {
+    let grammar = grammar();
     for metric in Metric::ALL {
-        assert_eq!(metric_named(short_name(metric)), Some(metric));
-        assert_eq!(metric_named(metric.key()), Some(metric));
-        assert!(GRAMMAR.contains(short_name(metric)), "{metric:?}");
+        assert!(grammar.contains(metric.name()), "{metric:?}");
+        for word in metric.names().iter().chain([&metric.key()]) {
+            let (unit, size) = metric.unit().written()[0];
+            let found = gate(&format!("x {word} value < 3{unit}"));
+            assert_eq!((found.metric, found.limit), (metric, 3.0 * size), "{word}");
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 use super::*;
 use crate::cell;
-use crate::recording::{InvalidKind, Profile, VariantStatus};
+use crate::recording::{Profile, VariantStatus};
 use crate::sample::Sample;
 use crate::{Gate, gate};
+use model::InvalidKind;
 
 fn page(recording: &Recording) -> String {
     html(recording, &Summary::of(recording))

@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
+use model::{Load, micros};
 use serde_json::{Map, Value, json};
 use stats::sample;
 
 use super::merged::Merged;
 use crate::metric::float;
-use crate::recording::{LoadModel, PhaseText};
 
 const SHARES: [(&str, f64); 5] = [
     ("50", 0.5),
@@ -80,18 +80,17 @@ fn spec(merged: &Merged<'_>) -> Value {
     let mut spec = Map::new();
     let mut set = |key: &str, value: Value| spec.insert(key.to_owned(), value);
     set("numberOfConnections", merged.connections().into());
-    let (LoadModel::Closed { requests, .. } | LoadModel::Open { requests, .. }) = &load.model;
     // As bombardier does: a count without a time is another kind of test.
-    match (load.model.duration_us(), requests) {
+    match (load.model.duration(), load.model.requests()) {
         (None, Some(requests)) => {
             set("testType", "number-of-requests".into());
-            set("numberOfRequests", (*requests).into());
+            set("numberOfRequests", requests.into());
         }
-        (duration_us, _) => {
+        (duration, _) => {
             set("testType", "timed".into());
             set(
                 "testDurationSeconds",
-                (float(duration_us.unwrap_or(0)) / 1e6).into(),
+                (float(duration.map_or(0, micros)) / 1e6).into(),
             );
         }
     }
@@ -107,14 +106,10 @@ fn spec(merged: &Merged<'_>) -> Value {
     set("timeoutSeconds", (float(load.timeout_us) / 1e6).into());
     set("client", "weigh".into());
     // bombardier reports one rate; several phases may have several.
-    if let LoadModel::Open { phases, .. } = &load.model
-        && let [
-            PhaseText {
-                rate_from_per_s, ..
-            },
-        ] = phases[..]
+    if let Load::Open { phases, .. } = &load.model
+        && let [phase] = phases[..]
     {
-        set("rate", rate_from_per_s.into());
+        set("rate", phase.from.per_second().into());
     }
     spec.into()
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use model::{Outcomes, Passes};
 use stats::Histogram;
 
 use crate::metric::float;
-use crate::recording::{LoadModel, Outcomes, PassCounts, Recording, RequestText, RoundRecord};
+use crate::recording::{Recording, RequestText, RoundRecord};
 
 /// All complete rounds of a variant as one measurement.
 pub(super) struct Merged<'a> {
@@ -70,12 +71,11 @@ impl<'a> Merged<'a> {
     }
 
     /// What became of the passes through a scenario; `None` for a rotation.
-    pub(super) fn passes(&self) -> Option<PassCounts> {
+    pub(super) fn passes(&self) -> Option<Passes> {
         let passes = self.rounds.iter().filter_map(|round| round.passes);
-        passes.reduce(|total, round| PassCounts {
-            completed: total.completed + round.completed,
-            broken: total.broken + round.broken,
-            cut: total.cut + round.cut,
+        passes.reduce(|mut total, round| {
+            total.add(round);
+            total
         })
     }
 
@@ -105,12 +105,7 @@ impl<'a> Merged<'a> {
 
     /// The connections of a closed loop, or the most an open loop may open.
     pub(super) fn connections(&self) -> u32 {
-        match &self.recording.load.model {
-            LoadModel::Closed { connections, .. } => *connections,
-            LoadModel::Open {
-                connections_max, ..
-            } => *connections_max,
-        }
+        self.recording.load.model.connections()
     }
 
     pub(super) fn request(&self) -> Option<&'a RequestText> {

@@ -1,6 +1,7 @@
 use super::*;
-use crate::recording::{InvalidKind, VariantStatus};
+use crate::recording::VariantStatus;
 use crate::sample::Sample;
+use model::InvalidKind;
 
 /// 100,000 requests of which one was refused, two timed out, and three had another body.
 fn troubled() -> Recording {

@@ -1,5 +1,6 @@
 //! The load as it was meant.
 
+use model::{Capacity, Load, Protocol, Settle, Trust, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +10,11 @@ use super::Header;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadText {
     /// How requests arrive.
-    pub model: LoadModel,
+    pub model: Load,
     /// What was looked for in every round: the highest rate that is sustained. `model` is then the
     /// first step of the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<CapacityText>,
+    pub capacity: Option<Capacity>,
     /// The URL of a single load; absent in a lab, whose ports change with every start.
     pub url: Option<String>,
     /// How requests travel; recordings from before there was a choice do not say it, and mean
@@ -24,7 +25,7 @@ pub struct LoadText {
     pub warmup_us: u64,
     /// Load after each start until the target got no faster; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub settle: Option<SettleText>,
+    pub settle: Option<Settle>,
     /// Whether systems were started once and kept running from round to round, and not started anew
     /// in each.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -41,28 +42,6 @@ pub struct LoadText {
     /// of passes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_scenario: bool,
-}
-
-/// Load in a closed loop after a start, until the target got no faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SettleText {
-    /// Connections of the loop.
-    pub connections: u32,
-    /// The longest that it took, in microseconds.
-    pub within_us: u64,
-}
-
-/// What makes a rate sustained, and which ones were tried.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CapacityText {
-    /// The lowest rate.
-    pub rate_from_per_s: f64,
-    /// The highest rate.
-    pub rate_to_per_s: f64,
-    /// By how many percent each rate exceeds the one before.
-    pub step_percent: f64,
-    /// The limit that 99 % of the latencies stay below, in microseconds.
-    pub latency_us_p99_below: u64,
 }
 
 /// How requests travel.
@@ -99,53 +78,6 @@ pub enum TlsText {
     Unverified,
 }
 
-/// How requests arrive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "loop", rename_all = "kebab-case")]
-pub enum LoadModel {
-    /// Every connection sends its next request when its last answer is complete.
-    Closed {
-        /// Connections, each with at most one request under way.
-        connections: u32,
-        /// Stop after this many requests a round.
-        requests: Option<u64>,
-        /// Stop after this long a round, in microseconds.
-        duration_us: Option<u64>,
-    },
-    /// Requests leave by plan, whether or not earlier ones were answered.
-    Open {
-        /// The phases, in order.
-        phases: Vec<PhaseText>,
-        /// The law of the gaps between requests.
-        arrival: ArrivalText,
-        /// At most this many connections at once.
-        connections_max: u32,
-        /// At most this many requests a round.
-        requests: Option<u64>,
-    },
-}
-
-/// One stretch of an open load; the rate goes linearly from one value to the other.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PhaseText {
-    /// Its length in microseconds.
-    pub duration_us: u64,
-    /// Requests per second at its start.
-    pub rate_from_per_s: f64,
-    /// Requests per second at its end.
-    pub rate_to_per_s: f64,
-}
-
-/// The law of the gaps between requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ArrivalText {
-    /// Equal gaps.
-    Uniform,
-    /// Exponential gaps, drawn from the recording's seed.
-    Poisson,
-}
-
 /// One request of the rotation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestText {
@@ -177,17 +109,20 @@ fn is_nothing(count: &u64) -> bool {
     *count == 0
 }
 
-impl LoadModel {
-    /// The planned length of one round in microseconds; absent when only a count ends it.
-    pub fn duration_us(&self) -> Option<u64> {
-        match self {
-            Self::Closed { duration_us, .. } => *duration_us,
-            Self::Open { phases, .. } => Some(phases.iter().map(|phase| phase.duration_us).sum()),
+/// The certificates of authorities are not kept, only that they were asked for.
+impl From<&Protocol> for ProtocolText {
+    fn from(protocol: &Protocol) -> Self {
+        Self {
+            http: match protocol.version {
+                Version::Http1 => HttpText::Http1,
+                Version::Http2 { .. } => HttpText::Http2,
+            },
+            tls: match &protocol.tls {
+                None => TlsText::Off,
+                Some(Trust::SkipVerification) => TlsText::Unverified,
+                Some(Trust::System | Trust::Authorities(_)) => TlsText::Verified,
+            },
+            streams: protocol.version.streams(),
         }
-    }
-
-    /// Whether requests leave by plan.
-    pub fn is_open(&self) -> bool {
-        matches!(self, Self::Open { .. })
     }
 }

@@ -1,7 +1,9 @@
 //! One measurement: one variant in one round.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use model::{FailureSample, GeneratorCost, Outcomes, Passes, Throttled, micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,16 +65,19 @@ pub struct RoundRecord {
     /// Answers and errors over time.
     pub windows: Windows,
     /// What the generator itself cost.
-    pub generator: GeneratorRecord,
+    pub generator: GeneratorCost,
     /// Of a scenario, each step apart, in order; empty for a rotation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepRecord>,
     /// Of a scenario: what became of its passes; absent for a rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passes: Option<PassCounts>,
+    pub passes: Option<Passes>,
     /// What was seen of the proofs that look at the load itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofSeen>,
+    /// What of a round side by side is in no latency; absent in turn, and where times were not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// What the whole machine did meanwhile; absent where it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineUse>,
@@ -82,47 +87,18 @@ pub struct RoundRecord {
     pub failures: Vec<FailureSample>,
 }
 
-/// What became of the intended sends; the sum is the number planned.
+/// Cycles (due times, each one request to every variant) that say nothing about the variants, and are
+/// in no latency. Decided by clocks and counters, never by a latency of the variant itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Outcomes {
-    /// A complete answer that met the expectation.
-    pub passed: u64,
-    /// A complete answer that did not.
-    pub mismatched: MismatchedCounts,
-    /// No complete answer.
-    pub failed: FailedCounts,
-    /// Due, and never sent because every connection was busy to the end.
-    pub missed: u64,
-}
-
-/// Complete answers that did not meet the expectation, by the first rule they broke.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MismatchedCounts {
-    /// Another status code.
-    pub status: u64,
-    /// A GraphQL answer with `errors`.
-    pub graphql: u64,
-    /// Another body.
-    pub body: u64,
-    /// A header absent or of another value.
-    pub header: u64,
-}
-
-/// Requests without a complete answer, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FailedCounts {
-    /// No connection.
-    pub connect: u64,
-    /// No complete answer in time.
-    pub timeout: u64,
-    /// The connection was reset.
-    pub reset: u64,
-    /// The connection was closed before the answer was complete.
-    pub closed: u64,
-    /// The answer is not HTTP.
-    pub protocol: u64,
-    /// The answer exceeds the bounds on head or body.
-    pub too_large: u64,
+pub struct LeftOut {
+    /// All cycles of the round.
+    pub cycles: u64,
+    /// Left out because the host gave a core to other guests.
+    pub host: u64,
+    /// Left out because the generator did not run although work was due.
+    pub generator: u64,
+    /// Left out because a request to another variant took longer than a cycle.
+    pub overrun: u64,
 }
 
 /// One step of a scenario in one measurement.
@@ -168,17 +144,6 @@ pub struct SearchStep {
     pub is_disturbed: bool,
 }
 
-/// What became of the passes through a scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PassCounts {
-    /// All steps passed.
-    pub completed: u64,
-    /// A step did not pass, which ended the pass.
-    pub broken: u64,
-    /// The load was over before the last step was due.
-    pub cut: u64,
-}
-
 /// Answers and errors counted in windows of equal width from the first send on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Windows {
@@ -190,47 +155,6 @@ pub struct Windows {
     pub errors: Vec<u64>,
     /// Sum of the latencies of the complete answers of each window; as long as `completed`.
     pub latency_sum_ns: Vec<u64>,
-}
-
-/// What the generator itself cost.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GeneratorRecord {
-    /// Processor time of its threads in microseconds, user and system.
-    pub cpu_us: u64,
-    /// Its threads.
-    pub threads: u32,
-    /// How long its threads were ready to run while others had the core, in microseconds, summed
-    /// over threads; absent where the kernel does not count it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waited_for_cpu_us: Option<u64>,
-    /// Whether all its threads could have real-time priority, which an open loop asks for.
-    #[serde(default)]
-    pub realtime: bool,
-    /// How long they had it in microseconds, summed over threads: on cores that they share with
-    /// systems, they have it only while they use little of them. Absent where they could not, and in older
-    /// recordings, in which they had it all the time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub realtime_us: Option<u64>,
-    /// Stretches in which it did not run although work was due.
-    pub pauses: Vec<Pause>,
-    /// Pauses beyond those listed.
-    pub pauses_unlisted: u64,
-}
-
-impl GeneratorRecord {
-    /// The share of a measurement of `elapsed_us` microseconds in which its threads had real-time
-    /// priority, 0 to 1.
-    #[must_use]
-    pub fn realtime_share(&self, elapsed_us: u64) -> f64 {
-        match self.realtime_us {
-            _ if !self.realtime => 0.0,
-            None => 1.0,
-            Some(us) => {
-                let available_us = float(elapsed_us) * f64::from(self.threads);
-                (float(us) / available_us.max(1.0)).min(1.0)
-            }
-        }
-    }
 }
 
 /// What the whole machine did during one measurement, by the kernel's count in hundredths of a
@@ -260,15 +184,6 @@ impl MachineUse {
     pub fn stolen_share(&self) -> f64 {
         float(self.steal_us) / self.cores_us().max(1.0)
     }
-}
-
-/// One stretch in which the generator did not run although work was due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Pause {
-    /// Its start, in microseconds since the first send.
-    pub at_us: u64,
-    /// Its length in microseconds.
-    pub length_us: u64,
 }
 
 /// What one system cost during one measurement.
@@ -311,127 +226,19 @@ pub struct InstanceUsage {
     pub cpu_us: Option<u64>,
 }
 
-/// How often a processor limit stopped a system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Throttled {
-    /// Periods of the scheduler in which it wanted to run.
-    pub periods: u64,
-    /// Those in which it was stopped.
-    pub throttled_periods: u64,
-    /// How long it was stopped, in microseconds, summed over cores.
-    pub throttled_us: u64,
-}
-
-/// One request that did not pass, kept as an example.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FailureSample {
-    /// What kind of failure.
-    pub kind: FailureKind,
-    /// What exactly.
-    pub reason: String,
-    /// When, in microseconds since the first send.
-    pub at_us: u64,
-    /// The start of the request; bytes that are not text are replaced.
-    pub request: String,
-    /// The start of the answer, as far as there was one.
-    pub answer: Option<String>,
-}
-
-/// What kind of failure a sample shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureKind {
-    /// Mismatched: another status code.
-    Status,
-    /// Mismatched: a GraphQL answer with `errors`.
-    Graphql,
-    /// Mismatched: another body.
-    Body,
-    /// Mismatched: a header absent or of another value.
-    Header,
-    /// Failed: no connection.
-    Connect,
-    /// Failed: no complete answer in time.
-    Timeout,
-    /// Failed: the connection was reset.
-    Reset,
-    /// Failed: the connection was closed before the answer was complete.
-    Closed,
-    /// Failed: the answer is not HTTP.
-    Protocol,
-    /// Failed: the answer exceeds the bounds on head or body.
-    TooLarge,
-    /// Missed: never sent.
-    Missed,
-}
-
-impl FailureKind {
-    /// Whether there was a complete answer, and a wrong one.
-    pub fn is_mismatch(self) -> bool {
-        matches!(
-            self,
-            Self::Status | Self::Graphql | Self::Body | Self::Header
-        )
-    }
-}
-
-impl Outcomes {
-    /// All intended sends.
-    pub fn total(&self) -> u64 {
-        self.completed() + self.failed.total() + self.missed
-    }
-
-    /// Complete answers, right or wrong.
-    pub fn completed(&self) -> u64 {
-        self.passed + self.mismatched.total()
-    }
-
-    /// Whether every intended send got a complete answer.
-    pub fn is_all_completed(&self) -> bool {
-        self.failed.total() == 0 && self.missed == 0
-    }
-
-    /// Adds the counts of another measurement.
-    pub fn add(&mut self, other: &Self) {
-        self.passed += other.passed;
-        self.missed += other.missed;
-        self.mismatched.status += other.mismatched.status;
-        self.mismatched.graphql += other.mismatched.graphql;
-        self.mismatched.body += other.mismatched.body;
-        self.mismatched.header += other.mismatched.header;
-        self.failed.connect += other.failed.connect;
-        self.failed.timeout += other.failed.timeout;
-        self.failed.reset += other.failed.reset;
-        self.failed.closed += other.failed.closed;
-        self.failed.protocol += other.failed.protocol;
-        self.failed.too_large += other.failed.too_large;
-    }
-}
-
-impl MismatchedCounts {
-    /// All mismatched answers.
-    pub fn total(&self) -> u64 {
-        self.by_name().iter().map(|(_, count)| count).sum()
-    }
-
-    /// The counts with their names, in report order.
-    pub fn by_name(&self) -> [(&'static str, u64); 4] {
-        [
-            ("status", self.status),
-            ("graphql", self.graphql),
-            ("body", self.body),
-            ("header", self.header),
-        ]
-    }
-}
-
 impl RoundRecord {
     /// The share of its threads' time in which the generator was ready to run while others had the
     /// core; absent where the kernel does not count it.
     pub fn starved_share(&self) -> Option<f64> {
         let threads_us = float(self.elapsed_us) * f64::from(self.generator.threads);
-        let waited_us = float(self.generator.waited_for_cpu_us?);
+        let waited_us = float(micros(self.generator.waited_for_cpu?));
         (threads_us > 0.0).then(|| waited_us / threads_us)
+    }
+
+    /// The share of the measurement in which the generator's threads had real-time priority, 0 to 1.
+    pub fn realtime_share(&self) -> f64 {
+        let elapsed = Duration::from_micros(self.elapsed_us);
+        self.generator.realtime_share(elapsed)
     }
 
     /// The share of the measurement in which the generator did not run although work was due: 0 for
@@ -441,27 +248,8 @@ impl RoundRecord {
             .generator
             .pauses
             .iter()
-            .map(|pause| pause.length_us)
+            .map(|pause| micros(pause.length))
             .sum();
         float(paused_us) / float(self.elapsed_us.max(1))
-    }
-}
-
-impl FailedCounts {
-    /// All failed requests.
-    pub fn total(&self) -> u64 {
-        self.by_name().iter().map(|(_, count)| count).sum()
-    }
-
-    /// The counts with their names, in report order.
-    pub fn by_name(&self) -> [(&'static str, u64); 6] {
-        [
-            ("connect", self.connect),
-            ("timeout", self.timeout),
-            ("reset", self.reset),
-            ("closed", self.closed),
-            ("protocol", self.protocol),
-            ("too large", self.too_large),
-        ]
     }
 }

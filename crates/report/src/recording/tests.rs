@@ -92,3 +92,59 @@ fn a_hundred_rounds_take_little_room() {
 fn the_committed_schema_is_that_of_the_types() {
     crate::schema_tests::assert_schema("recording", &Recording::schema());
 }
+
+/// What `old` says is also said by `new`, which may say more.
+fn assert_kept(old: &serde_json::Value, new: &serde_json::Value, at: &str) {
+    use serde_json::Value;
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in old {
+                let at = format!("{at}/{key}");
+                match new.get(key) {
+                    Some(found) => assert_kept(value, found, &at),
+                    None => assert!(value.is_null(), "{at} is lost: {value}"),
+                }
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            assert_eq!(old.len(), new.len(), "{at}");
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                assert_kept(old, new, &format!("{at}/{index}"));
+            }
+        }
+        _ => assert_eq!(old, new, "{at}"),
+    }
+}
+
+#[test]
+fn committed_recordings_are_written_again_as_they_were() {
+    let labs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs");
+    let folders = std::fs::read_dir(labs).unwrap();
+    let mut files: Vec<std::path::PathBuf> = folders
+        .map(|folder| folder.unwrap().path().join("records"))
+        .filter(|folder| folder.is_dir())
+        .collect();
+    let mut recordings = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|it| it.unwrap().path()),
+            );
+            continue;
+        }
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let old: serde_json::Value = serde_json::from_str(&text).unwrap();
+        if old["format"] == "weighbridge-recording" {
+            let recording = Recording::from_json(&text).unwrap();
+            let new = serde_json::from_str(&recording.to_json()).unwrap();
+            assert_kept(&old, &new, &path.display().to_string());
+            recordings += 1;
+        }
+    }
+    assert!(recordings > 0, "no recording is committed");
+}

@@ -1,33 +1,21 @@
 //! The wish for a narrow interval that a lab went on for.
 
+use model::Until;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The wish for a narrow interval that a lab went on for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UntilText {
-    /// As written: `p99 ±2%`.
-    pub text: String,
-    /// The figure, by its name in reports: `latency_us_p99`.
-    pub figure: String,
-    /// Half of the width that the interval of each difference was to have.
-    pub half_width: HalfWidthText,
+    /// What was wished for.
+    #[serde(flatten)]
+    pub until: Until,
     /// The longest time to measure, in microseconds, counted from the first round on.
     pub max_time_us: u64,
     /// Why no more rounds were measured.
     pub ended: UntilEnd,
     /// What the first rounds promised; absent when the run ended before.
     pub pilot: Option<PilotText>,
-}
-
-/// Half of the width of an interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum HalfWidthText {
-    /// A share of the baseline's own value.
-    Share(f64),
-    /// An amount in the unit of the figure's name.
-    Amount(f64),
 }
 
 /// Why no more rounds were measured.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::InvalidKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,30 +47,6 @@ pub enum VariantStatus {
         /// What exactly, in one sentence for the report.
         reason: String,
     },
-}
-
-/// What kind of thing kept a variant from having a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum InvalidKind {
-    /// It answered, and wrongly.
-    Mismatched,
-    /// It was seen not to do its work.
-    NotProven,
-    /// It did not become ready in time, or ended before.
-    NotReady,
-    /// A program it needs is not installed.
-    ProgramMissing,
-    /// Its build failed.
-    BuildFailed,
-    /// A system of it ended while it was loaded.
-    Crashed,
-    /// The load itself could not be carried out.
-    LoadFailed,
-    /// The user stopped the run before it was measured.
-    Interrupted,
-    /// Nothing is wrong with it, and nothing was left to compare it with.
-    NotNeeded,
 }
 
 /// One system of a variant, as it was started.

@@ -17,12 +17,13 @@ mod little;
 use std::fmt;
 
 use little::littles_law;
+use model::{Load, Outcomes, micros};
 use serde::Serialize;
 
 use super::figures::Figures;
 use crate::digits;
 use crate::metric::float;
-use crate::recording::{LoadModel, Outcomes, Recording, RoundRecord, VariantRecord};
+use crate::recording::{Recording, RoundRecord, VariantRecord};
 
 pub(crate) use generator::STARVED_SHARE_MAX;
 pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
@@ -222,15 +223,11 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     // While a pass rests, its connection is idle and no latency counts.
     let rests = load.requests.iter().any(|request| request.pause_us > 0);
     match &load.model {
-        LoadModel::Closed { .. } if rests => {}
-        LoadModel::Closed { connections, .. } => {
-            checks.extend(littles_law(
-                *connections,
-                load.model.duration_us(),
-                complete,
-            ));
+        Load::Closed { .. } if rests => {}
+        Load::Closed { connections, .. } => {
+            checks.extend(littles_law(*connections, load.model.duration(), complete));
         }
-        LoadModel::Open { .. } => {
+        Load::Open { .. } => {
             checks.push(missed(&totals));
             checks.extend(rate(&load.model, complete));
             checks.extend(lateness(complete, watched.figures));
@@ -302,8 +299,8 @@ fn missed(totals: &Totals) -> Check {
 
 /// Requests sent per second against the plan. The last send left at the planned end plus its
 /// lateness; how long its answer took does not matter.
-fn rate(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
-    let planned_us = float(load.duration_us()?);
+fn rate(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
+    let planned_us = float(micros(load.duration()?));
     let (mut sent, mut planned, mut sending_us) = (0.0, 0.0, 0.0);
     for round in complete {
         let late_us = round
@@ -358,7 +355,7 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
     let mut check = limits.judge(CheckName::Lateness, late_us, text);
     if check.state != CheckState::Ok {
-        let had_it = |round: &&RoundRecord| round.generator.realtime_share(round.elapsed_us) >= 0.5;
+        let had_it = |round: &&RoundRecord| round.realtime_share() >= 0.5;
         if !complete.iter().all(|round| round.generator.realtime) {
             check.text += "; the generator had no real-time priority";
         } else if !complete.iter().all(had_it) {

@@ -9,7 +9,7 @@ use stats::{Claim, Histogram, Overhead, sample};
 
 use super::CONFIDENCE;
 use crate::describe;
-use crate::metric::{Metric, float};
+use crate::metric::{Metric, figure, float};
 use crate::recording::{InstanceUsage, RoundRecord, SystemUsage, VariantRecord};
 
 /// One metric of one variant over its rounds, in the unit of the metric's name.
@@ -192,7 +192,7 @@ impl Figures {
             let latency = round.latency_ns_hdr.histogram();
             for metric in Metric::ALL {
                 let values = figures.by_metric.entry(metric).or_default();
-                values.push(metric.of(round, &latency));
+                values.push(figure(metric, round, &latency));
             }
             for usage in &round.systems {
                 figures.add_system(usage, round.outcomes.completed());

@@ -1,6 +1,9 @@
 use super::*;
-use crate::recording::{FailureKind, FailureSample, InvalidKind, Pause, Proof, VariantStatus};
+use std::time::Duration;
+
+use crate::recording::{Proof, VariantStatus};
 use crate::sample::Sample;
+use model::{FailureKind, FailureSample, InvalidKind, Pause};
 
 fn verdicts(recording: &Recording) -> String {
     let summary = Summary::of(recording);
@@ -149,9 +152,9 @@ fn one_wrong_answer_takes_every_number_away() {
     round.failures.push(FailureSample {
         kind: FailureKind::Graphql,
         reason: "the answer has `errors`: [{\"message\":\"no\"}]".to_owned(),
-        at_us: 1200,
+        at: Duration::from_micros(1200),
         request: "POST /graphql HTTP/1.1".to_owned(),
-        answer: Some("{\"data\":null}".to_owned()),
+        answer: "{\"data\":null}".to_owned(),
     });
     let summary = Summary::of(&recording);
     let row = &summary.variants[1];
@@ -321,10 +324,10 @@ fn failures_pauses_and_a_busy_generator_are_weak_until_they_are_many() {
     let round = &mut recording.rounds[0];
     round.outcomes.passed -= 500;
     round.outcomes.failed.timeout = 500;
-    round.generator.cpu_us = round.elapsed_us * 95 / 100;
+    round.generator.cpu = Duration::from_micros(round.elapsed_us * 95 / 100);
     round.generator.pauses = vec![Pause {
-        at_us: 1000,
-        length_us: round.elapsed_us / 100,
+        at: Duration::from_millis(1),
+        length: Duration::from_micros(round.elapsed_us / 100),
     }];
     let summary = Summary::of(&recording);
     for name in [
@@ -335,7 +338,7 @@ fn failures_pauses_and_a_busy_generator_are_weak_until_they_are_many() {
         assert_eq!(state(&summary, "a", name), CheckState::Weak, "{name}");
     }
     recording.rounds[0].outcomes.failed.timeout = 1500;
-    recording.rounds[0].generator.pauses[0].length_us *= 10;
+    recording.rounds[0].generator.pauses[0].length *= 10;
     let summary = Summary::of(&recording);
     for name in [CheckName::Failures, CheckName::GeneratorPauses] {
         assert_eq!(state(&summary, "a", name), CheckState::Failed, "{name}");
@@ -390,8 +393,8 @@ fn a_disturbed_measurement_is_kept_and_counts_for_nothing() {
     disturbed.disturbed = true;
     disturbed.elapsed_us *= 3;
     disturbed.generator.pauses.push(Pause {
-        at_us: 0,
-        length_us: disturbed.elapsed_us / 2,
+        at: Duration::ZERO,
+        length: Duration::from_micros(disturbed.elapsed_us / 2),
     });
     assert!((disturbed.paused_share() - 0.5).abs() < 1e-3);
     recording.rounds.insert(0, disturbed);

@@ -1,5 +1,6 @@
 //! The verdict: one sentence about a variant, and what it may say.
 
+use model::{InvalidKind, Outcomes};
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use super::check::{Check, CheckState, named};
 use super::figures::{ClaimName, MetricSummary, OverheadSummary};
 use crate::digits;
 use crate::metric::Metric;
-use crate::recording::{InvalidKind, Kind, Outcomes, RoundRecord, VariantRecord, VariantStatus};
+use crate::recording::{Kind, RoundRecord, VariantRecord, VariantStatus};
 
 /// What may be said about a variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -53,32 +54,17 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Invalidity {
-    /// It answered, and wrongly.
-    Mismatched,
-    /// It did not become ready in time, or ended before.
-    NotReady,
-    /// A program it needs is not installed.
-    ProgramMissing,
-    /// Its build failed.
-    BuildFailed,
-    /// A system of it ended while it was loaded.
-    Crashed,
-    /// The load itself could not be carried out.
-    LoadFailed,
-    /// The user stopped the run before it was measured.
-    Interrupted,
-    /// Nothing is wrong with it, and nothing was left to compare it with.
-    NotNeeded,
-    /// It was not seen to do its work before the load.
-    NotProven,
-    /// A check failed, so the figures cannot be trusted.
+    /// A check of the measurement failed.
     CheckFailed,
+    /// Something that the run saw and recorded.
+    #[serde(untagged)]
+    Recorded(InvalidKind),
 }
 
 impl Verdict {
-    pub(super) fn invalid(kind: Invalidity, reason: impl Into<String>) -> Self {
+    pub(super) fn invalid(kind: impl Into<Invalidity>, reason: impl Into<String>) -> Self {
         Self::Invalid {
-            kind,
+            kind: kind.into(),
             reason: reason.into(),
         }
     }
@@ -140,7 +126,7 @@ impl fmt::Display for Verdict {
             }
             Self::NotCompared => formatter.write_str("not compared: the baseline has no number"),
             Self::Invalid { kind, reason } => match kind {
-                Invalidity::ProgramMissing | Invalidity::BuildFailed => {
+                Invalidity::Recorded(InvalidKind::ProgramMissing | InvalidKind::BuildFailed) => {
                     write!(formatter, "NOT RUN: {reason}")
                 }
                 _ => write!(formatter, "invalid: {reason}"),
@@ -151,34 +137,16 @@ impl fmt::Display for Verdict {
 
 impl fmt::Display for Invalidity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Mismatched => "mismatched",
-            Self::NotReady => "not ready",
-            Self::ProgramMissing => "program missing",
-            Self::BuildFailed => "build failed",
-            Self::Crashed => "crashed",
-            Self::LoadFailed => "load failed",
-            Self::NotNeeded => "not measured",
-            Self::Interrupted => "interrupted",
-            Self::NotProven => "not proven",
-            Self::CheckFailed => "a check failed",
-        })
+        match self {
+            Self::CheckFailed => formatter.write_str("a check failed"),
+            Self::Recorded(kind) => kind.fmt(formatter),
+        }
     }
 }
 
 impl From<InvalidKind> for Invalidity {
     fn from(kind: InvalidKind) -> Self {
-        match kind {
-            InvalidKind::Mismatched => Self::Mismatched,
-            InvalidKind::NotProven => Self::NotProven,
-            InvalidKind::NotReady => Self::NotReady,
-            InvalidKind::ProgramMissing => Self::ProgramMissing,
-            InvalidKind::BuildFailed => Self::BuildFailed,
-            InvalidKind::Crashed => Self::Crashed,
-            InvalidKind::LoadFailed => Self::LoadFailed,
-            InvalidKind::NotNeeded => Self::NotNeeded,
-            InvalidKind::Interrupted => Self::Interrupted,
-        }
+        Self::Recorded(kind)
     }
 }
 
@@ -221,11 +189,11 @@ pub(super) fn invalid(
     rounds: &[&RoundRecord],
 ) -> Option<Verdict> {
     if let VariantStatus::Invalid { kind, reason } = &variant.status {
-        return Some(Verdict::invalid(Invalidity::from(*kind), reason.clone()));
+        return Some(Verdict::invalid(*kind, reason.clone()));
     }
     if outcomes.mismatched.total() > 0 {
         return Some(Verdict::invalid(
-            Invalidity::Mismatched,
+            InvalidKind::Mismatched,
             mismatched(outcomes, rounds),
         ));
     }
@@ -236,7 +204,7 @@ pub(super) fn invalid(
             .is_none_or(|proof| proof.answers.is_empty())
     {
         let reason = "it was not seen to do its work before the load";
-        return Some(Verdict::invalid(Invalidity::NotProven, reason));
+        return Some(Verdict::invalid(InvalidKind::NotProven, reason));
     }
     let failed: Vec<String> = checks
         .iter()

@@ -80,8 +80,11 @@ fn limits_are_in_force_and_read_back_or_it_is_said_why_not() {
     // others leave it only a part of a CPU. (Linux 6.18 counts the periods but
     // not always the time, so nothing is claimed about that.)
     let throttled = usage.throttled.unwrap();
-    assert!(throttled.throttled > 0, "{throttled:?}");
-    assert!(throttled.periods >= throttled.throttled, "{throttled:?}");
+    assert!(throttled.throttled_periods > 0, "{throttled:?}");
+    assert!(
+        throttled.periods >= throttled.throttled_periods,
+        "{throttled:?}"
+    );
     let charged = usage.memory_charged_peak.unwrap();
     assert!(charged > 0 && charged <= 32 << 20, "{charged}");
     expect_about(usage.cpu, said_used(&system.last_lines()));

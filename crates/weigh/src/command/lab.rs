@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab::Lab;
+use model::Until;
 use report::until::UntilSummary;
 use report::{Recording, Summary, Verdict};
-use schedule::Until;
 
 use crate::build_cache::BuildCache;
 use crate::cli::Failure;
@@ -151,7 +151,7 @@ fn until_help() -> String {
     format!(
         "Go on after the lab's rounds, the pilot, until the interval of the difference is so \
          narrow. The pilot predicts how many rounds and minutes that takes.\n\n{}",
-        schedule::UNTIL_GRAMMAR
+        model::until_grammar()
     )
 }
 
@@ -169,11 +169,11 @@ fn hurry(lab: &mut Lab) {
     let turn = (QUICK_TOTAL / turns.max(1)).max(QUICK_LEAST);
     lab.warmup = lab.warmup.min(QUICK_WARMUP).min(turn / 4);
     match &mut lab.load {
-        schedule::Load::Closed { stop, .. } => {
+        model::Load::Closed { stop, .. } => {
             let most = QUICK_CLOSED.min(turn);
             stop.duration = Some(stop.duration.map_or(most, |long| long.min(most)));
         }
-        schedule::Load::Open { phases, .. } => {
+        model::Load::Open { phases, .. } => {
             let most = QUICK_OPEN.min(turn);
             let planned: Duration = phases.iter().map(|phase| phase.duration).sum();
             if planned > most {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use http::Uri;
 use lab::Table;
-use load::{
-    BodyRule, Bounds, Data, Expectation, Job, LoadError, Measurement, Protocol, Request, RowOrder,
-    StatusRule, Trust, Version,
+use load::{Bounds, Job, LoadError, Measurement, Request};
+use model::{
+    Arrival, BodyRule, Data, Expectation, Phase, Protocol, RowOrder, StatusRule, Stop as StopRule,
+    Trust, Version,
 };
 use report::recording::{Environment, RoundRecord};
-use schedule::{Arrival, Phase, Stop as StopRule};
 
 use crate::cli::Failure;
 use crate::console::Console;
@@ -118,7 +118,6 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         steps: Vec::new(),
         data: None,
         load: loop_of(args),
-        connections_max: args.connections,
         threads: args.threads.min(args.connections),
         timeout: args.timeout,
         keep_alive: !args.no_keep_alive,
@@ -136,7 +135,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
 /// How requests travel: the URL says whether they are encrypted.
 fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
     let trust = match &args.ca {
-        _ if args.insecure => Trust::Anybody,
+        _ if args.insecure => Trust::SkipVerification,
         Some(path) => Trust::Authorities(read(path)?),
         None => Trust::System,
     };
@@ -235,7 +234,7 @@ fn expectation(args: &Args) -> Result<Expectation, Failure> {
     })
 }
 
-fn loop_of(args: &Args) -> schedule::Load {
+fn loop_of(args: &Args) -> model::Load {
     let unless_counted = args.requests.is_none().then_some(Duration::from_secs(10));
     let duration = args.duration.or(unless_counted);
     let phases = match (&args.phases, args.rate) {
@@ -243,7 +242,7 @@ fn loop_of(args: &Args) -> schedule::Load {
         // A count alone goes on until it is reached.
         (None, Some(rate)) => vec![Phase::constant(duration.unwrap_or(Duration::MAX), rate)],
         (None, None) => {
-            return schedule::Load::Closed {
+            return model::Load::Closed {
                 connections: args.connections,
                 stop: StopRule {
                     requests: args.requests,
@@ -252,12 +251,13 @@ fn loop_of(args: &Args) -> schedule::Load {
             };
         }
     };
-    schedule::Load::Open {
+    model::Load::Open {
         phases,
         arrival: match args.arrival {
             ArrivalName::Uniform => Arrival::Uniform,
             ArrivalName::Poisson => Arrival::Poisson { seed: args.seed },
         },
+        connections_max: args.connections,
         requests_max: args.requests,
     }
 }

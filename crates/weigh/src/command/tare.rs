@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use schedule::Rate;
+use model::Rate;
 
 use crate::cli::Failure;
 use crate::console::Console;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use lab::{Lab, Variant};
-use report::recording::{InvalidKind, SystemRecord, VariantRecord, VariantStatus};
+use model::InvalidKind;
+use report::recording::{SystemRecord, VariantRecord, VariantStatus};
 
 use crate::prove::Proven;
 use crate::record;

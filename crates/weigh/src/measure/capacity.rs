@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use load::{Job, Measurement};
-use report::recording::{InvalidKind, SearchRecord, SearchStep};
-use schedule::{Capacity, Load, Phase, Rate, Search};
+use model::{Capacity, InvalidKind, Load, Phase, Rate};
+use report::recording::{SearchRecord, SearchStep};
+use schedule::Search;
 
 use super::in_turn::{Measuring, in_round};
 use super::reading::Measured;

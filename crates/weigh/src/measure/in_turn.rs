@@ -2,7 +2,8 @@
 //! one starts, so that none has another beside it.
 
 use load::Job;
-use report::recording::{InvalidKind, RoundRecord};
+use model::InvalidKind;
+use report::recording::RoundRecord;
 use rig::Rig;
 
 use super::Experiment;
@@ -14,7 +15,7 @@ use crate::record;
 use crate::systems::Invalid;
 
 /// How often a measurement is made before a disturbed one is taken as it is.
-const ATTEMPTS: usize = 3;
+pub(super) const ATTEMPTS: usize = 3;
 
 /// What a turn came to.
 pub(super) struct TurnOutcome {

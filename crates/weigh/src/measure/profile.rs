@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use lab::{Setup, Text};
 use load::Job;
+use model::InvalidKind;
 use report::flame::{self, Stacks};
-use report::recording::{InvalidKind, Profile};
+use report::recording::Profile;
 use rig::Rig;
 
 use super::Experiment;
@@ -286,16 +287,16 @@ fn named(setup: &Setup) -> Setup {
 }
 
 /// The same load for as long as sampling takes.
-fn of_length(load: &schedule::Load) -> schedule::Load {
+fn of_length(load: &model::Load) -> model::Load {
     match load {
-        schedule::Load::Closed { connections, stop } => schedule::Load::Closed {
+        model::Load::Closed { connections, stop } => model::Load::Closed {
             connections: *connections,
-            stop: schedule::Stop {
+            stop: model::Stop {
                 requests: None,
                 duration: Some(stop.duration.unwrap_or(SHORTEST).clamp(SHORTEST, LONGEST)),
             },
         },
-        open @ schedule::Load::Open { .. } => open.clone(),
+        open @ model::Load::Open { .. } => open.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A candidate's systems while they are up.
 
-use report::recording::InvalidKind;
+use model::InvalidKind;
 use rig::Rig;
 
 use crate::systems::{Invalid, RunningSystems};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lab::{Lab, Setup};
 use load::{Job, LoadError, Measurement};
-use report::recording::InvalidKind;
+use model::InvalidKind;
 use rig::Rig;
 
 use crate::progress::Progress;
@@ -91,6 +91,20 @@ impl Session<'_> {
                 format!("{when}, {reason}"),
             )),
         }
+    }
+}
+
+impl Session<'_> {
+    /// As [`Session::discard`], for several candidates at once.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Session::discard`]; a wrong answer is found in the proof or in the measurement too, so
+    /// that only its candidate is out.
+    pub(super) fn discard_together(&self, jobs: &[Job], label: &str) -> Result<(), Invalid> {
+        let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), || ());
+        let sent = self.progress.during(label, send);
+        sent.map(|_| ()).map_err(|error| load_failed(&error))
     }
 }
 

@@ -3,9 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use lab::Settle;
 use load::Measurement;
-use schedule::{Load, Stop};
+use model::{Load, Settle, Stop};
 
 use crate::environment::instant;
 

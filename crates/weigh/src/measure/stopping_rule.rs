@@ -6,10 +6,8 @@
 use std::time::Duration;
 
 use lab::Lab;
-use report::Metric;
-use report::recording::{HalfWidthText, PilotText, RoundRecord, UntilEnd, UntilText};
+use report::recording::{PilotText, RoundRecord, UntilEnd, UntilText};
 use report::until::{Seen, Watch, is_reached, width_in_words};
-use schedule::HalfWidth;
 
 use crate::record::micros;
 
@@ -20,7 +18,6 @@ pub(super) const ROUNDS_MAX: usize = 1_000;
 pub(super) struct StoppingRule {
     /// The rule, with what has become of it so far.
     text: UntilText,
-    metric: Metric,
     max_time: Duration,
     pilot: usize,
     watch: Watch,
@@ -43,12 +40,7 @@ impl StoppingRule {
     pub(super) fn of(lab: &Lab) -> Option<StoppingRule> {
         let until = lab.until.as_ref()?;
         let text = UntilText {
-            text: until.to_string(),
-            figure: until.figure.to_owned(),
-            half_width: match until.half_width {
-                HalfWidth::Share(share) => HalfWidthText::Share(share),
-                HalfWidth::Amount(amount) => HalfWidthText::Amount(amount),
-            },
+            until: until.clone(),
             max_time_us: micros(lab.max_time),
             // Until there is another reason.
             ended: UntilEnd::Stopped,
@@ -57,11 +49,9 @@ impl StoppingRule {
         let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
         Some(StoppingRule {
-            metric: Metric::named(until.figure).expect("every figure of a rule is a metric"),
             max_time: lab.max_time,
             pilot: asked.clamp(needed, ROUNDS_MAX),
-            watch: Watch::new(&text, &lab.baseline.name)
-                .expect("every figure of a rule is a metric"),
+            watch: Watch::new(until, &lab.baseline.name),
             text,
             watched: 0,
             expected: None,
@@ -134,15 +124,15 @@ impl StoppingRule {
                 format!("{} {width}", one.variant)
             })
             .collect();
-        let what = self.metric.label();
+        let what = self.text.until.metric.label();
         let mut line = format!("after {rounds} rounds, {what}: {}", widths.join(", "));
         line += &match (all, time) {
             (Some(all), Some(time)) => format!(
                 "; {} takes about {all} rounds, {} in all",
-                self.text.text,
+                self.text.until,
                 in_words(time)
             ),
-            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.text.text),
+            _ => format!("; {} takes more than {ROUNDS_MAX} rounds", self.text.until),
         };
         if time.is_none_or(|time| time > self.max_time) {
             let affordable = self.max_time.as_secs_f64() / each.as_secs_f64().max(1e-6);
@@ -166,7 +156,7 @@ impl StoppingRule {
     }
 
     fn in_words(&self, seen: &Seen, half_width: Option<f64>) -> String {
-        width_in_words(self.metric, self.text.half_width, seen, half_width)
+        width_in_words(&self.text.until, seen, half_width)
             .unwrap_or_else(|| "without an interval".to_owned())
     }
 }

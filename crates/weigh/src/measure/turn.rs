@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lab::Setup;
 use load::{Job, Live, LoadError, Measurement};
+use model::{Arrival, Load, Phase};
 use rig::Rig;
-use schedule::{Arrival, Load, Phase};
 
 use super::FAILURES_KEPT;
 use super::candidate::Candidate;
@@ -165,7 +165,6 @@ impl<'t> Turn<'t> {
         let mut settling = Settling::new(settle);
         let job = Job {
             load: settling.load(),
-            connections_max: settle.connections,
             threads: 1,
             ..self.job(running)
         };
@@ -196,7 +195,6 @@ impl<'t> Turn<'t> {
             requests: proven.requests.clone(),
             steps: proven.steps.clone(),
             data: Some(proven.data.clone()),
-            connections_max: lab.connections_max,
             threads: lab.threads,
             timeout: lab.timeout,
             keep_alive: self.candidate.variant.keep_alive,
@@ -222,14 +220,19 @@ impl<'t> Turn<'t> {
         if length.is_zero() {
             return Ok(());
         }
-        let job = Job {
-            load: warmup_of(&job.load, length),
-            ..job.clone()
-        };
         let label = format!("{}, warming up", self.label());
         self.session
-            .discard(&job, &label, "while warming up")
+            .discard(&Turn::warmup_job(job, length), &label, "while warming up")
             .map(|_| ())
+    }
+
+    /// The beginning of a load: as long as said, without its ups and downs.
+    pub(super) fn warmup_job(job: &Job, length: Duration) -> Job {
+        Job {
+            load: warmup_of(&job.load, length),
+            keep_slots: None,
+            ..job.clone()
+        }
     }
 
     /// Opens the reading that a measurement needs; see [`Reading`].
@@ -273,13 +276,16 @@ fn warmup_of(load: &Load, length: Duration) -> Load {
     match load {
         Load::Closed { connections, .. } => Load::Closed {
             connections: *connections,
-            stop: schedule::Stop {
+            stop: model::Stop {
                 requests: None,
                 duration: Some(length),
             },
         },
         Load::Open {
-            phases, arrival, ..
+            phases,
+            arrival,
+            connections_max,
+            ..
         } => {
             let first = &phases[0];
             let rate = if first.from < first.to {
@@ -290,6 +296,7 @@ fn warmup_of(load: &Load, length: Duration) -> Load {
             Load::Open {
                 phases: vec![Phase::constant(length, rate)],
                 arrival: *arrival,
+                connections_max: *connections_max,
                 requests_max: None,
             }
         }

@@ -80,7 +80,7 @@ fn judge(proof: &Proof, answer: &Answer) -> Result<String, String> {
     else {
         unreachable!("only proofs about answers are judged here");
     };
-    load::check(&sending::expectation(expect), answer).map_err(|mismatch| mismatch.to_string())?;
+    load::check(&expect.answer, answer).map_err(|mismatch| mismatch.to_string())?;
     let mut seen = vec![format!("status {}", answer.status)];
     for wanted in values {
         seen.push(header_values(wanted, &answer.headers)?);

@@ -1,6 +1,7 @@
 //! The proof that balancers give: every instance serves, and together they gave every answer.
 
-use report::recording::{InvalidKind, ProofSeen};
+use model::InvalidKind;
+use report::recording::ProofSeen;
 
 use super::RequestCounts;
 use crate::systems::{Invalid, Shares};

@@ -1,59 +1,20 @@
 //! What is sent, as a recording keeps it.
 
 use lab::{Lab, LabRequest, Variant};
-use report::recording::{ArrivalText, CapacityText, Header, LoadModel, PhaseText, RequestText};
+use report::recording::{Header, RequestText};
 
 use super::{micros, sha256};
 
 /// The longest body that is kept as text.
 const BODY_KEPT: usize = 64 * 1024;
 
-/// Headers whose values are nobody's business.
+/// Headers that carry credentials.
 const SECRET: &[&str] = &[
     "authorization",
     "authentication",
     "cookie",
     "proxy-authorization",
 ];
-
-pub(super) fn model(load: &schedule::Load, connections_max: u32) -> LoadModel {
-    match load {
-        schedule::Load::Closed { connections, stop } => LoadModel::Closed {
-            connections: *connections,
-            requests: stop.requests,
-            duration_us: stop.duration.map(micros),
-        },
-        schedule::Load::Open {
-            phases,
-            arrival,
-            requests_max,
-        } => LoadModel::Open {
-            phases: phases
-                .iter()
-                .map(|phase| PhaseText {
-                    duration_us: micros(phase.duration),
-                    rate_from_per_s: phase.from.per_second(),
-                    rate_to_per_s: phase.to.per_second(),
-                })
-                .collect(),
-            arrival: match arrival {
-                schedule::Arrival::Uniform => ArrivalText::Uniform,
-                schedule::Arrival::Poisson { .. } => ArrivalText::Poisson,
-            },
-            connections_max,
-            requests: *requests_max,
-        },
-    }
-}
-
-pub(super) fn capacity(capacity: &schedule::Capacity) -> CapacityText {
-    CapacityText {
-        rate_from_per_s: capacity.from().per_second(),
-        rate_to_per_s: capacity.to().per_second(),
-        step_percent: capacity.step_percent(),
-        latency_us_p99_below: micros(capacity.p99_below()),
-    }
-}
 
 pub(super) fn empty_request() -> RequestText {
     RequestText {

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use report::recording::{InstanceUsage, InvalidKind};
-use rig::{ContextSwitches, Rig, Throttled, Usage};
+use model::{InvalidKind, Throttled};
+use report::recording::InstanceUsage;
+use rig::{ContextSwitches, Rig, Usage};
 
 use super::balancer::answered;
 use super::{BalancedSystem, Invalid, RunningSystems};
@@ -119,11 +120,7 @@ fn plus(one: Usage, other: &Usage) -> Usage {
             other.memory_charged_peak,
             u64::saturating_add,
         ),
-        throttled: sum(one.throttled, other.throttled, |one, other| Throttled {
-            periods: one.periods + other.periods,
-            throttled: one.throttled + other.throttled,
-            throttled_time: one.throttled_time + other.throttled_time,
-        }),
+        throttled: sum(one.throttled, other.throttled, Throttled::plus),
         context_switches: sum(
             one.context_switches,
             other.context_switches,

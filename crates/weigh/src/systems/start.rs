@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lab::{Balances, Lab, Probe, Setup, Whereabouts};
 use load::{Address, Expectation, Request, StatusRule, Target};
-use report::recording::InvalidKind;
+use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
 
 use super::balancer::Balancer;
@@ -151,7 +151,7 @@ impl Starter<'_> {
             balance: balances.balance.word().to_owned(),
             health_path,
             health_status,
-            connections: self.lab.connections_max,
+            connections: self.lab.load.connections(),
             timeout: self.lab.timeout,
             instances: instances
                 .map(|it| (it.system.name().to_owned(), it.place.address))

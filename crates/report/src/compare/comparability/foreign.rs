@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use model::Load;
+
 use super::Comparability;
 use crate::compare::{Operand, Source};
 use crate::digits;
 use crate::import::{Condition, ForeignRun};
-use crate::recording::{LoadModel, Recording};
+use crate::recording::Recording;
 
 /// Rates that are measured differ by as much although the same one was asked for.
 const RATE_TOLERANCE: f64 = 0.02;
@@ -98,14 +100,14 @@ impl Manner {
             conditions.insert(Condition::Target, url.clone());
         }
         match &recording.load.model {
-            LoadModel::Closed { connections, .. } => {
+            Load::Closed { connections, .. } => {
                 conditions.insert(Condition::Connections, connections.to_string());
             }
-            LoadModel::Open { phases, .. } => {
+            Load::Open { phases, .. } => {
                 if let [phase] = phases.as_slice()
-                    && (phase.rate_from_per_s - phase.rate_to_per_s).abs() < f64::EPSILON
+                    && (phase.from.per_second() - phase.to.per_second()).abs() < f64::EPSILON
                 {
-                    manner.offered_per_s = Some(phase.rate_from_per_s);
+                    manner.offered_per_s = Some(phase.from.per_second());
                 }
             }
         }

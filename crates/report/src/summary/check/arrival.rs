@@ -1,11 +1,12 @@
 //! Whether requests arrived as they were planned to: the gaps between sends, as sent.
 
+use model::{Arrival, Load, Phase};
 use stats::Histogram;
 
 use super::{Check, CheckName, Limits};
 use crate::digits;
 use crate::metric::float;
-use crate::recording::{ArrivalText, LoadModel, PhaseText, RoundRecord};
+use crate::recording::RoundRecord;
 
 /// Fewer gaps say nothing about a law.
 const GAPS_MIN: u64 = 100;
@@ -17,8 +18,8 @@ const RESOLUTION_S: f64 = 100e-6;
 const WAITED_SHARE_MAX: f64 = 0.1;
 
 /// The gaps against the law of the plan, where the plan has one rate.
-pub(super) fn law(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
-    let LoadModel::Open {
+pub(super) fn law(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
+    let Load::Open {
         phases, arrival, ..
     } = load
     else {
@@ -38,18 +39,18 @@ pub(super) fn law(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> 
         return None;
     }
     Some(match arrival {
-        ArrivalText::Uniform => equal(&gaps, f64::from(threads) / rate_per_s),
-        ArrivalText::Poisson => poisson(&gaps, threads, rate_per_s),
+        Arrival::Uniform => equal(&gaps, f64::from(threads) / rate_per_s),
+        Arrival::Poisson { .. } => poisson(&gaps, threads, rate_per_s),
     })
 }
 
 /// The rate of a plan that never changes it.
-pub(super) fn only_rate(phases: &[PhaseText]) -> Option<f64> {
-    let rate = phases.first()?.rate_from_per_s;
+pub(super) fn only_rate(phases: &[Phase]) -> Option<f64> {
+    let rate = phases.first()?.from.per_second();
     let is_rate = |other: f64| (other / rate - 1.0).abs() < 1e-9;
     let is_steady = phases
         .iter()
-        .all(|phase| is_rate(phase.rate_from_per_s) && is_rate(phase.rate_to_per_s));
+        .all(|phase| is_rate(phase.from.per_second()) && is_rate(phase.to.per_second()));
     (is_steady && rate > 0.0).then_some(rate)
 }
 

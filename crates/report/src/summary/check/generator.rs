@@ -1,5 +1,7 @@
 //! Whether the generator itself could do its work.
 
+use model::micros;
+
 use super::{Check, CheckName, Limits, ratio};
 use crate::digits;
 use crate::metric::float;
@@ -24,7 +26,7 @@ pub fn is_disturbed(round: &RoundRecord) -> bool {
 pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     let busy_us: f64 = complete
         .iter()
-        .map(|round| float(round.generator.cpu_us))
+        .map(|round| float(micros(round.generator.cpu)))
         .sum();
     let time_us =
         |round: &&RoundRecord| float(round.elapsed_us) * f64::from(round.generator.threads);
@@ -48,14 +50,17 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
     let pauses = || complete.iter().flat_map(|round| &round.generator.pauses);
     let unlisted: u64 = complete
         .iter()
-        .map(|round| round.generator.pauses_unlisted)
+        .map(|round| round.generator.pauses_dropped)
         .sum();
     let count = pauses().count() as u64 + unlisted;
     let share = ratio(paused_us(complete), elapsed_us);
     let text = if count == 0 {
         "the generator was never kept from running".to_owned()
     } else {
-        let longest = pauses().map(|pause| pause.length_us).max().unwrap_or(0);
+        let longest = pauses()
+            .map(|pause| micros(pause.length))
+            .max()
+            .unwrap_or(0);
         format!(
             "the generator did not run although work was due: {}, {} of the time, longest {}",
             crate::describe::plural(count, "pause"),
@@ -71,7 +76,7 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
 pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut threads_us) = (0.0, 0.0);
     for round in complete {
-        waited_us += float(round.generator.waited_for_cpu_us?);
+        waited_us += float(micros(round.generator.waited_for_cpu?));
         threads_us += float(round.elapsed_us) * f64::from(round.generator.threads);
     }
     // What pauses account for is theirs: a generator that stands still may well be waiting.
@@ -101,5 +106,5 @@ pub(super) fn paused_share(complete: &[&RoundRecord]) -> f64 {
 
 fn paused_us(complete: &[&RoundRecord]) -> f64 {
     let pauses = complete.iter().flat_map(|round| &round.generator.pauses);
-    float(pauses.map(|pause| pause.length_us).sum())
+    float(pauses.map(|pause| micros(pause.length)).sum())
 }

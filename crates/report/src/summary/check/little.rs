@@ -1,5 +1,8 @@
 //! Little's law, judged on the time in which sending was allowed.
 
+use std::time::Duration;
+
+use model::micros;
 use stats::little::{ClosedLoop, little};
 
 use super::{Check, CheckName, Limits};
@@ -9,16 +12,16 @@ use crate::recording::RoundRecord;
 
 /// Connections = throughput x mean latency.
 ///
-/// `planned_us` is how long sending was allowed; none when only a count ended it. Failed requests
+/// `planned` is how long sending was allowed; none when only a count ended it. Failed requests
 /// hold connections without a latency, and generator threads that end their shares of a count at
 /// different times idle without a stop: then the law says nothing.
 pub(super) fn littles_law(
     connections: u32,
-    planned_us: Option<u64>,
+    planned: Option<Duration>,
     complete: &[&RoundRecord],
 ) -> Option<Check> {
     let is_lawful = |round: &RoundRecord| {
-        let by_time = planned_us.is_some_and(|planned| round.elapsed_us >= planned);
+        let by_time = planned.is_some_and(|planned| round.elapsed_us >= micros(planned));
         round.outcomes.is_all_completed() && (by_time || round.generator.threads <= 1)
     };
     if !complete.iter().all(|round| is_lawful(round)) {
@@ -26,7 +29,7 @@ pub(super) fn littles_law(
     }
     let loops: Vec<ClosedLoop> = complete
         .iter()
-        .map(|round| closed_loop(connections, planned_us, round))
+        .map(|round| closed_loop(connections, planned, round))
         .collect();
     let found = little(&loops)?;
     let figure = found.apart();
@@ -47,18 +50,21 @@ pub(super) fn littles_law(
     Some(Limits::new(0.01, 0.05).judge(CheckName::LittlesLaw, figure, text))
 }
 
-fn closed_loop(connections: u32, planned_us: Option<u64>, round: &RoundRecord) -> ClosedLoop {
+fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord) -> ClosedLoop {
     let latency = round.latency_ns_hdr.histogram();
     let elapsed_s = float(round.elapsed_us) / 1e6;
     let longest_s = latency.max_ns().map_or(0.0, float) / 1e9;
     // The last answer was sent for before the end of sending and took no longer than the longest.
-    let after_plan_s = planned_us.map_or(f64::INFINITY, |planned| elapsed_s - float(planned) / 1e6);
+    let after_plan_s = planned.map_or(f64::INFINITY, |planned| {
+        elapsed_s - float(micros(planned)) / 1e6
+    });
     let draining_s = longest_s.min(after_plan_s).clamp(0.0, elapsed_s);
     let connect = round.connect_ns_hdr.histogram();
     // The first connections were opened before the first send.
     let reopened = connect.len().saturating_sub(u64::from(connections));
     let connecting_s = connect.mean_ns().unwrap_or(0.0) / 1e9 * float(reopened);
-    let paused_us: u64 = round.generator.pauses.iter().map(|it| it.length_us).sum();
+    let lengths = round.generator.pauses.iter().map(|pause| pause.length);
+    let paused_us: u64 = lengths.map(micros).sum();
     ClosedLoop {
         connections,
         sending_s: elapsed_s - draining_s,
@@ -67,13 +73,15 @@ fn closed_loop(connections: u32, planned_us: Option<u64>, round: &RoundRecord) -
         // Between an answer and the next send a connection idles for as long as the generator works
         // on it: at most all of the generator's processor time, one connection a moment.
         unseen_s: connecting_s
-            + float(round.generator.cpu_us) / 1e6
+            + float(micros(round.generator.cpu)) / 1e6
             + float(paused_us) / 1e6 * f64::from(connections),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use stats::Histogram;
 
     use crate::Hdr;
@@ -88,19 +96,14 @@ mod tests {
         for (latency_us, count) in latencies_us {
             latency.record_n_ns(latency_us * 1_000, *count);
         }
-        let crate::recording::LoadModel::Closed {
-            connections,
-            duration_us,
-            ..
-        } = &mut recording.load.model
-        else {
+        let model::Load::Closed { connections, stop } = &mut recording.load.model else {
             unreachable!("the sample is a closed loop")
         };
-        (*connections, *duration_us) = (4, Some(100_000));
+        (*connections, stop.duration) = (4, Some(Duration::from_millis(100)));
         let round = &mut recording.rounds[0];
         round.latency_ns_hdr = Hdr::of(&latency);
         round.elapsed_us = elapsed_us;
-        round.generator.cpu_us = 1_000;
+        round.generator.cpu = Duration::from_millis(1);
         round.outcomes.passed = latency.len();
         round.planned = latency.len();
         let summary = Summary::of(&recording);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Check, CheckName, CheckState, Limits, Watched, ratio};
 use crate::digits;
 use crate::metric::{float, sum};
-use crate::recording::{Kind, RoundRecord, SystemUsage, Throttled};
+use crate::recording::{Kind, RoundRecord, SystemUsage};
+use model::{Throttled, micros};
 
 /// A limit that stops a system is the lab's own wish and shows in every figure; one around the whole
 /// run stops the generator as well, and spoils them. Absent where nothing is limited.
@@ -149,7 +150,7 @@ fn others(complete: &[&RoundRecord]) -> Option<f64> {
         let machine = round.machine.as_ref()?;
         let systems = round.systems.iter().map(|usage| usage.cpu_us);
         let systems_us: u64 = systems.sum::<Option<u64>>()?;
-        others_us += float(machine.busy_us) - float(systems_us + round.generator.cpu_us);
+        others_us += float(machine.busy_us) - float(systems_us + micros(round.generator.cpu));
         cores_us += machine.cores_us();
     }
     Some(ratio(others_us.max(0.0), cores_us))

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use model::{Load, micros};
 use stats::trend::{mann_kendall, theil_sen_change};
 
 use super::arrival::only_rate;
 use super::{Check, CheckName, Limits, Watched, ratio};
 use crate::digits;
 use crate::metric::{Metric, float};
-use crate::recording::{LoadModel, RoundRecord};
+use crate::recording::RoundRecord;
 use crate::summary::CONFIDENCE;
 
 /// A window without an answer means something only where this many are usual.
@@ -31,10 +32,10 @@ enum Window {
 }
 
 /// Whether the load asks the same of the target all the time.
-fn is_even(load: &LoadModel) -> bool {
+fn is_even(load: &Load) -> bool {
     match load {
-        LoadModel::Closed { .. } => true,
-        LoadModel::Open { phases, .. } => only_rate(phases).is_some(),
+        Load::Closed { .. } => true,
+        Load::Open { phases, .. } => only_rate(phases).is_some(),
     }
 }
 
@@ -58,8 +59,8 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
         let from_us = index * windows.width_us;
         // What waited through a pause is answered in the window after it.
         let is_paused = round.generator.pauses.iter().any(|pause| {
-            pause.at_us < from_us + windows.width_us
-                && pause.at_us + pause.length_us + windows.width_us > from_us
+            let (at_us, length_us) = (micros(pause.at), micros(pause.length));
+            at_us < from_us + windows.width_us && at_us + length_us + windows.width_us > from_us
         });
         kinds.push(match kinds.last() {
             _ if is_paused => Window::Paused,
@@ -72,7 +73,7 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
 }
 
 /// Stretches of whole windows in which the target answered nothing.
-pub(super) fn stalls(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
+pub(super) fn stalls(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     if !is_even(load) {
         return None;
     }
@@ -139,7 +140,7 @@ fn change_within(round: &RoundRecord) -> Option<(f64, f64)> {
 
 /// Latency at the end of a round against its beginning. Over rounds, an interval tells drift from
 /// luck; in few rounds, every one of them must go the same way beyond doubt.
-pub(super) fn within_rounds(load: &LoadModel, complete: &[&RoundRecord]) -> Option<Check> {
+pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     if !is_even(load) {
         return None;
     }

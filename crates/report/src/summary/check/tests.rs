@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use model::{Arrival, Load, Pause, Throttled};
 use stats::Histogram;
 
 use crate::Hdr;
-use crate::recording::{
-    ArrivalText, LimitsText, LoadModel, Pause, Recording, RoundRecord, Throttled,
-};
+use crate::recording::{LimitsText, Recording, RoundRecord};
 use crate::sample::Sample;
 use crate::summary::{Check, CheckName, CheckState, Summary};
 
@@ -50,7 +49,7 @@ fn every_check_is_there_in_a_clean_recording() {
 #[test]
 fn a_generator_without_a_core_is_starved_and_weak_before() {
     let mut recording = planted(Sample::closed(), |round| {
-        round.generator.waited_for_cpu_us = Some(round.elapsed_us * 6 / 10);
+        round.generator.waited_for_cpu = Some(Duration::from_micros(round.elapsed_us * 6 / 10));
     });
     let check = only_trouble(&recording);
     assert_eq!(
@@ -58,12 +57,12 @@ fn a_generator_without_a_core_is_starved_and_weak_before() {
         (CheckName::GeneratorStarved, CheckState::Failed)
     );
     for round in &mut recording.rounds {
-        round.generator.waited_for_cpu_us = Some(round.elapsed_us * 3 / 10);
+        round.generator.waited_for_cpu = Some(Duration::from_micros(round.elapsed_us * 3 / 10));
     }
     let summary = Summary::of(&recording);
     assert!(summary.variants[1].has_number());
     for round in &mut recording.rounds {
-        round.generator.waited_for_cpu_us = None;
+        round.generator.waited_for_cpu = None;
     }
     let summary = Summary::of(&recording);
     let checks = &summary.variants[1].checks;
@@ -94,7 +93,7 @@ fn systems_without_a_core_are_starved_unless_a_limit_is_what_they_wait_for() {
         round.systems[0].throttled = Some(Throttled {
             periods: 100,
             throttled_periods: 0,
-            throttled_us: 0,
+            throttled_time: Duration::ZERO,
         });
     }
     let summary = Summary::of(&recording);
@@ -108,8 +107,8 @@ fn a_pause_of_the_generator_is_neither_lateness_nor_a_stall_of_the_target() {
         // It stood still for windows 50 to 59, and sent what had become due at once.
         let (from, length) = (50, 10);
         round.generator.pauses = vec![Pause {
-            at_us: 50 * round.windows.width_us,
-            length_us: 10 * round.windows.width_us,
+            at: Duration::from_micros(50 * round.windows.width_us),
+            length: Duration::from_micros(10 * round.windows.width_us),
         }];
         let mut held_up = 0;
         for index in from..from + length {
@@ -207,7 +206,7 @@ fn a_limit_of_a_system_is_weak_and_one_around_everything_fails() {
     let throttled = Throttled {
         periods: 250,
         throttled_periods: 200,
-        throttled_us: 9_000_000,
+        throttled_time: Duration::from_secs(9),
     };
     let mut recording = planted(Sample::closed(), |round| {
         round.systems[0].throttled = Some(throttled);
@@ -272,8 +271,8 @@ fn arrivals(threads: u32, gaps: &Histogram) -> CheckState {
         round.generator.threads = threads;
         round.gaps_ns_hdr = Some(Hdr::of(gaps));
     });
-    if let LoadModel::Open { arrival, .. } = &mut recording.load.model {
-        *arrival = ArrivalText::Poisson;
+    if let Load::Open { arrival, .. } = &mut recording.load.model {
+        *arrival = Arrival::Poisson { seed: 7 };
     }
     let summary = Summary::of(&recording);
     let checks = &summary.variants[1].checks;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
-use schedule::Rate;
+use model::Rate;
 
 use super::{address, phases};
 use crate::format::Format;

@@ -1,6 +1,6 @@
 //! Rates and phases as they are written on the command line.
 
-use schedule::{Phase, Rate};
+use model::{Phase, Rate};
 
 /// How phases are written.
 const PHASES_HELP: &str = "write phases as 10s@100/s,20s@100/s..500/s";

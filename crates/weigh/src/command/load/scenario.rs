@@ -27,7 +27,7 @@ pub(super) fn job(args: &Args, path: &Path, url: &Uri) -> Result<(Uri, Job), Fai
     });
     let job = Job {
         requests: requests.collect(),
-        steps: sending::steps(&scenario.requests, &scenario.steps),
+        steps: scenario.steps.clone(),
         data: Some(sending::data(scenario.data.as_ref(), args.seed)),
         ..empty_job(args, url)?
     };

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use load::null::{Behavior, serve};
 use load::{Address, Bounds, Expectation, Job, Live, Measurement, Request, Target};
+use model::{Arrival, Load, Phase, Rate};
 use report::CONFIDENCE;
 use rustix::thread::CpuSet;
-use schedule::{Arrival, Load, Phase, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
@@ -128,10 +128,10 @@ fn pairs(
     };
     // The first sends open connections and fault pages in, so they are not measured.
     let warmup = Job {
-        load: open(
-            weighing.rate,
-            weighing.length.min(Duration::from_millis(500)),
-        ),
+        load: open(Weighing {
+            length: weighing.length.min(Duration::from_millis(500)),
+            ..weighing
+        }),
         ..job.clone()
     };
     measure("warming up", &warmup)?;
@@ -197,10 +197,11 @@ fn floor(first: &[f64], second: &[f64]) -> Option<Floor> {
     })
 }
 
-fn open(rate: Rate, length: Duration) -> Load {
+fn open(weighing: Weighing) -> Load {
     Load::Open {
-        phases: vec![Phase::constant(length, rate)],
+        phases: vec![Phase::constant(weighing.length, weighing.rate)],
         arrival: Arrival::Uniform,
+        connections_max: weighing.connections,
         requests_max: None,
     }
 }
@@ -225,8 +226,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         }],
         steps: Vec::new(),
         data: None,
-        load: open(weighing.rate, weighing.length),
-        connections_max: weighing.connections,
+        load: open(weighing),
         threads: 1,
         timeout: Duration::from_secs(10),
         keep_alive: true,

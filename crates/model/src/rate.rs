@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-/// Requests per second: finite and at least 0.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Rate(f64);
+use serde::{Deserialize, Serialize};
 
+/// Requests per second: finite and at least 0.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Rate(f64);
 /// A number that is not a rate.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("expected a rate of at least 0 requests per second, found {found}")]
@@ -35,6 +37,20 @@ impl Rate {
     #[must_use]
     pub fn per_second(self) -> f64 {
         self.0
+    }
+}
+
+impl TryFrom<f64> for Rate {
+    type Error = RateError;
+
+    fn try_from(per_second: f64) -> Result<Rate, RateError> {
+        Rate::new(per_second)
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> f64 {
+        rate.0
     }
 }
 

@@ -1,0 +1,40 @@
+//! The words of the instrument as types, each written once: what a load is, what can become of a
+//! request, which metrics there are, when enough was measured.
+//!
+//! `lab` makes these types of what a person wrote, `schedule` plans with them, `load` carries them
+//! out and `report` keeps and shows them. Where a recording holds one, its serialized form here *is*
+//! the format of the recording: durations are whole microseconds ([`as_micros`]) and names carry
+//! their units.
+//!
+//! Absent on purpose: anything that plans, sends, reads files or draws. A type that only one crate
+//! uses stays in that crate.
+
+pub mod as_micros;
+mod capacity;
+mod data;
+mod expectation;
+mod generator;
+mod invalid;
+mod load;
+mod metric;
+mod outcome;
+mod protocol;
+mod rate;
+mod scenario;
+mod throttled;
+mod until;
+
+pub use as_micros::micros;
+pub use capacity::{Capacity, CapacityError};
+pub use data::{Data, Range, RowOrder};
+pub use expectation::{BodyRule, Expectation, StatusRule};
+pub use generator::{GeneratorCost, Pause};
+pub use invalid::InvalidKind;
+pub use load::{Arrival, Load, Phase, Settle, Stop};
+pub use metric::{Direction, Metric, Unit};
+pub use outcome::{Failed, FailureKind, FailureSample, Mismatched, Outcomes, Passes};
+pub use protocol::{Protocol, Trust, Version};
+pub use rate::{Rate, RateError};
+pub use scenario::{Capture, CaptureFrom, Step};
+pub use throttled::Throttled;
+pub use until::{HalfWidth, Until, UntilError, until_grammar};

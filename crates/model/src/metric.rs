@@ -1,0 +1,410 @@
+//! The metrics: name, unit, direction and every word that a person may write for one.
+//!
+//! This is the only list. Tables, JSON, CSV, gates, `--until` and their help texts come from it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One kind of figure. Its serialized name carries the unit.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Metric {
+    /// Complete answers that met the expectation, per second of the measurement.
+    #[serde(rename = "requests_per_s")]
+    Requests,
+    /// Shortest latency.
+    #[serde(rename = "latency_us_min")]
+    Min,
+    /// Mean latency.
+    #[serde(rename = "latency_us_mean")]
+    Mean,
+    /// Standard deviation of latency over the requests of a round.
+    #[serde(rename = "latency_us_stdev")]
+    Stdev,
+    /// Median latency.
+    #[serde(rename = "latency_us_p50")]
+    P50,
+    /// Latency that 75 % of the requests do not exceed.
+    #[serde(rename = "latency_us_p75")]
+    P75,
+    /// Latency that 90 % of the requests do not exceed.
+    #[serde(rename = "latency_us_p90")]
+    P90,
+    /// Latency that 95 % of the requests do not exceed.
+    #[serde(rename = "latency_us_p95")]
+    P95,
+    /// Latency that 99 % of the requests do not exceed.
+    #[serde(rename = "latency_us_p99")]
+    P99,
+    /// Latency that 99.9 % of the requests do not exceed.
+    #[serde(rename = "latency_us_p999")]
+    P999,
+    /// Longest latency.
+    #[serde(rename = "latency_us_max")]
+    Max,
+    /// Bytes received and sent, in 10^6 bytes per second.
+    #[serde(rename = "throughput_mb_per_s")]
+    Throughput,
+    /// Processor time of all systems per complete answer.
+    #[serde(rename = "cpu_us_per_request")]
+    Cpu,
+    /// Sum of the systems' peak memory.
+    #[serde(rename = "memory_peak_bytes")]
+    Memory,
+    /// Context switches of all systems per complete answer, voluntary and not.
+    #[serde(rename = "context_switches_per_request")]
+    ContextSwitches,
+    /// Those of them in which others took the core although the thread could have gone on.
+    #[serde(rename = "context_switches_involuntary_per_request")]
+    ContextSwitchesInvoluntary,
+    /// How long the systems' threads were ready to run while others had the cores, per complete answer.
+    #[serde(rename = "waited_for_cpu_us_per_request")]
+    WaitedForCpu,
+    /// Processor time of the generator per complete answer.
+    #[serde(rename = "generator_cpu_us_per_request")]
+    GeneratorCpu,
+}
+
+/// Which way of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Less of it.
+    LowerIsBetter,
+    /// More of it.
+    HigherIsBetter,
+}
+
+/// What a metric is measured in, how it is shown, and how people write an amount of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Recorded in microseconds, shown in milliseconds.
+    Milliseconds,
+    /// Shown as recorded.
+    Microseconds,
+    /// Recorded in bytes, shown in MiB.
+    Mebibytes,
+    /// Shown as recorded.
+    PerSecond,
+    /// Shown as recorded.
+    MegabytesPerSecond,
+    /// A number of something; shown as recorded, and written without a unit.
+    PerRequest,
+}
+
+/// A row of the list.
+struct Entry {
+    key: &'static str,
+    /// What a person writes for it, in lower case: its name, then other spellings.
+    names: &'static [&'static str],
+    label: &'static str,
+    unit: Unit,
+    direction: Direction,
+}
+
+impl Metric {
+    /// Every metric, in the order of tables.
+    pub const ALL: [Self; 18] = [
+        Self::Requests,
+        Self::Min,
+        Self::Mean,
+        Self::Stdev,
+        Self::P50,
+        Self::P75,
+        Self::P90,
+        Self::P95,
+        Self::P99,
+        Self::P999,
+        Self::Max,
+        Self::Throughput,
+        Self::Cpu,
+        Self::Memory,
+        Self::ContextSwitches,
+        Self::ContextSwitchesInvoluntary,
+        Self::WaitedForCpu,
+        Self::GeneratorCpu,
+    ];
+
+    fn entry(self) -> Entry {
+        use Unit::{Mebibytes, MegabytesPerSecond, Microseconds, PerRequest, PerSecond};
+        match self {
+            Self::Requests => Entry {
+                direction: Direction::HigherIsBetter,
+                ..cost(
+                    "requests_per_s",
+                    &["requests/s", "req/s", "requests", "rps"],
+                    "requests/s",
+                    PerSecond,
+                )
+            },
+            Self::Min => latency("latency_us_min", &["min"]),
+            Self::Mean => latency("latency_us_mean", &["mean"]),
+            Self::Stdev => latency("latency_us_stdev", &["stdev"]),
+            Self::P50 => latency("latency_us_p50", &["p50", "median"]),
+            Self::P75 => latency("latency_us_p75", &["p75"]),
+            Self::P90 => latency("latency_us_p90", &["p90"]),
+            Self::P95 => latency("latency_us_p95", &["p95"]),
+            Self::P99 => latency("latency_us_p99", &["p99"]),
+            Self::P999 => latency("latency_us_p999", &["p99.9", "p999"]),
+            Self::Max => latency("latency_us_max", &["max"]),
+            Self::Throughput => Entry {
+                direction: Direction::HigherIsBetter,
+                ..cost(
+                    "throughput_mb_per_s",
+                    &["throughput", "mb/s"],
+                    "MB/s",
+                    MegabytesPerSecond,
+                )
+            },
+            Self::Cpu => cost(
+                "cpu_us_per_request",
+                &["cpu"],
+                "CPU us/request",
+                Microseconds,
+            ),
+            Self::Memory => cost(
+                "memory_peak_bytes",
+                &["memory"],
+                "peak memory MiB",
+                Mebibytes,
+            ),
+            Self::ContextSwitches => cost(
+                "context_switches_per_request",
+                &["switches"],
+                "context switches/request",
+                PerRequest,
+            ),
+            Self::ContextSwitchesInvoluntary => cost(
+                "context_switches_involuntary_per_request",
+                &["involuntary-switches"],
+                "involuntary switches/request",
+                PerRequest,
+            ),
+            Self::WaitedForCpu => cost(
+                "waited_for_cpu_us_per_request",
+                &["waited-for-cpu"],
+                "waited for CPU us/request",
+                Microseconds,
+            ),
+            Self::GeneratorCpu => cost(
+                "generator_cpu_us_per_request",
+                &["generator-cpu"],
+                "generator CPU us/request",
+                Microseconds,
+            ),
+        }
+    }
+
+    /// The name with its unit last, as in JSON and CSV.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        self.entry().key
+    }
+
+    /// The name that help texts give: one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.entry().names[0]
+    }
+
+    /// Every word that a person may write for it, in lower case, beside the [`key`](Metric::key):
+    /// its name first.
+    #[must_use]
+    pub fn names(self) -> &'static [&'static str] {
+        self.entry().names
+    }
+
+    /// The heading of its column, without the unit.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        self.entry().label
+    }
+
+    /// What it is measured in, and how values are shown.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        self.entry().unit
+    }
+
+    /// Which way is better.
+    #[must_use]
+    pub fn direction(self) -> Direction {
+        self.entry().direction
+    }
+
+    /// Whether less of it is better.
+    #[must_use]
+    pub fn is_better_low(self) -> bool {
+        self.direction() == Direction::LowerIsBetter
+    }
+
+    /// The metric that a person means: one of its names or its key, in any case.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        let word = word.to_ascii_lowercase();
+        Self::ALL
+            .into_iter()
+            .find(|metric| metric.key() == word || metric.names().contains(&word.as_str()))
+    }
+
+    /// The names of all metrics with commas between them, for a help text: lines of at most `width`
+    /// characters, of which every line but the first begins with `indent` spaces.
+    #[must_use]
+    pub fn list(indent: usize, width: usize) -> String {
+        let mut text = String::new();
+        let mut column = indent;
+        for (index, metric) in Self::ALL.into_iter().enumerate() {
+            let name = metric.name();
+            let is_last = index + 1 == Self::ALL.len();
+            let needed = name.len() + usize::from(!is_last);
+            if column > indent && column + 1 + needed > width {
+                text.push('\n');
+                text.push_str(&" ".repeat(indent));
+                column = indent;
+            } else if column > indent {
+                text.push(' ');
+                column += 1;
+            }
+            text.push_str(name);
+            text.push_str(if is_last { "" } else { "," });
+            column += needed;
+        }
+        text
+    }
+}
+
+/// A latency: its column is headed by its name.
+fn latency(key: &'static str, names: &'static [&'static str]) -> Entry {
+    cost(key, names, names[0], Unit::Milliseconds)
+}
+
+/// A figure of which less is better.
+fn cost(
+    key: &'static str,
+    names: &'static [&'static str],
+    label: &'static str,
+    unit: Unit,
+) -> Entry {
+    Entry {
+        key,
+        names,
+        label,
+        unit,
+        direction: Direction::LowerIsBetter,
+    }
+}
+
+impl Unit {
+    /// The value as shown.
+    #[must_use]
+    pub fn shown(self, value: f64) -> f64 {
+        match self {
+            Self::Milliseconds => value / 1e3,
+            Self::Mebibytes => value / (1024.0 * 1024.0),
+            Self::Microseconds | Self::PerSecond | Self::MegabytesPerSecond | Self::PerRequest => {
+                value
+            }
+        }
+    }
+
+    /// The unit's sign.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::Microseconds => "us",
+            Self::Mebibytes => "MiB",
+            Self::PerSecond => "requests/s",
+            Self::MegabytesPerSecond => "MB/s",
+            Self::PerRequest => "a request",
+        }
+    }
+
+    /// The units in which amounts may be written, each with its size in the unit of the recording.
+    #[must_use]
+    pub fn written(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Self::Milliseconds | Self::Microseconds => &[
+                ("ns", 1e-3),
+                ("us", 1.0),
+                ("µs", 1.0),
+                ("ms", 1e3),
+                ("s", 1e6),
+            ],
+            Self::Mebibytes => &[
+                ("B", 1.0),
+                ("kB", 1e3),
+                ("KiB", 1024.0),
+                ("MB", 1e6),
+                ("MiB", 1_048_576.0),
+                ("GB", 1e9),
+                ("GiB", 1_073_741_824.0),
+            ],
+            Self::PerSecond => &[("/s", 1.0), ("k/s", 1e3)],
+            Self::MegabytesPerSecond => &[("MB/s", 1.0), ("kB/s", 1e-3)],
+            Self::PerRequest => &[("", 1.0)],
+        }
+    }
+
+    /// The size of a unit as written, in the unit of the recording.
+    ///
+    /// # Errors
+    /// What was expected and what was found: ``a unit of `/s`, `k/s` after 3, found none``.
+    pub fn size_of(self, written: &str, number: f64) -> Result<f64, String> {
+        let units = self.written();
+        let size = units.iter().find(|(name, _)| *name == written);
+        size.map(|(_, size)| *size).ok_or_else(|| {
+            let found = if written.is_empty() { "none" } else { written };
+            let known: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+            match known[..] {
+                [""] => format!("no unit after {number}, found {found}"),
+                _ => format!(
+                    "a unit of `{}` after {number}, found {found}",
+                    known.join("`, `")
+                ),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_serialized_name_is_the_key() {
+        for metric in Metric::ALL {
+            let serialized = serde_json::to_value(metric).unwrap();
+            assert_eq!(serialized, metric.key());
+            assert_eq!(
+                serde_json::from_value::<Metric>(serialized).unwrap(),
+                metric
+            );
+        }
+    }
+
+    #[test]
+    fn every_word_means_one_metric() {
+        let mut words = BTreeSet::new();
+        for metric in Metric::ALL {
+            for word in metric.names().iter().chain([&metric.key()]) {
+                assert!(words.insert(*word), "`{word}` is the name of two metrics");
+                assert_eq!(Metric::named(word), Some(metric));
+                assert_eq!(Metric::named(&word.to_uppercase()), Some(metric));
+            }
+        }
+        assert_eq!(Metric::named("p98"), None);
+    }
+
+    #[test]
+    fn the_list_of_a_help_text_names_all_within_its_width() {
+        let text = Metric::list(10, 60);
+        let names: Vec<&str> = text.split(',').map(str::trim).collect();
+        assert_eq!(names, Metric::ALL.map(Metric::name));
+        for line in text.lines().skip(1) {
+            assert!(line.starts_with("          ") && line.len() <= 60, "{line}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What can become of a request.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::as_micros;
+
+/// What became of the intended sends. Each has exactly one outcome, so the sum is the number
+/// planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcomes {
+    /// A complete answer that met the expectation.
+    pub passed: u64,
+    /// A complete answer that did not.
+    pub mismatched: Mismatched,
+    /// No complete answer.
+    pub failed: Failed,
+    /// Due, and never sent because every connection was busy until the grace after the plan was
+    /// over.
+    pub missed: u64,
+}
+
+/// Complete answers that did not meet the expectation, by the first rule they broke.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mismatched {
+    /// Another status code.
+    pub status: u64,
+    /// A GraphQL answer with `errors`, or no JSON object at all.
+    pub graphql: u64,
+    /// Another body.
+    pub body: u64,
+    /// A header absent or of another value.
+    pub header: u64,
+}
+
+/// Requests without a complete answer, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failed {
+    /// No connection.
+    pub connect: u64,
+    /// No complete answer in time.
+    pub timeout: u64,
+    /// The target reset the connection.
+    pub reset: u64,
+    /// The target closed the connection before the answer was complete.
+    pub closed: u64,
+    /// The answer is not HTTP, or there was more of it than promised.
+    pub protocol: u64,
+    /// The answer exceeds the bounds on head or body.
+    pub too_large: u64,
+}
+
+/// Every way in which a request can end other than passed.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// Mismatched: another status code.
+    Status,
+    /// Mismatched: a GraphQL answer with `errors`.
+    Graphql,
+    /// Mismatched: another body.
+    Body,
+    /// Mismatched: a header absent or of another value.
+    Header,
+    /// Failed: no connection.
+    Connect,
+    /// Failed: no complete answer in time.
+    Timeout,
+    /// Failed: the connection was reset.
+    Reset,
+    /// Failed: the connection was closed before the answer was complete.
+    Closed,
+    /// Failed: the answer is not HTTP.
+    Protocol,
+    /// Failed: the answer exceeds the bounds on head or body.
+    TooLarge,
+    /// Missed: never sent.
+    Missed,
+}
+
+/// One request that did not pass, kept as an example.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailureSample {
+    /// What kind of failure.
+    pub kind: FailureKind,
+    /// What exactly.
+    pub reason: String,
+    /// When it was noticed, in microseconds since the first send.
+    #[serde(rename = "at_us", with = "as_micros")]
+    #[schemars(with = "u64")]
+    pub at: Duration,
+    /// The start of the request; bytes that are not text are replaced.
+    pub request: String,
+    /// The start of the answer; absent where there was none (in memory the empty text).
+    #[serde(default, with = "empty_as_null")]
+    #[schemars(with = "Option<String>")]
+    pub answer: String,
+}
+
+/// A text that is `null` in a recording where it is empty.
+mod empty_as_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        (!text.is_empty()).then_some(text).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<String, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    }
+}
+
+/// What became of the passes through a scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Passes {
+    /// All steps passed.
+    pub completed: u64,
+    /// A step did not pass, which ended the pass.
+    pub broken: u64,
+    /// The load was over before the last step was due.
+    pub cut: u64,
+}
+
+impl Outcomes {
+    /// All intended sends.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.completed() + self.failed.total() + self.missed
+    }
+
+    /// Complete answers, right or wrong.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.passed + self.mismatched.total()
+    }
+
+    /// Whether every intended send got a complete answer.
+    #[must_use]
+    pub fn is_all_completed(&self) -> bool {
+        self.failed.total() == 0 && self.missed == 0
+    }
+
+    /// Counts one request that did not pass.
+    pub fn count(&mut self, kind: FailureKind) {
+        *match kind {
+            FailureKind::Status => &mut self.mismatched.status,
+            FailureKind::Graphql => &mut self.mismatched.graphql,
+            FailureKind::Body => &mut self.mismatched.body,
+            FailureKind::Header => &mut self.mismatched.header,
+            FailureKind::Connect => &mut self.failed.connect,
+            FailureKind::Timeout => &mut self.failed.timeout,
+            FailureKind::Reset => &mut self.failed.reset,
+            FailureKind::Closed => &mut self.failed.closed,
+            FailureKind::Protocol => &mut self.failed.protocol,
+            FailureKind::TooLarge => &mut self.failed.too_large,
+            FailureKind::Missed => &mut self.missed,
+        } += 1;
+    }
+
+    /// Adds the counts of another thread or of another measurement.
+    pub fn add(&mut self, other: &Outcomes) {
+        self.passed += other.passed;
+        self.mismatched.status += other.mismatched.status;
+        self.mismatched.graphql += other.mismatched.graphql;
+        self.mismatched.body += other.mismatched.body;
+        self.mismatched.header += other.mismatched.header;
+        self.failed.connect += other.failed.connect;
+        self.failed.timeout += other.failed.timeout;
+        self.failed.reset += other.failed.reset;
+        self.failed.closed += other.failed.closed;
+        self.failed.protocol += other.failed.protocol;
+        self.failed.too_large += other.failed.too_large;
+        self.missed += other.missed;
+    }
+}
+
+impl Mismatched {
+    /// All mismatched answers.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.status + self.graphql + self.body + self.header
+    }
+
+    /// The counts with their names, in report order.
+    #[must_use]
+    pub fn by_name(&self) -> [(&'static str, u64); 4] {
+        [
+            ("status", self.status),
+            ("graphql", self.graphql),
+            ("body", self.body),
+            ("header", self.header),
+        ]
+    }
+}
+
+impl Failed {
+    /// All failed requests.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.connect + self.timeout + self.reset + self.closed + self.protocol + self.too_large
+    }
+
+    /// The counts with their names, in report order.
+    #[must_use]
+    pub fn by_name(&self) -> [(&'static str, u64); 6] {
+        [
+            ("connect", self.connect),
+            ("timeout", self.timeout),
+            ("reset", self.reset),
+            ("closed", self.closed),
+            ("protocol", self.protocol),
+            ("too large", self.too_large),
+        ]
+    }
+}
+
+impl FailureKind {
+    /// Every kind, in the order of the outcomes.
+    pub const ALL: [FailureKind; 11] = [
+        FailureKind::Status,
+        FailureKind::Graphql,
+        FailureKind::Body,
+        FailureKind::Header,
+        FailureKind::Connect,
+        FailureKind::Timeout,
+        FailureKind::Reset,
+        FailureKind::Closed,
+        FailureKind::Protocol,
+        FailureKind::TooLarge,
+        FailureKind::Missed,
+    ];
+
+    /// Its name in recordings and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureKind::Status => "status",
+            FailureKind::Graphql => "graphql",
+            FailureKind::Body => "body",
+            FailureKind::Header => "header",
+            FailureKind::Connect => "connect",
+            FailureKind::Timeout => "timeout",
+            FailureKind::Reset => "reset",
+            FailureKind::Closed => "closed",
+            FailureKind::Protocol => "protocol",
+            FailureKind::TooLarge => "too-large",
+            FailureKind::Missed => "missed",
+        }
+    }
+
+    /// Whether there was a complete answer, and a wrong one.
+    #[must_use]
+    pub fn is_mismatch(self) -> bool {
+        matches!(
+            self,
+            FailureKind::Status | FailureKind::Graphql | FailureKind::Body | FailureKind::Header
+        )
+    }
+}
+
+impl Passes {
+    /// Adds the counts of another thread or of another measurement.
+    pub fn add(&mut self, other: Passes) {
+        self.completed += other.completed;
+        self.broken += other.broken;
+        self.cut += other.cut;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_counted_once_and_serialized_by_its_name() {
+        for kind in FailureKind::ALL {
+            let mut outcomes = Outcomes::default();
+            outcomes.count(kind);
+            assert_eq!(outcomes.total(), 1, "{kind:?}");
+            assert_eq!(outcomes.mismatched.total() == 1, kind.is_mismatch());
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+            let mut sum = outcomes;
+            sum.add(&outcomes);
+            assert_eq!(sum.total(), 2, "{kind:?} is lost when counts are added");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a processor limit did.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::as_micros;
+
+/// How often a processor limit stopped a system (`cpu.stat`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Throttled {
+    /// Periods of the scheduler in which it wanted to run.
+    pub periods: u64,
+    /// Those in which it used up its share and was stopped.
+    pub throttled_periods: u64,
+    /// How long it was stopped, in microseconds, summed over cores, as the kernel counts it. Linux
+    /// 6.18 was seen to count a third of it; `throttled_periods` is the number to trust.
+    #[serde(rename = "throttled_us", with = "as_micros")]
+    #[schemars(with = "u64")]
+    pub throttled_time: Duration,
+}
+
+impl Throttled {
+    /// What happened since an earlier reading of the same limit. A count that went back, as it does
+    /// when a group was made anew, is 0.
+    #[must_use]
+    pub fn since(self, before: Throttled) -> Throttled {
+        Throttled {
+            periods: self.periods.saturating_sub(before.periods),
+            throttled_periods: self
+                .throttled_periods
+                .saturating_sub(before.throttled_periods),
+            throttled_time: self.throttled_time.saturating_sub(before.throttled_time),
+        }
+    }
+
+    /// The sum of what the limits of two systems did.
+    #[must_use]
+    pub fn plus(self, other: Throttled) -> Throttled {
+        Throttled {
+            periods: self.periods + other.periods,
+            throttled_periods: self.throttled_periods + other.throttled_periods,
+            throttled_time: self.throttled_time + other.throttled_time,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Claims about plans that several variants share.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::{Arrival, Phase, Rate};
+use proptest::prelude::*;
+
+use crate::{OpenPlan, Seat};
+
+fn plan(rate: f64, seconds: u64, arrival: Arrival) -> OpenPlan {
+    let rate = Rate::new(rate).expect("a rate");
+    let phase = Phase::constant(Duration::from_secs(seconds), rate);
+    OpenPlan::new(&[phase], arrival, None).expect("a plan")
+}
+
+fn dues(plan: &OpenPlan, variants: usize, seed: u64) -> Vec<Vec<Duration>> {
+    let of = |variant| {
+        let seat = Seat {
+            variant,
+            variants,
+            seed,
+        };
+        plan.seated(seat, 0, 1).map(|slot| slot.due).collect()
+    };
+    (0..variants).map(of).collect()
+}
+
+/// How often each variant directly follows each other one within a cycle.
+fn followers(dues: &[Vec<Duration>]) -> BTreeMap<(usize, usize), usize> {
+    let mut counts = BTreeMap::new();
+    for cycle in 0..dues[0].len() {
+        let mut order: Vec<usize> = (0..dues.len()).collect();
+        order.sort_by_key(|variant| dues[*variant][cycle]);
+        for pair in order.windows(2) {
+            *counts.entry((pair[0], pair[1])).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn a_variant_alone_has_the_plan_itself() {
+    for arrival in [Arrival::Uniform, Arrival::Poisson { seed: 9 }] {
+        let plan = plan(1_000.0, 1, arrival);
+        let seated: Vec<_> = plan.seated(Seat::ALONE, 0, 1).collect();
+        let slots: Vec<_> = plan.slots().collect();
+        assert_eq!(seated, slots);
+    }
+}
+
+#[test]
+fn the_requests_of_a_due_time_are_evenly_spread_to_the_next_one() {
+    let dues = dues(&plan(100.0, 1, Arrival::Uniform), 4, 7);
+    for cycle in 0..100_u64 {
+        let mut offsets: Vec<u128> = dues
+            .iter()
+            .map(|own| {
+                (own[usize::try_from(cycle).unwrap()] - Duration::from_millis(10 * cycle))
+                    .as_micros()
+            })
+            .collect();
+        offsets.sort_unstable();
+        assert_eq!(offsets, [0, 2_500, 5_000, 7_500], "cycle {cycle}");
+    }
+}
+
+#[test]
+fn seats_are_drawn_anew_and_evenly_shared() {
+    for variants in [2, 3, 4, 9] {
+        let dues = dues(&plan(1_000.0, 9, Arrival::Uniform), variants, 3);
+        let mut seats = vec![vec![0_usize; variants]; variants];
+        let mut orders = std::collections::BTreeSet::new();
+        let cycles = dues[0].len() / variants * variants;
+        for cycle in 0..cycles {
+            let mut order: Vec<usize> = (0..variants).collect();
+            order.sort_by_key(|variant| dues[*variant][cycle]);
+            for (seat, variant) in order.iter().enumerate() {
+                seats[*variant][seat] += 1;
+            }
+            orders.insert(order);
+        }
+        for own in &seats {
+            assert!(
+                own.iter().all(|count| *count == cycles / variants),
+                "{own:?}"
+            );
+        }
+        assert!(
+            orders.len() > 1,
+            "{variants} variants: always the same order"
+        );
+        let followed = followers(&dues);
+        let even = (cycles / variants) as f64;
+        for ((_, _), count) in followed {
+            let share = count as f64 / even;
+            assert!((0.8..=1.2).contains(&share), "{variants} variants: {share}");
+        }
+    }
+}
+
+#[test]
+fn no_seat_follows_from_the_seat_before() {
+    // With two variants, strict alternation would let one of them always follow its own slot of
+    // the cycle before (the slot effect of BABA…).
+    let dues = dues(&plan(1_000.0, 4, Arrival::Uniform), 2, 11);
+    let first: Vec<bool> = dues[0].iter().zip(&dues[1]).map(|(a, b)| a < b).collect();
+    let repeats = first.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert!((700..=1_300).contains(&repeats), "{repeats} of 3999");
+}
+
+proptest! {
+    #[test]
+    fn due_times_rise_within_the_gap_of_their_cycle(
+        rate in 1.0..2_000.0_f64,
+        seed in any::<u64>(),
+        variants in 1..7_usize,
+        poisson in any::<bool>(),
+    ) {
+        let arrival = if poisson { Arrival::Poisson { seed } } else { Arrival::Uniform };
+        let rate = Rate::new(rate).expect("a rate");
+        let phase = Phase::constant(Duration::from_millis(100), rate);
+        let plan = OpenPlan::new(&[phase], arrival, None).expect("a plan");
+        let mut ends: Vec<Duration> = plan.slots().skip(1).map(|slot| slot.due).collect();
+        ends.push(plan.duration());
+        for variant in 0..variants {
+            let seated: Vec<_> = plan.seated(Seat { variant, variants, seed }, 0, 1).collect();
+            prop_assert_eq!(seated.len(), plan.slots().count());
+            for ((own, slot), end) in seated.iter().zip(plan.slots()).zip(&ends) {
+                prop_assert_eq!(own.index, slot.index);
+                prop_assert!(own.due >= slot.due && (own.due < *end || slot.due == *end));
+            }
+        }
+    }
+
+    #[test]
+    fn shards_of_a_seat_are_the_seat(seed in any::<u64>(), shards in 1..5_u64) {
+        let plan = plan(500.0, 1, Arrival::Poisson { seed });
+        let seat = Seat { variant: 1, variants: 3, seed };
+        let mut parts: Vec<_> = (0..shards)
+            .flat_map(|shard| plan.seated(seat, shard, shards))
+            .collect();
+        parts.sort_by_key(|slot| slot.index);
+        let whole: Vec<_> = plan.seated(seat, 0, 1).collect();
+        prop_assert_eq!(parts, whole);
+    }
+}

@@ -1,0 +1,326 @@
+//! A round side by side: the systems of all candidates are up at once, and every due time of the plan
+//! is one request to each of them.
+//!
+//! What the machine does in a round, it does to all candidates alike, so their differences hardly
+//! contain it. What it costs is that each candidate has the others beside it: caches and cores are
+//! shared, and absolute latencies are higher than alone.
+
+use load::{Job, Live, LoadError, Measurement};
+use model::{InvalidKind, Load};
+use report::recording::RoundRecord;
+use schedule::OpenPlan;
+use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
+
+use super::Experiment;
+use super::host_watch::HostWatch;
+use super::in_turn::{ATTEMPTS, in_round};
+use super::reading::{Look, Measured, Reading};
+use super::round::{Round, Seat};
+use super::running::{Running, root_cause};
+use super::session::load_failed;
+use super::turn::Turn;
+use crate::record;
+use crate::systems::Invalid;
+
+/// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
+/// without leaving any out.
+const SLOTS_MAX: u64 = 1 << 20;
+
+/// A candidate whose systems are up.
+struct Up {
+    seat: Seat,
+    running: Running,
+}
+
+/// What one load of all candidates came to, in their order.
+struct Together {
+    measured: Vec<Measured>,
+    records: Vec<RoundRecord>,
+}
+
+impl Experiment<'_> {
+    /// Measures all candidates that are still in, at once.
+    pub(super) fn side_by_side(&mut self, round: &Round) {
+        let mut up = self.bring_up(round);
+        self.leave_needless(&mut up);
+        let measured = self.ready_together(round, &mut up).and_then(|jobs| {
+            if up.is_empty() {
+                return Ok(None);
+            }
+            self.attempts_together(round, &up, &jobs).map(Some)
+        });
+        match measured {
+            Ok(Some(together)) => self.take_down(up, together),
+            Ok(None) => {}
+            // The load of all could not be made, which is no candidate's doing alone.
+            Err(invalid) => {
+                for Up { seat, running } in up {
+                    let ended = running.ended(&mut self.rig);
+                    self.reject(seat.candidate, root_cause(ended, invalid.clone()));
+                    running.stop(&mut self.rig);
+                }
+            }
+        }
+        for _ in round.seats() {
+            self.session.progress.step();
+        }
+    }
+
+    /// Starts and proves the candidates in the order of this round, which is another one in each
+    /// round: who starts first, and who gets which port, must favor none.
+    fn bring_up(&mut self, round: &Round) -> Vec<Up> {
+        let mut up = Vec::new();
+        for seat in round.seats() {
+            if self.is_over() || self.candidates.is_needless(seat.candidate) {
+                continue;
+            }
+            let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round);
+            let running = match self.reused.take(seat.candidate) {
+                Some(running) => Ok(running),
+                None => turn.start(&mut self.rig),
+            };
+            let proven = running.and_then(|mut running| match turn.prove_once(&mut running) {
+                Ok(()) => Ok(running),
+                Err(symptom) => {
+                    let ended = running.ended(&mut self.rig);
+                    running.stop(&mut self.rig);
+                    Err(root_cause(ended, symptom))
+                }
+            });
+            match proven {
+                Ok(running) => up.push(Up { seat, running }),
+                Err(invalid) => self.reject(seat.candidate, invalid),
+            }
+        }
+        up
+    }
+
+    /// Stops what has nothing left to be compared with.
+    fn leave_needless(&mut self, up: &mut Vec<Up>) {
+        let is_over = self.is_over();
+        let (stay, leave) = std::mem::take(up)
+            .into_iter()
+            .partition(|one| !is_over && !self.candidates.is_needless(one.seat.candidate));
+        *up = stay;
+        for one in leave {
+            let is_well = !is_over;
+            let Up { seat, running } = one;
+            self.reused
+                .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
+        }
+    }
+
+    /// Settles each candidate, and warms all up as they will be measured. Gives the loads.
+    fn ready_together(&mut self, round: &Round, up: &mut [Up]) -> Result<Vec<Job>, Invalid> {
+        for one in &mut *up {
+            let candidate = self.candidates.get(one.seat.candidate);
+            let turn = Turn::of_round(&self.session, candidate, round);
+            turn.settle_once(&mut one.running)?;
+        }
+        let variants = up.len();
+        let jobs: Vec<Job> = (0..)
+            .zip(&*up)
+            .map(|(variant, one)| {
+                let candidate = self.candidates.get(one.seat.candidate);
+                let turn = Turn::of_round(&self.session, candidate, round);
+                let job = turn.job(&one.running);
+                let slots = plan_of(&job).map_or(u64::MAX, |plan| plan.len());
+                Job {
+                    seat: Some(schedule::Seat {
+                        variant,
+                        variants,
+                        seed: round.arrival_seed,
+                    }),
+                    keep_slots: (slots <= SLOTS_MAX && job.steps.is_empty())
+                        .then(|| usize::try_from(slots).expect("less than the bound")),
+                    ..job
+                }
+            })
+            .collect();
+        let warmup = self.session.lab.warmup;
+        if !jobs.is_empty() && !warmup.is_zero() {
+            let jobs: Vec<Job> = jobs
+                .iter()
+                .map(|job| Turn::warmup_job(job, warmup))
+                .collect();
+            let label = format!("round {}, warming up", round.number + 1);
+            self.session.discard_together(&jobs, &label)?;
+        }
+        Ok(jobs)
+    }
+
+    /// Measures until the generator was left to run, a few times at the most. A disturbed measurement
+    /// is disturbed for all: their generator is one.
+    fn attempts_together(
+        &mut self,
+        round: &Round,
+        up: &[Up],
+        jobs: &[Job],
+    ) -> Result<Together, Invalid> {
+        for attempt in 1.. {
+            let mut together = self.measure_together(round, up, jobs)?;
+            let is_disturbed = attempt < ATTEMPTS
+                && together.records.iter().all(|record| !record.interrupted)
+                && together.records.iter().any(report::summary::is_disturbed);
+            for record in &mut together.records {
+                record.disturbed = is_disturbed;
+                let line = record::line(record, round.planned);
+                self.session.progress.note(&line);
+            }
+            // Kept before its answers are judged: what was wrong is the evidence.
+            self.records.extend(together.records.iter().cloned());
+            if !is_disturbed {
+                return Ok(together);
+            }
+        }
+        unreachable!("the last attempt counts")
+    }
+
+    /// One load of all candidates.
+    fn measure_together(
+        &self,
+        round: &Round,
+        up: &[Up],
+        jobs: &[Job],
+    ) -> Result<Together, Invalid> {
+        self.session.go_on()?;
+        let turns: Vec<Turn<'_>> = up
+            .iter()
+            .map(|one| {
+                let candidate = self.candidates.get(one.seat.candidate);
+                Turn::of_round(&self.session, candidate, round)
+            })
+            .collect();
+        let readings: Vec<Reading<'_>> = turns
+            .iter()
+            .zip(up)
+            .map(|(turn, one)| turn.begin(&self.rig, &one.running))
+            .collect::<Result<_, _>>()?;
+        let label = format!("round {}, side by side", round.number + 1);
+        let send = |live: &Live| -> Result<(Vec<Measurement>, Vec<Look>), LoadError> {
+            let look = || {
+                readings
+                    .iter()
+                    .map(|reading| reading.look(&self.rig))
+                    .collect()
+            };
+            load::run_together(jobs, live, self.session.stop.flag(), look)
+        };
+        let (sent, host) = HostWatch::during(|| self.session.progress.during(&label, send));
+        let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
+        let counted = counted(jobs, &measurements, &host);
+        let mut together = Together {
+            measured: Vec::new(),
+            records: Vec::new(),
+        };
+        let each = readings.into_iter().zip(looks).zip(measurements);
+        for (index, ((reading, look), mut measurement)) in each.enumerate() {
+            let left_out = counted
+                .as_ref()
+                .map(|validity| leave_out(&mut measurement, validity, index));
+            let measured = reading.end(&self.rig, look, measurement)?;
+            let name = turns[index].candidate.name();
+            let mut record = measured.record(&self.session, name, up[index].seat);
+            record.left_out = left_out;
+            together.records.push(record);
+            together.measured.push(measured);
+        }
+        Ok(together)
+    }
+
+    /// Judges each candidate's answers, and stops or keeps its systems.
+    fn take_down(&mut self, up: Vec<Up>, together: Together) {
+        let Together { measured, records } = together;
+        for ((Up { seat, running }, measured), record) in up.into_iter().zip(measured).zip(records)
+        {
+            let wrong = record::wrong_answers(&record)
+                .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
+            let unproven = measured.unproven;
+            let symptom = wrong.or_else(|| unproven.map(|invalid| in_round(invalid, seat.round)));
+            let ended = running.ended(&mut self.rig);
+            let end = match (symptom, ended) {
+                (None, None) => None,
+                (None, Some(ended)) => Some(in_round(
+                    Invalid::new(InvalidKind::Crashed, ended),
+                    seat.round,
+                )),
+                (Some(symptom), ended) => Some(root_cause(ended, symptom)),
+            };
+            self.reused
+                .keep_or_stop(&mut self.rig, seat.candidate, running, end.is_none());
+            if let Some(invalid) = end {
+                self.reject(seat.candidate, invalid);
+            }
+        }
+    }
+}
+
+/// The plan that all candidates share; none of a closed loop.
+fn plan_of(job: &Job) -> Option<OpenPlan> {
+    match &job.load {
+        Load::Open {
+            phases,
+            arrival,
+            requests_max,
+            ..
+        } => OpenPlan::new(phases, *arrival, *requests_max).ok(),
+        Load::Closed { .. } => None,
+    }
+}
+
+/// Which cycles of the round count; none where slots were not kept or the load was cut short.
+fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Option<Validity> {
+    let plan = plan_of(jobs.first()?)?;
+    let mut dues_ns: Vec<u64> = plan.slots().map(|slot| nanoseconds(slot.due)).collect();
+    dues_ns.push(nanoseconds(plan.duration()));
+    let slots = |measurement: &Measurement| -> Option<Vec<CycleSlot>> {
+        let is_whole = measurement.slots.len() + 1 == dues_ns.len();
+        let slots = measurement.slots.iter().map(|slot| CycleSlot {
+            due_ns: slot.due_ns,
+            end_ns: slot.done_ns.max(slot.due_ns),
+        });
+        is_whole.then(|| slots.collect())
+    };
+    let variants: Vec<Vec<CycleSlot>> = measurements.iter().map(slots).collect::<Option<_>>()?;
+    let pauses = measurements.iter().flat_map(|one| &one.generator.pauses);
+    let mut disturbances: Vec<Disturbance> = pauses
+        .map(|pause| Disturbance {
+            from_ns: nanoseconds(pause.at),
+            to_ns: nanoseconds(pause.at + pause.length),
+            cause: Cause::Generator,
+        })
+        .collect();
+    disturbances.extend(host.stolen_since(measurements[0].began?));
+    Some(Validity::of(&variants, &dues_ns, &disturbances))
+}
+
+fn nanoseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).expect("no round lasts for centuries")
+}
+
+/// Counts again without the cycles that say nothing about the variants.
+fn leave_out(
+    measurement: &mut Measurement,
+    validity: &Validity,
+    variant: usize,
+) -> report::recording::LeftOut {
+    let mut latency = stats::Histogram::new();
+    let mut service = stats::Histogram::new();
+    let answered = measurement.slots.iter().enumerate();
+    // A wrong answer has a latency too, and its variant has no number anyway.
+    for (_, slot) in
+        answered.filter(|(cycle, slot)| slot.passed && validity.counts(variant, *cycle))
+    {
+        latency.record_ns(slot.done_ns - slot.due_ns);
+        service.record_ns(slot.done_ns - slot.sent_ns);
+    }
+    measurement.latency = latency;
+    measurement.service = service;
+    let left_out = validity.left_out(variant);
+    report::recording::LeftOut {
+        cycles: measurement.slots.len() as u64,
+        host: left_out.host,
+        generator: left_out.generator,
+        overrun: left_out.overrun,
+    }
+}
