@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use yaml_with_places::{Finding, Node, Place, Value};
 
-use model::{Data, Settle, Step};
+use model::{Data, Order, Settle, Step};
 
 use crate::data;
 use crate::experiment::{Lab, Variant};
@@ -22,7 +22,7 @@ use crate::setups;
 use crate::structure;
 use crate::systems::{Systems, values};
 use crate::variants::{self, Draft};
-use crate::wire::{LabFile, LoadFile, SettleFile, default};
+use crate::wire::{LabFile, LoadFile, OrderFile, SettleFile, default};
 
 /// The lab that a tree means, or `None` when a part of it is missing; that is reported.
 pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option<Lab> {
@@ -82,6 +82,10 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         threads: sending.threads,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
         settle: file.settle.map(settle),
+        order_asked: match file.order {
+            Some(OrderFile::SideBySide) => Order::SideBySide,
+            Some(OrderFile::InTurn) | None => Order::InTurn,
+        },
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         until: file.until.map(|Written(until)| until),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,

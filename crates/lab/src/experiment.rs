@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Capacity, Data, Expectation, Load, Settle, Step, Trust, Until, Version};
+use model::{Capacity, Data, Expectation, Load, Order, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
 use crate::text::Text;
@@ -52,6 +52,8 @@ pub struct Lab {
     pub warmup: Duration,
     /// Load in a closed loop after each start, until it gets no faster; none where absent.
     pub settle: Option<Settle>,
+    /// How a round measures its variants, where the load allows it: [`Lab::order`] says what is done.
+    pub order_asked: Order,
     /// How often every variant is measured. At least 1.
     pub rounds: u32,
     /// The width of an interval to go on for; then `rounds` are the pilot.
@@ -76,6 +78,23 @@ pub struct Lab {
 }
 
 impl Lab {
+    /// How a round measures its variants, and where that is not what was asked for, why.
+    #[must_use]
+    pub fn order(&self) -> (Order, Option<&'static str>) {
+        let obstacle = match (&self.load, self.capacity) {
+            _ if self.order_asked == Order::InTurn => None,
+            (_, Some(_)) => Some("a search for the highest rate needs the machine to itself"),
+            (Load::Closed { .. }, _) => Some(
+                "a closed loop sends as fast as it is answered, so variants would share the cores",
+            ),
+            _ if !self.steps.is_empty() => {
+                Some("the steps of a scenario have no due times to share")
+            }
+            _ => return (Order::SideBySide, None),
+        };
+        (Order::InTurn, obstacle)
+    }
+
     /// The baseline, then the variants in the order of the report.
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)

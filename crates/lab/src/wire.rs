@@ -99,6 +99,13 @@ pub(crate) struct LabFile {
     /// as fast as a few connections allow, until the target gets no faster. For systems that compile
     /// themselves while they run.
     pub(crate) settle: Option<SettleFile>,
+    /// How a round measures its variants. `side-by-side`: all are up at once, and every due time is
+    /// one request to each, in an order drawn anew, so that what the machine does to one it does to
+    /// all; differences are then far more precise, and absolute latencies are those of systems with
+    /// neighbors. `in-turn`: one after the other. A closed loop, a `capacity` and a scenario are
+    /// measured in turn whatever this says, and the report says why.
+    #[schemars(with = "OrderFile", extend("default" = "in-turn"))]
+    pub(crate) order: Option<OrderFile>,
     /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
@@ -271,6 +278,15 @@ pub(crate) struct PhaseFile {
 pub(crate) enum ArrivalFile {
     Uniform,
     Poisson,
+}
+
+/// How a round measures its variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum OrderFile {
+    SideBySide,
+    InTurn,
 }
 
 /// A choice between two.

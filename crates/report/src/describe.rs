@@ -1,6 +1,6 @@
 //! How a recording was made, in words that every rendering shares.
 
-use model::{Arrival, Capacity, Load, Phase, micros};
+use model::{Arrival, Capacity, Load, Order, Phase, micros};
 
 use crate::digits;
 use crate::metric::Metric;
@@ -180,10 +180,17 @@ pub(crate) fn rounds(summary: &Summary) -> String {
     };
     let until = summary.until.as_ref();
     let until = until.map_or(String::new(), |until| format!("; {}", until.sentence));
-    format!(
-        "{rounds}, every variant once a round in shuffled order, seed {}{until}",
-        summary.seed
-    )
+    let order = match summary.order {
+        Order::SideBySide => {
+            "all variants side by side in each, every due time one request to each"
+        }
+        Order::InTurn => "every variant once a round in shuffled order",
+    };
+    let because = summary.in_turn_because.as_ref();
+    let because = because.map_or(String::new(), |because| {
+        format!(", in turn although side by side was asked for: {because}")
+    });
+    format!("{rounds}, {order}{because}, seed {}{until}", summary.seed)
 }
 
 /// Said at the top of every rendering when the user stopped the run.
@@ -229,6 +236,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
                 "The highest rate sustained decides the verdict; all other figures are those at that rate"
             }
             Metric::Requests => "Requests per second decide the verdict (closed loop)",
+            Metric::P50 => "Median latency decides the verdict (open loop, side by side)",
             _ => "Mean latency decides the verdict (open loop)",
         };
         sentences.push(if summary.comparisons > 1 {

@@ -27,6 +27,7 @@ pub use variant::{
     VariantStatus,
 };
 
+use model::Order;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,10 @@ pub struct Recording {
     pub seed: u64,
     /// The planned order: for each round the names of the variants in turn.
     pub order: Vec<Vec<String>>,
+    /// How rounds measured the variants; absent for a single load, and in recordings from before there
+    /// was a choice, which were in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
     /// The wish that the lab went on for; absent when the number of rounds was fixed.
     #[serde(default)]
     pub until: Option<UntilText>,
@@ -75,6 +80,26 @@ pub struct Recording {
     /// What sampling came to, in rounds of their own; empty when it was not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<Profile>,
+}
+
+/// How rounds measured the variants.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// At once, or one after the other.
+    pub order: Order,
+    /// Why in turn, where the lab asked for side by side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}
+
+impl Recording {
+    /// How rounds measured the variants.
+    #[must_use]
+    pub fn order_measured(&self) -> Order {
+        self.measured
+            .as_ref()
+            .map_or(Order::InTurn, |measured| measured.order)
+    }
 }
 
 /// The name of the format.

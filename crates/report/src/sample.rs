@@ -98,6 +98,7 @@ impl Sample {
             interrupted: false,
             seed: 7,
             order: vec![names.clone(); self.rounds as usize],
+            measured: None,
             until: None,
             environment: environment(),
             load: load(self.is_open),

@@ -28,7 +28,7 @@ pub use verdict::{Invalidity, Verdict};
 
 use std::collections::BTreeMap;
 
-use model::{InvalidKind, Outcomes};
+use model::{InvalidKind, Order, Outcomes};
 use serde::Serialize;
 
 use crate::gate::{self, Gate, Judged, Judgement, Undecided};
@@ -57,6 +57,11 @@ pub struct Summary {
     pub seed: u64,
     /// Whether requests left by plan (open loop) or after answers (closed loop).
     pub is_open_loop: bool,
+    /// How rounds measured the variants.
+    pub order: Order,
+    /// Why in turn, where the lab asked for side by side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_turn_because: Option<String>,
     /// Whether every round looked for the highest rate that is sustained, which `requests_per_s` then
     /// is.
     pub is_capacity: bool,
@@ -71,7 +76,8 @@ pub struct Summary {
     /// Baselines, each for the variants with the same factors.
     pub baselines: usize,
     /// The metric that decides the verdict: requests per second in a closed loop, which is bound by
-    /// the target, and mean latency in an open loop, where the rate is given.
+    /// the target; in an open loop, where the rate is given, median latency side by side and mean
+    /// latency in turn.
     pub headline: Metric,
     /// Confidence of every value's interval, and of all verdicts together.
     pub confidence: f64,
@@ -150,6 +156,7 @@ impl Summary {
             .collect();
         let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
+        let order = recording.order_measured();
         let mut rounds: Vec<u32> = rows
             .iter()
             .flat_map(|row| row.complete.iter().map(|round| round.round))
@@ -159,12 +166,21 @@ impl Summary {
         let frame = Frame {
             kind: recording.kind,
             headline: if is_open_loop && recording.load.capacity.is_none() {
-                Metric::Mean
+                match order {
+                    // Side by side, the median is some ten times as sure as the mean, which the
+                    // host moves by taking a core for milliseconds in one slot of hundreds.
+                    Order::SideBySide => Metric::P50,
+                    Order::InTurn => Metric::Mean,
+                }
             } else {
                 Metric::Requests
             },
             confidence_each: stats::multiple::per_comparison_confidence(CONFIDENCE, comparisons),
-            noise_floor: recording.environment.noise_floor.as_ref(),
+            // The floor was weighed in turn, and says nothing about systems side by side.
+            noise_floor: match order {
+                Order::SideBySide => None,
+                Order::InTurn => recording.environment.noise_floor.as_ref(),
+            },
         };
         Self {
             method: recording.method,
@@ -174,6 +190,11 @@ impl Summary {
             interrupted: recording.interrupted,
             seed: recording.seed,
             is_open_loop,
+            order,
+            in_turn_because: recording
+                .measured
+                .as_ref()
+                .and_then(|measured| measured.because.clone()),
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),
@@ -358,7 +379,8 @@ impl<'a> Row<'a> {
         };
         let mut checks = self.checks.clone();
         checks.extend(noise::check(frame.noise_floor, metrics.get(&Metric::Mean)));
-        let remark = noise::remark(&checks, frame.headline);
+        let remark = noise::remark(&checks, frame.headline)
+            .or_else(|| verdict::contradiction(frame.headline, &metrics));
         VariantSummary {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),

@@ -6,6 +6,7 @@
 //! | builds and first proofs | [`preparation`] |
 //! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
 //! | one round, one candidate after the other | [`in_turn`], [`capacity`] |
+//! | one round, all candidates at once | [`side_by_side`], [`host_watch`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
 //! | sampled rounds, which are not counted | [`profile`] |
@@ -33,7 +34,7 @@ use std::time::Duration;
 use candidate::{CandidateId, Candidates};
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
-use model::InvalidKind;
+use model::{InvalidKind, Order};
 use report::Recording;
 use report::recording::{Environment, Profile, RoundRecord};
 use reused_systems::ReusedSystems;
@@ -211,10 +212,9 @@ impl<'a> Experiment<'a> {
         while !self.is_over()
             && let Some(round) = self.rounds.begin()
         {
-            if std::env::var_os("SIDE").is_some() {
-                self.side_by_side(&round);
-            } else {
-                self.in_turn(&round);
+            match self.session.lab.order().0 {
+                Order::SideBySide => self.side_by_side(&round),
+                Order::InTurn => self.in_turn(&round),
             }
             if self.has_enough(instant().duration_since(began)) {
                 break;

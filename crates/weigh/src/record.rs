@@ -9,8 +9,8 @@ use load::{Job, Measurement};
 pub(crate) use model::micros;
 use report::recording::{
     self as wire, Environment, FileText, Format, Kind, LabText, LimitsText, LoadText, MachineUse,
-    Profile, ProtocolText, RequestText, RoundRecord, SystemRecord, SystemUsage, VariantRecord,
-    VariantStatus, Windows,
+    Measured, Profile, ProtocolText, RequestText, RoundRecord, SystemRecord, SystemUsage,
+    VariantRecord, VariantStatus, Windows,
 };
 use report::{Hdr, METHOD, Recording, Summary};
 use rig::{Moment, Usage};
@@ -70,6 +70,10 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         interrupted: run.is_interrupted,
         seed: run.seed,
         order: run.order,
+        measured: Some(Measured {
+            order: lab.order().0,
+            because: lab.order().1.map(str::to_owned),
+        }),
         until: run.until,
         environment: run.environment,
         load: LoadText {
@@ -145,6 +149,7 @@ pub(crate) fn of_load(
         interrupted: measured.interrupted,
         seed,
         order: vec![vec![target.clone()]],
+        measured: None,
         until: None,
         environment,
         load: LoadText {

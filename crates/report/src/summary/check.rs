@@ -17,13 +17,13 @@ mod little;
 use std::fmt;
 
 use little::littles_law;
-use model::{Load, Outcomes, micros};
+use model::{Load, Order, Outcomes, micros};
 use serde::Serialize;
 
 use super::figures::Figures;
 use crate::digits;
 use crate::metric::float;
-use crate::recording::{Recording, RoundRecord, VariantRecord};
+use crate::recording::{LeftOut, Recording, RoundRecord, VariantRecord};
 
 pub(crate) use generator::STARVED_SHARE_MAX;
 pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
@@ -67,6 +67,8 @@ pub enum CheckName {
     Missed,
     /// How far connections differ from throughput times mean latency, as a share (closed loop).
     LittlesLaw,
+    /// Share of the cycles of rounds side by side that say nothing about the variants.
+    LeftOut,
     /// How far the achieved rate is below the plan, as a share (open loop).
     Rate,
     /// Lateness in microseconds that 99 % of the sends that had a free connection did not exceed
@@ -110,6 +112,7 @@ impl fmt::Display for CheckName {
             Self::Failures => "failures",
             Self::Missed => "missed sends",
             Self::LittlesLaw => "Little's law",
+            Self::LeftOut => "cycles left out",
             Self::Rate => "achieved rate",
             Self::Lateness => "lateness",
             Self::GeneratorCpu => "generator CPU",
@@ -231,11 +234,16 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
             checks.push(missed(&totals));
             checks.extend(rate(&load.model, complete));
             checks.extend(lateness(complete, watched.figures));
+            let is_side_by_side = watched.recording.order_measured() == Order::SideBySide;
+            // Side by side, a variant's place between two due times is drawn anew each time.
+            if load.capacity.is_none() && !is_side_by_side {
+                checks.extend(arrival::law(&load.model, complete));
+            }
             // A search sends at many rates; the plan names the first.
             if load.capacity.is_none() {
-                checks.extend(arrival::law(&load.model, complete));
                 checks.extend(machine::starved(complete));
             }
+            checks.extend(left_out(complete));
         }
     }
     checks.extend(generator::cpu(complete));
@@ -284,6 +292,31 @@ fn failures(totals: &Totals) -> Check {
         format!("{share} of the requests had no complete answer ({kinds}); they have no latency")
     };
     Limits::new(0.0, 0.01).judge(CheckName::Failures, share, text)
+}
+
+/// Cycles of rounds side by side that are in no latency, for all variants alike.
+fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
+    let rounds: Vec<LeftOut> = complete.iter().filter_map(|round| round.left_out).collect();
+    let sum = |of: fn(&LeftOut) -> u64| -> u64 { rounds.iter().map(of).sum() };
+    let cycles = sum(|one| one.cycles);
+    let kinds = [
+        ("the host took a core", sum(|one| one.host)),
+        ("the generator stood still", sum(|one| one.generator)),
+        ("another variant overran", sum(|one| one.overrun)),
+    ];
+    let left_out: u64 = kinds.iter().map(|(_, count)| count).sum();
+    let share = ratio(float(left_out), float(cycles));
+    let text = if left_out == 0 {
+        "every cycle counts".to_owned()
+    } else {
+        format!(
+            "{} of the cycles are in no latency ({}); with fewer variants, or at a lower rate, fewer \
+             are left out",
+            digits::percent(share),
+            named(&kinds)
+        )
+    };
+    (cycles > 0).then(|| Limits::new(0.1, 0.5).judge(CheckName::LeftOut, share, text))
 }
 
 fn missed(totals: &Totals) -> Check {

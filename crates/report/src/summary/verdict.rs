@@ -1,7 +1,9 @@
 //! The verdict: one sentence about a variant, and what it may say.
 
-use model::{InvalidKind, Outcomes};
+use std::collections::BTreeMap;
 use std::fmt;
+
+use model::{InvalidKind, Outcomes};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +11,7 @@ use serde::Serialize;
 use super::check::{Check, CheckState, named};
 use super::figures::{ClaimName, MetricSummary, OverheadSummary};
 use crate::digits;
-use crate::metric::Metric;
+use crate::metric::{Metric, Unit};
 use crate::recording::{Kind, RoundRecord, VariantRecord, VariantStatus};
 
 /// What may be said about a variant.
@@ -175,9 +177,27 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
         (low, high)
     };
     let unit = headline.unit();
+    // Milliseconds have too many zeros for what side by side can tell apart.
+    let unit = match unit {
+        Unit::Milliseconds if to < 100.0 => Unit::Microseconds,
+        other => other,
+    };
     let (from, to) = digits::interval_ends(unit.shown(from), unit.shown(to));
     let word = if is_faster { "faster" } else { "slower" };
     Some(format!("{word} by {from} to {to} {}", unit.sign()))
+}
+
+/// Words behind a verdict by the median where the mean says the opposite.
+pub(super) fn contradiction(
+    headline: Metric,
+    metrics: &BTreeMap<Metric, MetricSummary>,
+) -> Option<&'static str> {
+    let claim = |metric: Metric| Some(metrics.get(&metric)?.overhead.as_ref()?.claim);
+    match (headline, claim(headline)?, claim(Metric::Mean)?) {
+        (Metric::P50, ClaimName::Higher, ClaimName::Lower) => Some("and faster by the mean"),
+        (Metric::P50, ClaimName::Lower, ClaimName::Higher) => Some("and slower by the mean"),
+        _ => None,
+    }
 }
 
 /// Why a variant has no number, if it has none.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lab::Lab;
-use model::Until;
+use model::{Order, Until};
 use report::until::UntilSummary;
 use report::{Recording, Summary, Verdict};
 
@@ -51,6 +51,10 @@ pub(crate) struct Args {
     /// Let idle cores sleep, as a lab says with `awake: off`.
     #[arg(long)]
     no_awake: bool,
+    /// How a round measures its variants, whatever the lab says: all at once, every due time one
+    /// request to each, or one after the other.
+    #[arg(long, value_name = "ORDER", value_parser = order)]
+    order: Option<Order>,
     /// Seed of the order of variants.
     #[arg(long)]
     seed: Option<u64>,
@@ -83,6 +87,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let mut labs = labs::read(&args.labs, &args.settings.with, console)?;
     for lab in &mut labs {
         labs::only(lab, &args.variants)?;
+        lab.order_asked = args.order.unwrap_or(lab.order_asked);
         if args.quick {
             hurry(lab);
         }
@@ -164,8 +169,11 @@ fn hurry(lab: &mut Lab) {
     if let Some(settle) = &mut lab.settle {
         settle.within = settle.within.min(QUICK_SETTLE);
     }
-    let variants = u32::try_from(lab.all().count()).unwrap_or(u32::MAX);
-    let turns = lab.rounds.saturating_mul(variants);
+    let variants = u32::try_from(lab.all().count()).expect("a lab fits into memory");
+    let turns = match lab.order().0 {
+        Order::SideBySide => lab.rounds,
+        Order::InTurn => lab.rounds.saturating_mul(variants),
+    };
     let turn = (QUICK_TOTAL / turns.max(1)).max(QUICK_LEAST);
     lab.warmup = lab.warmup.min(QUICK_WARMUP).min(turn / 4);
     match &mut lab.load {
@@ -184,6 +192,12 @@ fn hurry(lab: &mut Lab) {
             }
         }
     }
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    let known = [Order::SideBySide, Order::InTurn];
+    let named = known.into_iter().find(|order| order.word() == text);
+    named.ok_or_else(|| format!("expected `side-by-side` or `in-turn`, found `{text}`"))
 }
 
 /// The gravest thing that happened.
