@@ -3,7 +3,7 @@
 use model::{Arrival, Capacity, Load, Order, Phase, micros};
 
 use crate::digits;
-use crate::metric::Metric;
+use crate::metric::{Metric, Unit, float};
 use crate::recording::{
     Environment, HttpText, Kind, LimitsText, LoadText, NoiseFloor, ProtocolText, Recording,
     SystemRecord, TlsText,
@@ -250,8 +250,56 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
             format!("{decides}, at {}.", percent(summary.confidence))
         });
     }
+    sentences.extend(would_have_shown(summary));
     sentences.push(latency(summary).to_owned());
     sentences
+}
+
+/// What a run like this would have shown of each variant for which it showed nothing.
+fn would_have_shown(summary: &Summary) -> Option<String> {
+    let unit = summary.headline.unit();
+    let rows = summary.variants.iter().filter_map(|row| {
+        let overhead = row.metric(summary.headline)?.overhead.as_ref()?;
+        if overhead.claim != ClaimName::NoDifferenceShown || row.verdict.is_invalid() {
+            return None;
+        }
+        let amount = |value: f64| match unit {
+            Unit::Milliseconds => digits::duration_ns(value * 1e3),
+            other => format!(
+                "{} {}",
+                digits::value(other.shown(value), None),
+                other.sign()
+            ),
+        };
+        let shown = overhead.detectable?;
+        let half = overhead.rounds_for_half.map_or(String::new(), |rounds| {
+            let time = summary
+                .round_s
+                .map(|seconds| seconds * float(rounds as u64));
+            let time = time.map_or(String::new(), |seconds| {
+                format!(", some {}", digits::length_us(micros_of(seconds)))
+            });
+            format!("; half of that takes {rounds} rounds{time}")
+        });
+        Some(format!("`{}` from {} on{half}", row.name, amount(shown)))
+    });
+    let rows: Vec<String> = rows.collect();
+    (!rows.is_empty()).then(|| {
+        format!(
+            "Where no difference is shown, four of five runs like this one would have shown one: {}.",
+            rows.join("; ")
+        )
+    })
+}
+
+/// Whole seconds, in microseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a run of positive length far below centuries"
+)]
+fn micros_of(seconds: f64) -> u64 {
+    seconds.round() as u64 * 1_000_000
 }
 
 /// What the differences of this recording have: an interval, or too few rounds for one.

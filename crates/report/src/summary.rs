@@ -32,7 +32,7 @@ use model::{InvalidKind, Order, Outcomes};
 use serde::Serialize;
 
 use crate::gate::{self, Gate, Judged, Judgement, Undecided};
-use crate::metric::Metric;
+use crate::metric::{Metric, float};
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 use crate::until::UntilSummary;
 use figures::Figures;
@@ -55,6 +55,10 @@ pub struct Summary {
     pub interrupted: bool,
     /// The seed of the order of variants and of random arrivals.
     pub seed: u64,
+    /// How long a round took on average, in seconds, from its first measurement to the next round's;
+    /// absent with fewer than two rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_s: Option<f64>,
     /// Whether requests left by plan (open loop) or after answers (closed loop).
     pub is_open_loop: bool,
     /// How rounds measured the variants.
@@ -189,6 +193,7 @@ impl Summary {
             kind: recording.kind,
             interrupted: recording.interrupted,
             seed: recording.seed,
+            round_s: round_seconds(recording),
             is_open_loop,
             order,
             in_turn_because: recording
@@ -420,6 +425,20 @@ fn remarked(verdict: String, remark: Option<&str>) -> String {
         Some(remark) => format!("{verdict}; {remark}"),
         None => verdict,
     }
+}
+
+/// How long a round took on average: from the beginning of the first round to that of the last.
+fn round_seconds(recording: &Recording) -> Option<f64> {
+    let began = |number: u32| {
+        let own = recording
+            .rounds
+            .iter()
+            .filter(|round| round.round == number);
+        own.map(|round| round.started_offset_us).min()
+    };
+    let last = recording.rounds.iter().map(|round| round.round).max()?;
+    let took_us = began(last)?.checked_sub(began(0)?)?;
+    (last > 0).then(|| float(took_us) / 1e6 / f64::from(last))
 }
 
 /// The measurements of a variant that count, in the order made.

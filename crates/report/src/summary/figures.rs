@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::paired;
-use stats::{Claim, Histogram, Overhead, sample};
+use stats::{Claim, Histogram, Interval, Overhead, paired, sample, width};
 
 use super::CONFIDENCE;
 use crate::describe;
@@ -48,6 +47,14 @@ pub struct OverheadSummary {
     pub claim: ClaimName,
     /// The fewest rounds that could support a claim.
     pub rounds_needed: usize,
+    /// The smallest difference that four of five runs like this one would show, in the metric's unit;
+    /// absent with too few rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detectable: Option<f64>,
+    /// Rounds after which half of it would be shown; absent with too few rounds, and beyond all
+    /// measure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds_for_half: Option<usize>,
     /// Whether the estimate points one way and the plain difference of medians the other.
     pub is_sign_disputed: bool,
 }
@@ -273,7 +280,16 @@ impl Figures {
         // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
         let overhead = paired::overhead(&base, &own, confidence).ok()?;
         let needed = paired::rounds_needed(confidence);
-        Some(OverheadSummary::of(&overhead, base.len(), needed))
+        let rounds = base.len();
+        let interval = overhead.difference.interval;
+        let half = |interval: Interval| {
+            width::rounds_expected(&interval, rounds, interval.half_width() / 2.0)
+        };
+        Some(OverheadSummary {
+            detectable: interval.and_then(|interval| width::detectable(&interval, rounds)),
+            rounds_for_half: interval.and_then(half),
+            ..OverheadSummary::of(&overhead, rounds, needed)
+        })
     }
 
     pub(super) fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
@@ -385,6 +401,8 @@ impl OverheadSummary {
             ratio_high: ratio_interval.map(|interval| interval.high),
             claim: ClaimName::from(overhead.claim),
             rounds_needed,
+            detectable: None,
+            rounds_for_half: None,
             is_sign_disputed: overhead.is_sign_disputed(),
         }
     }
