@@ -1,11 +1,10 @@
 //! What may be claimed of numbers on a machine that others use as well.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{Run, weigh};
+use crate::{Run, weigh_command};
 
 /// The summary that `weigh report --format json` makes of a recording.
 ///
@@ -14,7 +13,7 @@ use crate::{Run, weigh};
 /// When it cannot be made.
 #[must_use]
 pub fn summary_of(recording: &Path) -> Value {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("report")
         .arg(recording)
         .args(["--format", "json"])

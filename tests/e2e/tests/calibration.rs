@@ -6,9 +6,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use e2e::{Run, weigh};
+use e2e::{Run, weigh_command};
 use serde_json::Value;
 
 /// A running `weigh null-server`, ended when dropped.
@@ -19,7 +19,7 @@ struct NullServer {
 
 impl NullServer {
     fn start(flags: &[&str]) -> NullServer {
-        let mut child = Command::new(weigh())
+        let mut child = weigh_command()
             .arg("null-server")
             .args(flags)
             .stdout(Stdio::piped())
@@ -34,7 +34,7 @@ impl NullServer {
     }
 
     fn load(&self, flags: &[&str]) -> Run {
-        let output = Command::new(weigh())
+        let output = weigh_command()
             .args(["load", &self.url, "--format", "json"])
             .args(flags)
             .output()

@@ -1,13 +1,12 @@
 //! `weigh compare`: what is paired, what is not, and results of other tools.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use e2e::{Run, Server, believed, weigh};
+use e2e::{Run, Server, believed, weigh_command};
 use serde_json::Value;
 
 fn compare(arguments: &[&str]) -> Run {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("compare")
         .args(arguments)
         .output()
@@ -56,7 +55,7 @@ fn variants_of_one_run_are_paired_and_runs_are_not() {
     assert_eq!(paired["pairing"], "paired");
     let row = &paired["rows"][0];
     assert_eq!(row["verdict"]["state"], "slower");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["report", &shown, "--format", "json"])
         .output()
         .expect("weigh starts");
@@ -74,7 +73,7 @@ fn variants_of_one_run_are_paired_and_runs_are_not() {
     let change = &unpaired["rows"][1]["overheads"]["latency_us_mean"]["b"]["overhead"];
     assert_eq!(change["claim"], "no-difference-shown", "it is a copy");
     let text = compare(&[&shown, &other]).exits_with(0);
-    assert!(text.answer().contains("UNPAIRED"), "{}", text.answer());
+    text.shows("UNPAIRED");
 }
 
 #[test]
@@ -100,7 +99,7 @@ fn what_cannot_be_compared_says_what_to_give() {
         ([&wrk, &empty], "found no file"),
     ] {
         let run = compare(&pair).exits_with(2);
-        assert!(run.talk().contains(words), "{pair:?}: {}", run.talk());
+        run.says(words);
     }
 }
 
@@ -114,10 +113,9 @@ fn an_answer_of_another_protocol_is_another_load() {
     value["load"]["protocol"] = serde_json::json!({"http": "2", "tls": "verified", "streams": 8});
     std::fs::write(&other, value.to_string()).expect("a file");
     let run = compare(&[&folder.display().to_string(), &other.display().to_string()]);
-    let answer = run.exits_with(7).answer();
+    let run = run.exits_with(7);
     let words = "protocol: HTTP/1.1 in A, HTTP/2 over TLS, 8 streams a connection in B";
-    let one_line = answer.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(one_line.contains(words), "{answer}");
+    run.shows(words);
 }
 
 #[test]
@@ -134,19 +132,11 @@ fn another_load_withholds_the_verdict_and_says_so() {
         return;
     };
     let run = compare(&[&few, &many]).exits_with(7);
-    assert!(run.answer().contains("2 connections"), "{}", run.answer());
-    assert!(run.answer().contains("NOT COMPARABLE"), "{}", run.answer());
+    run.shows("2 connections");
+    run.shows("NOT COMPARABLE");
     let run = compare(&[&few, &many, "--despite-differences"]).ran();
-    assert!(
-        run.answer().contains("compared all the same"),
-        "{}",
-        run.answer()
-    );
-    assert!(
-        run.answer().contains("single run has no interval"),
-        "{}",
-        run.answer()
-    );
+    run.shows("compared all the same");
+    run.shows("single run has no interval");
 }
 
 #[test]
@@ -181,13 +171,12 @@ fn every_sample_is_recognized_and_has_no_verdict_of_its_own() {
         let flags = ["--despite-differences", "--format", "text"];
         let run = compare(&[&[&*sample("wrk.txt"), &*sample(name)][..], &flags].concat());
         if name == "wrk.txt" {
-            assert!(run.exits_with(2).talk().contains("compared with itself"));
+            run.exits_with(2).says("compared with itself");
             continue;
         }
         let run = run.exits_with(0);
-        let answer = run.answer();
-        assert!(answer.contains(&format!("{name} ({shape})")), "{answer}");
-        assert!(answer.contains("single run has no interval"), "{answer}");
+        run.shows(&format!("{name} ({shape})"));
+        run.shows("single run has no interval");
     }
 }
 
@@ -248,10 +237,10 @@ fn files_that_are_no_results_are_refused_with_what_was_tried() {
         ),
     ] {
         let run = compare(&[&good, &path]).exits_with(2);
-        assert!(run.talk().contains(words), "{path}: {}", run.talk());
+        run.says(words);
         assert_eq!(run.answer(), "");
     }
-    let tried = compare(&[&good, &write("diary.txt", b"Dear diary,\n")]).talk();
+    let run = compare(&[&good, &write("diary.txt", b"Dear diary,\n")]);
     for tool in [
         "k6",
         "vegeta",
@@ -263,6 +252,6 @@ fn files_that_are_no_results_are_refused_with_what_was_tried() {
         "hyperfine",
         "ab",
     ] {
-        assert!(tried.contains(tool), "{tool} in {tried}");
+        run.says(tool);
     }
 }

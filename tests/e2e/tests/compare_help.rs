@@ -1,13 +1,12 @@
 //! The help of `weigh compare` and `weigh tare`, and the schemas of what they print for programs.
 
 use std::path::Path;
-use std::process::Command;
 
-use e2e::{Run, weigh};
+use e2e::{Run, weigh_command};
 use serde_json::Value;
 
 fn help(subcommand: &str) -> String {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args([subcommand, "--help"])
         .env("COLUMNS", "100")
         .env_remove("NO_COLOR")
@@ -47,7 +46,7 @@ fn keeps(schema: &str, answer: &str) {
 #[test]
 fn what_is_printed_for_programs_keeps_its_schema() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("compare")
         .args([samples.join("wrk.txt"), samples.join("hey.txt")])
         .args(["--despite-differences", "--format", "json"])
@@ -57,7 +56,7 @@ fn what_is_printed_for_programs_keeps_its_schema() {
         "comparison.schema.json",
         &Run::of(output).exits_with(0).answer(),
     );
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args([
             "tare",
             "--no-keep",

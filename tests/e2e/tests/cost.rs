@@ -105,5 +105,5 @@ fn a_limit_is_in_the_table_whether_or_not_it_is_in_force() {
         "LIMITS NOT"
     };
     assert!(line.contains(expected), "{line}");
-    assert!(run.answer().contains(&expected[..10]), "{}", run.answer());
+    run.shows(&expected[..10]);
 }

@@ -1,9 +1,8 @@
 //! The commands and the workflow in `docs/ci.md` and `docs/compare.md` are ones that work.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
-use e2e::{Run, weigh};
+use e2e::{Run, weigh_command};
 use granit_parser::{Event, Parser};
 
 const PAGES: [&str; 2] = [
@@ -19,7 +18,7 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 }
 
 fn weigh_says(arguments: &[&str]) -> Run {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(arguments)
         .output()
         .expect("weigh starts");
@@ -75,11 +74,7 @@ fn the_gates_on_the_pages_can_be_read() {
             let gate = part.split('"').next().expect("a quoted gate");
             let run = weigh_says(&["report", "/nowhere/at-all", "--gate", gate]).exits_with(2);
             // It gets as far as looking for the recording.
-            assert!(
-                run.talk().contains("cannot be read"),
-                "{gate}: {}",
-                run.talk()
-            );
+            run.says("cannot be read");
             gates += 1;
         }
     }
@@ -115,16 +110,10 @@ fn the_workflow_is_yaml_and_its_lab_has_the_gated_variant() {
 
 #[test]
 fn the_help_lists_the_exit_code_of_gates_and_the_grammar() {
-    let help = weigh_says(&["--help"]).exits_with(0).answer();
-    assert!(
-        help.contains("4  the run happened, and a gate did not pass"),
-        "{help}"
-    );
+    let help = weigh_says(&["--help"]).exits_with(0);
+    help.shows("4 the run happened, and a gate did not pass");
     for subcommand in ["lab", "report", "compare"] {
-        let help = weigh_says(&[subcommand, "--help"]).exits_with(0).answer();
-        assert!(
-            help.contains("[VARIANT] METRIC overhead|ratio|value"),
-            "{help}"
-        );
+        let help = weigh_says(&[subcommand, "--help"]).exits_with(0);
+        help.shows("[VARIANT] METRIC overhead|ratio|value");
     }
 }

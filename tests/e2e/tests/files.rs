@@ -1,15 +1,14 @@
 //! Mistakes in lab files, and what a run leaves on the disk.
 
 use std::fs;
-use std::process::Command;
 
-use e2e::{Run, World, weigh};
+use e2e::{Run, World, weigh_command};
 use serde_json::Value;
 
 fn check(world: &World, text: &str) -> Run {
     let path = world.path().join("mistakes.yaml");
     fs::write(&path, text).expect("the lab file can be written");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("lab")
         .arg("mistakes.yaml")
         .current_dir(world.path())
@@ -33,7 +32,6 @@ fn five_mistakes_are_five_reports_each_with_its_line() {
          variants:\n  - {name: two}\n  - {name: two}\n",
     )
     .exits_with(2);
-    let talk = run.talk();
     for (line, word) in [
         (2, "not-there.yaml"),
         (4, "-5/s"),
@@ -41,24 +39,22 @@ fn five_mistakes_are_five_reports_each_with_its_line() {
         (11, "99"),
         (15, "two"),
     ] {
-        assert!(
-            talk.contains(&format!("mistakes.yaml:{line}:")) && talk.contains(word),
-            "line {line}, `{word}`:\n{talk}"
-        );
+        run.says(&format!("mistakes.yaml:{line}:"));
+        run.says(word);
     }
-    assert!(talk.contains("5 mistakes; nothing was started"), "{talk}");
+    run.says("5 mistakes; nothing was started");
     assert_eq!(run.answer(), "");
 }
 
 #[test]
 fn a_lab_that_does_not_exist_is_bad_input() {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["lab", "no-such-lab"])
         .current_dir(World::new().path())
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(2);
-    assert!(run.talk().contains("no-such-lab"), "{}", run.talk());
+    run.says("no-such-lab");
 }
 
 #[test]
@@ -98,7 +94,7 @@ fn a_recording_holds_everything_and_renders_again_to_the_same_table() {
         );
     }
     for (format, file) in [("md", "report.md"), ("html", "report.html")] {
-        let again = Command::new(weigh())
+        let again = weigh_command()
             .args(["report", "--format", format])
             .arg(&folder)
             .output()
@@ -106,7 +102,7 @@ fn a_recording_holds_everything_and_renders_again_to_the_same_table() {
         let first = fs::read_to_string(folder.join(file)).expect("a report");
         assert_eq!(String::from_utf8_lossy(&again.stdout), first, "{format}");
     }
-    let again = Command::new(weigh())
+    let again = weigh_command()
         .arg("report")
         .arg(&folder)
         .output()
@@ -148,17 +144,13 @@ fn a_file_that_is_no_recording_is_refused_with_a_reason() {
     let world = World::new();
     let path = world.path().join("other.json");
     fs::write(&path, "{\"summary\": {}}").expect("the file can be written");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("report")
         .arg(&path)
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(2);
-    assert!(
-        run.talk().contains("weighbridge-recording"),
-        "{}",
-        run.talk()
-    );
+    run.says("weighbridge-recording");
 }
 
 #[test]
@@ -171,7 +163,7 @@ fn the_lab_in_the_readme_has_no_mistakes() {
         .expect("the README shows a lab");
     let world = World::new();
     fs::write(world.path().join("my-lab.yaml"), lab).expect("the lab file can be written");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["check", "--files-only", "my-lab.yaml"])
         .current_dir(world.path())
         .output()
@@ -190,7 +182,7 @@ fn the_table_in_the_readme_is_what_its_recording_says() {
         .expect("the README shows a command and what it prints");
     let mut words = command.split_whitespace();
     assert_eq!(words.next(), Some("weigh"));
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(words)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .output()

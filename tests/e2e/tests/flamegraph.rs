@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use e2e::{Run, World, weigh};
+use e2e::{Run, World, weigh_command};
 use serde_json::Value;
 
 /// A world in which one variant has a function that the other has not.
@@ -67,7 +67,7 @@ fn each_system_has_a_flamegraph_and_each_variant_a_difference() {
         needs_nothing_else(&run.recording_folder().join(name));
     }
     let markdown = fs::read_to_string(run.recording_folder().join("report.md")).expect("a report");
-    for rendering in [run.answer(), markdown] {
+    for rendering in [run.text(), markdown] {
         assert!(rendering.contains("Hottest functions"), "{rendering}");
         assert!(rendering.contains("fixture::burn"), "{rendering}");
     }
@@ -93,12 +93,8 @@ fn without_perf_the_lab_is_carried_out_and_says_what_is_missing() {
         .spawn()
         .expect("weigh starts");
     let run = world.finish(child).ran();
-    assert!(
-        run.answer().contains("`perf` does not start"),
-        "{}",
-        run.answer()
-    );
-    assert!(run.answer().contains("install it"), "{}", run.answer());
+    run.shows("`perf` does not start");
+    run.shows("install it");
     assert!(!run.recording_folder().join("flamegraphs").exists());
 }
 
@@ -122,7 +118,7 @@ fn functions_that_node_compiles_have_names() {
         expect: {status: 200}\nbaseline: {name: plain}\n\
         variants: [{name: twin, with: {server.more: b}}]\n";
     fs::write(folder.path().join("node.yaml"), lab).expect("a lab");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["lab", "node.yaml", "--flamegraph"])
         .current_dir(folder.path())
         .output()
@@ -131,5 +127,5 @@ fn functions_that_node_compiles_have_names() {
     if run.answer().contains("`perf`") {
         return;
     }
-    assert!(run.answer().contains("warmTheRoom"), "{}", run.answer());
+    run.shows("warmTheRoom");
 }

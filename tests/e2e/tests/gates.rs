@@ -1,12 +1,11 @@
 //! Gates: what passes, what does not, and what CI sees of it.
 
 use std::path::Path;
-use std::process::Command;
 
-use e2e::{Run, World, weigh};
+use e2e::{Run, World, weigh_command};
 
 fn report(recording: &Path, flags: &[&str]) -> Run {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("report")
         .arg(recording)
         .args(flags)
@@ -23,11 +22,7 @@ fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples/lab.json");
     std::fs::copy(lab, &folder).expect("a copy");
     let held = report(&folder, &["--gate", "slow mean overhead < 1s"]).exits_with(0);
-    assert!(
-        held.answer().contains("`slow mean overhead < 1s`: holds: "),
-        "{}",
-        held.answer()
-    );
+    held.shows("`slow mean overhead < 1s`: holds: ");
 
     let flags = [
         "--gate",
@@ -36,55 +31,29 @@ fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
         "p99 value > 1us",
     ];
     let broken = report(&folder, &flags).exits_with(4);
-    assert!(
-        broken
-            .answer()
-            .contains("`slow mean overhead < 1us`: broken: "),
-        "{}",
-        broken.answer()
-    );
-    assert!(
-        broken
-            .answer()
-            .contains("`p99 value > 1us` on slow: holds: "),
-        "{}",
-        broken.answer()
-    );
+    broken.shows("`slow mean overhead < 1us`: broken: ");
+    broken.shows("`p99 value > 1us` on slow: holds: ");
     let pasted = report(&folder, &[&flags[..], &["--format", "md"]].concat()).exits_with(4);
-    assert!(pasted.answer().contains("## Gates"), "{}", pasted.answer());
-    assert!(
-        pasted.answer().contains("| **broken** |"),
-        "{}",
-        pasted.answer()
-    );
+    pasted.shows("## Gates");
+    pasted.shows("| **broken** |");
     let junit = report(&folder, &[&flags[..], &["--format", "junit"]].concat()).exits_with(4);
-    assert!(
-        junit
-            .answer()
-            .contains("tests=\"4\" failures=\"1\" errors=\"0\" time="),
-        "{}",
-        junit.answer()
-    );
+    junit.shows("tests=\"4\" failures=\"1\" errors=\"0\" time=");
 
     let undecided = ["--gate", "honest mean overhead < 1s"];
     let run = report(&folder, &undecided).exits_with(4);
-    assert!(
-        run.answer().contains("undecided: `honest` is the baseline"),
-        "{}",
-        run.answer()
-    );
+    run.shows("undecided: `honest` is the baseline");
     let lenient = [&undecided[..], &["--undecided", "pass"]].concat();
     let _ = report(&folder, &lenient).exits_with(0);
 
     let both = ["#honest", "#slow"].map(|name| format!("{}{name}", folder.display()));
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("compare")
         .args(&both)
         .args(["--gate", "slow mean overhead < 1us"])
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(4);
-    assert!(run.answer().contains("broken: "), "{}", run.answer());
+    run.shows("broken: ");
 }
 
 #[test]
@@ -94,12 +63,7 @@ fn a_lab_whose_gate_does_not_pass_exits_with_4_and_leaves_junit() {
     let run = world
         .run_with(&["--gate", "slow mean overhead < 1us"])
         .exits_with(4);
-    assert!(
-        run.answer()
-            .contains("Gates\n- `slow mean overhead < 1us`: "),
-        "{}",
-        run.answer()
-    );
+    run.shows("Gates - `slow mean overhead < 1us`: ");
     let folder = run.recording_folder();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
     assert!(read("junit.xml").contains("name=\"slow mean overhead &lt; 1us\""));
@@ -115,7 +79,7 @@ fn a_gate_that_cannot_be_meant_stops_the_lab_before_it_starts() {
         ("slow p99 overhead < 1", "expected a unit"),
     ] {
         let run = world.run_with(&["--gate", gate]).exits_with(2);
-        assert!(run.talk().contains(words), "{gate}: {}", run.talk());
+        run.says(words);
         assert!(
             !world.path().join("recordings").exists(),
             "nothing was started"
@@ -129,9 +93,5 @@ fn a_variant_without_a_number_cannot_pass_a_gate() {
         .variant("liar", "server.answer: errors")
         .run_with(&["--gate", "liar p99 overhead < 1s"])
         .exits_with(4);
-    assert!(
-        run.answer().contains("undecided: `liar` has no number"),
-        "{}",
-        run.answer()
-    );
+    run.shows("undecided: `liar` has no number");
 }

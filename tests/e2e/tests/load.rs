@@ -1,8 +1,6 @@
 //! `weigh load` as a user of other load generators meets it.
 
-use std::process::Command;
-
-use e2e::{Run, Server, weigh};
+use e2e::{Run, Server, weigh_command};
 use serde_json::Value;
 
 fn passed(result: &Value) -> u64 {
@@ -29,7 +27,7 @@ fn graphql_errors_in_a_200_are_wrong_answers() {
     let server = Server::start(&["--answer", "errors"]);
     let run = server.load(&["-n", "20", "-c", "2", "-d", "{}", "--expect-graphql"]);
     let run = run.exits_with(3);
-    assert!(run.answer().contains("graphql"), "{}", run.answer());
+    run.shows("graphql");
 }
 
 #[test]
@@ -43,26 +41,22 @@ fn the_same_answers_are_right_when_only_the_status_counts() {
 #[test]
 fn a_target_that_is_not_there_is_said_so() {
     // Port 9 of loopback: discard, not in use.
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["load", "http://127.0.0.1:9/", "-n", "3", "-c", "1"])
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(3);
-    assert!(run.answer().contains("connect"), "{}", run.answer());
+    run.shows("connect");
 }
 
 #[test]
 fn other_protocols_are_refused_with_help() {
     for url in ["ftp://127.0.0.1/", "127.0.0.1:80/x"] {
-        let output = Command::new(weigh())
+        let output = weigh_command()
             .args(["load", url])
             .output()
             .expect("weigh starts");
         let run = Run::of(output).exits_with(2);
-        assert!(
-            run.talk().contains("http://127.0.0.1:8080/path"),
-            "{}",
-            run.talk()
-        );
+        run.says("http://127.0.0.1:8080/path");
     }
 }

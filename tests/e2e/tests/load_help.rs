@@ -1,11 +1,9 @@
 //! The help of `weigh load`, which is the first thing that people read.
 
-use std::process::Command;
-
-use e2e::{Run, weigh};
+use e2e::{Run, weigh_command};
 
 fn help(flag: &str) -> String {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["load", flag])
         .env("COLUMNS", "100")
         .env_remove("NO_COLOR")

@@ -9,9 +9,7 @@
 #[path = "../../../crates/load/tests/engine/modern.rs"]
 mod modern;
 
-use std::process::Command;
-
-use e2e::{Run, weigh};
+use e2e::{Run, weigh_command};
 use serde_json::Value;
 
 use modern::{Act, Modern, Speech};
@@ -27,7 +25,7 @@ fn server(is_http2: bool, offered: Option<&'static str>) -> Modern {
 
 /// Runs `weigh load` on it; the scheme is part of the call.
 fn load(scheme: &str, server: &Modern, flags: &[&str]) -> Run {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("load")
         .arg(format!("{scheme}://{}/graphql", server.address))
         .args(["-c", "2"])
@@ -48,7 +46,7 @@ fn http_2_is_spoken_by_prior_knowledge_and_the_report_says_so() {
     let flags = ["-n", "40", "--http2", "--streams", "4", "--expect-graphql"];
     let run = load("http", &server, &flags).exits_with(0);
     let words = "HTTP/2, 4 streams a connection";
-    assert!(run.answer().contains(words), "{}", run.answer());
+    run.shows(words);
     assert_eq!(server.requests(), 40);
     assert_eq!(server.connections(), 2);
 }
@@ -61,14 +59,10 @@ fn https_is_spoken_with_those_whom_the_user_trusts() {
     std::fs::write(&authority, &server.authority).expect("it can be written");
     let authority = authority.to_str().expect("a path of ours");
     let run = load("https", &server, &["-n", "9", "--ca", authority]).exits_with(0);
-    assert!(
-        run.answer().contains("HTTP/1.1 over TLS,"),
-        "{}",
-        run.answer()
-    );
+    run.shows("HTTP/1.1 over TLS,");
     let run = load("https", &server, &["-n", "9", "--insecure"]).exits_with(0);
     let words = "HTTP/1.1 over TLS (certificate not verified)";
-    assert!(run.answer().contains(words), "{}", run.answer());
+    run.shows(words);
     // Nobody else vouches for it.
     let run = load("https", &server, &["-n", "2"]);
     assert!(!run.status().success(), "{}", run.answer());
@@ -85,7 +79,7 @@ fn http_2_over_tls_is_in_the_recording() {
     assert_eq!(protocol["streams"], 1);
     // Nothing is negotiated down or up.
     let run = load("https", &server, &["--insecure", "-n", "2"]).exits_with(3);
-    assert!(run.answer().contains("connect"), "{}", run.answer());
+    run.shows("connect");
 }
 
 #[test]
@@ -100,7 +94,7 @@ fn flags_that_go_with_another_protocol_are_refused() {
         ),
     ] {
         let run = load("http", &server, flags).exits_with(2);
-        assert!(run.talk().contains(words), "{}", run.talk());
+        run.says(words);
     }
     assert_eq!(server.requests(), 0);
 }

@@ -1,9 +1,9 @@
 //! What `weigh load` sends and when: targets, phases, expected headers.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use e2e::{Run, Server, shop, weigh};
+use e2e::{Run, Server, shop, weigh_command};
 use serde_json::Value;
 
 fn passed(result: &Value) -> u64 {
@@ -13,7 +13,7 @@ fn passed(result: &Value) -> u64 {
 
 /// Runs `weigh load --targets -` on this text.
 fn targets(text: &str, flags: &[&str]) -> Run {
-    let mut child = Command::new(weigh())
+    let mut child = weigh_command()
         .args(["load", "--targets", "-", "--format", "json"])
         .args(flags)
         .stdin(Stdio::piped())
@@ -104,7 +104,7 @@ fn targets_have_weights_where_they_are_given() {
     };
     let text = target("often", ",\"weight\":3") + &target("seldom", "");
     std::fs::write(&file, text).expect("it can be written");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["load", "-n", "40", "-c", "1", "--targets"])
         .arg(&file)
         .output()
@@ -121,7 +121,7 @@ fn flags_of_other_tools_mean_what_they_mean_there_or_are_refused() {
     let result = server.json(&["-R", "100", "-z", "100ms", "-t", "1"]);
     assert_eq!(passed(&result), 10, "{result:#}");
     let run = server.load(&["-d", "30s"]).exits_with(2);
-    assert!(run.talk().contains("write -z 30s"), "{}", run.talk());
+    run.says("write -z 30s");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn targets_on_two_hosts_are_refused() {
     let text = "GET http://127.0.0.1:1/\n\nGET http://127.0.0.1:2/\n";
     let run = targets(text, &[]).exits_with(2);
     let words = "line 3: expected a target on `127.0.0.1:1`";
-    assert!(run.talk().contains(words), "{}", run.talk());
+    run.says(words);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn an_expected_header_is_looked_for_in_every_answer() {
     let load = |header: &str| server.load(&["-n", "5", "-c", "1", "--expect-header", header]);
     let _ = load("Content-Type: application/json").exits_with(0);
     let run = load("Content-Type: text/html").exits_with(3);
-    assert!(run.answer().contains("expected header"), "{}", run.answer());
+    run.shows("expected header");
 }
 
 #[test]
@@ -152,16 +152,12 @@ fn what_differs_by_nature_can_be_left_out_of_the_comparison() {
         server.load(&[&["-n", "5", "-c", "1", "--expect-body", known], flags].concat())
     };
     let run = load(&[]).exits_with(3);
-    assert!(
-        run.answer().contains("expected the known body"),
-        "{}",
-        run.answer()
-    );
+    run.shows("expected the known body");
     let _ = load(&["--ignore", "/data/test/id"]).exits_with(0);
     let run = load(&["--ignore", "/data/other"]).exits_with(3);
-    assert!(run.answer().contains("`/data/test/id`"), "{}", run.answer());
+    run.shows("`/data/test/id`");
     let run = load(&["--ignore", "id"]).exits_with(2);
-    assert!(run.talk().contains("write `/id`"), "{}", run.talk());
+    run.says("write `/id`");
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use e2e::{PATIENCE, Run, wait_until, weigh};
+use e2e::{PATIENCE, Run, wait_until, weigh_command};
 use serde_json::Value;
 
 /// As many as `weigh load` may have open at once.
@@ -43,7 +43,7 @@ impl Odd {
     /// Runs `weigh load` on it while its sockets are counted. Gives the outcomes and the slowest
     /// answer in milliseconds.
     fn load(&self, flags: &[&str]) -> (Value, f64) {
-        let mut child = Command::new(weigh())
+        let mut child = weigh_command()
             .arg("load")
             .arg(format!("http://{}/", self.address))
             .args(["-c", &CONNECTIONS.to_string(), "--format", "json"])

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use e2e::{Run, catalog, gateway, weigh};
+use e2e::{Run, catalog, gateway, weigh_command};
 use tempfile::TempDir;
 
 fn shipped() -> PathBuf {
@@ -55,14 +54,14 @@ impl Lab {
     }
 
     fn check(&self) -> Run {
-        let mut command = Command::new(weigh());
+        let mut command = weigh_command();
         command.args(["check", "."]).current_dir(self.folder.path());
         Run::of(command.output().expect("weigh starts"))
     }
 }
 
 fn proven(lab: &Lab, names: &[&str]) {
-    let answer = lab.check().exits_with(0).answer();
+    let answer = lab.check().exits_with(0).text();
     for name in names {
         assert!(answer.contains(&format!("- {name}: proven")), "{answer}");
     }
@@ -84,7 +83,7 @@ fn a_hop_that_answers_something_else_has_no_number() {
     // Another size of answer stands for a proxy that loses rows.
     let change = ("target: node-1}", "target: node-1, with: {size: 9}}");
     let run = Lab::with("remote-schema", &[change]).check().exits_with(3);
-    let answer = run.answer();
+    let answer = run.text();
     assert!(answer.contains("- node-5 direct: proven"), "{answer}");
     assert!(!answer.contains("- through node-1: proven"), "{answer}");
 }
@@ -119,7 +118,7 @@ fn headers_arrive_at_the_leaf_when_both_hops_forward_them_and_never_else() {
     proven(&Lab::with("headers", &[]), &["not forwarded", "forwarded"]);
     let change = ("forward: \"true\"", "forward: \"false\"");
     let run = Lab::with("headers", &[change]).check().exits_with(3);
-    let answer = run.answer();
+    let answer = run.text();
     assert!(answer.contains("- not forwarded: proven"), "{answer}");
     assert!(
         answer.contains("the leaf saw the client's header on every request"),

@@ -2,9 +2,8 @@
 //! running.
 
 use std::fs;
-use std::process::Command;
 
-use e2e::{PATIENCE, Run, World, processes_mentioning, wait_until, weigh};
+use e2e::{PATIENCE, Run, World, processes_mentioning, wait_until, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -55,7 +54,7 @@ fn round_of_four(run: &Run) -> Value {
 }
 
 fn render(run: &Run, format: &str) -> String {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("report")
         .arg(run.recording_folder())
         .args(["--format", format])
@@ -159,13 +158,12 @@ fn instances_that_cannot_be_told_apart_prove_nothing() {
 fn an_instance_that_dies_under_load_is_named() {
     let world = world("--dies shop-3:40", "");
     let run = world.run().exits_with(5).no_number_for("four");
-    let answer = run.answer().replace("\n  ", " ");
     for words in [
         "`shop-3` (instance 3 of 4 of `shop`)",
         "exit code 9",
         "out of cheese",
     ] {
-        assert!(answer.contains(words), "{words}:\n{answer}");
+        run.shows(words);
     }
     nothing_is_left(&world);
 }
@@ -208,11 +206,10 @@ fn without_the_balancer_the_variants_that_need_it_say_so() {
     let output = world.command("lab").env("PATH", "/nowhere").output();
     let folder = world.path().join("recordings");
     let output = output.expect("weigh starts");
-    let answer = String::from_utf8_lossy(&output.stdout).replace("\n  ", " ");
-    assert_eq!(output.status.code(), Some(5), "{answer}");
-    assert!(answer.contains("`shop-balancer` needs it"), "{answer}");
+    let run = Run::of(output).exits_with(5);
+    run.shows("`shop-balancer` needs it");
     assert!(folder.is_dir(), "the others are measured");
-    assert!(answer.contains("alone again"), "{answer}");
+    run.shows("alone again");
 }
 
 #[test]
@@ -239,7 +236,7 @@ fn a_lab_that_cannot_be_meant_is_refused_before_anything_starts() {
         assert!(text.contains(from), "{text}");
         let broken = World::of_lab(&text.replace(from, to));
         let run = broken.run().exits_with(2);
-        assert!(run.talk().contains(words), "{words}: {}", run.talk());
+        run.says(words);
     }
 }
 
@@ -273,7 +270,7 @@ fn the_highest_rate_that_is_sustained_is_found() {
         sustained("quick")
     );
     assert_eq!(sustained("slow"), 10.0, "11 a second at the most");
-    let answer = run.answer();
+    let answer = run.text();
     // A machine that is too busy for a verdict has no such table.
     let is_withheld = ["quick", "slow"].map(|variant| run.verdict_of(variant).contains("invalid"));
     assert!(

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use e2e::{Browser, View, url_of, weigh};
+use e2e::{Browser, View, url_of, weigh, weigh_command};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ const VIEWS: [View; 4] = [
 const MEBIBYTE: usize = 1024 * 1024;
 
 fn rendered(recording: &Path, format: &str) -> String {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("report")
         .arg(recording)
         .args(["--format", format])

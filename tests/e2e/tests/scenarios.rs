@@ -1,8 +1,6 @@
 //! Requests that follow one another, with `weigh load --scenario` and in labs; data in labs.
 
-use std::process::Command;
-
-use e2e::{Run, Server, World, shop, weigh};
+use e2e::{Run, Server, World, shop, weigh_command};
 use serde_json::Value;
 
 const STEPS: &str = "
@@ -27,7 +25,7 @@ fn scenario(users: &str, flags: &[&str]) -> Run {
     std::fs::write(&file, text).expect("it can be written");
     std::fs::write(folder.path().join("users.csv"), users).expect("it can be written");
     let server = Server::of(&shop(), &[]);
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("load")
         .arg(format!("http://{}/", server.address()))
         .args(["-c", "2", "--scenario"])
@@ -47,9 +45,8 @@ fn json(run: &Run) -> Value {
 fn a_scenario_sends_its_steps_in_order_with_what_was_captured() {
     for flags in [&["-n", "6"][..], &["-r", "100", "-z", "60ms"]] {
         let run = scenario("user\nann\nbo\n", flags).exits_with(0);
-        let answer = run.answer();
         for words in ["log in", "look again", "passed 6", "6 complete"] {
-            assert!(answer.contains(words), "{words}\n{answer}");
+            run.shows(words);
         }
     }
     let run = scenario(
@@ -65,7 +62,6 @@ fn a_scenario_sends_its_steps_in_order_with_what_was_captured() {
 #[test]
 fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_pass_is_skipped() {
     let run = scenario("user\nann\nnobody\n", &["-n", "4"]).exits_with(3);
-    let answer = run.answer();
     // Nobody's login is answered with 200, which is not the status expected; it has no token either.
     for words in [
         "expected status 201, found 200",
@@ -73,7 +69,7 @@ fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_pass_is_skippe
         "skipped 2",
         "2 ended by a step that did not pass",
     ] {
-        assert!(answer.contains(words), "{words}\n{answer}");
+        run.shows(words);
     }
 }
 
@@ -82,15 +78,14 @@ fn mistakes_in_a_scenario_are_shown_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("wrong.yaml");
     std::fs::write(&file, "steps:\n  - {path: '/{{tokn}}'}\n").expect("it can be written");
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["load", "http://127.0.0.1:1/", "--scenario"])
         .arg(&file)
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(2);
-    let talk = run.talk();
-    assert!(talk.contains("`{{tokn}}` means nothing here"), "{talk}");
-    assert!(talk.contains("wrong.yaml:2:"), "{talk}");
+    run.says("`{{tokn}}` means nothing here");
+    run.says("wrong.yaml:2:");
 }
 
 fn lab(load: &str, rest: &str) -> World {
@@ -119,7 +114,7 @@ fn a_lab_measures_a_scenario_and_records_its_steps() {
         let passed: Vec<&Value> = steps.iter().map(|it| &it["outcomes"]["passed"]).collect();
         assert_eq!(passed, [20, 20, 20], "{round:#}");
     }
-    assert!(run.answer().contains("look again"), "{}", run.answer());
+    run.shows("look again");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Nothing is left running, however `weigh` ends.
 
 use std::io::Read as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use e2e::{PATIENCE, World, processes_mentioning, wait_until};
+use e2e::{PATIENCE, World, processes_mentioning, wait_until, weigh_command};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A world that would run for minutes, with servers that leave daemons behind.
@@ -62,7 +62,7 @@ fn killing_the_keeper_leaves_nothing_running_and_weigh_says_so() {
     .expect("the keeper is alive");
     let run = world.finish(weigh);
     assert_ne!(run.status().code(), Some(0), "{}", run.talk());
-    assert!(run.talk().contains("keeper"), "{}", run.talk());
+    run.says("keeper");
     nothing_is_left(&world);
 }
 
@@ -74,7 +74,7 @@ fn an_interrupt_keeps_what_was_recorded_and_marks_it() {
     send(&weigh, Signal::INT);
     let run = world.finish(weigh).exits_with(6);
     assert_eq!(run.recording()["interrupted"], true);
-    assert!(run.answer().contains("interrupted"), "{}", run.answer());
+    run.shows("interrupted");
     nothing_is_left(&world);
 }
 
@@ -123,7 +123,7 @@ fn weigh_up_serves_until_it_is_interrupted() {
         .split_whitespace()
         .nth(1)
         .expect("a name and an address");
-    let loaded = Command::new(e2e::weigh())
+    let loaded = weigh_command()
         .args(["load", url, "-n", "10", "-c", "1"])
         .output()
         .expect("weigh starts");

@@ -1,14 +1,13 @@
 //! `weigh tare`: the noise floor of a machine, and what is wrong with it.
 
 use std::path::Path;
-use std::process::Command;
 
-use e2e::{Run, World, weigh};
+use e2e::{Run, World, unwrapped, weigh_command};
 use serde_json::Value;
 
 /// A short tare that keeps its result below `state`.
 fn tare(state: &Path, flags: &[&str]) -> Run {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["tare", "--rounds", "6", "-z", "50ms", "-r", "400"])
         .args(flags)
         .env("XDG_STATE_HOME", state)
@@ -70,7 +69,7 @@ fn the_result_is_kept_unless_that_is_not_wanted() {
     let state = tempfile::tempdir().expect("a temporary folder");
     let kept = state.path().join("weighbridge/tare.json");
     let shown = tare(state.path(), &["--no-keep"]);
-    assert!(shown.answer().contains("noise floor"), "{}", shown.answer());
+    shown.shows("noise floor");
     assert!(!kept.exists());
     let answer = json_of(&tare(state.path(), &["--format", "json"]));
     let text = std::fs::read_to_string(kept).expect("the tare was kept");
@@ -91,17 +90,17 @@ fn a_lab_shows_the_tare_of_its_machine_and_of_no_other() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .expect("weigh starts");
-        let run = world.finish(child);
-        run.answer() + &run.talk()
+        world.finish(child)
     };
-    let answer = lab();
-    assert!(answer.contains("noise floor: mean "), "{answer}");
+    lab().shows("noise floor: mean ");
     let text = std::fs::read_to_string(&kept).expect("the tare was kept");
     let mut other: Value = serde_json::from_str(&text).expect("a tare is JSON");
     other["machine"]["cores"] = 4096.into();
     std::fs::write(&kept, other.to_string()).expect("the tare can be replaced");
-    let answer = lab();
-    assert!(!answer.contains("noise floor: "), "{answer}");
+    let run = lab();
+    for text in [run.text(), unwrapped(&run.talk())] {
+        assert!(!text.contains("noise floor: "), "{text}");
+    }
 }
 
 #[test]
@@ -113,15 +112,14 @@ fn an_overhead_below_the_floor_is_marked_in_the_table_itself() {
     let report = |recording: &Value, format: &str| {
         let path = folder.path().join("recording.json");
         std::fs::write(&path, recording.to_string()).expect("a file");
-        let output = Command::new(weigh())
+        let output = weigh_command()
             .arg("report")
             .arg(&path)
             .args(["--format", format])
             .env("COLUMNS", "160")
             .output()
             .expect("weigh starts");
-        let answer = Run::of(output).exits_with(0).answer();
-        answer.split_whitespace().collect::<Vec<_>>().join(" ")
+        Run::of(output).exits_with(0).text()
     };
     assert!(!report(&recording, "text").contains("below the noise floor"));
     recording["environment"]["noise_floor"] = serde_json::json!({
@@ -140,14 +138,10 @@ fn an_overhead_below_the_floor_is_marked_in_the_table_itself() {
 
 #[test]
 fn fewer_rounds_than_carry_an_interval_are_refused() {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .args(["tare", "--rounds", "5"])
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(2);
-    assert!(
-        run.talk().contains("5 is not in 6..=1000"),
-        "{}",
-        run.talk()
-    );
+    run.says("5 is not in 6..=1000");
 }

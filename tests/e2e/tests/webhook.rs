@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use e2e::{Run, World, weigh};
+use e2e::{Run, World, weigh, weigh_command};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -86,7 +86,7 @@ fn the_lab_is_printed_as_apachebench_would() {
     let Some(run) = lab.believed() else { return };
     let folder = run.recording_folder();
     let shown = |variant: &str| {
-        let mut command = Command::new(weigh());
+        let mut command = weigh_command();
         command.arg("report").arg(&folder);
         command.args(["--format", "ab", "--variant", variant]);
         Run::of(command.output().expect("weigh starts"))
