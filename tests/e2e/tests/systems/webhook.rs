@@ -2,7 +2,6 @@
 //! shown as ApacheBench would show them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use e2e::{Run, World, weigh, weigh_command};
 use serde_json::Value;
@@ -48,8 +47,7 @@ fn rounds(run: &Run, name: &str) -> Vec<Value> {
 
 #[test]
 fn the_lab_measures_both_languages_within_the_pods_limits() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        println!("NOT RUN: python3 is not installed");
+    if !judged::is_installed("python3") {
         return;
     }
     let run = lab(

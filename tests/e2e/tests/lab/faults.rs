@@ -9,7 +9,8 @@ use std::process::Child;
 use std::time::Duration;
 
 use e2e::{
-    ATTEMPTS, Hogs, MACHINE_CHECKS, PATIENCE, Run, Server, World, freeze, threads_of, wait_until,
+    ATTEMPTS, Hogs, MACHINE_CHECKS, MACHINE_UNFIT, PATIENCE, Run, Server, World, freeze,
+    threads_of, wait_until,
 };
 use serde_json::Value;
 
@@ -86,13 +87,17 @@ fn raised(checks: &Checks, expected: &[(&str, &str)]) -> Result<(), Trouble> {
 }
 
 /// Plants the fault until it is the only thing that is wrong.
+#[track_caller]
 fn only(plant: impl Fn() -> Result<(), Trouble>) {
     // Built before anything burns a core or is loaded.
     let _ = e2e::weigh();
     let mut troubles = Vec::new();
     for _ in 0..ATTEMPTS {
         match plant() {
-            Ok(()) => return,
+            Ok(()) => {
+                judged::ran();
+                return;
+            }
             Err(trouble) => troubles.push(trouble),
         }
     }
@@ -102,6 +107,7 @@ fn only(plant: impl Fn() -> Result<(), Trouble>) {
         "{}",
         has_run.map_or("", |one| &one.reason)
     );
+    judged::not_run(MACHINE_UNFIT);
 }
 
 /// Ok when no check failed but those.
@@ -196,6 +202,7 @@ fn a_server_at_its_processor_limit_is_named() {
         let limited = &recording["variants"][0]["systems"][0];
         if limited["limits_enforced"]["cpus"].is_null() {
             // Then the table says so, which `a_limit_is_in_the_table_…` claims.
+            judged::not_run("no limit of processor time can be enforced");
             return Ok(());
         }
         let checks = Checks::of(&run.json(), 0);

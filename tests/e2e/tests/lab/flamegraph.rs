@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use e2e::{Run, World, weigh_command};
 use serde_json::Value;
@@ -15,14 +14,17 @@ fn world() -> World {
 }
 
 /// The profiles of a recording; `None` with the reason checked where this machine cannot sample.
+#[track_caller]
 fn profiles(run: &Run) -> Option<Vec<Value>> {
     let recording = run.recording();
     let profiles = recording["profiles"].as_array().expect("profiles").clone();
     if profiles.iter().any(|profile| profile["samples"] == 0) {
         let text = profiles[0]["missing"].as_str().expect("a reason");
         assert!(text.contains("perf"), "{text}");
+        judged::not_run(text);
         return None;
     }
+    judged::ran();
     Some(profiles)
 }
 
@@ -100,8 +102,7 @@ fn without_perf_the_lab_is_carried_out_and_says_what_is_missing() {
 
 #[test]
 fn functions_that_node_compiles_have_names() {
-    if Command::new("node").arg("--version").output().is_err() {
-        // `./setup` installs it; a machine without it is told so by other tests.
+    if !judged::is_installed("node") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -125,6 +126,7 @@ fn functions_that_node_compiles_have_names() {
         .expect("weigh starts");
     let run = Run::of(output).ran();
     if run.answer().contains("`perf`") {
+        judged::not_run("`perf` does not sample on this machine");
         return;
     }
     run.shows("warmTheRoom");

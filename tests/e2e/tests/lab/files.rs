@@ -155,7 +155,7 @@ fn a_file_that_is_no_recording_is_refused_with_a_reason() {
 
 #[test]
 fn the_lab_in_the_readme_has_no_mistakes() {
-    let readme = include_str!("../../../README.md");
+    let readme = include_str!("../../../../README.md");
     let lab = readme
         .split("```yaml\n")
         .nth(1)
@@ -173,7 +173,7 @@ fn the_lab_in_the_readme_has_no_mistakes() {
 
 #[test]
 fn the_table_in_the_readme_is_what_its_recording_says() {
-    let readme = include_str!("../../../README.md");
+    let readme = include_str!("../../../../README.md");
     let (command, shown) = readme
         .split("```console\n$ ")
         .nth(1)

@@ -6,8 +6,8 @@ use e2e::{Run, weigh_command};
 use granit_parser::{Event, Parser};
 
 const PAGES: [&str; 2] = [
-    include_str!("../../../docs/ci.md"),
-    include_str!("../../../docs/compare.md"),
+    include_str!("../../../../docs/ci.md"),
+    include_str!("../../../../docs/compare.md"),
 ];
 
 /// The blocks of a page in this language.
@@ -102,7 +102,7 @@ fn the_workflow_is_yaml_and_its_lab_has_the_gated_variant() {
         !command.contains('\n'),
         "it is folded into one line: {command}"
     );
-    let lab = include_str!("../../../labs/graphql-server/graphql-server.yaml");
+    let lab = include_str!("../../../../labs/graphql-server/graphql-server.yaml");
     let gated = command.split("--gate \"").nth(1).expect("a gate");
     let variant = gated.split(' ').next().expect("a variant");
     assert!(lab.contains(&format!("name: {variant}\n")), "{variant}");

@@ -6,7 +6,7 @@
 )]
 
 #[expect(dead_code, reason = "the engine's own tests use all of it")]
-#[path = "../../../crates/load/tests/engine/modern.rs"]
+#[path = "../../../../crates/load/tests/engine/modern.rs"]
 mod modern;
 
 use e2e::{Run, weigh_command};
