@@ -3,6 +3,7 @@
 mod cli;
 mod command;
 mod console;
+mod debug_log;
 mod environment;
 mod exit;
 mod files;

@@ -179,6 +179,11 @@ impl<'a> Experiment<'a> {
                 break;
             }
             self.rounds_begun = round + 1;
+            tracing::debug!(
+                round = round + 1,
+                planned = self.rounds_planned(),
+                "a round begins"
+            );
             self.round(round);
             if self.has_enough(instant().duration_since(began)) {
                 break;
@@ -264,6 +269,7 @@ impl<'a> Experiment<'a> {
 
     fn prove(&mut self, index: usize) -> Result<(), Invalid> {
         let name = self.candidates[index].variant.name.clone();
+        tracing::debug!(variant = name, "proving");
         self.progress.show(&format!("proving {name}"));
         // Without a proven baseline there is nothing that others could be compared with.
         if self.has_lost_baseline(index) {
@@ -371,6 +377,7 @@ impl<'a> Experiment<'a> {
 
     fn reject(&mut self, index: usize, invalid: Invalid) {
         let name = &self.candidates[index].variant.name;
+        tracing::debug!(variant = name, kind = ?invalid.kind, reason = invalid.reason, "a variant is out");
         if invalid.kind != InvalidKind::Interrupted {
             self.progress
                 .note(&format!("{name} has no number: {}", invalid.reason));

@@ -129,6 +129,7 @@ impl Stack {
             let mut target = running.target();
             // Whether it is ready is asked here, and not who it is.
             target.protocol.tls = target.protocol.tls.map(|_| Trust::Anybody);
+            tracing::debug!(system = running.system.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
             rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
                 .map_err(invalid_ready)?;
@@ -313,7 +314,9 @@ fn socket_folder(setups: &[Setup]) -> Result<Option<TempDir>, Invalid> {
     if !setups.iter().any(Setup::is_on_socket) {
         return Ok(None);
     }
-    let made = tempfile::Builder::new().prefix("weigh-").tempdir();
+    let made = tempfile::Builder::new()
+        .prefix("weigh-")
+        .tempdir_in(crate::environment::socket_parent());
     made.map(Some).map_err(|error| {
         Invalid::new(
             InvalidKind::NotReady,

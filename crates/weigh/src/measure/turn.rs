@@ -49,6 +49,12 @@ impl Experiment<'_> {
         position: usize,
         index: usize,
     ) -> Result<(), Invalid> {
+        tracing::debug!(
+            round = round + 1,
+            position,
+            variant = self.candidates[index].variant.name,
+            "a turn begins"
+        );
         let mut kept = self.taken(index, &format!("round-{}", round + 1))?;
         let measured = self
             .prove_once(&mut kept, index)
@@ -183,6 +189,7 @@ impl Experiment<'_> {
         }
         let candidate = &self.candidates[index];
         let label = format!("round {}, {}", round + 1, candidate.variant.name);
+        tracing::debug!(label, "the load begins");
         let watch = Watch::begin(candidate.variant, stack)?;
         let tallies = stack.tallies(&self.rig)?;
         let began = instant();
@@ -194,6 +201,7 @@ impl Experiment<'_> {
         });
         let (measurement, (moment_after, after)) =
             measured.map_err(|error| Invalid::new(InvalidKind::LoadFailed, error.to_string()))?;
+        tracing::debug!(label, interrupted = measurement.interrupted, took = ?began.elapsed(), "the load has ended");
         // What is cut short has requests under way that nobody counts.
         let (mut proofs, mut unproven) = if measurement.interrupted {
             (Vec::new(), None)
@@ -239,6 +247,7 @@ impl Experiment<'_> {
 
     /// Load that is no measurement.
     fn thrown_away(&self, job: &Job, label: &str, when: &str) -> Result<Measurement, Invalid> {
+        tracing::debug!(label, "load that is thrown away begins");
         let sent = self
             .progress
             .during(label, |live| load::run(job, live, self.stop.flag()))

@@ -2,6 +2,7 @@
 //! nothing is left running.
 
 mod cost;
+mod debug_log;
 mod faults;
 mod files;
 mod flamegraph;
