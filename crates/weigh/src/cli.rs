@@ -24,8 +24,10 @@ struct Cli {
     /// Do not color anything (as does a non-empty NO_COLOR in the environment).
     #[arg(long, global = true, env = "NO_COLOR", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     no_color: bool,
-    /// Log what is done and waited for to stderr; `-vv` logs more. WEIGH_LOG chooses levels by target: `debug`, `rig=trace,weigh=debug`.
-    #[arg(short = 'v', long, global = true, action = clap::ArgAction::Count)]
+    /// Log what is done and waited for to stderr; -vv logs more.
+    ///
+    /// The variable WEIGH_LOG chooses levels by target: `debug`, `rig=trace,weigh=debug`.
+    #[arg(short = 'v', long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 

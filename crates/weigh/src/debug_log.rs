@@ -64,7 +64,7 @@ fn parsed(text: &str) -> Result<Targets, Failure> {
     // would silently log something else.
     for part in text.split(',') {
         let level = part.rsplit('=').next().unwrap_or(part).trim();
-        if level.parse::<LevelFilter>().is_err() {
+        if level.is_empty() || level.parse::<LevelFilter>().is_err() {
             return Err(wrong(part.trim()));
         }
     }
