@@ -80,6 +80,7 @@ impl Session<'_> {
         label: &str,
         when: &str,
     ) -> Result<Measurement, Invalid> {
+        tracing::debug!(label, "load that is thrown away begins");
         let sent = self
             .progress
             .during(label, |live| load::run(job, live, self.stop.flag()))
@@ -102,6 +103,7 @@ impl Session<'_> {
     /// As of [`Session::discard`]; a wrong answer is found in the proof or in the measurement too, so
     /// that only its candidate is out.
     pub(super) fn discard_together(&self, jobs: &[Job], label: &str) -> Result<(), Invalid> {
+        tracing::debug!(label, "load that is thrown away begins");
         let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), || ());
         let sent = self.progress.during(label, send);
         sent.map(|_| ()).map_err(|error| load_failed(&error))

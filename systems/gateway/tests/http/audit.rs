@@ -8,24 +8,17 @@ use std::process::Command;
 use crate::gateway::Gateway;
 use crate::stub::Stub;
 
-/// Whether a program can be started here.
-fn is_installed(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
-}
-
 #[test]
 fn every_audit_of_graphql_over_http_is_ok() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-server/audit");
-    if !is_installed("node") {
-        println!("NOT RUN: node is not installed");
+    if !judged::is_installed("node") {
         return;
     }
     if !folder
         .join("node_modules/graphql-http/package.json")
         .exists()
     {
-        if !is_installed("npm") {
-            println!("NOT RUN: npm is not installed");
+        if !judged::is_installed("npm") {
             return;
         }
         let mut install = Command::new("npm");
