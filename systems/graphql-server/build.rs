@@ -11,6 +11,10 @@ const LIBRARIES: [(&str, &str); 4] = [
     ("actix-web", "ACTIX_WEB_VERSION"),
 ];
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the build script reads what cargo tells it"
+)]
 fn main() {
     // Of the package that is built: a target folder may be shared by several clones.
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

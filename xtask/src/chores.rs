@@ -6,6 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
+use crate::judged::{self, Notes};
+
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -38,6 +40,16 @@ pub(crate) fn ci() -> anyhow::Result<()> {
     // The end-to-end tests start the binaries; building them once up front keeps
     // parallel tests from queueing behind each other's build lock.
     cargo(&["build", "--locked", "--workspace", "--bins"], &[])?;
+    let notes = Notes::begin()?;
+    let tested = tests(&notes);
+    // What was not run is said whether or not the others passed.
+    let judged = notes.conclude();
+    tested.and(judged)
+}
+
+/// All tests, those of the whole system one at a time.
+fn tests(notes: &Notes) -> anyhow::Result<()> {
+    let noted = (judged::VARIABLE, notes.path());
     cargo(
         &[
             "test",
@@ -49,7 +61,7 @@ pub(crate) fn ci() -> anyhow::Result<()> {
             "--exclude",
             "e2e",
         ],
-        &[PROPERTIES_SEED],
+        &[PROPERTIES_SEED, noted],
     )?;
     // One at a time: each of them loads a server, and two would disturb each other.
     cargo(
@@ -62,7 +74,7 @@ pub(crate) fn ci() -> anyhow::Result<()> {
             "--",
             "--test-threads=1",
         ],
-        &[],
+        &[noted],
     )
 }
 
@@ -91,6 +103,26 @@ fn coprocessor_lints() -> anyhow::Result<()> {
 /// The rules of the house, which are tests of this crate.
 pub(crate) fn tidy() -> anyhow::Result<()> {
     cargo(&["test", "--locked", "--quiet", "--package", "xtask"], &[])
+}
+
+/// Files below these folders, or these files, relative to the root: those that git tracks or would.
+pub(crate) fn tracked(path: &str) -> anyhow::Result<Vec<String>> {
+    let mut command = Command::new("git");
+    command.args([
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "--",
+    ]);
+    let output = command.arg(path).current_dir(root()).output();
+    let output = output.context("git does not start")?;
+    if !output.status.success() {
+        bail!("git cannot list {path}");
+    }
+    let names = String::from_utf8(output.stdout).context("file names are UTF-8")?;
+    let names = names.lines().filter(|file| root().join(file).is_file());
+    Ok(names.map(str::to_owned).collect())
 }
 
 /// Generated files are compared by tests of the crate that owns them; with this

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use crate::{aa, bench, calibrate, chores, gateway_bench, results};
+use crate::{aa, bench, calibrate, chores, gateway_bench, method, results, shape};
 
 /// Chores of the repository.
 #[derive(Debug, Parser)]
@@ -14,6 +14,10 @@ pub(crate) enum Chore {
     Tidy,
     /// Write the generated files again: JSON Schemas and the lab reference.
     Schema,
+    /// Write the fingerprint of the code that figures depend on; see CONTRIBUTING.md.
+    Method,
+    /// Count lines, functions, comments and calls of the sources, by folder.
+    Shape,
     /// Hold weigh against other load generators, on the same nginx worker.
     BenchLoad(bench::Args),
     /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
@@ -33,6 +37,8 @@ impl Chore {
             Chore::Ci => chores::ci(),
             Chore::Tidy => chores::tidy(),
             Chore::Schema => chores::schema(),
+            Chore::Method => method::stamp(),
+            Chore::Shape => shape::shape(),
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Results(args) => results::run(&args),

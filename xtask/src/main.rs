@@ -6,8 +6,12 @@ mod calibrate;
 mod chores;
 mod command_line;
 mod gateway_bench;
+mod judged;
+mod method;
 mod page;
 mod results;
+mod rust_source;
+mod shape;
 #[cfg(test)]
 mod tidy;
 

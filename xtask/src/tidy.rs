@@ -9,9 +9,8 @@ mod graph;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::chores::root;
+use crate::chores::{self, root};
 use graph::Graph;
 
 /// Who may import whom inside `crates/` (design: "an arrow means may import").
@@ -289,27 +288,9 @@ fn read(file: &str) -> String {
     fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// Files that git tracks below `folder`, relative to the root; all of them when it is empty.
+/// Files below `folder`; all of them when it is empty.
 fn tracked(folder: &str) -> Vec<String> {
     // Git takes no empty path.
     let folder = if folder.is_empty() { "." } else { folder };
-    let output = Command::new("git")
-        .args([
-            "ls-files",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-            "--",
-            folder,
-        ])
-        .current_dir(root())
-        .output()
-        .expect("git lists the files");
-    assert!(output.status.success(), "git cannot list {folder}");
-    String::from_utf8(output.stdout)
-        .expect("file names are UTF-8")
-        .lines()
-        .filter(|file| root().join(file).is_file())
-        .map(str::to_owned)
-        .collect()
+    chores::tracked(folder).expect("git lists the files")
 }

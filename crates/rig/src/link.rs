@@ -71,6 +71,7 @@ impl Link {
             program: command.program.clone(),
             source,
         };
+        tracing::debug!(program = ?command.program, ?log, "starting the keeper");
         let mut keeper = Command::new(&command.program)
             .args(&command.keeper)
             .stdin(Stdio::piped())
@@ -110,6 +111,8 @@ impl Link {
         while self.lost.is_none() {
             match self.lines.next_value::<Begun>() {
                 Some(Ok(begun)) => {
+                    let (pid, leftovers) = (self.keeper.id(), begun.leftovers.len());
+                    tracing::debug!(pid, run = begun.run, leftovers, "the keeper runs");
                     self.run = begun.run;
                     self.leftovers = begun.leftovers;
                     return Ok(());
@@ -139,6 +142,7 @@ impl Link {
     }
 
     fn write(&mut self, value: &impl serde::Serialize) {
+        tracing::trace!(json = ?serde_json::to_string(value).ok(), "to the keeper");
         let written = match &mut self.orders {
             Some(orders) => write_value(orders, value),
             None => Err(io::ErrorKind::BrokenPipe.into()),
@@ -206,6 +210,7 @@ impl Link {
     }
 
     fn note(&mut self, event: Event) {
+        tracing::trace!(?event, "from the keeper");
         let mut known = |id: u64, note: &mut dyn FnMut(&mut Known)| {
             if let Some(known) = self.known.get_mut(&id) {
                 note(known);
@@ -237,6 +242,10 @@ impl Link {
         if self.lost.is_some() {
             return;
         }
+        tracing::debug!(
+            what,
+            "the keeper is given up; everything of the run is ended"
+        );
         self.lost = Some(what);
         self.orders = None;
         let _has_ended = self.keeper.kill();
@@ -258,6 +267,7 @@ impl Link {
             clock::wait_until(KILL_WITHIN, || {
                 cgroup::kill_run(&hierarchies, &self.run).is_empty()
             });
+            tracing::debug!(run = self.run, "removing the cgroups of the run");
             cgroup::remove_run(&hierarchies, &self.run);
         }
         for known in self.known.values_mut() {
@@ -268,6 +278,7 @@ impl Link {
     /// Lets the keeper end everything and waits for that.
     pub(crate) fn end(&mut self) -> Result<(), RigError> {
         self.check()?;
+        tracing::debug!(within = ?END_WITHIN, "waiting for the keeper to end everything");
         self.orders = None;
         let deadline = clock::now() + END_WITHIN;
         loop {

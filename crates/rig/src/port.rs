@@ -62,7 +62,10 @@ pub fn free_port() -> io::Result<PortLease> {
     for _ in 0..candidates.len() {
         let port = candidates[next_index(candidates.len())];
         match lease(port) {
-            Ok(lease) => return Ok(lease),
+            Ok(lease) => {
+                tracing::trace!(port, "a port is reserved");
+                return Ok(lease);
+            }
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             // A port that only a privileged process may bind.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}

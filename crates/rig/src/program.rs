@@ -26,6 +26,10 @@ pub fn find_program(name: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> 
 
 /// `PATH` as a system with these additional variables sees it. The one place
 /// where the rig reads the environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place in the rig that reads the environment"
+)]
 pub(crate) fn path_of(env: &[(String, String)]) -> OsString {
     env.iter()
         .rev()

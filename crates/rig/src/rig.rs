@@ -131,6 +131,8 @@ impl Rig {
         self.link.known.insert(id, Known::default());
         let start = clock::now();
         let order = Order::Start(Box::new(job.clone()));
+        let Program { path, args, .. } = &job.program;
+        tracing::debug!(id, name = job.name, ?path, ?args, log = ?job.log, "starting a process");
         let answered = self.link.order(&order).and_then(|()| {
             let is_answered =
                 |known: &Known| known.started.is_some() || known.refusal.is_some() || known.is_lost;
@@ -141,6 +143,8 @@ impl Rig {
             (known.started.clone(), known.refusal.take())
         });
         if let Some(started) = started {
+            let (pid, enforced) = (started.pid, &started.enforced);
+            tracing::debug!(id, pid, ?enforced, groups = ?started.groups, "the process runs");
             return Ok(System {
                 id,
                 name: job.name,
@@ -153,7 +157,9 @@ impl Rig {
         answered?;
         self.link.check()?;
         let refusal = refusal.unwrap_or_else(|| Step::Watch.refused("its shepherd was killed"));
-        Err(explain(job, refusal))
+        let error = explain(job, refusal);
+        tracing::debug!(id, %error, "the process does not start");
+        Err(error)
     }
 
     /// Carries out a build step: runs a command to its end. Whatever it leaves
@@ -179,7 +185,10 @@ impl Rig {
             limits: Limits::default(),
             cpus_allowed: None,
         };
+        let start = clock::now();
         let system = self.launch(job)?;
+        let command = as_typed(&step.command);
+        tracing::debug!(name = step.name, command, log = ?step.log, "waiting for a build command");
         let status = loop {
             if let State::Exited { status, .. } = self.state_within(&system, BUILD_LOOKS_UP) {
                 break status;
@@ -190,13 +199,15 @@ impl Rig {
             }
         };
         let last_lines = system.last_lines();
+        let took = clock::now().duration_since(start);
+        tracing::debug!(name = step.name, %status, ?took, "the build command has ended");
         self.stop(system, Duration::ZERO);
         if status.is_success() {
             return Ok(());
         }
         Err(BuildError::Failed {
             name: step.name.clone(),
-            command: as_typed(&step.command),
+            command,
             status,
             log: step.log.clone(),
             last_lines,
@@ -260,6 +271,7 @@ impl Rig {
     /// `grace`, and kills what is left. Nothing of the system is left afterwards.
     pub fn stop(&mut self, system: System, grace: Duration) -> Stopped {
         let id = system.id;
+        tracing::debug!(id, name = system.name, ?grace, "stopping a process");
         let is_stopped = |known: &Known| known.stopped.is_some() || known.is_lost;
         // Whatever goes wrong here is the keeper's death, which ends the system.
         let _keeper_lost = self
@@ -269,6 +281,7 @@ impl Rig {
         let known = self.link.known.remove(&id).unwrap_or_default();
         let status = known.exited.map_or(Status::Lost, |(status, _)| status);
         let (manner, usage) = known.stopped.unwrap_or((Manner::Killed, None));
+        tracing::debug!(id, %status, ?manner, "the process is gone");
         Stopped {
             status,
             manner,
@@ -291,6 +304,7 @@ impl Rig {
     ) -> Result<Duration, ReadyError> {
         let deadline = clock::now() + within;
         let (mut pause, longest) = PROBE_PAUSES;
+        let mut attempts = Attempts::new(&system.name, within);
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(ReadyError::Interrupted {
@@ -308,7 +322,16 @@ impl Rig {
             }
             let now = clock::now();
             match answer {
-                Ok(()) => return Ok(now.duration_since(system.start)),
+                Ok(()) => {
+                    let took = now.duration_since(system.start);
+                    tracing::debug!(
+                        system = system.name,
+                        attempts = attempts.count,
+                        ?took,
+                        "ready"
+                    );
+                    return Ok(took);
+                }
                 Err(last_reason) if now >= deadline => {
                     return Err(ReadyError::TimedOut {
                         system: system.name.clone(),
@@ -318,7 +341,7 @@ impl Rig {
                         last_lines: system.last_lines(),
                     });
                 }
-                Err(_) => {}
+                Err(reason) => attempts.note(&reason, now),
             }
             self.link.listen(pause.min(deadline - now));
             pause = longest.min(pause * 2);
@@ -331,6 +354,41 @@ impl Rig {
     /// When processes withstand SIGKILL or the keeper did not end as it should.
     pub fn shut_down(mut self) -> Result<(), RigError> {
         self.link.end()
+    }
+}
+
+/// The readiness probes of one system that found it not ready, for the log. Each is logged at trace;
+/// at debug only what is new, and once a second what still holds.
+struct Attempts<'a> {
+    system: &'a str,
+    within: Duration,
+    count: u32,
+    said: Option<(String, Instant)>,
+}
+
+impl<'a> Attempts<'a> {
+    fn new(system: &'a str, within: Duration) -> Attempts<'a> {
+        Attempts {
+            system,
+            within,
+            count: 0,
+            said: None,
+        }
+    }
+
+    fn note(&mut self, reason: &str, now: Instant) {
+        const REPEAT: Duration = Duration::from_secs(1);
+        self.count += 1;
+        let (system, attempt) = (self.system, self.count);
+        tracing::trace!(system, attempt, reason, "a readiness probe failed");
+        let is_known = self
+            .said
+            .as_ref()
+            .is_some_and(|(said, at)| said == reason && now.duration_since(*at) < REPEAT);
+        if !is_known {
+            tracing::debug!(system, attempt, within = ?self.within, reason, "not ready yet");
+            self.said = Some((reason.to_owned(), now));
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::command::{check, compare, lab, load, null_server, report, tare, up};
 use crate::console::Console;
+use crate::debug_log;
+use crate::environment;
 use crate::exit::{self, Exit};
 use crate::stop::Stop;
 
@@ -22,6 +24,11 @@ struct Cli {
     /// Do not color anything (as does a non-empty NO_COLOR in the environment).
     #[arg(long, global = true, env = "NO_COLOR", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     no_color: bool,
+    /// Log what is done and waited for to stderr; -vv logs more.
+    ///
+    /// The variable WEIGH_LOG chooses levels by target: `debug`, `rig=trace,weigh=debug`.
+    #[arg(short = 'v', long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
+    verbose: u8,
 }
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +50,11 @@ pub(crate) fn main() -> Exit {
         Err(error) => return refuse(&error),
     };
     let console = Console::new(cli.no_color);
+    let wanted = environment::inherited(debug_log::VARIABLE);
+    if let Err(failure) = debug_log::start(cli.verbose, wanted.as_deref()) {
+        console.error(&failure.message);
+        return failure.exit;
+    }
     let stop = match Stop::listen() {
         Ok(stop) => stop,
         Err(error) => {

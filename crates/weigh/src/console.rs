@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
+use crate::environment;
+
 /// Where output goes, and what the other side can show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Console {
@@ -90,12 +92,9 @@ impl Console {
 
 /// Whether the locale says that a terminal shows UTF-8: the first of these that is set decides, as
 /// in POSIX, and `C` is what holds when none is.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place that asks for the locale"
-)]
 fn is_utf8() -> bool {
-    let values = ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| std::env::var(name).unwrap_or_default());
+    let values =
+        ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| environment::inherited(name).unwrap_or_default());
     let locale = values.iter().find(|value| !value.is_empty());
     locale.is_some_and(|locale| {
         let locale = locale.to_ascii_lowercase();

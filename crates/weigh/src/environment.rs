@@ -30,20 +30,39 @@ pub(crate) fn fresh_seed() -> u64 {
     now().subsec_nanosecond().unsigned_abs().into()
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place in weigh that reads the environment beside clap"
+)]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
 /// Where programs are looked for.
 pub(crate) fn search_path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_default()
+    variable("PATH").unwrap_or_default()
 }
 
 /// A variable that systems inherit.
 pub(crate) fn inherited(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    variable(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// The folder below which systems have their Unix sockets: that for temporary files, or `/tmp` when its
+/// path would leave no room for the name of a socket. The kernel takes 107 bytes for the whole path.
+pub(crate) fn socket_parent() -> PathBuf {
+    const LONGEST: usize = 50;
+    let usual = std::env::temp_dir();
+    if usual.as_os_str().len() > LONGEST {
+        return PathBuf::from("/tmp");
+    }
+    usual
 }
 
 /// Where this user's programs keep what they have found out (XDG Base Directory Specification);
 /// `None` without a home.
 pub(crate) fn state_folder() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let folder = |name: &str| variable(name).map(PathBuf::from);
     folder("XDG_STATE_HOME")
         // The specification has relative paths ignored.
         .filter(|path| path.is_absolute())

@@ -4,6 +4,7 @@ mod build_cache;
 mod cli;
 mod command;
 mod console;
+mod debug_log;
 mod environment;
 mod exit;
 mod files;

@@ -212,6 +212,11 @@ impl<'a> Experiment<'a> {
         while !self.is_over()
             && let Some(round) = self.rounds.begin()
         {
+            tracing::debug!(
+                round = round.number + 1,
+                planned = round.planned,
+                "a round begins"
+            );
             match self.session.lab.order().0 {
                 Order::SideBySide => self.side_by_side(&round),
                 Order::InTurn => self.in_turn(&round),
@@ -250,6 +255,7 @@ impl<'a> Experiment<'a> {
     /// Takes a candidate out, and tells why.
     fn reject(&mut self, id: CandidateId, invalid: Invalid) {
         let candidate = self.candidates.get_mut(id);
+        tracing::debug!(variant = candidate.name(), kind = ?invalid.kind, reason = invalid.reason, "a variant is out");
         if invalid.kind != InvalidKind::Interrupted {
             self.session.progress.note(&format!(
                 "{} has no number: {}",

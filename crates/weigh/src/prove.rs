@@ -150,6 +150,7 @@ impl Proven {
 
     /// What the first slot of a load gets: every request once, in order.
     fn walk(&self, subject: Subject<'_>) -> Result<Vec<Answer>, Invalid> {
+        tracing::debug!(variant = subject.variant.name, requests = self.requests.len(), timeout = ?subject.lab.timeout, "sending every request once, in order");
         let job = Job {
             target: subject.systems.target(),
             requests: self.requests.clone(),

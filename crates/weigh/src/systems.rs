@@ -169,6 +169,7 @@ impl RunningSystems {
             let mut target = running.target();
             // Only readiness is asked for here. The certificate is verified by the proof and the load.
             target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
+            tracing::debug!(system = running.system.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
             rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
                 .map_err(invalid_ready)?;
@@ -370,7 +371,9 @@ fn socket_folder(setups: &[Setup]) -> Result<Option<TempDir>, Invalid> {
     if !setups.iter().any(Setup::is_on_socket) {
         return Ok(None);
     }
-    let made = tempfile::Builder::new().prefix("weigh-").tempdir();
+    let made = tempfile::Builder::new()
+        .prefix("weigh-")
+        .tempdir_in(crate::environment::socket_parent());
     made.map(Some).map_err(|error| {
         Invalid::new(
             InvalidKind::NotReady,

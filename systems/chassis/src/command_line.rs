@@ -13,6 +13,10 @@ const WORKERS_MAX: u16 = 512;
 ///
 /// # Errors
 /// What is wrong with them, and what asks for help or the version.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place in services that reads the environment beside clap"
+)]
 pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap::Error> {
     let file = std::fs::read_to_string(".env").unwrap_or_default();
     let is_set = |name: &str| std::env::var_os(name).is_some();

@@ -21,11 +21,7 @@ pub struct Report {
 pub fn run(url: &str, headers: &[&str]) -> Option<Report> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
     for program in ["node", "npm"] {
-        if Command::new(program).arg("--version").output().is_err() {
-            #[expect(clippy::print_stdout, reason = "tells why a test claims nothing")]
-            {
-                println!("NOT RUN: {program} is not installed");
-            }
+        if !judged::is_installed(program) {
             return None;
         }
     }

@@ -49,7 +49,8 @@ impl Running {
     ///
     /// When it does not start, ends, or is not healthy within a minute.
     pub fn start(runner: &Runner, transport: Transport) -> anyhow::Result<Running> {
-        let folder = TempDir::with_prefix("weighbridge-conform-")?;
+        // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+        let folder = TempDir::with_prefix_in("weighbridge-conform-", "/tmp")?;
         let log = std::fs::File::create(folder.path().join("log"))?;
         let mut command = runner.command(&runner.run);
         command

@@ -1,11 +1,10 @@
 //! What may be claimed of numbers on a machine that others use as well.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{Run, weigh};
+use crate::{Run, weigh_command};
 
 /// The summary that `weigh report --format json` makes of a recording.
 ///
@@ -14,7 +13,7 @@ use crate::{Run, weigh};
 /// When it cannot be made.
 #[must_use]
 pub fn summary_of(recording: &Path) -> Value {
-    let output = Command::new(weigh())
+    let output = weigh_command()
         .arg("report")
         .arg(recording)
         .args(["--format", "json"])
@@ -32,6 +31,9 @@ pub const ATTEMPTS: usize = 4;
 /// what is claimed.
 pub const MACHINE_CHECKS: [&str; 3] = ["generator-pauses", "generator-starved", "steal"];
 
+/// Why a claim is not judged on a machine whose processors others had.
+pub const MACHINE_UNFIT: &str = "others had the processors in every attempt";
+
 /// Measures until no check withholds a verdict, at most [`ATTEMPTS`] times. `measure` gives the run and
 /// its recording, a folder or a file. None, and a word about it, where others had the processors: then
 /// there is nothing that a test could claim.
@@ -40,10 +42,7 @@ pub const MACHINE_CHECKS: [&str; 3] = ["generator-pauses", "generator-starved", 
 ///
 /// When a run fails otherwise, or none is believed on a machine that was fit each time.
 #[must_use]
-#[expect(
-    clippy::print_stderr,
-    reason = "the log of the tests says what was not claimed"
-)]
+#[track_caller]
 pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
     let mut is_machine_fit = true;
     for attempt in 0..ATTEMPTS {
@@ -52,6 +51,7 @@ pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
         // A single load has no verdict to withhold and ends well even where its numbers are withheld.
         let is_unfit = is_machine_unfit(&summary_of(&recording));
         if run.status().success() && !is_unfit {
+            judged::ran();
             return Some(run);
         }
         is_machine_fit &= !is_unfit;
@@ -61,7 +61,7 @@ pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
             run.answer()
         );
     }
-    eprintln!("others had the processors: nothing is claimed");
+    judged::not_run(MACHINE_UNFIT);
     None
 }
 

@@ -11,6 +11,19 @@ pub fn weigh() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "weigh")).clone()
 }
 
+/// A `weigh` that takes nothing from the settings of the person who runs the tests: neither the width
+/// of the terminal, colors and locale, nor a tare of this machine, nor a level of the log.
+#[must_use]
+pub fn weigh_command() -> Command {
+    let mut command = Command::new(weigh());
+    for variable in ["COLUMNS", "LINES", "NO_COLOR", "WEIGH_LOG"] {
+        command.env_remove(variable);
+    }
+    command.env("LC_ALL", "C.UTF-8");
+    command.env("XDG_STATE_HOME", "/nowhere");
+    command
+}
+
 /// The [fixture server](../fixture/index.html), built once per test run.
 #[must_use]
 pub fn fixture() -> PathBuf {

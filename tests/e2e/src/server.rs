@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{PATIENCE, Run, fixture, wait_until, weigh};
+use crate::{PATIENCE, Run, fixture, wait_until, weigh_command};
 
 /// A fixture server of a test's own, ended with it.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Server {
     /// When `weigh` does not start.
     #[must_use]
     pub fn start_load(&self, flags: &[&str]) -> Child {
-        Command::new(weigh())
+        weigh_command()
             .arg("load")
             .arg(format!("http://{}/graphql", self.address))
             .args(flags)
@@ -105,7 +105,7 @@ impl Server {
     /// When `weigh` does not start.
     #[must_use]
     pub fn load(&self, flags: &[&str]) -> Run {
-        let output = Command::new(weigh())
+        let output = weigh_command()
             .arg("load")
             .arg(format!("http://{}/graphql", self.address))
             .args(flags)

@@ -371,6 +371,7 @@ fn the_committed_schema_is_that_of_the_answer() {
 /// The recording on which the end-to-end tests of `weigh report` and `weigh compare` stand, so that
 /// no restless machine decides about them.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the switch that writes the file")]
 fn the_committed_lab_is_read_and_has_a_slow_variant() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/lab.json");
     if std::env::var_os("UPDATE_SCHEMAS").is_some() {

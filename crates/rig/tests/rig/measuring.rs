@@ -69,10 +69,11 @@ fn limits_are_in_force_and_read_back_or_it_is_said_why_not() {
     wait_for_line(&mut rig, &system, "burned");
     let usage = rig.usage(&system).unwrap();
     if let Some(why) = &enforced.why_not {
-        println!("NOT RUN: {why}");
+        judged::not_run(why);
         assert!(enforced.cpus.is_none() || enforced.memory.is_none());
         return;
     }
+    judged::ran();
     assert_eq!(enforced.cpus, Some(0.1));
     assert_eq!(enforced.memory, Some(32 << 20));
     assert!(enforced.by.unwrap().starts_with("cgroup v"));
@@ -98,9 +99,10 @@ fn a_system_that_outgrows_its_memory_is_said_to_have_done_so() {
     spec.limits.memory = Some(32 << 20);
     let system = rig.spawn(&spec).unwrap();
     if let Some(why) = &system.enforced().why_not {
-        println!("NOT RUN: {why}");
+        judged::not_run(why);
         return;
     }
+    judged::ran();
     until("it has ended", || rig.state(&system) != State::Running);
     let status = rig.stop(system, DEADLINE).status;
     assert!(
@@ -159,13 +161,18 @@ fn without_cgroups(scene: &Scene, mode: &str) -> Command {
 }
 
 /// Whether such a namespace can be made here.
+#[track_caller]
 fn can_hide_cgroups() -> bool {
     let tried = Command::new("unshare")
         .args(["--mount", "sh", "-c", "umount -l -R /sys/fs/cgroup"])
         .output();
     let can = tried.as_ref().is_ok_and(|output| output.status.success());
-    if !can {
-        println!("NOT RUN: cannot hide cgroups from a process here: {tried:?}");
+    if can {
+        judged::ran();
+    } else {
+        judged::not_run(format_args!(
+            "cannot hide cgroups from a process here: {tried:?}"
+        ));
     }
     can
 }

@@ -72,9 +72,12 @@ fn seats_are_drawn_anew_and_evenly_shared() {
         let mut seats = vec![vec![0_usize; variants]; variants];
         let mut orders = std::collections::BTreeSet::new();
         let cycles = dues[0].len() / variants * variants;
-        for cycle in 0..cycles {
+        let order_of = |cycle: usize| {
             let mut order: Vec<usize> = (0..variants).collect();
             order.sort_by_key(|variant| dues[*variant][cycle]);
+            order
+        };
+        for order in (0..cycles).map(order_of) {
             for (seat, variant) in order.iter().enumerate() {
                 seats[*variant][seat] += 1;
             }

@@ -58,6 +58,12 @@ impl Experiment<'_> {
     /// One candidate's turn: start, repeat the proof, settle, warm up, measure, stop.
     fn turn(&mut self, round: &Round, seat: Seat) -> TurnOutcome {
         let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round);
+        tracing::debug!(
+            round = round.number + 1,
+            position = seat.position,
+            variant = turn.candidate.name(),
+            "a turn begins"
+        );
         let running = match self.reused.take(seat.candidate) {
             Some(running) => Ok(running),
             None => turn.start(&mut self.rig),

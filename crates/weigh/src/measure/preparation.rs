@@ -57,6 +57,7 @@ impl Experiment<'_> {
 
     fn prove(&mut self, id: CandidateId) -> Result<(), Invalid> {
         let turn = Turn::of_proof(&self.session, self.candidates.get(id));
+        tracing::debug!(variant = turn.candidate.name(), "proving");
         self.session.progress.show(&turn.label());
         // Without a proven baseline there is nothing that others could be compared with.
         if self.candidates.has_lost_baseline(id) {

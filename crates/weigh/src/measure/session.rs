@@ -80,6 +80,7 @@ impl Session<'_> {
         label: &str,
         when: &str,
     ) -> Result<Measurement, Invalid> {
+        tracing::debug!(label, "load that is thrown away begins");
         let sent = self
             .progress
             .during(label, |live| load::run(job, live, self.stop.flag()))
@@ -107,6 +108,7 @@ impl Session<'_> {
         label: &str,
         look: impl FnOnce() -> T,
     ) -> Result<(Vec<Measurement>, T), Invalid> {
+        tracing::debug!(label, "load that is thrown away begins");
         let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), look);
         let sent = self.progress.during(label, send);
         sent.map_err(|error| load_failed(&error))

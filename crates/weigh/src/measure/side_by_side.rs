@@ -240,12 +240,13 @@ impl Experiment<'_> {
                 Turn::of_round(&self.session, candidate, round)
             })
             .collect();
+        let label = format!("round {}, side by side", round.number + 1);
+        tracing::debug!(label, "the load begins");
         let readings: Vec<Reading<'_>> = turns
             .iter()
             .zip(up)
             .map(|(turn, one)| turn.begin(&self.rig, &one.running))
             .collect::<Result<_, _>>()?;
-        let label = format!("round {}, side by side", round.number + 1);
         let send = |live: &Live| -> Result<(Vec<Measurement>, Vec<Look>), LoadError> {
             let look = || {
                 readings
@@ -257,6 +258,7 @@ impl Experiment<'_> {
         };
         let (sent, host) = HostWatch::during(|| self.session.progress.during(&label, send));
         let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
+        tracing::debug!(label, "the load has ended");
         let counted = counted(jobs, &measurements, &host);
         let mut together = Together {
             measured: Vec::new(),

@@ -265,13 +265,21 @@ impl<'t> Turn<'t> {
         job: &Job,
     ) -> Result<Measured, Invalid> {
         self.session.go_on()?;
+        let label = self.label();
+        tracing::debug!(label, "the load begins");
         let reading = self.begin(rig, running)?;
         let send = |live: &Live| -> Result<(Measurement, Look), LoadError> {
             let look = || reading.look(rig);
             load::run_and_look(job, live, self.session.stop.flag(), look)
         };
-        let sent = self.session.progress.during(&self.label(), send);
+        let sent = self.session.progress.during(&label, send);
         let (measurement, look) = sent.map_err(|error| load_failed(&error))?;
+        tracing::debug!(
+            label,
+            interrupted = measurement.interrupted,
+            took = ?measurement.elapsed,
+            "the load has ended"
+        );
         reading.end(rig, look, measurement)
     }
 }

@@ -105,6 +105,7 @@ impl Asked<'_> {
             weight: 1,
         };
         let shown = format!("`{}{}`", url_of(target), self.path);
+        tracing::debug!(url = shown, within = ?ANSWER_WITHIN, "asking what a system saw");
         let answer = load::exchange(target, &request, ANSWER_WITHIN)
             .map_err(|failure| format!("{shown} does not tell: {failure}"))?;
         load::check(&request.expect, &answer)

@@ -239,7 +239,8 @@ fn health_has_its_own_path_and_words_and_can_be_turned_off() {
 
 #[test]
 fn a_subgraph_can_be_on_a_unix_socket() {
-    let folder = tempfile::tempdir().unwrap();
+    // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
     let path = folder.path().join("subgraph.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let (seen, requests) = mpsc::channel();
@@ -364,7 +365,8 @@ fn origins_of_version_1_are_allowed() {
 #[test]
 fn metrics_can_have_an_address_of_their_own() {
     let planets = Stub::planets();
-    let folder = tempfile::tempdir().unwrap();
+    // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
     let socket = folder.path().join("metrics.sock");
     let more = format!(
         "telemetry: {{exporters: {{metrics: {{prometheus: {{enabled: true, listen: '{}', path: /numbers}}}}}}}}",

@@ -198,7 +198,8 @@ fn it_listens_on_unix_sockets() {
     use std::io::{Read as _, Write as _};
     use std::os::unix::net::UnixStream;
 
-    let folder = tempfile::tempdir().unwrap();
+    // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
     let socket = folder.path().join("graphql.sock");
     let mut process = Command::new(env!("CARGO_BIN_EXE_gateway"))
         .args(["--supergraph", "../planets/supergraph.graphql"])

@@ -44,8 +44,7 @@ fn check(printed: &[String], store: &str) {
 
 #[test]
 fn the_lines_of_the_readme_work_on_both_stores() {
-    if Command::new("curl").arg("--version").output().is_err() {
-        println!("NOT RUN: curl is not installed");
+    if !judged::is_installed("curl") {
         return;
     }
     check(&run_readme(&Server::start(&[])), "memory");

@@ -195,9 +195,10 @@ fn rust_answers_as_the_cases_say() {
 #[test]
 fn python_answers_as_the_cases_say() {
     if let Err(missing) = python::build() {
-        println!("NOT RUN: {missing}");
+        judged::not_run(missing);
         return;
     }
+    judged::ran();
     check(python::start);
 }
 

@@ -67,6 +67,10 @@ fn carry_out(runner: &Runner, task: &str) -> anyhow::Result<()> {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place in this program that reads the environment"
+)]
 fn is_told_a_socket() -> bool {
     std::env::var_os("SOCKET").is_some()
 }

@@ -784,7 +784,8 @@ fn a_stage_that_switches_nothing_on_does_not_exist() {
 fn stages_reach_their_own_url_a_unix_socket_and_http2() {
     run(async {
         let coprocessor = echo(json!({})).await;
-        let folder = tempfile::tempdir().unwrap();
+        // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
         let unix = serve_unix(&folder.path().join("s"), |seen| Some(answer(seen.json())));
         for (url, stand, path) in [
             (format!("{}/own", coprocessor.url), &coprocessor, "/own"),

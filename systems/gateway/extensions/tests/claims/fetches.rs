@@ -146,7 +146,8 @@ fn an_override_replaces_the_routing_url_over_tcp_and_unix_sockets() {
         fetch(&worker(&yaml, "http://nowhere.invalid"), &exchange(&[])).await;
         assert_eq!(origin.last().path, "/elsewhere");
 
-        let folder = tempfile::tempdir().unwrap();
+        // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
         let socket = serve_unix(&folder.path().join("s"), |_| {
             Some(crate::stand::json(r#"{"data":{"a":2}}"#))
         });

@@ -1,0 +1,110 @@
+//! The debug log: what a run does and waits for, on stderr, so that a run that hangs explains itself.
+//!
+//! Off unless `-v` or `WEIGH_LOG` asks for it. The load engine has no events: nothing is logged
+//! between a slot that is due and its answer. Keeper and launcher are processes of their own and do
+//! not log here; what they say to `weigh` is logged where it arrives.
+
+use std::io;
+
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::time::SystemTime;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use crate::cli::Failure;
+
+/// The variable that says what to log.
+pub(crate) const VARIABLE: &str = "WEIGH_LOG";
+
+/// The crates that `-v` is about.
+const OURS: [&str; 2] = ["weigh", "rig"];
+
+/// Starts the log: `-v` is debug for the crates of `weigh`, `-vv` trace; flags win over the variable.
+///
+/// # Errors
+///
+/// When the variable cannot be understood.
+pub(crate) fn start(flags: u8, variable: Option<&str>) -> Result<(), Failure> {
+    let Some(targets) = targets(flags, variable)? else {
+        return Ok(());
+    };
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .with_timer(SystemTime)
+        .with_ansi(false);
+    let subscriber = tracing_subscriber::registry().with(targets).with(layer);
+    tracing::subscriber::set_global_default(subscriber)
+        .map_err(|error| Failure::bug(format!("the debug log does not start: {error}")))
+}
+
+/// What is logged; `None` when nothing is.
+fn targets(flags: u8, variable: Option<&str>) -> Result<Option<Targets>, Failure> {
+    let level = match flags {
+        0 => {
+            return variable
+                .filter(|text| !text.trim().is_empty())
+                .map(parsed)
+                .transpose();
+        }
+        1 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    Ok(Some(
+        Targets::new().with_targets(OURS.map(|name| (name, level))),
+    ))
+}
+
+fn parsed(text: &str) -> Result<Targets, Failure> {
+    let wrong = |part: &str| {
+        Failure::bad_input(format!(
+            "`{VARIABLE}={text}`: `{part}` is no level; expected off, error, warn, info, debug or trace, \
+             or targets such as `rig=trace,weigh=debug`"
+        ))
+    };
+    // A bare word is a level: as the name of a target, which the filter would take it for, it
+    // would silently log something else.
+    for part in text.split(',') {
+        let level = part.rsplit('=').next().unwrap_or(part).trim();
+        if level.is_empty() || level.parse::<LevelFilter>().is_err() {
+            return Err(wrong(part.trim()));
+        }
+    }
+    text.parse().map_err(|_| wrong(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    fn enabled(flags: u8, variable: Option<&str>, target: &str, level: Level) -> bool {
+        let targets = targets(flags, variable).unwrap();
+        targets.is_some_and(|targets| targets.would_enable(target, &level))
+    }
+
+    #[test]
+    fn nothing_is_logged_unless_asked_for() {
+        assert!(!enabled(0, None, "rig", Level::ERROR));
+        assert!(!enabled(0, Some(""), "rig", Level::ERROR));
+    }
+
+    #[test]
+    fn flags_are_about_our_crates_and_win_over_the_variable() {
+        assert!(enabled(1, Some("off"), "rig::rig", Level::DEBUG));
+        assert!(!enabled(1, None, "rig", Level::TRACE));
+        assert!(enabled(2, None, "weigh::measure", Level::TRACE));
+        assert!(!enabled(2, None, "h2", Level::ERROR));
+    }
+
+    #[test]
+    fn the_variable_names_a_level_or_targets() {
+        assert!(enabled(0, Some("debug"), "h2", Level::DEBUG));
+        let both = Some("rig=trace,weigh=debug");
+        assert!(enabled(0, both, "rig", Level::TRACE));
+        assert!(!enabled(0, both, "weigh", Level::TRACE));
+        for wrong in ["loud", "rig=loud", "rig", "debug,,", "7x"] {
+            let failure = targets(0, Some(wrong)).unwrap_err();
+            assert!(failure.message.contains("expected off, error"), "{wrong}");
+        }
+    }
+}

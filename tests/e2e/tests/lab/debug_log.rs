@@ -1,0 +1,79 @@
+//! `-v` and `WEIGH_LOG`: a run that hangs says what it waits for.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use e2e::{Run, World, weigh_command};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A lab whose only system runs and never listens.
+fn never_ready() -> World {
+    World::of_lab(
+        "question: when is it ready?\n\
+         load: {connections: 1, count: 1, path: /}\nrounds: 1\nwarmup: 0s\ntarget: server\n\
+         systems:\n  server:\n    run: sh -c 'sleep 600' {{addr}}\n    \
+         ready: {path: /health, within: 60s}\n\
+         baseline: {name: a}\nvariants: [{name: b}]\n",
+    )
+}
+
+#[test]
+fn a_lab_that_waits_says_for_what_while_it_waits() {
+    let world = never_ready();
+    let mut command = world.command("lab");
+    command
+        .arg("-v")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut weigh = command.spawn().expect("weigh starts");
+    let log = BufReader::new(weigh.stderr.take().expect("a pipe"));
+    let mut lines = log.lines().map(|line| line.expect("text"));
+    let mut seen = Vec::new();
+    // Each is read while weigh runs; the pipe ends when it does.
+    for words in [
+        &["DEBUG rig", "starting the keeper"][..],
+        &["DEBUG rig", "starting a process"],
+        &[
+            "DEBUG weigh",
+            "waiting until it is ready",
+            "url=\"http://127.0.0.1:",
+            "/health",
+        ],
+        &["not ready yet", "attempt=1 ", "refused"],
+        // What still holds is said again.
+        &["not ready yet", "refused"],
+    ] {
+        let found = lines.by_ref().find(|line| {
+            seen.push(line.clone());
+            words.iter().all(|word| line.contains(word))
+        });
+        assert!(found.is_some(), "no {words:?} in\n{}", seen.join("\n"));
+    }
+    kill_process(Pid::from_child(&weigh), Signal::INT).expect("weigh still waits");
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(weigh.wait().expect("weigh ends").code(), Some(6));
+    let is_stopped = rest.iter().any(|line| line.contains("stopping a process"));
+    assert!(is_stopped, "{}", rest.join("\n"));
+}
+
+#[test]
+fn nothing_is_logged_unless_asked_for_and_the_variable_asks_too() {
+    let world = World::new().variant("twin", "server.answer: ok").rounds(1);
+    let log = |name: &str, value: &str| {
+        let mut command = world.command("check");
+        let output = command.env(name, value).output().expect("weigh starts");
+        Run::of(output).exits_with(0)
+    };
+    assert!(!log("NOTHING", "").talk().contains("DEBUG"));
+    let traced = log("WEIGH_LOG", "rig=trace,weigh=off");
+    traced.says("TRACE rig::link: to the keeper");
+    assert!(!traced.talk().contains(" weigh::"), "{}", traced.talk());
+}
+
+#[test]
+fn a_level_that_does_not_exist_is_refused() {
+    let mut command = weigh_command();
+    command.args(["check", "any"]).env("WEIGH_LOG", "rig=loud");
+    let run = Run::of(command.output().expect("weigh starts")).exits_with(2);
+    run.says("`WEIGH_LOG=rig=loud`: `rig=loud` is no level; expected off, error, warn, info, debug or trace");
+}

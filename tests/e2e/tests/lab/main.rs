@@ -1,0 +1,16 @@
+//! What `weigh lab`, `weigh check` and `weigh up` do: proofs, verdicts, costs, faults, and that
+//! nothing is left running.
+
+mod cost;
+mod debug_log;
+mod faults;
+mod files;
+mod flamegraph;
+mod loads;
+mod proofs;
+mod protocols;
+mod replicas;
+mod scenarios;
+mod stopping;
+mod until;
+mod verdicts;

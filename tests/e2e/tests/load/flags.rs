@@ -1,0 +1,62 @@
+//! `weigh load` as a user of other load generators meets it.
+
+use e2e::{Run, Server, weigh_command};
+use serde_json::Value;
+
+fn passed(result: &Value) -> u64 {
+    let outcomes = &result["summary"]["variants"][0]["outcomes"];
+    outcomes["passed"].as_u64().expect("a count")
+}
+
+#[test]
+fn a_count_is_kept_to_the_request() {
+    let server = Server::start(&[]);
+    let result = server.json(&["-c", "7", "-n", "1001", "-d", "{}", "-t", "2"]);
+    assert_eq!(passed(&result), 1001, "{result:#}");
+}
+
+#[test]
+fn a_rate_is_planned_and_kept() {
+    let server = Server::start(&[]);
+    let result = server.json(&["-r", "200/s", "-z", "1s", "-d", "{}"]);
+    assert_eq!(passed(&result), 200, "{result:#}");
+}
+
+#[test]
+fn graphql_errors_in_a_200_are_wrong_answers() {
+    let server = Server::start(&["--answer", "errors"]);
+    let run = server.load(&["-n", "20", "-c", "2", "-d", "{}", "--expect-graphql"]);
+    let run = run.exits_with(3);
+    run.shows("graphql");
+}
+
+#[test]
+fn the_same_answers_are_right_when_only_the_status_counts() {
+    let server = Server::start(&["--answer", "errors"]);
+    let _ = server
+        .load(&["-n", "20", "-c", "2", "-d", "{}"])
+        .exits_with(0);
+}
+
+#[test]
+fn a_target_that_is_not_there_is_said_so() {
+    // Port 9 of loopback: discard, not in use.
+    let output = weigh_command()
+        .args(["load", "http://127.0.0.1:9/", "-n", "3", "-c", "1"])
+        .output()
+        .expect("weigh starts");
+    let run = Run::of(output).exits_with(3);
+    run.shows("connect");
+}
+
+#[test]
+fn other_protocols_are_refused_with_help() {
+    for url in ["ftp://127.0.0.1/", "127.0.0.1:80/x"] {
+        let output = weigh_command()
+            .args(["load", url])
+            .output()
+            .expect("weigh starts");
+        let run = Run::of(output).exits_with(2);
+        run.says("http://127.0.0.1:8080/path");
+    }
+}

@@ -1,0 +1,9 @@
+//! What `weigh load` and the null server do, as a user of other load generators meets them.
+
+mod calibration;
+mod flags;
+mod formats;
+mod help;
+mod protocols;
+mod requests;
+mod servers;

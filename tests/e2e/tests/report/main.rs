@@ -1,0 +1,8 @@
+//! What `weigh report`, `weigh compare` and `weigh tare` say of what was measured.
+
+mod compare;
+mod compare_help;
+mod docs_ci;
+mod gates;
+mod page;
+mod tare;

@@ -1,0 +1,256 @@
+//! The labs of `labs/router-extensibility`, with coprocessors of which some do not do the work.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use e2e::{Run, gateway, planets, runner, weigh_command};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What the labs hold in place of the languages.
+const LANGUAGES: &str = "[rust, go, node, csharp, java, python]";
+
+fn shipped() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = root.join("labs/router-extensibility");
+    folder.canonicalize().expect("the labs are there")
+}
+
+/// A folder with labs as they are shipped, but for the programs, the length and who the languages
+/// are.
+struct Labs {
+    folder: TempDir,
+}
+
+impl Labs {
+    fn new() -> Labs {
+        let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
+        let systems = fs::read_to_string(shipped().join("systems.yaml"))
+            .expect("the labs and their folder are there");
+        let token = systems
+            .split("Bearer ")
+            .nth(1)
+            .expect("the load has a token");
+        let token = token
+            .lines()
+            .next()
+            .expect("the labs and their folder are there");
+        let programs = format!(
+            "load: {{rate: 40/s, duration: 200ms}}\n\
+             settle: {{connections: 1, within: 100ms}}\n\
+             warmup: 0s\n\
+             rounds: 1\n\
+             systems:\n  \
+             planets: {{build: 'true', settings: {{program: {planets}}}}}\n  \
+             gateway: {{settings: {{program: {gateway}}}}}\n  \
+             coprocessor:\n    build: 'true'\n    version: {runner} --version\n    \
+             run: env {{{{where}}}} {runner} {{{{language}}}}\n    \
+             env: {{TOKEN: {token}}}\n    settings: {{language: honest}}\n",
+            planets = planets().display(),
+            gateway = gateway().display(),
+            runner = runner().display(),
+        );
+        fs::write(folder.path().join("programs.yaml"), programs)
+            .expect("the labs and their folder are there");
+        Labs { folder }
+    }
+
+    /// The shipped lab of this name, in which these stand for the languages.
+    fn with(self, lab: &str, manners: &str) -> Labs {
+        let path = shipped().join(lab).with_extension("yaml");
+        let text = fs::read_to_string(&path).expect("the labs and their folder are there");
+        let above = path.parent().expect("the labs and their folder are there");
+        let systems = shipped().join("systems.yaml");
+        let text = text
+            .replace("include: systems.yaml", "include: ../systems.yaml")
+            .replace(
+                "include: ../systems.yaml",
+                &format!("include: [{}, programs.yaml]", systems.display()),
+            )
+            .replace("body: ../", &format!("body: {}/../", above.display()))
+            .replace(LANGUAGES, manners);
+        let name = path
+            .file_name()
+            .expect("the labs and their folder are there");
+        fs::write(self.folder.path().join(name), text)
+            .expect("the labs and their folder are there");
+        self
+    }
+
+    fn weigh(&self, words: &[&str]) -> Run {
+        let mut command = weigh_command();
+        command.args(words).current_dir(self.folder.path());
+        Run::of(command.output().expect("weigh starts"))
+    }
+
+    /// The recordings that were made here, with their folders.
+    fn recordings(&self) -> Vec<(PathBuf, Value)> {
+        let folders = fs::read_dir(self.folder.path().join("recordings"))
+            .expect("the labs and their folder are there");
+        folders
+            .map(|entry| {
+                let folder = entry.expect("the labs and their folder are there").path();
+                let text = fs::read_to_string(folder.join("recording.json"))
+                    .expect("the labs and their folder are there");
+                (
+                    folder,
+                    serde_json::from_str(&text).expect("the labs and their folder are there"),
+                )
+            })
+            .collect()
+    }
+
+    /// The only lab of the folder, proven and measured.
+    fn lab(&self) -> Run {
+        self.weigh(&["lab", "."])
+    }
+}
+
+#[test]
+fn the_header_reaches_the_origin_or_the_variant_has_no_number() {
+    let labs = Labs::new().with("static-subgraph", "[honest, wrong-stage, header-dropped]");
+    let mut run = labs.lab().exits_with(3);
+    for broken in ["wrong-stage", "header-dropped"] {
+        run = run.row(
+            broken,
+            &[
+                "did not do the work",
+                "the origin saw header `source` = `coprocessor`",
+                "saw 0 in 4 requests",
+            ],
+        );
+    }
+    let recordings = labs.recordings();
+    assert_eq!(recordings.len(), 1, "{}", run.talk());
+    let rounds = recordings[0].1["rounds"].as_array().unwrap();
+    for honest in ["config", "rhai", "honest"] {
+        let mut of_it = rounds.iter().filter(|round| round["variant"] == honest);
+        let proofs = &of_it.next().expect("it is measured")["proofs"];
+        // 40/s for 200 ms, and each of them at both subgraphs.
+        for subgraph in 0..2 {
+            assert_eq!(proofs[subgraph]["seen"], "8 in 8 requests", "{proofs:#}");
+        }
+    }
+    let measured = |round: &Value| round["variant"].as_str().map(str::to_owned);
+    let measured: Vec<_> = rounds.iter().filter_map(measured).collect();
+    assert!(
+        !measured.iter().any(|name| name.contains('-')),
+        "{measured:?}"
+    );
+}
+
+#[test]
+fn ten_different_guids_arrive_or_the_variant_has_no_number() {
+    let labs = Labs::new().with("guid-response", "[honest, same-guids, wrong-stage]");
+    let answer = labs.weigh(&["check", "."]).exits_with(3).text();
+    for proven in ["baseline", "rhai", "honest"] {
+        assert!(answer.contains(&format!("- {proven}: proven")), "{answer}");
+    }
+    let same = "- same-guids: did not do the work: ten different GUIDs arrive";
+    assert!(answer.contains(same), "{answer}");
+    assert!(
+        answer.contains("found 10 of header `guid*`, 1 different"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains("found 0 of header `guid*`, 0 different"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn who_believes_every_token_does_not_know_its_clients() {
+    let labs = Labs::new().with("client-awareness", "[honest, trusting, header-dropped]");
+    let answer = labs.weigh(&["check", "."]).exits_with(3).text();
+    for proven in ["baseline", "config", "rhai", "honest"] {
+        assert!(answer.contains(&format!("- {proven}: proven")), "{answer}");
+    }
+    let trusting = "- trusting: did not do the work: a token with the claims of another is refused";
+    assert!(answer.contains(trusting), "{answer}");
+    let dropped =
+        "- header-dropped: did not do the work: the gateway counts the client of the token";
+    assert!(answer.contains(dropped), "{answer}");
+}
+
+#[test]
+fn every_stage_is_called_as_often_as_the_labs_say() {
+    for (lab, count) in [("beyond/stages", 5), ("beyond/bodies", 17)] {
+        let labs = Labs::new().with(lab, "");
+        let answer = labs.weigh(&["check", "."]).exits_with(0).text();
+        assert_eq!(answer.matches(": proven").count(), count, "{answer}");
+    }
+}
+
+#[test]
+fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
+    let labs = Labs::new().with("beyond/sockets", "[honest, header-dropped]");
+    let answer = labs.weigh(&["check", "."]).exits_with(3).text();
+    for way in ["over TCP", "over a Unix socket"] {
+        assert!(
+            answer.contains(&format!("- honest {way}: proven")),
+            "{answer}"
+        );
+        let broken = format!("- header-dropped {way}: did not do the work");
+        assert!(answer.contains(&broken), "{answer}");
+    }
+}
+
+#[test]
+fn a_router_is_named_by_a_variable_or_its_row_says_that_it_is_missing() {
+    let labs = Labs::new().with("beyond/routers", "");
+    // The gateway reads what the other reads, so it can stand in for it.
+    let path = labs.folder.path().join("routers.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("folder: .."));
+    let text = text
+        .replace("folder: ..", &format!("folder: {}", shipped().display()))
+        .replace("[gateway, apollo-router", "[apollo-router");
+    fs::write(&path, text).unwrap();
+    let run = weigh_command()
+        .args(["check", "."])
+        .current_dir(labs.folder.path())
+        .env("APOLLO_ROUTER", gateway())
+        .env("HIVE_ROUTER", "no-such-program")
+        .output()
+        .expect("weigh starts");
+    let answer = Run::of(run).exits_with(5).text();
+    for way in ["", ", config", ", rhai", ", coprocessor in Rust"] {
+        assert!(
+            answer.contains(&format!("- apollo-router{way}: proven")),
+            "{answer}"
+        );
+    }
+    let missing = "- hive_router: hive_router is not installed; put hive_router on PATH, or name it in HIVE_ROUTER";
+    assert!(answer.contains(missing), "{answer}");
+}
+
+#[test]
+fn a_folder_is_run_lab_by_lab_and_a_quick_run_starts_systems_once() {
+    let labs = Labs::new()
+        .with("static-subgraph", "[honest]")
+        .with("guid-response", "[honest]");
+    let run = labs
+        .weigh(&[
+            "lab",
+            ".",
+            "--quick",
+            "--rounds",
+            "2",
+            "--variants",
+            "honest",
+        ])
+        .ran();
+    let recordings = labs.recordings();
+    assert_eq!(recordings.len(), 2, "{}", run.talk());
+    for (folder, recording) in recordings {
+        for variant in ["baseline", "honest"] {
+            let started: Vec<_> = fs::read_dir(folder.join("logs").join(variant))
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name())
+                .collect();
+            assert_eq!(started, ["proof"], "{}", run.talk());
+        }
+        assert_eq!(recording["load"]["keeps_systems"], true);
+    }
+    run.shows("systems kept running from round to round");
+}

@@ -1,0 +1,82 @@
+//! Notes which tests could judge their claim on this machine, and which could not.
+//!
+//! Some claims need a program, a right or an undisturbed machine. A test that lacks it must not
+//! fail, and must not pass unseen either: it says [`not_run`], and [`ran`] otherwise. With
+//! `WEIGHBRIDGE_JUDGED` set to the path of a file each call appends one line to it, so that
+//! `cargo xtask ci` can list the claims of all test binaries; the format is
+//! `ran|not-run TAB FILE:LINE TAB REASON`.
+
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::panic::Location;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The environment variable that names the file to append to.
+const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";
+
+/// Notes that the calling test could judge its claim.
+///
+/// # Panics
+///
+/// If the note cannot be written.
+#[track_caller]
+pub fn ran() {
+    note("ran", "", Location::caller());
+}
+
+/// Notes and prints that the calling test could not judge its claim. The test returns after this.
+///
+/// # Panics
+///
+/// If the note cannot be written.
+#[track_caller]
+#[expect(
+    clippy::print_stdout,
+    reason = "cargo shows it beside the name of the test"
+)]
+pub fn not_run(reason: impl Display) {
+    println!("NOT RUN: {reason}");
+    // One claim is one line.
+    let reason = reason.to_string().replace(['\n', '\t'], " ");
+    note("not-run", &reason, Location::caller());
+}
+
+/// Whether the program can be started. Notes the answer for the calling test, which returns if it
+/// cannot.
+///
+/// # Panics
+///
+/// If the note cannot be written.
+#[track_caller]
+#[must_use]
+pub fn is_installed(program: &str) -> bool {
+    // Even a program that refuses the flag has been started.
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null());
+    let is_installed = command.output().is_ok();
+    if is_installed {
+        ran();
+    } else {
+        not_run(format_args!("{program} is not installed"));
+    }
+    is_installed
+}
+
+fn note(state: &str, reason: &str, place: &Location<'_>) {
+    let Some(path) = notes() else { return };
+    let line = format!("{state}\t{}:{}\t{reason}\n", place.file(), place.line());
+    // One write in append mode: lines of several processes do not mix.
+    let file = OpenOptions::new().append(true).create(true).open(&path);
+    file.and_then(|mut file| file.write_all(line.as_bytes()))
+        .unwrap_or_else(|error| panic!("{VARIABLE}={}: {error}", path.display()));
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place in tests that reads where to note"
+)]
+fn notes() -> Option<PathBuf> {
+    std::env::var_os(VARIABLE).map(PathBuf::from)
+}

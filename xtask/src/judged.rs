@@ -1,0 +1,153 @@
+//! Which claims the tests could judge on this machine, from the notes of the crate `judged`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use crate::chores::root;
+
+/// The environment variable that tells tests where to note.
+pub(crate) const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";
+
+/// Of so many claims CI allows one that was not judged: 5 is a fifth.
+const ALLOWED_ONE_IN: usize = 5;
+
+/// The file that the tests of one CI run append to.
+#[derive(Debug)]
+pub(crate) struct Notes(PathBuf);
+
+impl Notes {
+    /// An empty file in the target folder.
+    pub(crate) fn begin() -> anyhow::Result<Notes> {
+        let path = root().join("target/judged.txt");
+        let folder = path.parent().expect("the file lies in a folder");
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, ""))
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(Notes(path))
+    }
+
+    /// Its path, for [`VARIABLE`].
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().expect("the checkout has a UTF-8 path")
+    }
+
+    /// Prints the claims that were not judged. An error when they are more than a fifth.
+    pub(crate) fn conclude(&self) -> anyhow::Result<()> {
+        let text = fs::read_to_string(&self.0)
+            .with_context(|| format!("{} cannot be read", self.0.display()))?;
+        let claims = Claims::of(&text, &|file| fs::read_to_string(root().join(file)).ok());
+        #[expect(clippy::print_stderr, reason = "the only voice of a chore")]
+        {
+            eprint!("{}", claims.report());
+        }
+        claims.verdict()
+    }
+}
+
+/// Each test that may be unable to judge its claim: why it was, or `None` when it judged.
+#[derive(Debug)]
+struct Claims(BTreeMap<String, Option<String>>);
+
+impl Claims {
+    /// From the notes, and from the sources, which give the test at a line its name.
+    fn of(notes: &str, source: &dyn Fn(&str) -> Option<String>) -> Claims {
+        let mut claims = BTreeMap::new();
+        for line in notes.lines() {
+            let mut fields = line.split('\t');
+            let (Some(state), Some(place)) = (fields.next(), fields.next()) else {
+                continue;
+            };
+            let reason = (state == "not-run").then(|| fields.collect::<Vec<_>>().join(" "));
+            let entry = claims.entry(test_at(place, source)).or_insert(None);
+            // A test that judged one part and not another has not judged its claim.
+            if reason.is_some() {
+                *entry = reason;
+            }
+        }
+        Claims(claims)
+    }
+
+    fn not_run(&self) -> usize {
+        self.0.values().flatten().count()
+    }
+
+    fn report(&self) -> String {
+        let lines = self.0.iter().filter_map(|(test, reason)| {
+            let reason = reason.as_ref()?;
+            Some(format!("NOT RUN: {test}: {reason}\n"))
+        });
+        let count = self.0.len();
+        lines.collect::<String>()
+            + &format!(
+                "xtask: {} of {count} claims that depend on the machine were not run\n",
+                self.not_run()
+            )
+    }
+
+    fn verdict(&self) -> anyhow::Result<()> {
+        if self.not_run() * ALLOWED_ONE_IN > self.0.len() {
+            bail!(
+                "more than a fifth of the claims that depend on the machine were not run: install what is missing (`./setup test`), or run the tests while nothing else uses the processors"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The name of the test function that holds the line, after its module: `cost::a_limit_is_…`.
+fn test_at(place: &str, source: &dyn Fn(&str) -> Option<String>) -> String {
+    let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
+    let line: usize = line.parse().unwrap_or(0);
+    let text = source(file).unwrap_or_default();
+    // Tests are at the left margin or one step in.
+    let names = text.lines().take(line).filter_map(|line| {
+        let is_outer = line.len() - line.trim_start().len() <= 4;
+        let name = line.trim_start().strip_prefix("fn ")?.split('(').next()?;
+        is_outer.then(|| name.to_owned())
+    });
+    let path = Path::new(file).with_extension("");
+    match names.last() {
+        Some(name) => format!("{}::{name}", path.display()),
+        None => place.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str =
+        "#[test]\nfn first() {\n    x();\n}\n\n#[test]\nfn second() {\n    x();\n}\n";
+
+    fn claims(notes: &str) -> Claims {
+        Claims::of(notes, &|_| Some(SOURCE.to_owned()))
+    }
+
+    #[test]
+    fn a_test_is_named_and_one_part_that_was_not_judged_is_enough() {
+        let claims = claims(
+            "ran\ta/b.rs:3\t\nnot-run\ta/b.rs:8\tcurl is not installed\nran\ta/b.rs:8\t\nran\ta/b.rs:3\t\n",
+        );
+        assert_eq!(
+            claims.report(),
+            "NOT RUN: a/b::second: curl is not installed\n\
+             xtask: 1 of 2 claims that depend on the machine were not run\n"
+        );
+    }
+
+    #[test]
+    fn a_fifth_is_allowed_and_no_more() {
+        let ran = |count: usize| -> String {
+            (0..count)
+                .map(|file| format!("ran\t{file}.rs:3\t\n"))
+                .collect()
+        };
+        let missing = "not-run\tx.rs:3\tbusy\n";
+        assert!(claims(&(ran(4) + missing)).verdict().is_ok());
+        assert!(claims(&(ran(3) + missing)).verdict().is_err());
+        assert!(claims("").verdict().is_ok());
+    }
+}
