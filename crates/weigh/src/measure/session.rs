@@ -101,10 +101,15 @@ impl Session<'_> {
     ///
     /// As of [`Session::discard`]; a wrong answer is found in the proof or in the measurement too, so
     /// that only its candidate is out.
-    pub(super) fn discard_together(&self, jobs: &[Job], label: &str) -> Result<(), Invalid> {
-        let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), || ());
+    pub(super) fn discard_together<T>(
+        &self,
+        jobs: &[Job],
+        label: &str,
+        look: impl FnOnce() -> T,
+    ) -> Result<(Vec<Measurement>, T), Invalid> {
+        let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), look);
         let sent = self.progress.during(label, send);
-        sent.map(|_| ()).map_err(|error| load_failed(&error))
+        sent.map_err(|error| load_failed(&error))
     }
 }
 
