@@ -231,6 +231,12 @@ impl RunningSystems {
             .collect()
     }
 
+    /// Processor time of all systems together so far; none where one of them cannot be read.
+    pub(crate) fn processor_time(&self, rig: &Rig) -> Option<Duration> {
+        let usages = self.usage(rig).into_iter();
+        usages.map(|one| Some(one.usage?.cpu)).sum()
+    }
+
     /// The processes that each system consists of now.
     pub(crate) fn processes(&self, rig: &Rig) -> Vec<SystemProcesses> {
         self.by_record()

@@ -102,11 +102,16 @@ impl Session<'_> {
     ///
     /// As of [`Session::discard`]; a wrong answer is found in the proof or in the measurement too, so
     /// that only its candidate is out.
-    pub(super) fn discard_together(&self, jobs: &[Job], label: &str) -> Result<(), Invalid> {
+    pub(super) fn discard_together<T>(
+        &self,
+        jobs: &[Job],
+        label: &str,
+        look: impl FnOnce() -> T,
+    ) -> Result<(Vec<Measurement>, T), Invalid> {
         tracing::debug!(label, "load that is thrown away begins");
-        let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), || ());
+        let send = |live: &load::Live| load::run_together(jobs, live, self.stop.flag(), look);
         let sent = self.progress.during(label, send);
-        sent.map(|_| ()).map_err(|error| load_failed(&error))
+        sent.map_err(|error| load_failed(&error))
     }
 }
 

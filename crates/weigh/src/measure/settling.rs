@@ -1,5 +1,8 @@
 //! The load that comes once after a start: a program that compiles as it runs gets faster for a
 //! while, and none of that is to be in the figures.
+//!
+//! Alone, a target's speed is its rate. Side by side the rate of one depends on the others, so its
+//! speed is what it answers per second of its own processor time, which the others hardly touch.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +22,9 @@ const GAIN: f64 = 1.02;
 pub(super) struct Settling {
     settle: Settle,
     began: Instant,
-    /// Requests per second that passed, window by window.
-    rates: Vec<f64>,
+    /// How fast it was, window by window: requests that passed, per second of the window or of
+    /// processor time.
+    speeds: Vec<f64>,
 }
 
 impl Settling {
@@ -28,7 +32,7 @@ impl Settling {
         Settling {
             settle,
             began: instant(),
-            rates: Vec::new(),
+            speeds: Vec::new(),
         }
     }
 
@@ -45,12 +49,17 @@ impl Settling {
 
     /// Whether another window is sent.
     pub(super) fn goes_on(&self) -> bool {
-        !is_settled(&self.rates) && self.began.elapsed() < self.settle.within
+        !is_settled(&self.speeds) && self.began.elapsed() < self.settle.within
     }
 
     pub(super) fn add(&mut self, window: &Measurement) {
-        let rate = window.outcomes.passed as f64 / window.elapsed.as_secs_f64();
-        self.rates.push(rate);
+        self.add_in(window, window.elapsed);
+    }
+
+    /// As [`Settling::add`], with the processor time that the systems had in the window.
+    pub(super) fn add_in(&mut self, window: &Measurement, time: Duration) {
+        self.speeds
+            .push(window.outcomes.passed as f64 / time.as_secs_f64());
     }
 }
 

@@ -5,6 +5,8 @@
 //! contain it. What it costs is that each candidate has the others beside it: caches and cores are
 //! shared, and absolute latencies are higher than alone.
 
+use std::time::Duration;
+
 use load::{Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load};
 use report::recording::RoundRecord;
@@ -18,6 +20,7 @@ use super::reading::{Look, Measured, Reading};
 use super::round::{Round, Seat};
 use super::running::{Running, root_cause};
 use super::session::load_failed;
+use super::settling::Settling;
 use super::turn::Turn;
 use crate::record;
 use crate::systems::Invalid;
@@ -112,11 +115,7 @@ impl Experiment<'_> {
 
     /// Settles each candidate, and warms all up as they will be measured. Gives the loads.
     fn ready_together(&mut self, round: &Round, up: &mut [Up]) -> Result<Vec<Job>, Invalid> {
-        for one in &mut *up {
-            let candidate = self.candidates.get(one.seat.candidate);
-            let turn = Turn::of_round(&self.session, candidate, round);
-            turn.settle_once(&mut one.running)?;
-        }
+        self.settle_together(round, up)?;
         let variants = up.len();
         let jobs: Vec<Job> = (0..)
             .zip(&*up)
@@ -144,9 +143,59 @@ impl Experiment<'_> {
                 .map(|job| Turn::warmup_job(job, warmup))
                 .collect();
             let label = format!("round {}, warming up", round.number + 1);
-            self.session.discard_together(&jobs, &label)?;
+            self.session.discard_together(&jobs, &label, || ())?;
         }
         Ok(jobs)
+    }
+
+    /// Sends the load that comes once after a start to all candidates at once, until none of them gets
+    /// faster: one after the other would take most of a round.
+    fn settle_together(&mut self, round: &Round, up: &mut [Up]) -> Result<(), Invalid> {
+        let lab_settle = self.session.lab.settle;
+        let Some(settle) = lab_settle.filter(|_| up.iter().any(|one| !one.running.is_settled))
+        else {
+            return Ok(());
+        };
+        let mut settlings: Vec<Settling> = up.iter().map(|_| Settling::new(settle)).collect();
+        let jobs: Vec<Job> = up
+            .iter()
+            .zip(&settlings)
+            .map(|(one, settling)| {
+                let candidate = self.candidates.get(one.seat.candidate);
+                let turn = Turn::of_round(&self.session, candidate, round);
+                turn.settling_job(&one.running, settling)
+            })
+            .collect();
+        let label = format!("round {}, settling side by side", round.number + 1);
+        // All go on until the last has settled, so that every window has the same neighbors.
+        while settlings.iter().any(Settling::goes_on) && !self.session.stop.is_asked() {
+            let processor_time = || -> Vec<Option<Duration>> {
+                let systems = up.iter().map(|one| &one.running.systems);
+                systems
+                    .map(|systems| systems.processor_time(&self.rig))
+                    .collect()
+            };
+            let before = processor_time();
+            let (windows, after) = self
+                .session
+                .discard_together(&jobs, &label, processor_time)?;
+            let times = before.into_iter().zip(after);
+            for ((settling, window), (before, after)) in
+                settlings.iter_mut().zip(&windows).zip(times)
+            {
+                let time = before
+                    .zip(after)
+                    .map(|(before, after)| after.saturating_sub(before));
+                let time = time
+                    .filter(|time| !time.is_zero())
+                    .unwrap_or(window.elapsed);
+                settling.add_in(window, time);
+            }
+        }
+        for one in up {
+            one.running.is_settled = true;
+        }
+        Ok(())
     }
 
     /// Measures until the generator was left to run, a few times at the most. A disturbed measurement

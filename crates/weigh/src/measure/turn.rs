@@ -163,11 +163,7 @@ impl<'t> Turn<'t> {
             return Ok(());
         };
         let mut settling = Settling::new(settle);
-        let job = Job {
-            load: settling.load(),
-            threads: 1,
-            ..self.job(running)
-        };
+        let job = self.settling_job(running, &settling);
         let label = format!("{}, settling", self.label());
         while settling.goes_on() && !self.session.stop.is_asked() {
             let sent = self.session.discard(&job, &label, "while settling")?;
@@ -175,6 +171,15 @@ impl<'t> Turn<'t> {
         }
         running.is_settled = true;
         Ok(())
+    }
+
+    /// One window of the load that settles.
+    pub(super) fn settling_job(&self, running: &Running, settling: &Settling) -> Job {
+        Job {
+            load: settling.load(),
+            threads: 1,
+            ..self.job(running)
+        }
     }
 
     /// The load of this turn.
