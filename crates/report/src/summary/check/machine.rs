@@ -6,7 +6,7 @@ use super::{Check, CheckName, CheckState, Limits, Watched, ratio};
 use crate::digits;
 use crate::metric::{float, sum};
 use crate::recording::{Kind, RoundRecord, SystemUsage};
-use model::{Throttled, micros};
+use model::{Order, Throttled, micros};
 
 /// A limit that stops a system is the lab's own wish and shows in every figure; one around the whole
 /// run stops the generator as well, and spoils them. Absent where nothing is limited.
@@ -128,7 +128,7 @@ const SYSTEMS_STARVED: f64 = 0.5;
 pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
     let before = watched.recording.environment.busy_share_before;
     let meanwhile = match watched.recording.kind {
-        Kind::Lab => others(watched.complete),
+        Kind::Lab => others(watched),
         Kind::Load => None,
     };
     let share = before.into_iter().chain(meanwhile).reduce(f64::max)?;
@@ -143,12 +143,24 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
     Some(Limits::only_weak(0.1).judge(CheckName::MachineLoad, share, text))
 }
 
+/// Whether the systems of `other` were loaded during this measurement: itself and, side by side, the
+/// other variants of its round, which are no strangers.
+fn is_beside(watched: &Watched<'_>, round: &RoundRecord, other: &RoundRecord) -> bool {
+    match watched.recording.order_measured() {
+        // An attempt that was made again has systems and time of its own.
+        Order::SideBySide => other.round == round.round && other.disturbed == round.disturbed,
+        Order::InTurn => std::ptr::eq(round, other),
+    }
+}
+
 /// The share of all cores that others kept busy; none where a system's time is not known.
-fn others(complete: &[&RoundRecord]) -> Option<f64> {
+fn others(watched: &Watched<'_>) -> Option<f64> {
     let (mut others_us, mut cores_us) = (0.0, 0.0);
-    for round in complete {
+    for round in watched.complete {
         let machine = round.machine.as_ref()?;
-        let systems = round.systems.iter().map(|usage| usage.cpu_us);
+        let is_beside = |other: &&RoundRecord| is_beside(watched, round, other);
+        let beside = watched.recording.rounds.iter().filter(is_beside);
+        let systems = beside.flat_map(|one| one.systems.iter().map(|usage| usage.cpu_us));
         let systems_us: u64 = systems.sum::<Option<u64>>()?;
         others_us += float(machine.busy_us) - float(systems_us + micros(round.generator.cpu));
         cores_us += machine.cores_us();
