@@ -18,10 +18,10 @@ pub const ITEMS_MAX: i32 = 10_000;
 /// Without it, one small query could repeat `items(count: 10000)` under many aliases.
 pub const ITEMS_PER_REQUEST_MAX: u32 = 20_000;
 
-/// The length of the list when the caller does not care. The schemas repeat it as a default.
+/// The length of the list when the caller gives none. The schemas repeat it as a default.
 pub const COUNT: i32 = 10;
 
-/// What the mutation adds when the caller does not care. The schemas repeat it as a default.
+/// What the mutation adds when the caller gives none. The schemas repeat it as a default.
 pub const AMOUNT: i32 = 1;
 
 /// The message of `fail` when the caller gives none.
@@ -64,7 +64,7 @@ impl Item {
     #[must_use]
     pub fn with_id(id: &str) -> Option<Self> {
         let number: i32 = id.parse().ok()?;
-        // "007" and "+7" parse as numbers but are nobody's id.
+        // "007" and "+7" parse as numbers but are not the id of any item.
         ((1..=ITEMS_MAX).contains(&number) && number.to_string() == id).then_some(Self { number })
     }
 
@@ -155,8 +155,11 @@ impl Counter {
         let sum = |total: i32| total.checked_add(amount);
         match self
             .0
+            // Compare and exchange, because a plain addition would wrap around at the end of a
+            // GraphQL Int. Relaxed: the sum orders no other memory.
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum)
         {
+            // `sum` has just found that it fits.
             Ok(before) => Ok(before + amount),
             Err(_) if amount < 0 => Err(FieldFailure::CounterOverflow(i32::MIN)),
             Err(_) => Err(FieldFailure::CounterOverflow(i32::MAX)),

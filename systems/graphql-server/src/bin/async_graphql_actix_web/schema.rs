@@ -149,6 +149,7 @@ pub(crate) async fn execute(
         Err(error) => return Outcome::Refused(vec![error_of(&error.into())]),
     };
     let values = request.variables.unwrap_or_default();
+    // Checked here and not by the library: it would execute first and report some of it afterwards.
     let name = request.operation_name.map(std::borrow::Cow::into_owned);
     if let Err(outcome) = check(&document, name.as_deref(), &values, is_get) {
         return outcome;
@@ -170,7 +171,7 @@ fn check(
     graphql_document::check_fragments(document)
         .map_err(|error| Outcome::Refused(vec![GraphqlError::of_request(error)]))?;
     let Some(operation) = selected(document, name) else {
-        // The library says that there is no such operation.
+        // The library reports that there is no such operation.
         return Ok(());
     };
     if is_get && operation.ty == OperationType::Mutation {

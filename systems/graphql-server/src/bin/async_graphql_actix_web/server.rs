@@ -26,7 +26,7 @@ use graphql_server::worker::Worker;
 
 use crate::schema::{self, Schema};
 
-/// What a worker thread needs to answer.
+/// What a worker thread answers with.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -60,6 +60,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     .listen(listener)?
     .run();
     let handle = server.handle();
+    // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }

@@ -155,6 +155,7 @@ pub(crate) fn execute(
         Ok(operation) => operation,
         Err(error) => return Outcome::Refused(of_request(&error)),
     };
+    // After validation, as in the other server: an invalid document is refused as such.
     if is_get && operation.operation_type() == OperationType::Mutation {
         return Outcome::MutationByGet;
     }

@@ -24,7 +24,7 @@ use ntex::web::{self, App, HttpRequest, HttpResponse, HttpServer};
 
 use crate::schema::{self, Schema};
 
-/// What a worker thread needs to answer.
+/// What a worker thread answers with.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -61,6 +61,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     .listen(listener)?
     .run();
     let handle = server.clone();
+    // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }
@@ -75,9 +76,10 @@ fn http_config(config: &Config) -> HttpServiceConfig {
         .set_client_timeout(seconds(config.request_timeout))
 }
 
-/// The type of ntex for whole seconds; the flags end at an hour, so all fit.
+/// The type of ntex for whole seconds.
 fn seconds(duration: Duration) -> Seconds {
-    Seconds(u16::try_from(duration.as_secs()).unwrap_or(u16::MAX))
+    let seconds = u16::try_from(duration.as_secs());
+    Seconds(seconds.expect("the flags end at an hour"))
 }
 
 async fn graphql(
