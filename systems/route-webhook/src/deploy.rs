@@ -37,7 +37,7 @@ const CONFLICT: u16 = 409;
 /// Why routes are not in the cluster, or not all of them.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeployError {
-    #[error("`{}` is no kubeconfig: {source}; choose another with --kubeconfig", path.display())]
+    #[error("`{}` is not a kubeconfig: {source}; choose another with --kubeconfig", path.display())]
     Kubeconfig {
         path: PathBuf,
         source: KubeconfigError,

@@ -25,7 +25,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What there is to ask for.
+/// The endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Sync,
@@ -78,7 +78,7 @@ impl Endpoint {
     }
 }
 
-/// What a worker needs to answer.
+/// What a worker answers with.
 pub(crate) struct Handler {
     pub(crate) rules: Rules,
     pub(crate) origins: Origins,
@@ -94,6 +94,7 @@ impl Handler {
     /// Answers one request, whatever it is.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
         let began = clock::now();
+        // A copy, because the request moves into the work and refusals need the header too.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let endpoint = Endpoint::of(request.uri().path());
         let reply = self.reply(endpoint, request).await;
@@ -114,6 +115,8 @@ impl Handler {
         endpoint: Endpoint,
         request: Request<Incoming>,
     ) -> Result<Reply, Refused> {
+        // Before paths and methods: a browser asks at any path, and OPTIONS is none of their
+        // methods.
         if request.method() == Method::OPTIONS
             && let Some(reply) = self.origins.preflight(request.headers())
         {

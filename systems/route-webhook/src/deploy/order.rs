@@ -84,7 +84,7 @@ struct Violation<'a> {
 impl Order {
     /// # Errors
     ///
-    /// When the body is no JSON.
+    /// When the body is not JSON.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
         let body = Body::read(body)?;
         let mut violations = Vec::new();
