@@ -162,12 +162,12 @@ impl Handler {
 }
 
 fn refused(media: Media, refusal: &Refusal) -> Reply {
+    // As on every other path of the service: one shape for wrong methods.
+    if let Some(allow) = refusal.allow() {
+        return not_allowed(allow);
+    }
     let body = graphql::refusal(&refusal.to_string());
     let mut reply = with_body(status(refusal.status()), media.content_type(), body);
-    if let Some(allow) = refusal.allow() {
-        let allow = HeaderValue::from_static(allow);
-        reply.headers_mut().insert(ALLOW, allow);
-    }
     if refusal.closes() {
         // The rest of the body is not read, so the connection cannot carry another request.
         let close = HeaderValue::from_static("close");
