@@ -179,10 +179,7 @@ pub(crate) struct PlanInputs<'a> {
     pub(crate) operation_name: Option<&'a str>,
 }
 
-pub(crate) fn compile(
-    node: &PlanNode,
-    inputs: &PlanInputs<'_>,
-) -> Result<Plan, Unsupported> {
+pub(crate) fn compile(node: &PlanNode, inputs: &PlanInputs<'_>) -> Result<Plan, Unsupported> {
     let mut compiler = Compiler {
         inputs,
         documents: Vec::new(),
