@@ -1,4 +1,4 @@
-//! What the person who starts a server may choose, by flags or by environment variables.
+//! The configuration of a server, by flags or environment variables.
 //!
 //! `Args` is as typed, `Config` is as meant. Both servers read the same.
 

@@ -83,6 +83,7 @@ impl Item {
     /// Pieces on stock, from 0 to 99.
     #[must_use]
     pub fn quantity(self) -> i32 {
+        // 7 and 100 have no common factor, so all quantities occur.
         self.number * 7 % 100
     }
 
@@ -129,6 +130,7 @@ impl Allowance {
             .ok_or(FieldFailure::CountOutOfRange(count))?;
         // One request runs on one thread at a time, so load and store cannot interleave.
         let left = self.items.load(Ordering::Relaxed);
+        // Nothing is taken from a request that asks for too much: a smaller list may still follow.
         let left = left.checked_sub(wanted).ok_or(FieldFailure::TooManyItems)?;
         self.items.store(left, Ordering::Relaxed);
         Ok((0..count).map(|before| Item { number: before + 1 }))

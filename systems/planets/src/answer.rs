@@ -83,6 +83,7 @@ impl Handler {
         // Before anything can be refused: `/seen` counts what arrived, which is what a lab compares
         // with what was sent.
         self.seen.count(&self.shard, name, request.headers());
+        // Before anything is decided: a slow subgraph is slow with refusals, too.
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }

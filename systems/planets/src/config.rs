@@ -70,6 +70,7 @@ fn delay(text: &str) -> Result<Duration, TimeError> {
         "s" => Duration::from_secs(number),
         _ => return Err(TimeError::Shape),
     };
+    // Zero is allowed: it means no delay.
     if time > DELAY_MAX {
         return Err(TimeError::TooLong);
     }

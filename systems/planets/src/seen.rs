@@ -109,6 +109,7 @@ impl Seen {
             .map(|name| (name.text(), SubgraphSeen::default()))
             .into();
         for sight in sights.values_mut() {
+            // All names, with zero counts as well: a lab compares them with what it sent.
             let names = self.headers.iter().map(|name| name.as_str().to_owned());
             sight.headers = names.map(|name| (name, HeaderSeen::default())).collect();
         }

@@ -1,7 +1,7 @@
 //! `PUT /route`: routes that are put into a cluster through the webhook.
 //!
-//! Each becomes a ConfigMap with its XML and an IntegrationRoute that names it. Routes are put side
-//! by side and on their own: what fails for one does not take another back.
+//! Each becomes a ConfigMap with its XML and an IntegrationRoute that names it. Routes are put in
+//! parallel and independently: a failure of one does not undo another.
 
 mod order;
 
@@ -55,7 +55,7 @@ pub(crate) struct Cluster {
     client: RefCell<Option<Client>>,
 }
 
-/// What became of an object.
+/// What happened to an object.
 #[derive(Clone, Copy)]
 enum Effect {
     Created,

@@ -11,7 +11,7 @@ pub(super) const APP_NAME: Key = key!("app.kubernetes.io/name");
 /// One probe of a pod, with the number of failures after which it counts.
 macro_rules! probe {
     ($name:literal, $path:literal, $port:literal, $scheme:literal, $failures:literal) => {
-        // Joined by the compiler: the probes are a third of the answer and never change.
+        // Joined by the compiler, because the probes never change.
         concat!(
             "\"",
             $name,

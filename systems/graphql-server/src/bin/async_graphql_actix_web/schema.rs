@@ -1,4 +1,4 @@
-//! The schema in async-graphql's words, and the execution of one request against it.
+//! The schema in async-graphql's terms, and the execution of one request against it.
 
 mod variables;
 
@@ -156,6 +156,7 @@ pub(crate) async fn execute(
     }
     let mut prepared = Request::new(request.query).variables(values);
     prepared.operation_name = name;
+    // A fresh one: the allowance of items is one request's.
     prepared.data.insert(Allowance::default());
     prepared.set_parsed_query(document);
     outcome_of(schema.execute(prepared).await)
@@ -208,6 +209,7 @@ fn outcome_of(response: Response) -> Outcome {
     if errors.is_empty() {
         return Outcome::Data(reply::data_alone(&data));
     }
+    // One without a path is enough: nothing was executed then.
     let is_of_request = errors.iter().any(|error| error.path.is_empty());
     let errors = errors.iter().map(error_of).collect();
     if is_of_request {
