@@ -1,4 +1,5 @@
-//! Reads the versions of the weighed libraries out of the lock file, so that `--version` cannot lie.
+//! Reads the versions of the weighed libraries from the lock file, so that `--version` prints what
+//! was built.
 
 use std::path::PathBuf;
 use std::{env, fs, process};
@@ -17,7 +18,7 @@ const LIBRARIES: [(&str, &str); 4] = [
 )]
 fn main() {
     // Of the package that is built: a target folder may be shared by several clones.
-    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let Some(lock_path) = here
         .ancestors()
         .map(|folder| folder.join("Cargo.lock"))

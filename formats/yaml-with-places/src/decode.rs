@@ -1,7 +1,8 @@
 //! The tree into structs: a serde deserializer over [`Node`].
 //!
-//! The types of `fields` ask for more than serde knows of (places, a list even where one item
-//! stands) by the name of a newtype struct, which is how serde lets a field speak to its format.
+//! The types of `fields` need more than serde offers (places, a list even if there is one item).
+//! They ask for it by the name of a newtype struct, which is the way in which serde lets a field
+//! address its format.
 
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, IntoDeserializer, SeqAccess, Visitor};
@@ -12,7 +13,7 @@ use crate::tree::{Entry, Node, Place, Value, scalar};
 
 /// A newtype struct of this name reads the place of a value, then the value.
 pub(crate) const AT: &str = "yaml-with-places::At";
-/// A newtype struct of this name reads a list, of one item where no list stands.
+/// A newtype struct of this name reads a list, or one item as a list of one.
 pub(crate) const ONE_OR_MANY: &str = "yaml-with-places::OneOrMany";
 
 impl<'de> Deserializer<'de> for &'de Node {
@@ -32,6 +33,8 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Map(entries) => {
                 let entries = entries
                     .iter()
+                    // As if they were not there: their mistake is reported, and the rest of the
+                    // file is still read to find further ones.
                     .filter(|entry| entry.node.value != Value::Reported)
                     .map(|entry| (Key(entry), Known(&entry.node)));
                 visitor.visit_map(MapDeserializer::<_, Error>::new(entries))
@@ -40,6 +43,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
+    // A field of text takes the text as written: `version: 1.10` stays `1.10`.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match &self.value {
             Value::Scalar { text, .. } => visitor.visit_str(text),
@@ -52,6 +56,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        // Never `None` from here: keys without a value have been left out before, and `null` is a
+        // value that the field may want to see.
         visitor.visit_some(self)
     }
 
@@ -62,6 +68,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Error> {
         visitor.visit_enum(StrDeserializer::<Error>::new(
+            // A list or mapping matches no variant, and serde then names those that there are.
             self.text().unwrap_or_default(),
         ))
     }
@@ -173,6 +180,8 @@ impl<'de, D: Deserializer<'de, Error = Error>> SeqAccess<'de> for Placed<D> {
     ) -> Result<Option<T::Value>, Error> {
         if let Some(place) = self.place.take() {
             let numbers = [place.source, place.start, place.end];
+            // serde has no type for a place, so it travels as a list of numbers and `At` puts it
+            // together.
             let numbers = numbers.into_iter().map(|number| number as u64);
             return seed.deserialize(SeqDeserializer::new(numbers)).map(Some);
         }

@@ -1,4 +1,4 @@
-//! Field types that ask the tree for more than serde does.
+//! Field types that read more from the tree than serde's own do.
 //!
 //! [`At`] keeps the place of a value, [`OneOrMany`] accepts a list or one item, and [`Json`] is
 //! anything at all.
@@ -49,6 +49,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<At<T>, A::Error> {
                 let missing = || serde::de::Error::custom("expected a value and its place");
+                // The form in which `decode` hands over a place.
                 let [source, start, end]: [usize; 3] = pair.next_element()?.ok_or_else(missing)?;
                 let value = pair.next_element()?.ok_or_else(missing)?;
                 let place = Place { source, start, end };
@@ -108,6 +109,7 @@ impl<'de> Deserialize<'de> for Json {
             }
 
             fn visit_f64<E>(self, value: f64) -> Result<String, E> {
+                // As serde_json writes it: Rust would write 1e21 with all its zeros.
                 Ok(serde_json::Value::from(value).to_string())
             }
 

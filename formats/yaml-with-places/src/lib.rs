@@ -2,15 +2,15 @@
 //! are found in one run.
 //!
 //! 1. [`read`] turns text into a tree whose every key and value knows its place;
-//! 2. [`Structure::check`] holds the tree against a JSON Schema: unknown keys with the nearest known
+//! 2. [`Structure::check`] checks the tree against a JSON Schema: unknown keys with the nearest known
 //!    one, wrong types, values of a wrong form;
 //! 3. the tree is a serde deserializer, with [`At`], [`OneOrMany`] and [`Json`] for fields that ask
 //!    for more than serde knows; [`Node::json`] gives it as one JSON value instead;
-//! 4. [`Findings::settle`] makes [`Mistakes`] of what was found, which show themselves with the lines
-//!    of the file.
+//! 4. [`Findings::settle`] turns what was found into [`Mistakes`], which can be printed with the
+//!    lines of the file.
 //!
-//! Steps add to one list of findings and go on. What the keys mean, and what a value of a form is
-//! (`30s`, a URL), is the caller's: the schema names forms, [`FormatCheck`] reads them.
+//! Each step adds to one list of findings and goes on. What the keys mean, and what a value of a
+//! form is (`30s`, a URL), is up to the caller: the schema names forms, [`FormatCheck`] reads them.
 //!
 //! Absent on purpose: files, the environment, and merging of several files.
 

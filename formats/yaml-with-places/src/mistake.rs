@@ -22,7 +22,7 @@ pub struct Source {
     pub text: String,
 }
 
-/// One mistake in the making.
+/// One mistake while it is described.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     place: Place,
@@ -83,6 +83,7 @@ pub struct Findings {
 impl Findings {
     /// Adds a mistake, unless the same one is there already: several variants may run into it.
     pub fn add(&mut self, finding: Finding) {
+        // A search of the list: a file has tens of mistakes at most.
         if !self.list.contains(&finding) {
             self.list.push(finding);
         }
@@ -108,6 +109,8 @@ impl Findings {
         if self.list.is_empty() {
             return Ok(sources);
         }
+        // In the order of the file, whichever step found them. The sort is stable, so mistakes of
+        // one place keep the order in which they were found.
         self.list.sort_by_key(|finding| finding.place);
         let list: Vec<Mistake> = self
             .list
@@ -186,6 +189,7 @@ fn locate(place: Place, sources: &[Source]) -> (PathBuf, usize, usize, Range<usi
     let Some(source) = sources.get(place.source) else {
         return (PathBuf::new(), 1, 1, 0..0);
     };
+    // The parser counts bytes; the middle of a character would be a panic in the printer.
     let start = source.text.floor_char_boundary(place.start);
     let end = source.text.ceil_char_boundary(place.end.max(start));
     let (line, column) = line_and_column(&source.text, start);
@@ -244,6 +248,7 @@ impl Mistakes {
         let path = mistake.file.to_string_lossy();
         let text = self.text(&mistake.file);
         let mut group = Group::with_title(title);
+        // There is nothing to show of an empty file, and the printer expects a line.
         if text.is_empty() {
             group = group.element(Origin::path(path));
         } else {

@@ -1,8 +1,8 @@
 //! YAML text to the tree.
 //!
-//! The only file that knows the YAML library. Scalars keep the text they were written with, so
-//! that `version: 1.10` is not read as 1.1; the schema decides later what they are. Anchors and
-//! aliases work; merge keys, tags of one's own and several documents in a file do not.
+//! The only file that uses the YAML library. Scalars keep the text they were written with, so that
+//! `version: 1.10` is not read as 1.1; the schema decides later what they are. Anchors and aliases
+//! work; merge keys, custom tags and several documents in a file do not.
 //!
 //! Duplicate keys are found here, because the tree that follows could not hold them.
 
@@ -13,10 +13,11 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle}
 use crate::mistake::{Finding, Findings};
 use crate::tree::{Entry, Node, Place, Value};
 
-/// Most values in one file, aliases counted as often as they are used. A few lines of aliases can
-/// ask for billions.
+/// Most values in one file, where aliases count as often as they are used. Without a limit, a few
+/// lines of aliases could ask for billions.
 const NODES_MAX: usize = 100_000;
-/// Deepest nesting: readers of the tree recurse. serde_json has the same bound.
+/// Deepest nesting: readers of the tree recurse, and the stack is finite. serde_json has the same
+/// limit.
 const DEPTH_MAX: usize = 128;
 
 /// What a file holds.
@@ -138,6 +139,8 @@ impl Builder<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(id) => match self.anchors.get(&id).cloned() {
+                // The copied values count before the copy is stored, so that aliases of aliases end
+                // at the limit.
                 Some(node) => {
                     self.nodes += node.count();
                     self.finish(node, 0)
@@ -160,6 +163,7 @@ impl Builder<'_> {
     ) -> Result<(), Finding> {
         let mut place = self.place(span);
         if style == StructureStyle::Block && matches!(content, Content::List(_)) {
+            // The dash alone: the block has many lines, and marking them all shows nothing.
             place.end = place.start + 1;
         }
         self.open.push(Open {
@@ -175,6 +179,7 @@ impl Builder<'_> {
     }
 
     fn close(&mut self, span: Span) -> Result<(), Finding> {
+        // The parser pairs starts and ends; an end without a start cannot come.
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
@@ -193,6 +198,7 @@ impl Builder<'_> {
             Content::Map {
                 has_bad_key: true, ..
             } => Value::Reported,
+            // A block mapping has no mark of its own; its first key stands for it.
             Content::Map { entries, .. } => {
                 if place.end <= place.start
                     && let Some(first) = entries.first()
@@ -208,6 +214,7 @@ impl Builder<'_> {
     /// Puts a complete node where it belongs.
     fn finish(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
         self.nodes += 1;
+        // An error and not a finding: reading on is what must not happen.
         if self.nodes > NODES_MAX {
             return Err(Finding::new(
                 node.place,
@@ -231,12 +238,16 @@ impl Builder<'_> {
                     _ => {
                         *has_bad_key = true;
                         self.has_bad_key = true;
+                        // A key in its place, so that the value which follows is not taken for a
+                        // key.
                         *key = Some((String::new(), node.place));
                         let finding = bad_key(node.place, self.text);
                         self.findings.add(finding);
                     }
                 },
                 Some((text, key_place)) => match entries.iter().find(|entry| entry.key == text) {
+                    // A mapping with a bad key is reported once; its other keys would only repeat
+                    // that.
                     Some(first) if !*has_bad_key => self.findings.add(
                         Finding::new(key_place, format!("the key `{text}` is here twice"))
                             .label("and again here")
@@ -268,6 +279,7 @@ impl Builder<'_> {
         let at = error
             .marker()
             .byte_offset()
+            // Without a position the mistake is shown at the start of the file.
             .unwrap_or(0)
             .min(self.text.len());
         // At the end of the file the last thing written says more than the emptiness after it.

@@ -1,8 +1,8 @@
-//! Holds a tree against a JSON Schema: unknown keys, wrong types, values of a wrong form.
+//! Checks a tree against a JSON Schema: unknown keys, wrong types, values of a wrong form.
 //!
-//! What is wrong is reported and replaced by [`Value::Reported`], so that later checks see only what
-//! they can use and no mistake is reported twice. Only the words of JSON Schema that the schemas of
-//! our callers use are understood.
+//! What is wrong is reported and replaced by [`Value::Reported`], so that later checks see only
+//! valid values and no mistake is reported twice. Only the keywords of JSON Schema that our
+//! callers' schemas use are supported.
 
 mod combination;
 mod wording;
@@ -78,6 +78,7 @@ impl<'a> Structure<'a> {
 
     /// The schema that this one stands for, when it is a reference, bare or with a description.
     fn resolve(&self, schema: &'a Schema) -> &'a Schema {
+        // schemars wraps a reference into `allOf` when the field has a description of its own.
         let path = match &schema["allOf"][0]["$ref"] {
             Schema::Null => schema["$ref"].as_str(),
             inner => inner.as_str(),
@@ -101,6 +102,7 @@ impl<'a> Structure<'a> {
     /// The form of a text, when the caller knows it. It says more about a wrong value than the type.
     fn form(&self, schema: &'a Schema) -> Option<&'a str> {
         let format = schema["format"].as_str()?;
+        // Only asks whether the form is known; the empty text need not be of it.
         (self.formats)(format, "").map(|_| format)
     }
 
@@ -108,6 +110,7 @@ impl<'a> Structure<'a> {
     fn mismatch(&self, node: &Node, schema: &'a Schema) -> Option<Finding> {
         let kind = node.kind();
         if let Some(choices) = choices(schema) {
+            // `strings` has left null out of the choices.
             let is_fine = kind == Kind::Null && admits_null(&schema["enum"]);
             return wrong_choice(node, &choices).filter(|_| !is_fine);
         }
@@ -200,6 +203,8 @@ impl<'a> Checker<'a> {
     /// The branch that a node of this kind can mean decides.
     fn any_of(&mut self, node: Node, branches: &[&'a Schema], at: Place) -> Node {
         let rules = self.rules;
+        // By the kind alone: a mapping with a wrong key must be reported as such, and not as
+        // matching no branch.
         let fitting = branches
             .iter()
             .find(|branch| rules.fits(node.kind(), branch));
@@ -228,6 +233,7 @@ impl<'a> Checker<'a> {
             let property = schema["properties"].get(&entry.key);
             let rule = property.unwrap_or(&schema["additionalProperties"]);
             if *rule == Schema::Bool(false) {
+                // Put back below, once it is known which keys are really there.
                 guesses.extend(self.unknown(&entry, schema));
                 continue;
             }
@@ -326,6 +332,7 @@ fn wrong_choice(node: &Node, choices: &[&str]) -> Option<Finding> {
 }
 
 fn out_of_range(text: &str, place: Place, schema: &Schema) -> Option<Finding> {
+    // The kind was checked, so only a number beyond every float fails here; serde reports it.
     let number: f64 = text.parse().ok()?;
     if schema["minimum"]
         .as_f64()

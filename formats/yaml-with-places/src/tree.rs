@@ -37,7 +37,7 @@ pub enum Value {
     List(Vec<Node>),
     /// A mapping, in the order it is written. Each key is there once.
     Map(Vec<Entry>),
-    /// A value that was wrong and has been reported: later checks pass over it.
+    /// A value that was wrong and has been reported: later checks skip it.
     Reported,
 }
 
@@ -180,6 +180,7 @@ pub fn scalar(text: &str, plain: bool) -> JsonValue {
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) {
         return text.into();
     }
+    // Integers first: as a float, a large one would lose digits.
     if let Ok(number) = text.parse::<u64>() {
         return number.into();
     }

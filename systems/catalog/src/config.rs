@@ -155,6 +155,7 @@ enum TimeError {
 }
 
 fn time(text: &str) -> Result<Duration, TimeError> {
+    // A number without a unit has no end of its digits, and is refused.
     let digits = text.find(|letter: char| !letter.is_ascii_digit());
     let (number, unit) = text.split_at(digits.ok_or(TimeError::Shape)?);
     let number: u64 = number.parse().map_err(|_| TimeError::Shape)?;

@@ -41,6 +41,7 @@ impl chassis::Handler for Handler {
 
     /// Answers one request, whatever it is.
     async fn answer(&self, request: Request<Incoming>) -> Reply {
+        // First, so that a header counts whatever becomes of its request.
         self.metrics.headers(request.headers());
         let path = request.uri().path();
         let (endpoint, reply) = if let Some(rest) = path.strip_prefix("/api/rest/") {
@@ -135,7 +136,7 @@ impl Handler {
     }
 
     async fn health(&self, request: &Request<Incoming>) -> Reply {
-        if let Some(reply) = unseen(request) {
+        if let Some(reply) = unless_read(request) {
             return reply;
         }
         let database = self.store.kind();
@@ -153,7 +154,7 @@ impl Handler {
     }
 
     fn show_metrics(&self, request: &Request<Incoming>) -> Reply {
-        unseen(request).unwrap_or_else(|| {
+        unless_read(request).unwrap_or_else(|| {
             let text = metrics::text(Arc::clone(&self.metrics));
             with_body(StatusCode::OK, metrics::CONTENT_TYPE, text)
         })
@@ -161,14 +162,14 @@ impl Handler {
 }
 
 fn refused(media: Media, refusal: &Refusal) -> Reply {
+    // As on every other path of the service: one shape for wrong methods.
+    if let Some(allow) = refusal.allow() {
+        return not_allowed(allow);
+    }
     let body = graphql::refusal(&refusal.to_string());
     let mut reply = with_body(status(refusal.status()), media.content_type(), body);
-    if let Some(allow) = refusal.allow() {
-        let allow = HeaderValue::from_static(allow);
-        reply.headers_mut().insert(ALLOW, allow);
-    }
     if refusal.closes() {
-        // The rest of the body is not read, so the connection cannot go on.
+        // The rest of the body is not read, so the connection cannot carry another request.
         let close = HeaderValue::from_static("close");
         reply.headers_mut().insert(CONNECTION, close);
     }
@@ -179,8 +180,8 @@ fn status(code: u16) -> StatusCode {
     StatusCode::from_u16(code).expect("statuses of the draft are valid")
 }
 
-/// The answer to a method that does not look.
-fn unseen(request: &Request<Incoming>) -> Option<Reply> {
+/// The refusal of a method that is not a reading one.
+fn unless_read(request: &Request<Incoming>) -> Option<Reply> {
     let looks = matches!(*request.method(), Method::GET | Method::HEAD);
     (!looks).then(|| not_allowed("GET, HEAD"))
 }

@@ -1,4 +1,4 @@
-//! GraphQL: a request as JSON or a URL says it, and its execution.
+//! GraphQL: a request from a JSON body or a URL, and its execution.
 
 mod filter;
 mod schema;
@@ -33,7 +33,7 @@ pub(crate) enum Answer {
     MutationByGet,
 }
 
-/// The body of an answer to what is no GraphQL request.
+/// The body of an answer to something that is not a GraphQL request.
 pub(crate) fn refusal(message: &str) -> Vec<u8> {
     let error = json!({"message": message, "extensions": {"path": "$", "code": "bad-request"}});
     json!({"errors": [error]}).to_string().into_bytes()
@@ -98,6 +98,7 @@ impl Allowance {
 
     /// Takes a statement with so many rows.
     pub(crate) fn spend(&self, rows: u32) -> Result<(), FieldError> {
+        // A statement that finds nothing costs the database something as well.
         let rows = rows.max(STATEMENT_ROWS);
         let less = |left: u32| left.checked_sub(rows);
         let spent = self

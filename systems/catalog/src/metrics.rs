@@ -43,7 +43,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counts from zero, and requests that have one of these headers apart.
+    /// Counts from zero. Requests with one of these headers are counted separately.
     pub(crate) fn new(headers: &[HeaderName]) -> Self {
         let counted = headers.iter().map(|name| (name.clone(), AtomicU64::new(0)));
         Self {
@@ -75,6 +75,7 @@ impl Metrics {
     pub(crate) fn statement(&self, took: Duration, rows: usize, is_ok: bool) {
         add(&self.statements, 1);
         add(&self.statements_failed, u64::from(!is_ok));
+        // A list has at most a few thousand rows, and 2^64 microseconds are 584,000 years.
         add(&self.rows, u64::try_from(rows).unwrap_or(u64::MAX));
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         add(&self.database_us, us);
@@ -114,10 +115,14 @@ impl Counts for Metrics {
             ),
             (
                 "catalog_statements_failed",
-                "Statements that the database did not do",
+                "Statements that the database did not execute",
                 &self.statements_failed,
             ),
-            ("catalog_rows", "Rows that the database gave", &self.rows),
+            (
+                "catalog_rows",
+                "Rows that the database returned",
+                &self.rows,
+            ),
             (
                 "catalog_database_us",
                 "Time that the database took, in microseconds",
@@ -131,5 +136,6 @@ impl Counts for Metrics {
 }
 
 fn add(counter: &AtomicU64, more: u64) {
+    // Relaxed: a scrape may see one counter a little earlier than another.
     counter.fetch_add(more, Ordering::Relaxed);
 }

@@ -89,7 +89,7 @@ impl Prepared {
         }
     }
 
-    /// Waits until everything that was written is where it belongs.
+    /// Waits until every change has reached the database.
     pub(crate) fn close(self) {
         if let Self::Sqlite(_, writer) = self {
             writer.close();
@@ -110,7 +110,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A worker's own connections, made when they are needed.
+    /// A worker's own connections, opened when they are first needed.
     pub(crate) fn open(
         prepared: &Prepared,
         config: &Config,
@@ -137,6 +137,8 @@ impl Store {
                     .rows(select.into_statement(Dialect::Postgres))
                     .await
             }
+            // Not awaited: SQLite reads in this thread, which is faster than to hand a short read
+            // to another.
             Backend::Sqlite(sqlite) => sqlite.rows(&select.into_statement(Dialect::Sqlite)),
         };
         // A statement that failed counts with no rows.
@@ -147,10 +149,11 @@ impl Store {
 
     /// The first row of a select.
     pub(crate) async fn one<E: Entity>(&self, select: Select) -> Result<Option<E>, StoreError> {
+        // The only row: such a select asks for one id.
         Ok(self.rows(select).await?.pop())
     }
 
-    /// Changes one row and tells what it is now, or was; nothing when there is none.
+    /// Changes one row and returns it as it is now, or was. `None` when there is no such row.
     pub(crate) async fn change<E: Entity>(
         &self,
         statement: Statement,
@@ -158,6 +161,7 @@ impl Store {
         let start = clock::now();
         let rows = match &*self.backend {
             Backend::Postgres(postgres) => postgres.rows(statement).await,
+            // Awaited: all changes go through one writer, see `Writer`.
             Backend::Sqlite(sqlite) => sqlite.change(statement).await,
         };
         let count = rows.as_ref().map_or(0, Vec::len);
@@ -182,7 +186,8 @@ impl Store {
     }
 }
 
-/// Writes down what only the log may say, and gives the error that a client may see.
+/// Logs a reason that may hold parts of statements or addresses, and returns the error that a
+/// client may see.
 fn failed(reason: &dyn std::fmt::Display) -> StoreError {
     tracing::error!(%reason, "database failed");
     StoreError::Failed

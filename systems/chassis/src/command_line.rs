@@ -1,29 +1,43 @@
-//! Flags, with environment variables and a file of them behind.
+//! Flags, with environment variables and a `.env` file as their defaults.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser};
 
-/// Most threads that are started without being asked for.
+/// Most threads that are started by default.
 const WORKERS_MAX: u16 = 512;
 
-/// Reads flags, then environment variables, then `.env` in the working folder. No such file, no
-/// lines; one that cannot be read is none.
+/// Reads flags, then environment variables, then `.env` in the working folder, if there is such a
+/// file.
 ///
 /// # Errors
-/// What is wrong with them, and what asks for help or the version.
+/// Mistakes in them, a `.env` that cannot be read, and requests for help or the version.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place in services that reads the environment beside clap"
 )]
 pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap::Error> {
-    let file = std::fs::read_to_string(".env").unwrap_or_default();
+    use std::io::ErrorKind::{IsADirectory, NotFound};
+    let file = match std::fs::read_to_string(".env") {
+        Ok(text) => text,
+        // Python keeps its environments in folders of this name.
+        Err(error) if matches!(error.kind(), NotFound | IsADirectory) => String::new(),
+        Err(error) => {
+            let kind = clap::error::ErrorKind::Io;
+            let message = format!(
+                "cannot read the file `.env`: {error}\
+"
+            );
+            return Err(clap::Error::raw(kind, message));
+        }
+    };
     let is_set = |name: &str| std::env::var_os(name).is_some();
     C::try_parse_from(with_file::<C>(words.collect(), &file, is_set))
 }
 
-/// The words with a flag in front for each variable of the file that the environment lacks.
+/// The words of the command line, preceded by a flag for each variable that the file has and the
+/// environment lacks.
 pub fn with_file<C: CommandFactory>(
     words: Vec<OsString>,
     file: &str,
@@ -32,11 +46,14 @@ pub fn with_file<C: CommandFactory>(
     let lines = file
         .lines()
         .map(str::trim)
+        // No more of the format than `docker` reads: comments, and one pair a line.
         .filter(|line| !line.starts_with('#'));
     let pairs: HashMap<&str, &str> = lines
         .filter_map(|line| line.split_once('='))
         .map(|(name, value)| (name.trim(), unquoted(value.trim())))
         .collect();
+    // As flags in front, where later ones of the user win, and where clap checks their values like
+    // any other. Setting the environment would race with other threads.
     let command = C::command();
     let flags = command.get_arguments().filter_map(|argument| {
         let name = argument.get_env()?.to_str()?;

@@ -1,8 +1,8 @@
 //! A client's connection that asks little of the system.
 //!
-//! Most requests are there when their connection is accepted, and many connections carry but one.
-//! So a connection is read at once; it is registered with the runtime only when whoever serves it
-//! would have to wait; and its last answer travels in one segment with its end.
+//! Most requests have arrived when their connection is accepted, and many connections carry only
+//! one. So a connection is read at once; it is registered with the runtime only when its task would
+//! have to wait; and its last answer travels in one segment with its end.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -23,7 +23,8 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 /// Read at a time while a connection is not registered.
 const READ_BYTES: usize = 8 * 1024;
 
-/// A client's connection, as hyper reads and writes it. [`ConnectionHandle::serve`] must drive who does.
+/// A client's connection, as hyper reads and writes it. [`ConnectionHandle::serve`] must drive the
+/// future that hyper makes of it.
 #[derive(Debug)]
 pub struct Connection(ConnectionHandle);
 
@@ -64,7 +65,7 @@ impl Connection {
         })))
     }
 
-    /// For whoever serves it.
+    /// A handle for the task that serves it.
     #[must_use]
     pub fn handle(&self) -> ConnectionHandle {
         self.0.clone()
@@ -72,7 +73,7 @@ impl Connection {
 
     fn flags(&self) -> SendFlags {
         let mut flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        // The system then keeps what fills no segment for the end of the connection, which follows.
+        // The system then keeps a partial segment for the end of the connection, which follows.
         flags.set(SendFlags::MORE, self.0.0.is_ending.get());
         flags
     }
@@ -81,7 +82,8 @@ impl Connection {
 impl ConnectionHandle {
     /// Learns from a request that is answered next whether that answer is the last.
     ///
-    /// What a last answer sends may wait for its end, so it must not come in pieces with rests between.
+    /// A last answer may be kept until the connection ends, so it must not come in pieces with
+    /// pauses between.
     pub fn learn<B>(&self, request: &Request<B>) {
         let is_last = is_last(request.version(), request.headers());
         self.0.is_ending.set(is_last);
@@ -92,6 +94,8 @@ impl ConnectionHandle {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|task| {
             let done = work.as_mut().poll(task);
+            // After the poll and not during it: hyper may find other work to do before it really
+            // waits.
             if done.is_pending() && self.0.is_awaited.take() {
                 self.0.socket.borrow_mut().wait(task);
             }
@@ -139,15 +143,16 @@ impl Socket {
         };
         match self {
             Socket::Watched(socket) => Ok(Pin::new(socket)),
+            // An earlier attempt to register it has failed.
             _ => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
-    /// Has the task woken when there is something to read, or nothing ever again.
+    /// Wakes the task when there is something to read, or at once when there never will be.
     fn wait(&mut self, task: &mut Context<'_>) {
         let is_there = match self.watched() {
             Ok(socket) => socket.inner().poll_read_ready(task).is_ready(),
-            // The next read says so.
+            // The next read reports it.
             Err(_) => true,
         };
         if is_there {
@@ -164,10 +169,13 @@ impl Read for Connection {
     ) -> Poll<io::Result<()>> {
         let state = &self.0.0;
         let mut socket = state.socket.borrow_mut();
+        // Once registered, tokio's own reads know when to wait.
         let Socket::Fresh(fresh) = &*socket else {
             return socket.watched()?.poll_read(task, into);
         };
         if !state.is_drained.get() {
+            // On the stack: hyper's buffer cannot be handed to the system without `unsafe`, and a
+            // copy of at most 8 KiB costs less than an early registration.
             let mut bytes = [MaybeUninit::<u8>::uninit(); READ_BYTES];
             let room = into.remaining().min(READ_BYTES);
             match rustix::net::recv(fresh, &mut bytes[..room], RecvFlags::DONTWAIT) {
@@ -180,6 +188,8 @@ impl Read for Connection {
                 Err(error) => or_wait(error)?,
             }
         }
+        // The waker is not kept here: `serve` registers the socket once hyper has nothing else to
+        // do.
         state.is_awaited.set(true);
         Poll::Pending
     }
@@ -192,6 +202,8 @@ impl Write for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut socket = self.0.0.socket.borrow_mut();
+        // Straight to the system: an answer nearly always fits the socket's buffer, and then no
+        // registration is needed.
         match rustix::net::send(socket.descriptor()?, bytes, self.flags()) {
             Ok(count) => Poll::Ready(Ok(count)),
             Err(error) => {
@@ -232,7 +244,7 @@ impl Write for Connection {
     }
 }
 
-/// Passes on every error but those that say to wait, or to try again.
+/// Passes on every error except those that mean to wait or to try again.
 fn or_wait(error: Errno) -> io::Result<()> {
     match error {
         Errno::AGAIN | Errno::INTR => Ok(()),

@@ -1,8 +1,8 @@
-//! What our services on hyper stand on: sockets, threads, signals and the limits of connections.
+//! The frame of our services on hyper: sockets, threads, signals and the limits of connections.
 //!
-//! One thread accepts and deals connections out in turn, so that few connections spread evenly;
-//! each [`Worker`] serves its own on a runtime of its own, so that no connection changes threads and
-//! nothing is shared that a service does not share itself. Absent on purpose: routes, and TLS.
+//! One thread accepts connections and assigns them in turn, so that few connections spread evenly.
+//! Each [`Worker`] serves its own on a runtime of its own, so that no connection changes threads
+//! and nothing is shared except what a service shares itself. Absent on purpose: routes, and TLS.
 
 mod command_line;
 mod connection;
@@ -35,11 +35,13 @@ pub fn run<C, E: Error>(
     let config = match config {
         Ok(config) => config,
         Err(answer) => {
-            // There is no other place to say it when the stream is closed.
+            // If the stream is closed, there is nowhere left to report it.
             let _ = answer.print();
+            // clap knows two codes, 0 and 2; both fit.
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
+    // Only now: the level is part of the command line.
     telemetry::log::open(log_level(&config));
     match serve(&config) {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use rustix::net::SocketFlags;
 use tokio::io::Interest;
 
-/// Prepares a listener whose connections then send at once.
+/// Prepares a listener whose connections send small writes without delay.
 ///
 /// # Errors
 /// When the system does not know an option.
@@ -24,7 +24,8 @@ pub fn prepare(listener: &TcpListener) -> io::Result<()> {
 /// [`Connection`](crate::Connection).
 #[derive(Debug)]
 pub struct Listener {
-    /// The listener: of tokio's sockets, this kind lets others ask the system.
+    /// The listener, as a stream: of tokio's sockets, only this kind lets its owner make the system
+    /// calls.
     socket: tokio::net::TcpStream,
 }
 
@@ -45,7 +46,10 @@ impl Listener {
     /// When the system has no more file descriptors, or the client is gone again.
     pub fn poll_accept(&self, task: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
         loop {
+            // A loop, because `try_io` clears the readiness when `accept` finds nothing, and the
+            // task must then be registered again.
             ready!(self.socket.poll_read_ready(task))?;
+            // Set by the same call, which spares one for each connection.
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             let accept = || Ok(rustix::net::accept_with(&self.socket, flags)?);
             match self.socket.try_io(Interest::READABLE, accept) {

@@ -1,4 +1,4 @@
-//! From a taken port to the last connection.
+//! Serving, from a bound port to the last connection.
 
 use std::future::Future;
 use std::io;
@@ -26,11 +26,10 @@ pub fn runtime() -> io::Result<LocalRuntime> {
         .build_local(LocalOptions::default())
 }
 
-/// Says where it listens, deals connections out until a signal says stop, and returns when every
-/// worker is done.
+/// Prints its address, assigns connections to workers until a signal asks to stop, and returns when
+/// every worker is done.
 ///
-/// # Errors
-/// When signals or the listener cannot be had.
+/// When signals or the listener cannot be set up.
 ///
 /// # Panics
 /// When there is no worker.
@@ -41,6 +40,8 @@ pub fn serve(
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     runtime.block_on(async {
+        // Before the address is printed: a process that waits for the line may stop the service at
+        // once.
         let stopped = stop_signal()?;
         telemetry::announce(&format!("listening on http://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
@@ -62,6 +63,7 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(std::future::poll_fn(move |task| {
+        // Both are polled, so that either wakes the task.
         let terminated = terminate.poll_recv(task).is_ready();
         if terminated || interrupt.poll_recv(task).is_ready() {
             return Poll::Ready(());
@@ -70,9 +72,10 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     }))
 }
 
-/// Says why a connection was not accepted, and waits a little.
+/// Logs why a connection was not accepted, and waits a little.
 pub async fn pause_after(error: &io::Error) {
-    // Out of file descriptors, most likely: connections that end make room.
+    // Most likely the process is out of file descriptors; connections that end free some. Without
+    // the pause, `accept` would fail in a busy loop.
     tracing::warn!(%error, "accept failed");
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
@@ -94,6 +97,7 @@ async fn deal_out(
     let mut turns = workers.iter().cycle();
     loop {
         let accepted = std::future::poll_fn(|task| {
+            // First, so that a flood of connections cannot delay the stop.
             if stopped.as_mut().poll(task).is_ready() {
                 return Poll::Ready(None);
             }

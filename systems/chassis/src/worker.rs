@@ -24,12 +24,12 @@ use crate::limits::Limits;
 use crate::listener::Listener;
 use crate::serve;
 
-/// What answers the requests of one worker.
+/// Answers the requests of one worker.
 pub trait Handler: 'static {
-    /// Of its answers.
+    /// The type of its answers' bodies.
     type Body: Body<Data: 'static, Error: Into<Box<dyn Error + Send + Sync>>> + 'static;
 
-    /// Answers a request; what is wrong with it is said in the answer.
+    /// Answers a request. Errors are part of the answer.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>>;
 }
 
@@ -66,20 +66,20 @@ impl Worker {
         Ok(Self { work, thread })
     }
 
-    /// Hands a connection over; it is closed when the worker has panicked.
+    /// Hands a connection over. If the worker has panicked, the connection is closed.
     pub(crate) fn give(&self, connection: TcpStream) {
         let _ = self.work.send(Work::Connection(connection));
     }
 
-    /// Has it accept by itself: a connection then costs no other thread's work.
+    /// Makes the worker accept connections itself: a connection then costs no other thread's work.
     pub(crate) fn listen(&self, listener: TcpListener) {
         let _ = self.work.send(Work::Listener(listener));
     }
 
-    /// Takes no more connections, and waits until those that are open are done or had their time.
+    /// Takes no more connections, and waits until the open ones are done or out of time.
     pub(crate) fn finish(self) {
         drop(self.work);
-        // A worker that panicked has said so already.
+        // A worker that panicked has printed its panic already.
         let _ = self.thread.join();
     }
 }
@@ -95,7 +95,7 @@ pub fn worker_thread<F: Future<Output = ()>>(
     let (begun, begins) = std::sync::mpsc::sync_channel(1);
     let name = format!("worker-{number}");
     let thread = thread::Builder::new().name(name).spawn(move || {
-        // A runtime cannot change threads, so that whoever starts this one waits to hear of it.
+        // A runtime cannot change threads, so it is built here and the caller waits for its result.
         match serve::runtime() {
             Ok(runtime) => {
                 let _ = begun.send(Ok(()));
@@ -104,11 +104,12 @@ pub fn worker_thread<F: Future<Output = ()>>(
             Err(error) => drop(begun.send(Err(error))),
         }
     })?;
-    begins.recv().unwrap_or(Ok(()))?;
+    let begun = begins.recv();
+    begun.expect("the thread reports before it works")?;
     Ok(thread)
 }
 
-/// Serves until no connection can arrive any more and those that are open have had their time.
+/// Serves until no more connections can arrive and the open ones are done or out of time.
 async fn serve_all<D: Handler>(
     handler: Rc<D>,
     mut arriving: UnboundedReceiver<Work>,
@@ -121,6 +122,7 @@ async fn serve_all<D: Handler>(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout);
     builder.http2().timer(TokioTimer::new());
+    // Shared: hyper copies what a connection needs of it, and building one costs more than a count.
     let builder = Rc::new(builder);
     let mut listener = None;
     while let Some(next) = next(&mut arriving, listener.as_ref()).await {
@@ -141,6 +143,7 @@ async fn serve_all<D: Handler>(
                 continue;
             }
         };
+        // Two handles: one learns from requests, the other drives the connection.
         let connection = Connection::new(stream);
         let handle = connection.handle();
         let observed = handle.clone();
@@ -153,12 +156,12 @@ async fn serve_all<D: Handler>(
                 async move { Ok::<_, Infallible>(handler.answer(request).await) }
             });
             let connection = builder.serve_connection(connection, service);
-            // What goes wrong here is the client's: it left, or it does not speak HTTP.
+            // Errors here concern one client: it left, or it does not speak HTTP.
             let _ = handle.serve(watcher.watch(connection)).await;
         });
     }
     drop(listener);
-    // Those that are not done by now are closed with the runtime.
+    // Connections that are not done by now are closed with the runtime.
     let _ = tokio::time::timeout(limits.stop_timeout, graceful.shutdown()).await;
 }
 
@@ -168,9 +171,10 @@ enum Next {
     Accepted(io::Result<TcpStream>),
 }
 
-/// Waits for it; `None` when nothing is to come any more.
+/// Waits for more work; `None` when no more can come.
 async fn next(arriving: &mut UnboundedReceiver<Work>, listener: Option<&Listener>) -> Option<Next> {
     poll_fn(|task| {
+        // The channel first: its end means to stop, which must not wait for a client.
         if let Poll::Ready(work) = arriving.poll_recv(task) {
             return Poll::Ready(work.map(Next::Work));
         }

@@ -1,4 +1,4 @@
-//! Who may come in: the most requests at a time, and in a time.
+//! Admission of requests: how many at a time, and how many per interval.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +16,14 @@ pub(crate) struct Admission {
     rate: Option<Rate>,
 }
 
-/// A place among the most requests at a time; dropping it gives it back.
+/// A permit for one request of those allowed at a time. Dropping it returns it.
 #[derive(Debug)]
-pub(crate) struct Place(Option<Arc<AtomicUsize>>);
+pub(crate) struct Permit(Option<Arc<AtomicUsize>>);
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(taken) = &self.0 {
-            taken.fetch_sub(1, Ordering::Relaxed);
+        if let Some(admitted) = &self.0 {
+            admitted.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -38,28 +38,33 @@ impl Admission {
         }
     }
 
-    /// A place, or the refusal.
-    pub(crate) fn enter(&self, now: impl Fn() -> Instant) -> Result<Place, Refusal> {
-        let place = match &self.concurrency {
-            None => Place(None),
-            Some((limit, taken)) => {
-                let before = taken.fetch_add(1, Ordering::Relaxed);
-                let place = Place(Some(Arc::clone(taken)));
+    /// A permit, or the refusal.
+    pub(crate) fn enter(&self, now: impl Fn() -> Instant) -> Result<Permit, Refusal> {
+        let permit = match &self.concurrency {
+            None => Permit(None),
+            Some((limit, admitted)) => {
+                // Counted first and returned by the permit's drop on refusal: with a comparison
+                // first, two workers could both take the last permit. Relaxed, because the count
+                // orders no other memory.
+                let before = admitted.fetch_add(1, Ordering::Relaxed);
+                let permit = Permit(Some(Arc::clone(admitted)));
                 if before >= *limit {
                     return Err(refusal(
                         "Your request has been concurrency limited",
                         "REQUEST_CONCURRENCY_LIMITED",
                     ));
                 }
-                place
+                permit
             }
         };
+        // After the concurrency, so that a request refused there does not use up the interval. The
+        // clock is read only when there is a rate.
         match &self.rate {
             Some(rate) if !rate.admits(now()) => Err(refusal(
                 "Your request has been rate limited",
                 "REQUEST_RATE_LIMITED",
             )),
-            _ => Ok(place),
+            _ => Ok(permit),
         }
     }
 }
@@ -68,7 +73,7 @@ fn refusal(message: &str, code: &str) -> Refusal {
     Box::new(reply::error(StatusCode::SERVICE_UNAVAILABLE, message, code))
 }
 
-/// So many in such a time, counted from the first of them.
+/// At most a number of requests per interval, which starts with its first request.
 #[derive(Debug)]
 pub(crate) struct Rate {
     limit: RateLimit,
@@ -83,8 +88,10 @@ impl Rate {
         }
     }
 
-    /// Whether one more fits; it is counted when it does.
+    /// Whether one more is admitted. Only admitted requests are counted.
     pub(crate) fn admits(&self, now: Instant) -> bool {
+        // Nothing panics while it holds this lock, and each write is whole, so a poisoned value is
+        // a valid one.
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *window {
             Some((start, count)) if now.duration_since(*start) < self.limit.interval.0 => {

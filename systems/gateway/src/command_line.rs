@@ -1,4 +1,4 @@
-//! The command line: what is typed, and the environment for what is left out.
+//! The command line, with environment variables for flags that are not given.
 
 use std::path::PathBuf;
 
@@ -15,15 +15,15 @@ use gateway_config::Listen;
     after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag, configuration or supergraph."
 )]
 pub(crate) struct Arguments {
-    /// Something else than serving.
+    /// Commands that do not serve.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// The configuration; without it all keys have their defaults.
+    /// The configuration. Without it all keys have their defaults.
     #[arg(short, long, env = "APOLLO_ROUTER_CONFIG_PATH", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The supergraph in GraphQL's schema language, as composition writes it. Left away when the
+    /// The supergraph in GraphQL's schema language, as composition writes it. Omitted when the
     /// configuration has `remote_schemas` or `actions`.
     #[arg(
         short,
@@ -64,10 +64,10 @@ pub(crate) struct Arguments {
     pub(crate) log: LogLevel,
 }
 
-/// Something else than serving.
+/// Commands that do not serve.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Reads a configuration and says what is wrong with it.
+    /// Reads a configuration and reports its mistakes.
     Check {
         /// The configuration.
         #[arg(value_name = "CONFIG")]
@@ -87,9 +87,9 @@ pub(crate) enum Command {
 pub(crate) enum LogLevel {
     /// Nothing.
     Off,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// What may go wrong.
+    /// Warnings.
     Warn,
     /// Start, stop and reload.
     Info,

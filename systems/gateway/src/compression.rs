@@ -1,7 +1,7 @@
-//! Compressed answers, for clients that take them.
+//! Compression of answers, for clients that accept it.
 //!
-//! Bodies are whole before they are compressed, so that each is one call. Small ones stay as they
-//! are: the head of a compressed stream costs more than it saves.
+//! Bodies are complete before they are compressed, so that each is one call. Small ones stay as
+//! they are: the header of a compressed stream costs more than it saves.
 
 use std::io::Write as _;
 
@@ -15,7 +15,7 @@ use crate::reply::Reply;
 /// Smallest body that is compressed, in bytes.
 const BODY_MIN: usize = 1024;
 
-/// What we can compress with, best first where a client takes several alike.
+/// The codings that the gateway can write, preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     Zstd,
@@ -32,7 +32,7 @@ const CODINGS: [(&str, Coding); 5] = [
     ("deflate", Coding::Deflate),
 ];
 
-/// Compresses the body of an answer when the client takes it and it is worth it.
+/// Compresses the body of an answer if the client accepts it and the body is long enough.
 pub(crate) fn compress(accept: Option<&HeaderValue>, reply: &mut Reply) {
     let Some(accept) = accept.and_then(|value| value.to_str().ok()) else {
         return;
@@ -40,17 +40,19 @@ pub(crate) fn compress(accept: Option<&HeaderValue>, reply: &mut Reply) {
     if reply.body.len() < BODY_MIN || reply.headers.contains_key(header::CONTENT_ENCODING) {
         return;
     }
+    // Before the choice: that the body stays plain depends on the client's header as well.
     add_to_vary(&mut reply.headers);
     let Some(coding) = choose(accept) else {
         return;
     };
-    // The writers write to memory and cannot fail; should one, the body stays as it is.
-    if let Ok(body) = coding.encode(&reply.body) {
-        reply.body = Bytes::from(body);
-        reply.headers.insert(
-            header::CONTENT_ENCODING,
-            HeaderValue::from_static(coding.name()),
-        );
+    match coding.encode(&reply.body) {
+        Ok(body) => {
+            reply.body = Bytes::from(body);
+            let name = HeaderValue::from_static(coding.name());
+            reply.headers.insert(header::CONTENT_ENCODING, name);
+        }
+        // The plain body is still a right answer, but writing to memory should not fail.
+        Err(error) => log::error!("an answer could not be compressed: {error}"),
     }
 }
 
@@ -62,7 +64,7 @@ fn add_to_vary(headers: &mut HeaderMap) {
     headers.insert(header::VARY, value);
 }
 
-/// The coding that the client weighs most; ours is the order among equals.
+/// The coding with the highest weight; among equals the first of [`CODINGS`].
 fn choose(accept: &str) -> Option<Coding> {
     let mut best: Option<(u16, usize)> = None;
     for range in accept.split(',') {
@@ -70,9 +72,11 @@ fn choose(accept: &str) -> Option<Coding> {
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
         let weight = parts
             .find_map(|it| it.strip_prefix("q="))
+            // No weight means 1. A malformed one counts as 0, so that it cannot choose a coding.
             .map_or(Some(1000), parse_weight)
             .unwrap_or(0);
         let place = match name.as_str() {
+            // Gzip: every client that takes anything takes it.
             "*" => Some(2),
             name => CODINGS.iter().position(|(known, _)| *known == name),
         };
@@ -99,6 +103,7 @@ impl Coding {
     fn encode(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
         let out = Vec::with_capacity(body.len() / 2);
         match self {
+            // zstd's own default level.
             Self::Zstd => zstd::bulk::compress(body, 3),
             Self::Brotli => {
                 // Quality 4 with the default window: about gzip's time, a tenth smaller.

@@ -1,9 +1,8 @@
-//! CORS: answers the browser's question before a request, and marks answers that a page of
-//! another origin may read.
+//! CORS: answers a browser's preflight, and marks answers that a page of another origin may read.
 
 use std::time::Duration;
 
-use gateway_config::{Cors, CorsPolicy, PrivateNetworkAccess};
+use gateway_config::{Cors, CorsPolicy, PrivateNetworkAccess, Written};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use regex::Regex;
 
@@ -16,7 +15,7 @@ const ALLOW_PRIVATE_NETWORK: HeaderName =
 const NETWORK_ID: HeaderName = HeaderName::from_static("private-network-access-id");
 const NETWORK_NAME: HeaderName = HeaderName::from_static("private-network-access-name");
 
-/// The rules, with every header rendered.
+/// The rules, with every header rendered when the configuration is read.
 #[derive(Debug)]
 pub(crate) struct Rules {
     any_origin: Option<Policy>,
@@ -60,14 +59,17 @@ impl Rules {
         let text = origin.to_str().ok()?;
         let fits =
             |matches: &dyn Fn(&Entry) -> bool| self.policies.iter().find(|policy| matches(policy));
+        // Sandboxed frames and local files of any page send `null`, so no pattern may admit it.
         let found = if text == "null" {
             None
         } else {
+            // An exact origin of any policy wins over a pattern of an earlier one.
             fits(&|(origins, _, _)| origins.iter().any(|it| it == text))
                 .or_else(|| fits(&|(_, patterns, _)| patterns.iter().any(|it| it.is_match(text))))
         };
         match (found, &self.any_origin) {
             (Some((_, _, policy)), None) => Some((policy, origin.clone())),
+            // With any origin allowed the star is sent to all, so that caches hold one answer.
             (Some((_, _, policy)), Some(_)) => Some((policy, HeaderValue::from_static("*"))),
             (None, Some(policy)) => Some((policy, HeaderValue::from_static("*"))),
             (None, None) => None,
@@ -110,16 +112,19 @@ impl Rules {
             &policy.private_network,
             request.contains_key(PRIVATE_NETWORK),
         ) {
-            let value = |text: &Option<String>| HeaderValue::from_str(text.as_deref()?).ok();
             set(ALLOW_PRIVATE_NETWORK, Some(yes));
-            set(NETWORK_ID, value(&access.access_id));
-            set(NETWORK_NAME, value(&access.access_name));
+            set(NETWORK_ID, access.access_id.as_ref().map(|it| it.0.clone()));
+            set(
+                NETWORK_NAME,
+                access.access_name.as_ref().map(|it| it.0.clone()),
+            );
         }
         reply
     }
 
     /// Marks the answer to a request.
     pub(crate) fn mark(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+        // Also for requests without an origin: a cache must not give their answer to a page.
         if !headers.contains_key(header::VARY) {
             headers.insert(header::VARY, HeaderValue::from_static("origin"));
         }
@@ -141,12 +146,11 @@ impl Rules {
 
 impl Policy {
     fn new(cors: &Cors, own: &CorsPolicy) -> Self {
-        let first = |own: &[String], shared: &[String]| {
-            list(
-                if own.is_empty() { shared } else { own }
-                    .iter()
-                    .map(String::as_str),
-            )
+        let first = |own: &[Written<HeaderValue>], shared: &[Written<HeaderValue>]| {
+            let names = if own.is_empty() { shared } else { own };
+            let text = |name: &'_ Written<HeaderValue>| name.to_str().map(str::to_owned);
+            let names = names.iter().map(text).collect::<Result<Vec<String>, _>>();
+            list(&names.expect("values of the configuration are visible text"))
         };
         let methods = own.methods.as_ref().unwrap_or(&cors.methods);
         let seconds = |age: Duration| HeaderValue::from(age.as_secs());
@@ -155,20 +159,26 @@ impl Policy {
             credentials: own.allow_credentials.unwrap_or(cors.allow_credentials),
             allow_headers: first(&own.allow_headers, &cors.allow_headers),
             expose_headers: first(&own.expose_headers, &shared_expose),
-            methods: list(methods.iter().map(|method| method.0.0.as_str())),
+            methods: list(
+                &methods
+                    .iter()
+                    .map(|it| it.0.0.to_string())
+                    .collect::<Vec<_>>(),
+            ),
             max_age: own.max_age.or(cors.max_age).map(|age| seconds(age.0)),
             private_network: own.private_network_access.clone(),
         }
     }
 }
 
-/// The words with commas; `None` when there are none.
-fn list<'a>(words: impl Iterator<Item = &'a str>) -> Option<HeaderValue> {
-    let words: Vec<&str> = words.collect();
+/// The words joined by commas, or `None` if there are no words.
+fn list(words: &[String]) -> Option<HeaderValue> {
     if words.is_empty() {
         return None;
     }
-    HeaderValue::from_str(&words.join(", ")).ok()
+    let list = HeaderValue::from_str(&words.join(", "));
+    // An invalid list must not become `None`, which allows whatever the page asks for.
+    Some(list.expect("each word is a header value or a method"))
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub(crate) fn refusal(csrf: &Csrf, headers: &HeaderMap) -> Option<Reply> {
 }
 
 fn is_preflighted(csrf: &Csrf, headers: &HeaderMap) -> bool {
+    // Without a content type the request is simple too: `all` of no values is true.
     let is_simple = headers.get_all(CONTENT_TYPE).iter().all(|value| {
         let media = value.as_bytes().split(|byte| *byte == b';').next();
         let media = media.unwrap_or_default().trim_ascii().to_ascii_lowercase();

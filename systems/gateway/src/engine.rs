@@ -1,5 +1,4 @@
-//! What carries operations out: a federated supergraph, or a schema merged from services and
-//! handlers.
+//! Executes operations on a federated supergraph or on a schema merged from services and handlers.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use gateway_remote::Merged;
 use operation_cache::CacheStats;
 use serde_json::json;
 
-/// What carries operations out. Clones share everything.
+/// Executes operations. Clones share everything.
 #[derive(Clone)]
 pub(crate) enum Engine {
     Federated {
@@ -21,7 +20,7 @@ pub(crate) enum Engine {
     Merged(Arc<Merged>),
 }
 
-/// An operation made ready.
+/// An operation that has been parsed, validated and planned.
 #[derive(Clone)]
 pub(crate) enum Operation {
     Federated(Arc<gateway_federation::Prepared>),
@@ -31,7 +30,7 @@ pub(crate) enum Operation {
 type Outcome = Result<Operation, Arc<Refusal>>;
 
 impl Engine {
-    /// The operation if it is ready, or its refusal. Never parses.
+    /// The operation, or its refusal, if it is in the cache. Never parses.
     pub(crate) fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
         match self {
             Self::Federated { operations, .. } => {
@@ -45,7 +44,7 @@ impl Engine {
         }
     }
 
-    /// The operation, made ready if it is not yet.
+    /// The operation, prepared if it is not in the cache.
     pub(crate) fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
         match self {
             Self::Federated { operations, .. } => operations
@@ -55,7 +54,7 @@ impl Engine {
         }
     }
 
-    /// How the cache of operations does.
+    /// Hits, misses and entries of the operation cache.
     pub(crate) fn cache_stats(&self) -> CacheStats {
         match self {
             Self::Federated { operations, .. } => operations.cache_stats(),
@@ -79,7 +78,7 @@ impl Operation {
         }
     }
 
-    /// The limits that it breaks and is let through with.
+    /// The limits that it exceeds while `warn_only` lets it pass.
     pub(crate) fn exceeded(&self) -> &[GraphqlError] {
         match self {
             Self::Federated(prepared) => prepared.exceeded(),

@@ -26,6 +26,7 @@ impl Environment {
     reason = "the named place for the whole binary"
 )]
 fn variable(name: &str) -> Option<String> {
+    // A variable that is not UTF-8 counts as not set: no key could use it.
     std::env::var(name).ok()
 }
 
@@ -38,6 +39,7 @@ impl Surroundings for Environment {
     }
 
     fn file(&self, path: &Path) -> Option<String> {
+        // The caller reports the missing file with its place in the configuration.
         std::fs::read_to_string(path).ok()
     }
 }

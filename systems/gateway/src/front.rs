@@ -24,7 +24,7 @@ use crate::serving::Serving;
 use crate::worker::Worker;
 use crate::{compression, csrf, page, rest};
 
-/// Which way a request goes in.
+/// Which of the gateway's endpoints a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entrance {
     /// The GraphQL endpoint.
@@ -43,8 +43,10 @@ pub(crate) async fn respond(
     let serving = worker.serving();
     let cors = &serving.generation.cors;
     if parts.method == Method::OPTIONS {
+        // A preflight is not a GraphQL request: it is neither counted nor logged.
         return cors.preflight(&parts.headers);
     }
+    // Both are needed after `parts` has moved into the work.
     let origin = parts.headers.get(header::ORIGIN).cloned();
     let accept_encoding = parts.headers.get(header::ACCEPT_ENCODING).cloned();
     let mut account = Account::open(Rc::clone(worker), peer, &parts, &serving.generation.config);
@@ -54,14 +56,17 @@ pub(crate) async fn respond(
     };
     let mut reply = match early {
         Some(reply) => reply,
+        // Boxed, because work whose client went away has to move to a task of its own.
         None => {
             let work = Box::pin(within_time(Rc::clone(&serving), entrance, parts, body));
             let is_cancelled = serving.generation.config.supergraph.early_cancel;
-            let (reply, summary) = Unstoppable::new(work, is_cancelled).await;
+            let (reply, summary) = DetachOnDrop::new(work, is_cancelled).await;
             account.summary = summary;
             reply
         }
     };
+    // In this order: a stage may have set any header, so the gateway's own come after it, and
+    // compression comes last, when the body is final.
     reply::strip_connection_headers(&mut reply.headers);
     cors.mark(origin.as_ref(), &mut reply.headers);
     compression::compress(accept_encoding.as_ref(), &mut reply);
@@ -69,7 +74,7 @@ pub(crate) async fn respond(
     reply
 }
 
-/// Answers that need neither a body nor a place.
+/// Answers that need neither the body nor a permit.
 fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Reply> {
     let generation = &serving.generation;
     if method != Method::POST && method != Method::GET {
@@ -100,6 +105,8 @@ async fn within_time(
     body: Incoming,
 ) -> (Reply, Summary) {
     let mut summary = Summary::default();
+    // The summary lives outside the limited work: a request that times out is logged with what was
+    // known of it. The limit covers the body too, so a slow sender cannot keep its permit.
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
     let work = work(&serving, entrance, (parts, body), &mut summary);
     let reply = match tokio::time::timeout(limit, work).await {
@@ -116,8 +123,10 @@ async fn work(
     summary: &mut Summary,
 ) -> Reply {
     log::debug!("a request begins");
-    let _place = match serving.generation.admission.enter(clock::now) {
-        Ok(place) => place,
+    // Before the body is read, so that a refused request costs no memory. Held to the end of the
+    // work, also when the client has left.
+    let _permit = match serving.generation.admission.enter(clock::now) {
+        Ok(permit) => permit,
         Err(refusal) => return *refusal,
     };
     let limit = serving.generation.config.limits.http_max_request_bytes;
@@ -138,6 +147,8 @@ async fn work(
 }
 
 async fn read_body(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refusal> {
+    // Refuses a body that is announced as too long before any of it is read. `Limited` below counts
+    // the bodies that announce no length.
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -162,21 +173,21 @@ fn too_large() -> Reply {
     )
     .with("details", "Request body payload too large");
     let mut reply = reply::errors(status, reply::JSON, &[error]);
-    // The rest of the body is not read.
+    // The rest of the body is not read, so the connection cannot carry another request.
     reply
         .headers
         .insert(header::CONNECTION, HeaderValue::from_static("close"));
     reply
 }
 
-/// The work for a request that goes on when its client does not wait for it any more: a mutation
-/// half done helps nobody. With `early_cancel` it ends with the client.
-struct Unstoppable<F: Future + 'static> {
+/// The work for a request, which continues after its client has disconnected: a mutation that stops
+/// half way leaves inconsistent data. With `early_cancel` it ends with the client.
+struct DetachOnDrop<F: Future + 'static> {
     work: Option<Pin<Box<F>>>,
     is_cancelled: bool,
 }
 
-impl<F: Future + 'static> Unstoppable<F> {
+impl<F: Future + 'static> DetachOnDrop<F> {
     fn new(work: Pin<Box<F>>, is_cancelled: bool) -> Self {
         Self {
             work: Some(work),
@@ -185,30 +196,32 @@ impl<F: Future + 'static> Unstoppable<F> {
     }
 }
 
-impl<F: Future + 'static> Future for Unstoppable<F> {
+impl<F: Future + 'static> Future for DetachOnDrop<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let work = self.work.as_mut().expect("polled after its end");
         let output = std::task::ready!(work.as_mut().poll(context));
+        // Finished work must not be started again by `drop`.
         self.work = None;
         Poll::Ready(output)
     }
 }
 
-impl<F: Future + 'static> Drop for Unstoppable<F> {
+impl<F: Future + 'static> Drop for DetachOnDrop<F> {
     fn drop(&mut self) {
         if let Some(work) = self.work.take()
             && !self.is_cancelled
         {
-            crate::worker::go_on(async {
+            crate::worker::spawn_detached(async {
                 work.await;
             });
         }
     }
 }
 
-/// What is counted and logged about one request, also when its client goes away.
+/// What is counted and logged about one request. Written on drop, so that a request whose client
+/// disconnects is counted as well.
 struct Account {
     worker: Rc<Worker>,
     start: Instant,
@@ -217,8 +230,8 @@ struct Account {
     head: Option<(String, String)>,
     summary: Summary,
     status: Option<StatusCode>,
-    /// Whether a client that goes away is worth a line in the log.
-    tells_of_leaving: bool,
+    /// Whether a client that disconnects before its answer is logged.
+    logs_disconnect: bool,
 }
 
 impl Account {
@@ -228,10 +241,11 @@ impl Account {
             worker,
             start: clock::now(),
             peer,
+            // Two copies per request, which a gateway without request log does not pay.
             head: is_logged.then(|| (parts.method.to_string(), parts.uri.path().to_owned())),
             summary: Summary::default(),
             status: None,
-            tells_of_leaving: config.supergraph.experimental_log_on_broken_pipe,
+            logs_disconnect: config.supergraph.experimental_log_on_broken_pipe,
         }
     }
 
@@ -244,7 +258,7 @@ impl Drop for Account {
     fn drop(&mut self) {
         // 499: the client did not wait for its answer.
         let status = self.status.map_or(499, |status| status.as_u16());
-        if self.status.is_none() && self.tells_of_leaving {
+        if self.status.is_none() && self.logs_disconnect {
             log::warn!("a client went away before its answer");
         }
         let end = clock::now();
@@ -254,6 +268,8 @@ impl Drop for Account {
         if self.summary.error_count > 0 {
             shard.executed_with_errors();
         }
+        // What the gateway answers when it is at a limit or out of time; `health` reports it as not
+        // ready when this lasts.
         if matches!(status, 503 | 504) {
             self.worker.health().overloaded(end);
         }
@@ -264,6 +280,7 @@ impl Drop for Account {
                 method,
                 path,
                 status,
+                // 2^64 microseconds are 584,000 years.
                 duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
                 peer = self.peer.map(tracing::field::display),
                 operation = self.summary.operation_name.as_deref(),

@@ -1,7 +1,7 @@
 //! Everything that follows from one configuration and one supergraph, and never changes.
 //!
-//! A reload builds a new generation fully before any worker gets to see it; requests finish on the
-//! one they began with.
+//! A reload builds a new generation completely before any worker sees it. Requests finish on the
+//! one they started with.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::remotes::Remotes;
 /// Where a generation is read from.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
-    /// The configuration; none means all defaults.
+    /// The configuration. Without one, all keys have their defaults.
     pub(crate) config: Option<PathBuf>,
-    /// The supergraph; none when schemas are merged.
+    /// The supergraph. Absent when schemas are merged.
     pub(crate) supergraph: Option<PathBuf>,
     /// Whether `--dev` is on.
     pub(crate) is_development: bool,
@@ -71,7 +71,7 @@ pub(crate) enum GenerationError {
 pub(crate) struct Generation {
     pub(crate) config: Arc<Config>,
     pub(crate) engine: Engine,
-    /// Stored operations; none when no endpoint is configured.
+    /// Stored operations. Absent when no endpoint is configured.
     pub(crate) rest: Option<RestEndpoints>,
     /// How long a source of merged schemas may take, by its position.
     pub(crate) timeouts: Vec<Duration>,
@@ -91,7 +91,7 @@ pub(crate) struct SubgraphShaping {
     pub(crate) rate: Option<Rate>,
     /// Whether equal queries that are under way are sent once.
     pub(crate) deduplicates: bool,
-    /// Whether what is sent depends on the client's headers, too.
+    /// Whether what is sent also depends on the client's headers.
     pub(crate) depends_on_client: bool,
 }
 
@@ -125,7 +125,8 @@ struct Ground {
 }
 
 impl Generation {
-    /// Builds everything that follows from a configuration; `remotes` is what services said.
+    /// Builds everything that follows from a configuration. `remotes` holds the schemas that
+    /// services have answered with.
     pub(crate) fn build(
         config: &Arc<Config>,
         sources: &Sources,
@@ -146,6 +147,7 @@ impl Generation {
             .iter()
             .map(|(name, url)| (name.as_str(), url.as_str()))
             .collect();
+        // With the schema and the final URLs, because scripts may read both when they are loaded.
         let extensions = Extensions::build(
             Arc::clone(config),
             &ground.sdl,
@@ -195,6 +197,8 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
     let subgraphs = subgraphs.map(|it| (it.name.clone(), it.url.clone()));
     Ok(Ground {
         subgraphs: subgraphs.collect(),
+        // Only sources of merged schemas have timeouts of their own; `traffic_shaping` limits
+        // subgraphs.
         timeouts: Vec::new(),
         engine: Engine::Federated {
             operations: Arc::new(Operations::new(Arc::new(supergraph), options(config))),
@@ -207,6 +211,8 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
 fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
     let schemas = remotes.schemas(config);
     let merged = Merged::new(config, &schemas, options(config), sources.is_development);
+    // Not an error of the build: one service that is down or inconsistent must not take the others
+    // out of the schema.
     for (name, reason) in merged.inconsistencies() {
         log::error!("`{name}` is not part of the schema: {reason}");
     }
@@ -218,6 +224,7 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
         .actions
         .iter()
         .map(|it| (it.name.0.0.clone(), &it.handler.0, it.timeout.0));
+    // Services before handlers: the merged plan numbers its sources in this order.
     let all: Vec<_> = services.chain(handlers).collect();
     Ground {
         timeouts: all.iter().map(|(.., timeout)| *timeout).collect(),
@@ -230,7 +237,8 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
     }
 }
 
-/// A key that names a subgraph which does not exist does nothing, and nobody would notice.
+/// Warns about keys that name a subgraph the supergraph does not have: they have no effect. Not an
+/// error, because one configuration may serve several supergraphs.
 fn check_names(config: &Config, known: &[&str]) {
     let named = [
         (
@@ -259,6 +267,7 @@ fn check_names(config: &Config, known: &[&str]) {
 
 fn options(config: &Config) -> OperationOptions {
     let limits = &config.limits;
+    // A document never reaches 2^32 of anything, so a larger limit means the same.
     let most = |limit: Option<usize>| limit.map(|it| u32::try_from(it).unwrap_or(u32::MAX));
     OperationOptions {
         introspection: config.supergraph.introspection,
@@ -290,6 +299,7 @@ fn policy(policy: ErrorPolicy) -> gateway_federation::ErrorPolicy {
             extensions: match extensions {
                 ExtensionKeys::Only(keys) => ExtensionFilter::Allow(keys),
                 ExtensionKeys::Except(keys) => ExtensionFilter::Deny(keys),
+                // Reached only with a redacted message: the arm above takes the other case.
                 ExtensionKeys::All => ExtensionFilter::Deny(Vec::new()),
             },
             redact_message,
@@ -306,6 +316,9 @@ impl SubgraphShaping {
                 .subgraphs
                 .get(name)
                 .is_some_and(|rules| !rules.request.is_empty());
+        // Any of these may write the client's headers into what is sent, and which of them does so
+        // is known only once it has run. So their mere presence keeps the fetches of different
+        // clients apart.
         let has_coprocessor = config
             .coprocessor
             .as_ref()

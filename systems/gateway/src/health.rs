@@ -1,4 +1,4 @@
-//! The health check: whether the process lives, and whether it should get more requests.
+//! The health check: whether the process is alive, and whether it should get more requests.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use http::StatusCode;
 
 use crate::reply::{self, Reply};
 
-/// Counts overload answers and tells whether they are too many. Shared by all workers; only
-/// answers of 503 and 504 take its lock.
+/// Counts answers of overload and decides whether they are too many. Shared by all workers; only
+/// answers of 503 and 504, and the check itself, take its lock.
 #[derive(Debug)]
 pub(crate) struct Health {
     allowed: u64,
@@ -23,7 +23,7 @@ struct State {
     is_stopping: bool,
     window: Option<(Instant, u64)>,
     unready_until: Option<Instant>,
-    /// Sources of the schema that are not there, and why.
+    /// Sources of the schema that are missing, and why.
     missing: Vec<(String, String)>,
 }
 
@@ -41,6 +41,8 @@ impl Health {
     /// Notes an answer of 503 or 504.
     pub(crate) fn overloaded(&self, now: Instant) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // A fixed window, which costs two numbers. A sliding one would need a queue of times, for a
+        // limit that is a rough one anyway.
         let count = match &mut state.window {
             Some((start, count)) if now.duration_since(*start) < self.sampling => {
                 *count += 1;
@@ -52,6 +54,7 @@ impl Health {
             }
         };
         if count > self.allowed {
+            // Each further answer of overload extends the time.
             state.unready_until = Some(now + self.unready);
         }
     }
@@ -69,7 +72,7 @@ impl Health {
             && state.unready_until.is_none_or(|until| now >= until)
     }
 
-    /// From now on these sources of the schema are not there, and no others.
+    /// From now on exactly these sources of the schema are missing.
     pub(crate) fn missing(&self, sources: Vec<(String, String)>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.missing = sources;
@@ -87,10 +90,11 @@ impl Health {
         serde_json::json!({"status": word, "missing_sources": missing}).to_string()
     }
 
-    /// The answer; `query` is what follows the question mark.
+    /// The answer to a check. `query` is what follows the question mark.
     pub(crate) fn answer(&self, query: Option<&str>, now: Instant) -> Reply {
         let asks_ready = query.is_some_and(|query| {
             query
+                // `get` instead of an index: the client's bytes may put a character's middle there.
                 .get(..5)
                 .is_some_and(|start| start.eq_ignore_ascii_case("ready"))
         });

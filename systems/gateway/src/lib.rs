@@ -1,16 +1,16 @@
 //! A GraphQL gateway, federated or of merged schemas, with header rules, Rhai scripts and
 //! coprocessors.
 //!
-//! Start reading at [`run`]. `startup` reads the command line and keeps the process; `worker` is a
-//! thread that serves connections; `front` is what HTTP asks for; `pipeline` is the list of stages
-//! of a GraphQL request; `generation` is everything that follows from one configuration.
+//! Start reading at [`run`]. `startup` reads the command line and runs the process; `worker` is a
+//! thread that serves connections; `front` handles HTTP; `pipeline` is the list of stages of a
+//! GraphQL request; `generation` is everything that follows from one configuration.
 //!
 //! The one idea: a request never leaves the thread that accepted its connection, and everything
 //! that can be decided when a configuration is read is decided then.
 //!
 //! Absent on purpose: GraphQL itself (`gateway-federation`, `gateway-remote`), the extension points
-//! (`gateway-extensions`), GraphQL over HTTP (`graphql-http`), the HTTP client (`gateway-upstream`) and the configuration's keys
-//! (`gateway-config`).
+//! (`gateway-extensions`), GraphQL over HTTP (`graphql-http`), the HTTP client (`gateway-upstream`)
+//! and the configuration's keys (`gateway-config`).
 
 mod admission;
 mod clock;

@@ -1,12 +1,12 @@
-//! Sockets that clients connect to, and who serves a connection: the worker that has fewest.
+//! Sockets that clients connect to, and which worker serves a connection: the one that has fewest.
 //!
 //! A connection stays with its worker, so dealing it out well matters more than doing it fast: two
 //! workers that race for connections end up with unequal loads.
 //!
-//! Apart from `chassis`, which deals in turn: the gateway's connections live long and are few, it
-//! also listens to Unix sockets and at several addresses with different paths, and what it serves
-//! with changes while it runs. A move there waits for a run of `cargo xtask bench-gateway` that
-//! shows no loss.
+//! Apart from `chassis`, which assigns connections in turn: the gateway's connections live long and
+//! are few, it also listens on Unix sockets and at several addresses with different paths, and its
+//! configuration changes while it runs. A move there waits for a run of `cargo xtask bench-gateway`
+//! that shows no loss.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -40,7 +40,7 @@ pub(crate) fn sites(
 ) -> Vec<(Listen, Site)> {
     let mut sites: Vec<(Listen, Site)> = Vec::new();
     let mut add = |address: &Listen, fill: &dyn Fn(&mut Site)| {
-        // Port 0 is another free port each time.
+        // Port 0 is a different free port each time, so two of them are never the same address.
         let is_free = matches!(address, Listen::Tcp(text) if text.ends_with(":0"));
         let known = sites
             .iter_mut()
@@ -78,7 +78,7 @@ pub(crate) fn sites(
     sites
 }
 
-/// A connection that nobody serves yet.
+/// A connection that has no worker yet.
 pub(crate) enum Accepted {
     Tcp {
         stream: TcpStream,
@@ -108,7 +108,9 @@ impl Listener {
                 Ok(Self::Tcp(listener, address))
             }
             Listen::Unix(path) => {
-                // What an earlier process left behind; anything but a socket is somebody's file.
+                // A socket that an earlier process left behind is removed. Any other kind of file
+                // is the user's: binding then fails and it stays. Links are not followed for the
+                // same reason.
                 let is_socket = |path: &Path| {
                     std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
                 };
@@ -131,7 +133,7 @@ impl Listener {
     }
 }
 
-/// The way to one worker.
+/// How the acceptor reaches one worker.
 #[derive(Clone)]
 pub(crate) struct Mailbox {
     pub(crate) orders: UnboundedSender<Order>,
@@ -154,6 +156,7 @@ pub(crate) async fn accept(
                     Ok((stream, peer)) => {
                         // Answers are one write each; waiting to fill a packet only delays them.
                         let _ = stream.set_nodelay(true);
+                        // Off this runtime: the worker registers the socket with its own.
                         if let Ok(stream) = stream.into_std() {
                             let site = Arc::clone(&site);
                             deal(&workers, Accepted::Tcp { stream, peer, site });
@@ -164,7 +167,7 @@ pub(crate) async fn accept(
             }
         }
         Listener::Unix(listener, path) => {
-            let _removal = Removal(path);
+            let _removal = RemoveOnDrop(path);
             let listener = tokio::net::UnixListener::from_std(listener)?;
             loop {
                 match listener.accept().await {
@@ -185,15 +188,16 @@ fn deal(workers: &[Mailbox], accepted: Accepted) {
     let fewest = workers
         .iter()
         .min_by_key(|worker| worker.open.load(Ordering::Relaxed));
-    if let Some(worker) = fewest {
-        worker.open.fetch_add(1, Ordering::Relaxed);
-        // Fails only when the worker has stopped, and then the connection is closed.
-        let _ = worker.orders.send(Order::Connection(accepted));
-    }
+    let worker = fewest.expect("start-up creates at least one worker");
+    // Counted here and not by the worker: a burst of connections is accepted before any worker
+    // has run, and must still spread.
+    worker.open.fetch_add(1, Ordering::Relaxed);
+    // Fails only when the worker has stopped, and then the connection is closed.
+    let _ = worker.orders.send(Order::Connection(accepted));
 }
 
-/// A connection that could not be accepted is either gone, or there are no more file descriptors,
-/// which only time can help.
+/// Waits after an error of `accept`, unless it concerns one connection only. Otherwise file
+/// descriptors have run out: `accept` would fail again at once, in a busy loop.
 async fn pause(error: &io::Error) {
     let is_gone = matches!(
         error.kind(),
@@ -208,9 +212,9 @@ async fn pause(error: &io::Error) {
 }
 
 /// Removes the file of a Unix socket at the end.
-struct Removal(PathBuf);
+struct RemoveOnDrop(PathBuf);
 
-impl Drop for Removal {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }

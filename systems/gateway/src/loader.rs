@@ -1,4 +1,4 @@
-//! From files, and from what services say, to a generation.
+//! Makes a generation from files and from the schemas of services.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::generation::{self, Generation, GenerationError, Sources};
 use crate::remotes::Remotes;
 
-/// Loads generations, and remembers between them what services said.
+/// Loads generations, and keeps the schemas of services between them.
 pub(crate) struct Loader {
     pub(crate) sources: Sources,
     environment: Environment,
@@ -56,7 +56,7 @@ impl Loader {
         self.remotes.missing.iter().any(|(it, _)| it == name)
     }
 
-    /// Notes what a service said that was missing.
+    /// Notes the schema of a service that was missing.
     pub(crate) fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
         self.remotes.schema_loaded(remote, schema);
     }

@@ -1,8 +1,9 @@
 //! What `/metrics` shows, under the names of Apollo Router.
 //!
 //! Every worker counts in a shard of its own and a scrape adds the shards up, so that workers do
-//! not fight over cache lines. A request costs two readings of the clock and three additions.
-//! What a scrape sees is written by `telemetry`, so that no request looks anything up by label.
+//! not write to the same cache lines. A request costs two readings of the clock and three
+//! additions. `telemetry` writes what a scrape sees; labels are looked up only then, never for a
+//! request.
 
 mod text;
 
@@ -19,20 +20,21 @@ const BUCKETS_US: [u64; 15] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000, 10_000_000,
 ];
-/// Most clients that are counted apart by name and version; more are counted together. Any client
-/// can send any name.
+/// Most clients that are counted separately by name and version; further ones are counted together.
+/// A client may send any name, so without a bound it could fill the memory.
 const CLIENTS_MAX: usize = 500;
 
 /// Durations by bucket.
 #[derive(Debug, Default)]
 struct Histogram {
-    /// One more than the bounds: what is beyond the last.
+    /// One more than the bounds: durations beyond the last.
     buckets: [AtomicU64; BUCKETS_US.len() + 1],
     sum_ns: AtomicU64,
 }
 
 impl Histogram {
     fn add(&self, took: Duration) {
+        // 2^64 nanoseconds are 584 years.
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_US.partition_point(|bound_us| bound_us * 1_000 < ns);
         increment(&self.buckets[bucket], 1);
@@ -41,14 +43,17 @@ impl Histogram {
 }
 
 fn increment(counter: &AtomicU64, amount: u64) {
+    // Relaxed: a scrape may see one counter a little earlier than another, and nothing depends on
+    // it.
     counter.fetch_add(amount, Ordering::Relaxed);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The locked maps hold independent counters, which a panic elsewhere leaves valid.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one worker counts about the calls of one subgraph or of one coprocessor stage.
+/// What one worker counts about the calls of one subgraph or of one stage of the coprocessor.
 #[derive(Debug, Default)]
 struct CallCounts {
     succeeded: AtomicU64,
@@ -109,8 +114,10 @@ impl Default for Shard {
 }
 
 impl Shard {
-    /// Counts an answer to a GraphQL request; 499 when the client went away before it.
+    /// Counts an answer to a GraphQL request; 499 when the client disconnected before it.
     pub(crate) fn answered(&self, status: u16, took: Duration) {
+        // A stage may answer with any status up to 999. Those outside of HTTP's classes have no
+        // counter; the durations count them.
         if let Some(counter) = self.statuses.get(usize::from(status).wrapping_sub(100)) {
             increment(counter, 1);
         }
@@ -122,7 +129,7 @@ impl Shard {
         increment(&self.with_errors, 1);
     }
 
-    /// Counts a request of a client that said its name.
+    /// Counts a request of a client that sent its name.
     pub(crate) fn client(&self, name: Option<String>, version: Option<String>) {
         let client = (name.unwrap_or_default(), version.unwrap_or_default());
         let mut clients = lock(&self.clients);
@@ -134,12 +141,14 @@ impl Shard {
         }
     }
 
-    /// What the extensions of a worker tell about their calls. `subgraphs` are the names in the
-    /// order of their indexes.
+    /// Counts what the extensions of a worker report of their calls. `subgraphs` are the names in
+    /// the order of their indexes.
     pub(crate) fn observer<'a>(
         self: &Arc<Self>,
         subgraphs: impl Iterator<Item = &'a str>,
     ) -> Rc<dyn Observer> {
+        // By name, because a reload may number the subgraphs differently and their counts must go
+        // on.
         let mut known = lock(&self.subgraphs);
         let subgraphs = subgraphs
             .map(|name| Arc::clone(known.entry(name.to_owned()).or_default()))
@@ -159,18 +168,15 @@ struct Counting {
 
 impl Observer for Counting {
     fn coprocessor(&self, stage: StageKind, succeeded: bool, took: Duration) {
-        let Some(place) = STAGES.iter().position(|it| *it == stage) else {
-            return;
-        };
+        let place = STAGES.iter().position(|it| *it == stage);
+        let place = place.expect("`STAGES` lists every kind of stage");
         self.shard.stages[place].add(succeeded, took);
     }
 
     fn subgraph(&self, index: usize, status: Option<u16>, took: Duration) {
-        let Some(counts) = self.subgraphs.get(index) else {
-            return;
-        };
         let succeeded = status.is_some_and(|status| (200..300).contains(&status));
-        counts.add(succeeded, took);
+        // Generation and observer number the subgraphs alike: one list makes both.
+        self.subgraphs[index].add(succeeded, took);
     }
 }
 
@@ -189,14 +195,14 @@ impl Metrics {
     }
 }
 
-/// What a scrape shows beside what the workers counted.
+/// What a scrape shows in addition to what the workers counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlanCache {
-    /// Requests whose plan was there.
+    /// Requests whose plan was in the cache.
     pub(crate) hits: u64,
-    /// Requests whose plan had to be made.
+    /// Requests that had to be planned.
     pub(crate) misses: u64,
-    /// Plans that are kept.
+    /// Plans in the cache.
     pub(crate) entries: u64,
 }
 

@@ -5,7 +5,8 @@
 pub(crate) enum PathRule {
     /// The path itself.
     Exact(String),
-    /// Segments, of which `None` is any one; with a star anything may follow.
+    /// Segments, where `None` stands for any one. With a star at the end, further segments may
+    /// follow.
     Segments {
         segments: Vec<Option<String>>,
         anything_follows: bool,
@@ -14,6 +15,7 @@ pub(crate) enum PathRule {
 
 impl PathRule {
     pub(crate) fn new(path: &str) -> Self {
+        // The usual case is one comparison of text per request.
         if !path.contains(['*', ':']) {
             return Self::Exact(path.to_owned());
         }

@@ -1,8 +1,8 @@
-//! The way of a GraphQL request through the gateway.
+//! The stages of a GraphQL request.
 //!
-//! [`serve`] is the list of stages and holds nothing else. The services nest: what breaks inside
-//! one still passes the response stages of those around it. A service that nobody configured is
-//! `None`, and costs the test for it.
+//! [`serve`] is the list of stages and holds nothing else. The services nest: an answer that one of
+//! them breaks with still passes the response stages of those around it. A service that is not
+//! configured is `None` and costs one comparison.
 
 use std::rc::Rc;
 
@@ -25,12 +25,12 @@ use crate::subgraphs::Subgraphs;
 /// The media types of bodies that count as JSON.
 const JSON_TYPES: [&str; 2] = ["application/json", "application/graphql+json"];
 
-/// What the bookkeeping wants to know about a request once it is over.
+/// What log and metrics need of a request once it is over.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// The operation's name.
     pub(crate) operation_name: Option<String>,
-    /// The client's name and version, where it said them.
+    /// The client's name and version, where it sent them.
     pub(crate) client: Option<(Option<String>, Option<String>)>,
     /// Errors of the execution.
     pub(crate) error_count: usize,
@@ -42,6 +42,8 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
     let mut exchange = Exchange::default();
 
     if let Some(service) = &extensions.router {
+        // A copy: the stage may change the request while its scripts read the client's. Without a
+        // router stage the head moves below instead.
         exchange.client = Rc::new(copy_of_head(&request));
         if let Step::Break(reply) = service.request(&exchange, &mut request).await {
             return reply;
@@ -65,9 +67,12 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
                 Ok(plan) => plan,
                 Err(refusal) => break 'supergraph *refusal,
             };
+            // Before the execution, so that a request that fails or times out there has its name in
+            // the log.
             summary.operation_name.clone_from(&exchange.operation_name);
 
             if let Some(service) = &extensions.execution {
+                // Shares the bytes. Only a stage that changed them pays for a second plan.
                 let before = text.clone();
                 if let Err(reply) = enter(service, &mut exchange, &mut text).await {
                     break 'supergraph *reply;
@@ -131,6 +136,7 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
             Ok(graphql) if graphql.query.is_empty() => {
                 Err(Box::new(not_a_request(&DecodeError::NoQueryParameter)))
             }
+            // As JSON from here on, so that all stages see GET and POST alike.
             Ok(graphql) => Ok((media, graphql_http::to_json(&graphql).into())),
             Err(error) => Err(Box::new(not_a_request(&error))),
         };
@@ -150,7 +156,7 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
 /// they must.
 type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
 
-/// Reads a request; an empty query counts as none.
+/// Reads a request. An empty query counts as missing.
 fn decode(text: &[u8]) -> Result<RawRequest<'_>, Refused> {
     let request = match graphql_http::from_body(text) {
         Ok(RawRequest { query, .. }) if query.is_empty() => Err(DecodeError::NoQuery),
@@ -180,6 +186,7 @@ fn client_of(serving: &Serving, exchange: &Exchange) -> Option<(Option<String>, 
     let of = |key: &str, header: &HeaderName| {
         exchange.context.text(key).or_else(|| {
             let value = exchange.client.headers.get(header)?.to_str().ok()?;
+            // Scripts and coprocessors find it in the context, wherever it came from.
             exchange.context.insert(key, value.into());
             Some(value.to_owned())
         })
@@ -195,7 +202,7 @@ async fn enter(
     exchange: &mut Exchange,
     text: &mut Bytes,
 ) -> Result<(), Refused> {
-    // What is no request must not reach a stage that expects one.
+    // An invalid request must not reach a stage that expects a valid one.
     decode(text)?;
     let head = &*exchange.client;
     let mut request = Request {
@@ -217,7 +224,7 @@ async fn enter(
 /// An operation with its variables.
 type Plan = (Operation, Variables);
 
-/// Finds the operation of a request ready, or has it prepared, and checks its variables.
+/// Takes the operation of a request from the cache or prepares it, and checks its variables.
 async fn plan(
     serving: &Serving,
     exchange: &mut Exchange,
@@ -229,18 +236,21 @@ async fn plan(
     let (query, name) = (&*graphql.query, graphql.operation_name.as_deref());
     let prepared = match engine.cached(query, name) {
         Some(outcome) => outcome,
-        // Planning can take milliseconds, which the other requests of this worker would wait.
+        // Planning can take milliseconds, and the other requests of this worker would have to wait
+        // for it.
         None => {
             let engine = engine.clone();
             let (query, name) = (query.to_owned(), name.map(str::to_owned));
             let planning = move || engine.prepare(&query, name.as_deref());
             match tokio::task::spawn_blocking(planning).await {
                 Ok(outcome) => outcome,
+                // The planner panicked, or the worker is stopping. Only this request fails.
                 Err(_) => return Err(Box::new(internal())),
             }
         }
     };
     let operation = prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))?;
+    // After planning, because only the plan tells the kind of operation.
     if operation.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {
         let mut refusal = reply::error(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -252,6 +262,7 @@ async fn plan(
         return Err(Box::new(refusal));
     }
     let variables = graphql.variables.map(|raw| raw.text().as_bytes());
+    // Coerced per request; the cached plan holds for all variables.
     let variables = operation.coerce(variables).map_err(|errors| {
         Box::new(reply::errors(
             status_of_refusal(serving, media),
@@ -262,10 +273,12 @@ async fn plan(
     for exceeded in operation.exceeded() {
         log::warn!("a request beyond the limits: {}", exceeded.message);
     }
+    // Set only now: the stages of the subgraphs read them, the ones before have the text itself.
     exchange.client_body = Rc::new(ClientBody::new(text.clone()));
     exchange.operation_name = operation.name().map(str::to_owned);
     exchange.operation_kind = Some(operation.kind().as_str());
     if serving.extensions.wants_query_plan() {
+        // The plan as JSON is large; it is written only when a stage is configured to receive it.
         exchange.query_plan = Some(operation.query_plan());
     }
     Ok((operation, variables))
@@ -337,7 +350,8 @@ async fn execute(
             }
             (reply, usize::from(executed.has_errors))
         }
-        // An operation comes from the engine of its own generation.
-        (Operation::Federated(_), Engine::Merged(_)) => (internal(), 1),
+        (Operation::Federated(_), Engine::Merged(_)) => {
+            unreachable!("an operation comes from the engine of its own generation")
+        }
     }
 }

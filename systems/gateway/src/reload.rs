@@ -1,23 +1,24 @@
-//! When to read configuration, supergraph and scripts again: their files look different.
+//! When to read configuration, supergraph and scripts again: when their files have changed.
 //!
-//! Files are looked at every half second instead of being watched by the kernel: that also sees
-//! what mounted configuration maps and network file systems do, and costs a few system calls.
+//! Files are checked every half second instead of being watched by the kernel. This also sees
+//! changes of mounted configuration maps and network file systems, and costs a few system calls.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Time between two looks.
+/// Time between two checks.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(500);
-/// Deepest folder of scripts that is looked into.
+/// Deepest folder of scripts that is searched. Metadata follows links, so this also ends a loop of
+/// links.
 const DEPTH_MAX: usize = 8;
 
-/// How files looked.
+/// Files with their time of change and length at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Look(Vec<(PathBuf, Option<(SystemTime, u64)>)>);
+pub(crate) struct FileStates(Vec<(PathBuf, Option<(SystemTime, u64)>)>);
 
-impl Look {
-    /// How the files, and those in the folders, look now.
+impl FileStates {
+    /// The state of the files, and of those in the folders, now.
     pub(crate) fn at(paths: &[PathBuf]) -> Self {
         let mut found = Vec::new();
         for path in paths {
@@ -35,14 +36,17 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<(PathBuf, Option<(SystemTi
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
             .collect();
+        // The file system may list a folder in another order each time, which would look like a
+        // change.
         inside.sort();
         for path in inside {
             collect(&path, depth + 1, found);
         }
         return;
     }
-    let look = metadata.and_then(|it| Some((it.modified().ok()?, it.len())));
-    found.push((path.to_owned(), look));
+    let state = metadata.and_then(|it| Some((it.modified().ok()?, it.len())));
+    // A file that cannot be read is an entry too: that it vanished or returned is a change.
+    found.push((path.to_owned(), state));
 }
 
 #[cfg(test)]
@@ -53,15 +57,15 @@ mod tests {
     fn a_file_that_changes_appears_or_goes_looks_different() {
         let folder = tempfile::tempdir().unwrap();
         let paths = [folder.path().to_owned()];
-        let empty = Look::at(&paths);
+        let empty = FileStates::at(&paths);
         let file = folder.path().join("main.rhai");
         fs::write(&file, "1").unwrap();
-        let one = Look::at(&paths);
+        let one = FileStates::at(&paths);
         assert_ne!(empty, one);
-        assert_eq!(one, Look::at(&paths));
+        assert_eq!(one, FileStates::at(&paths));
         fs::write(&file, "1 + 1").unwrap();
-        assert_ne!(one, Look::at(&paths));
+        assert_ne!(one, FileStates::at(&paths));
         fs::remove_file(&file).unwrap();
-        assert_eq!(empty, Look::at(&paths));
+        assert_eq!(empty, FileStates::at(&paths));
     }
 }

@@ -1,5 +1,4 @@
-//! What the services of remote schemas say of themselves, and asking those that do not answer
-//! again and again.
+//! The schemas of the services of `remote_schemas`, and retries for those that do not answer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,26 +12,28 @@ use gateway_remote::{INTROSPECTION_BODY, SourceSchema};
 use gateway_upstream::{Call, Client};
 use http::{HeaderMap, Method};
 
-/// Longest that a start or a reload waits for a service; then it is asked in the background.
+/// Longest time that a start or a reload waits for a service; after it, the service is asked in the
+/// background.
 const WAIT_MAX: Duration = Duration::from_secs(3);
 /// First and longest pause between two times that a service is asked.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// What services said, kept until they are asked again.
+/// The services' schemas, kept until they are asked again.
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
     known: HashMap<String, Arc<SourceSchema>>,
-    /// Why a service that was asked did not tell, by its name.
+    /// Services that did not answer, with the reason.
     pub(crate) missing: Vec<(String, String)>,
 }
 
-/// What makes the same service of two configurations.
+/// Identifies a service across configurations.
 fn identity(remote: &RemoteSchema) -> String {
     format!("{} {} {:?}", remote.name, remote.url.0, remote.headers)
 }
 
 impl Remotes {
-    /// Asks all services of a configuration. Who does not answer keeps what it said before.
+    /// Asks all services of a configuration. A service that does not answer keeps its former
+    /// schema.
     pub(crate) async fn ask_all(&mut self, client: &Client, config: &Config) {
         let asking = config.remote_schemas.iter().map(|remote| async move {
             let limit = remote.timeout.0.min(WAIT_MAX);
@@ -40,6 +41,7 @@ impl Remotes {
         });
         let answers = join_all(asking).await;
         self.missing.clear();
+        // A new table, so that services which the configuration no longer names are forgotten.
         let mut known = HashMap::new();
         for (remote, answer) in answers {
             let key = identity(remote);
@@ -48,7 +50,7 @@ impl Remotes {
                     known.insert(key, Arc::new(schema));
                 }
                 Err(reason) => {
-                    log::warn!("the remote schema `{}` is not there: {reason}", remote.name);
+                    log::warn!("the remote schema `{}` is missing: {reason}", remote.name);
                     if let Some(schema) = self.known.remove(&key) {
                         known.insert(key, schema);
                     }
@@ -59,7 +61,7 @@ impl Remotes {
         self.known = known;
     }
 
-    /// Notes what a service said that was missing.
+    /// Notes the schema of a service that was missing.
     pub(crate) fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
         self.known.insert(identity(remote), Arc::new(schema));
         self.missing.retain(|(name, _)| *name != remote.name);
@@ -74,15 +76,19 @@ impl Remotes {
     }
 }
 
-/// Asks a service until it answers, or until nobody wants to know any more.
+/// Asks a service until it answers, or until another configuration has replaced the one it belongs
+/// to.
 pub(crate) async fn ask_until_loaded(
     client: &Client,
     config: &Config,
     remote: &RemoteSchema,
     round: &Weak<()>,
 ) -> Option<SourceSchema> {
+    // Doubles from 100 ms: services that start together with the gateway are found soon, and one
+    // that stays away costs a request every 5 s.
     let (mut pause, longest) = PAUSES;
     loop {
+        // Before the first try, too: the service has just failed to answer.
         tokio::time::sleep(pause).await;
         if round.strong_count() == 0 {
             return None;
@@ -90,14 +96,15 @@ pub(crate) async fn ask_until_loaded(
         match ask(client, config, remote, remote.timeout.0).await {
             Ok(schema) => return Some(schema),
             Err(reason) => {
-                log::debug!("the remote schema `{}` is not there: {reason}", remote.name);
+                log::debug!("the remote schema `{}` is missing: {reason}", remote.name);
             }
         }
         pause = (pause * 2).min(longest);
     }
 }
 
-/// Asks a service for its schema, with the configured headers and none of a client.
+/// Asks a service for its schema, with the configured headers. There is no client whose headers
+/// could be added.
 async fn ask(
     client: &Client,
     config: &Config,

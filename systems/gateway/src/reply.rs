@@ -1,4 +1,4 @@
-//! What goes back to the client, before HTTP gets it.
+//! Responses before they are handed to the HTTP server.
 
 use bytes::Bytes;
 use gateway_federation::{GraphqlError, errors_body};
@@ -72,8 +72,8 @@ pub(crate) fn timed_out() -> Reply {
     )
 }
 
-/// Takes out headers that belong to a connection or to a body that was replaced; extensions can
-/// copy them from a request.
+/// Removes headers that belong to a connection or to a body that was replaced. Extensions can copy
+/// them from a request.
 pub(crate) fn strip_connection_headers(headers: &mut HeaderMap) {
     for name in [
         "connection",

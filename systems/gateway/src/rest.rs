@@ -1,5 +1,5 @@
-//! Stored operations as REST: a request becomes a GraphQL request, goes through all stages, and its
-//! answer loses the wrapper.
+//! Stored operations as REST: a request becomes a GraphQL request, passes all stages, and the
+//! answer's GraphQL envelope is removed.
 
 use gateway_extensions::Request;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
@@ -25,12 +25,15 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
         Ok(body) => request.body = body.into(),
         Err(error) => return refused(&error),
     }
+    // The stages see an ordinary GraphQL request. REST negotiates neither media type, so the
+    // client's own headers would only be refused.
     request.method = Method::POST;
     request.headers.insert(header::CONTENT_TYPE, JSON);
     request.headers.insert(header::ACCEPT, JSON);
     let mut reply = pipeline::serve(serving, request, summary).await;
     let (status, body) = match unwrap_response(&reply.body) {
         RestAnswer::Data(body) => (reply.status, body),
+        // Only over GraphQL's 200: a status that a stage or the gateway has set says more.
         RestAnswer::Error(status, body) if reply.status == StatusCode::OK => {
             (status_of(status), body)
         }

@@ -17,7 +17,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Compiles what belongs to one thread; connections are kept across reloads by `client`.
+    /// Compiles what belongs to one thread. `client` keeps its connections across reloads.
     pub(crate) fn new(generation: Arc<Generation>, client: Client, shard: &Arc<Shard>) -> Rc<Self> {
         let names = generation.subgraphs.iter().map(|it| it.name.as_str());
         let observer = shard.observer(names);

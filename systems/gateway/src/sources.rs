@@ -6,7 +6,7 @@ use http::header;
 
 use crate::serving::Serving;
 
-/// The services of remote schemas, and behind them the handlers of actions.
+/// The services of remote schemas, followed by the handlers of actions.
 pub(crate) struct Sources<'a> {
     pub(crate) serving: &'a Serving,
     pub(crate) exchange: &'a Exchange,

@@ -1,7 +1,7 @@
 //! From the command line to serving, and from a signal to a stopped gateway.
 //!
-//! The thread that starts the process keeps it: it accepts connections, looks for changed files
-//! and waits for signals, so that workers do nothing but serve.
+//! The main thread accepts connections, looks for changed files and waits for signals, so that
+//! workers do nothing but serve.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -26,7 +26,7 @@ use crate::health::Health;
 use crate::listen::{self, Listener, Mailbox, Site};
 use crate::loader::Loader;
 use crate::metrics::Metrics;
-use crate::reload::{self, Look};
+use crate::reload::{self, FileStates};
 use crate::remotes;
 use crate::worker::{self, Common, Order};
 
@@ -35,8 +35,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(answer) => {
-            // Nobody is left to be told when the stream is closed.
+            // If the stream is closed, there is nowhere left to report it.
             let _ = answer.print();
+            // clap knows two codes, 0 and 2; both fit.
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
@@ -55,7 +56,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Mistakes of a file bring their own `error:`.
+/// The text of an error. Mistakes of a file start with `error:` already.
 fn shown(error: &StartError) -> String {
     match error {
         StartError::Generation(GenerationError::Config(mistakes)) => {
@@ -66,12 +67,12 @@ fn shown(error: &StartError) -> String {
     }
 }
 
-/// Why nothing is served, or no longer.
+/// Why the gateway does not serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
     Generation(#[from] GenerationError),
-    #[error("`{0}` is no metadata folder of Hasura 2: expected a `version.yaml` in it")]
+    #[error("`{0}` is not a metadata folder of Hasura 2: expected a `version.yaml` in it")]
     NoMetadata(String),
     #[error("cannot listen on `{address}`: {source}; choose another address")]
     Listen { address: Listen, source: io::Error },
@@ -98,7 +99,7 @@ fn check(config: &Path, is_development: bool) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The answer is on standard output, the talk on standard error.
+/// Results go to standard output, diagnostics to standard error.
 fn import(folder: &Path) -> Result<(), StartError> {
     let inner = folder.join("metadata");
     let folder = if inner.is_dir() { &inner } else { folder };
@@ -107,7 +108,7 @@ fn import(folder: &Path) -> Result<(), StartError> {
         return Err(StartError::NoMetadata(folder.display().to_string()));
     }
     let import = gateway_config::import(&read).map_err(GenerationError::Config)?;
-    // Nobody is left to be told when a stream is closed.
+    // If a stream is closed, there is nowhere left to report it.
     let _ = write!(io::stdout(), "{}", import.yaml);
     for note in import.notes {
         let _ = writeln!(io::stderr(), "not carried over: {note}");
@@ -124,6 +125,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
+        // Nothing blocks here after start-up; tokio wants at least one.
         .max_blocking_threads(1)
         .build_local(LocalOptions::default())?;
     let mut loader = Loader::new(sources, Environment::of_process());
@@ -134,8 +136,10 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         arguments.listen.as_ref(),
         arguments.health_listen.as_ref(),
     );
+    // After the configuration is known to be good and before any worker runs: an address in use
+    // ends the start at once.
     let listeners = open(&sites)?;
-    // Before the world is told, so that whoever was told can stop it.
+    // Before the addresses are printed, so that a process that waits for them can stop the gateway.
     let (sender, events) = mpsc::unbounded_channel();
     signals(sender.clone())?;
     let common = Arc::new(Common {
@@ -150,9 +154,9 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     }
     log::info!("serving with {count} workers");
     let paths = generation.watched(&loader.sources);
-    let keeper = Keeper {
+    let supervisor = Supervisor {
         is_watching: arguments.hot_reload,
-        look: Look::at(&paths),
+        look: FileStates::at(&paths),
         paths,
         loader,
         config: Arc::clone(&config),
@@ -161,11 +165,13 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         sender,
         round: Arc::default(),
     };
+    // The workers hold it. Without this, a generation that a reload replaced would live as long as
+    // the process.
     drop(generation);
     let limit = config.supergraph.connection_shutdown_timeout.0;
-    keeper.keep(runtime, (listeners, events), limit);
+    supervisor.supervise(runtime, (listeners, events), limit);
     for thread in threads {
-        // A worker that panicked has said so already.
+        // A worker that panicked has printed its panic already.
         let _ = thread.join();
     }
     log::info!("stopped");
@@ -176,6 +182,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
 fn processors() -> usize {
     thread::available_parallelism()
         .map_or(1, usize::from)
+        // The same limit as of `--workers`. A machine that does not tell its CPUs gets one worker.
         .min(512)
 }
 
@@ -231,31 +238,32 @@ fn start_workers(
     Ok((mailboxes, threads))
 }
 
-/// What the first thread learns while the workers serve.
+/// What the main thread learns while the workers serve.
 enum Event {
-    /// A signal came.
+    /// A signal arrived.
     Signal(i32),
-    /// A service that was missing said what it has.
+    /// A service that was missing answered with its schema.
     SchemaLoaded(Box<(RemoteSchema, SourceSchema)>),
 }
 
-/// What the first thread does while the workers serve.
-struct Keeper {
+/// What the main thread does while the workers serve.
+struct Supervisor {
     loader: Loader,
     config: Arc<Config>,
     is_watching: bool,
     paths: Vec<PathBuf>,
-    look: Look,
+    look: FileStates,
     mailboxes: Vec<Mailbox>,
     common: Arc<Common>,
     sender: UnboundedSender<Event>,
-    /// Goes when another configuration is used: who still asks for the old one stops.
+    /// Replaced when another configuration is used. The tasks that still ask on behalf of the old
+    /// one see that theirs is gone, and stop.
     round: Arc<()>,
 }
 
-impl Keeper {
-    /// Accepts connections and reloads until a signal says stop; then tells the workers.
-    fn keep(
+impl Supervisor {
+    /// Accepts connections and reloads until a signal asks to stop; then stops the workers.
+    fn supervise(
         mut self,
         runtime: LocalRuntime,
         (listeners, events): (Vec<(Listener, Site)>, UnboundedReceiver<Event>),
@@ -265,8 +273,9 @@ impl Keeper {
             runtime.spawn_local(listen::accept(listener, site, self.mailboxes.clone()));
         }
         runtime.block_on(self.watch(events));
+        // First, so that a load balancer sees the gateway as not ready while it finishes.
         self.common.health.stopping();
-        // Ends the acceptors: from here on nobody can connect.
+        // Ends the acceptors: from here on new connections are refused.
         drop(runtime);
         for mailbox in &self.mailboxes {
             // Fails only when the worker has ended already.
@@ -275,15 +284,18 @@ impl Keeper {
     }
 
     async fn watch(&mut self, mut events: UnboundedReceiver<Event>) {
-        self.ask_the_missing();
+        self.retry_missing_services();
         loop {
             match tokio::time::timeout(reload::INTERVAL, events.recv()).await {
                 Ok(Some(Event::Signal(SIGHUP))) => self.reload("SIGHUP").await,
                 Ok(Some(Event::SchemaLoaded(loaded))) => self.schema_loaded(*loaded),
+                // SIGTERM or SIGINT. `None` cannot come: this object holds a sender.
                 Ok(_) => return,
                 Err(_) if self.is_watching => {
-                    let look = Look::at(&self.paths);
+                    let look = FileStates::at(&self.paths);
                     if look != self.look {
+                        // Before the reload: files that cannot be used must not be read again every
+                        // half second until they are mended.
                         self.look = look;
                         self.reload("files changed").await;
                     }
@@ -293,24 +305,29 @@ impl Keeper {
         }
     }
 
-    /// Builds a new generation and hands it out; what is wrong with it is only said.
+    /// Builds a new generation and hands it to the workers. If it is wrong, the former stays and
+    /// the reason is logged.
     async fn reload(&mut self, reason: &str) {
         match self.loader.load().await {
             Ok(generation) => {
                 self.paths = generation.watched(&self.loader.sources);
-                self.look = Look::at(&self.paths);
+                // Again, because another configuration may name other files.
+                self.look = FileStates::at(&self.paths);
                 self.config = Arc::clone(&generation.config);
                 self.hand_out(&generation);
-                self.ask_the_missing();
+                self.retry_missing_services();
                 log::info!("reloaded: {reason}");
             }
-            Err(error) => log::error!("not reloaded, what ran before runs on: {error}"),
+            Err(error) => {
+                log::error!("not reloaded, the former configuration stays in use: {error}")
+            }
         }
     }
 
     fn hand_out(&self, generation: &Arc<Generation>) {
         for mailbox in &self.mailboxes {
             let order = Order::Generation(Arc::clone(generation));
+            // Fails only when the worker has ended already.
             let _ = mailbox.orders.send(order);
         }
         let missing = self.loader.missing(generation);
@@ -318,7 +335,7 @@ impl Keeper {
     }
 
     /// Asks the services that are missing until they answer, in the background.
-    fn ask_the_missing(&mut self) {
+    fn retry_missing_services(&mut self) {
         self.round = Arc::default();
         for remote in &self.config.remote_schemas {
             if !self.loader.is_missing(&remote.name) {
@@ -330,15 +347,17 @@ impl Keeper {
             tokio::task::spawn_local(async move {
                 let schema = remotes::ask_until_loaded(&client, &config, &remote, &round).await;
                 if let Some(schema) = schema {
-                    // Nobody listens when the gateway stops.
+                    // Fails only when the gateway stops.
                     let _ = sender.send(Event::SchemaLoaded(Box::new((remote, schema))));
                 }
             });
         }
     }
 
-    /// Takes in what a service said that was missing.
+    /// Adds the schema of a service that was missing.
     fn schema_loaded(&mut self, (remote, schema): (RemoteSchema, SourceSchema)) {
+        // A reload may have removed the service, or heard from it, while this answer was on its
+        // way.
         let is_wanted = self
             .config
             .remote_schemas
@@ -351,9 +370,9 @@ impl Keeper {
         match self.loader.build(&self.config) {
             Ok(generation) => {
                 self.hand_out(&generation);
-                log::info!("the remote schema `{}` is there now", remote.name);
+                log::info!("the remote schema `{}` is available now", remote.name);
             }
-            Err(error) => log::error!("not taken in, what ran before runs on: {error}"),
+            Err(error) => log::error!("not added, the former schema stays in use: {error}"),
         }
     }
 }
@@ -361,6 +380,8 @@ impl Keeper {
 /// Signals as messages. A second SIGTERM or SIGINT ends the process at once.
 fn signals(sender: UnboundedSender<Event>) -> io::Result<()> {
     let mut arriving = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    // A thread of its own, so that a second signal ends the process even when the main thread is
+    // stuck.
     let wait = move || {
         let mut is_stopping = false;
         for signal in arriving.forever() {
@@ -371,6 +392,7 @@ fn signals(sender: UnboundedSender<Event>) -> io::Result<()> {
             if signal != SIGHUP {
                 log::info!("stopping; a second signal aborts");
             }
+            // Fails only when the main thread has stopped listening, which is what was asked for.
             let _ = sender.send(Event::Signal(signal));
         }
     };

@@ -1,4 +1,5 @@
-//! What happens to a fetch before its extensions: the rate limit, and sending equal queries once.
+//! What happens to a fetch before its extensions: the rate limit, and the deduplication of equal
+//! queries.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -47,6 +48,7 @@ impl Fetch for Subgraphs<'_> {
             let message = "Your request has been rate limited";
             return SubgraphAnswer::from_error(GraphqlError::new(message, "REQUEST_RATE_LIMITED"));
         }
+        // A mutation is never shared: two clients that ask for the same change want it twice.
         if !shaping.deduplicates || request.kind != OperationKind::Query {
             return self.send(&request).await;
         }
@@ -55,6 +57,8 @@ impl Fetch for Subgraphs<'_> {
             body: request.body.clone(),
             headers: shaping
                 .depends_on_client
+                // The client's headers as they arrived. What extensions make of them is not known
+                // yet, but depends only on them.
                 .then(|| text_of(&self.exchange.client.headers)),
         };
         self.serving.flights.join(key, self.send(&request)).await
@@ -84,7 +88,7 @@ fn text_of(headers: &HeaderMap) -> Vec<u8> {
     text
 }
 
-/// What makes two fetches equal: they would be sent alike.
+/// What makes two fetches equal: the requests they send are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     subgraph: usize,
@@ -99,15 +103,17 @@ pub(crate) struct Flights {
 }
 
 impl Flights {
-    /// The answer to a fetch: of `send`, or of an equal fetch that is under way. When the client
-    /// who sent it goes away, another one sends it again.
+    /// The answer to a fetch: from `send`, or from an equal fetch that is under way. When the
+    /// client whose request sent it disconnects, another waiting request sends it again.
     async fn join(&self, key: Key, send: impl Future<Output = SubgraphAnswer>) -> SubgraphAnswer {
         let cell = Rc::clone(self.cells.borrow_mut().entry(key.clone()).or_default());
         // Two: the table's and ours.
         if Rc::strong_count(&cell) > 2 {
             log::debug!("a fetch joins an equal one");
         }
-        let leaving = Leaving {
+        // Before the wait, so that a request that is dropped in the middle removes its entry as
+        // well.
+        let leaving = LeaveOnDrop {
             flights: self,
             key,
             cell,
@@ -116,14 +122,14 @@ impl Flights {
     }
 }
 
-/// Takes a fetch out of those under way when its answer is there or nobody waits any more.
-struct Leaving<'a> {
+/// Removes a fetch from those under way when its answer has arrived or no request waits for it.
+struct LeaveOnDrop<'a> {
     flights: &'a Flights,
     key: Key,
     cell: Rc<OnceCell<SubgraphAnswer>>,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for LeaveOnDrop<'_> {
     fn drop(&mut self) {
         let mut cells = self.flights.cells.borrow_mut();
         // Two: the table's and ours.
@@ -132,6 +138,7 @@ impl Drop for Leaving<'_> {
             .get(&self.key)
             .is_some_and(|cell| Rc::ptr_eq(cell, &self.cell));
         if is_over && is_ours {
+            // Not ours: an equal fetch that began after this one was answered has the entry.
             cells.remove(&self.key);
         }
     }

@@ -1,8 +1,8 @@
 //! One worker: a thread with a runtime of its own, its connections, and its view of the current
 //! generation.
 //!
-//! Nothing here is shared with other workers but what never changes, so that no request waits for
-//! another thread. Connections are dealt out by the acceptor, see `listen`.
+//! Workers share only what never changes, counters and the health, so that no request waits for
+//! another thread. The acceptor assigns connections, see `listen`.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -68,7 +68,8 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        // Planning is the only blocking work; more of it at a time than CPUs helps nobody.
+        // Planning is the only blocking work. More threads than this would take CPU time from the
+        // workers without planning sooner.
         .max_blocking_threads(2)
         .build_local(LocalOptions::default())?;
     let shard = common.metrics.shard();
@@ -80,6 +81,7 @@ pub(crate) fn run(
         common,
     });
     runtime.block_on(worker.run(orders, open));
+    // Dropping the runtime drops the requests under way, and their drop must not spawn tasks on it.
     IS_STOPPED.set(true);
     runtime.shutdown_background();
     Ok(())
@@ -89,8 +91,8 @@ thread_local! {
     static IS_STOPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets work go on for which nobody waits.
-pub(crate) fn go_on(work: impl Future<Output = ()> + 'static) {
+/// Continues work whose client has disconnected, unless the worker has stopped.
+pub(crate) fn spawn_detached(work: impl Future<Output = ()> + 'static) {
     if !IS_STOPPED.get() {
         tokio::task::spawn_local(work);
     }
@@ -117,6 +119,7 @@ impl Worker {
         tokio::task::spawn_local(async move {
             loop {
                 tokio::time::sleep(Duration::from_secs(1)).await;
+                // Closes idle connections; see there for their age.
                 sweeper.client.sweep();
             }
         });
@@ -127,9 +130,11 @@ impl Worker {
                 Order::Generation(generation) => {
                     let client = self.client.clone();
                     let serving = Serving::new(generation, client, &self.shard);
+                    // Requests under way hold an `Rc` of the former view and end with it.
                     self.serving.replace(serving);
                 }
                 Order::Stop(limit) => {
+                    // What has not finished by then is dropped with its connection.
                     let _ = tokio::time::timeout(limit, graceful.shutdown()).await;
                     return;
                 }
@@ -181,7 +186,7 @@ impl Worker {
         });
     }
 
-    /// How connections are spoken to, by the current configuration.
+    /// Built for each connection, so that new ones follow a configuration that was loaded since.
     fn builder(&self) -> auto::Builder<Local> {
         let serving = self.serving();
         let config = &serving.generation.config;
@@ -195,10 +200,12 @@ impl Worker {
             http1.max_headers(most);
         }
         if let Some(most) = limits.http1_max_request_buf_size {
-            // hyper refuses to work with less.
+            // hyper panics below this.
             http1.max_buf_size(most.0.0.max(8192));
         }
         let most = limits.http2_max_headers_list_bytes.map(|it| it.0.0);
+        // 16 KiB is hyper's own default. HTTP/2 writes this setting in 32 bits, so a larger limit
+        // is the largest.
         let most = u32::try_from(most.unwrap_or(16 * 1024)).unwrap_or(u32::MAX);
         builder
             .http2()
@@ -221,11 +228,11 @@ impl Worker {
             front::respond(self, entrance, peer, (parts, body)).await
         } else if site.health.as_deref() == Some(path) {
             let now = crate::clock::now();
-            shown(&parts.method, || {
+            read_only(&parts.method, || {
                 self.common.health.answer(parts.uri.query(), now)
             })
         } else if site.metrics.as_deref() == Some(path) {
-            shown(&parts.method, || self.metrics())
+            read_only(&parts.method, || self.metrics())
         } else {
             reply::empty(StatusCode::NOT_FOUND)
         };
@@ -235,7 +242,7 @@ impl Worker {
         response
     }
 
-    /// Where a request to this path goes in, when it is one to answer.
+    /// The endpoint that a request to this path is for, if it is one of GraphQL.
     fn entrance(&self, path: &str) -> Option<Entrance> {
         let serving = self.serving();
         let generation = &serving.generation;
@@ -257,8 +264,8 @@ impl Worker {
     }
 }
 
-/// The answer of a path that only shows something.
-fn shown(method: &Method, show: impl FnOnce() -> Reply) -> Reply {
+/// The answer of a path that can only be read.
+fn read_only(method: &Method, show: impl FnOnce() -> Reply) -> Reply {
     if method == Method::GET || method == Method::HEAD {
         return show();
     }
@@ -273,6 +280,7 @@ struct Open(Arc<AtomicUsize>);
 
 impl Drop for Open {
     fn drop(&mut self) {
+        // Relaxed as in `listen`: a number to compare, which guards no memory.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -30,6 +30,7 @@ struct Weight(Option<(Precision, u16)>);
 
 impl Weight {
     fn take(&mut self, precision: Precision, thousandths: u16) {
+        // The later of two equal ranges counts; RFC 9110 leaves it open.
         if self.0.is_none_or(|(had, _)| precision >= had) {
             self.0 = Some((precision, thousandths));
         }
@@ -56,7 +57,8 @@ pub fn negotiate<'a>(
 ) -> Option<Negotiated> {
     let (first, second) = (accept.next(), accept.next());
     let Some(second) = second else {
-        // The values of nearly every program that is not a browser need no parsing.
+        // The values that nearly every program except browsers sends need no parsing. They are the
+        // common case of a server under load.
         return match first {
             None | Some(b"" | b"*/*") => Some(Negotiated::Response(Media::Json)),
             Some(b"application/json") => Some(Negotiated::Response(Media::JsonOnly)),
@@ -104,7 +106,7 @@ impl Weights {
             "application/graphql-response+json" => self.modern.take(Precision::Exact, thousandths),
             "application/json" => self.legacy.take(Precision::Exact, thousandths),
             "text/html" => self.page.take(Precision::Exact, thousandths),
-            // A client that takes an answer in pieces takes one piece.
+            // A client that accepts an answer in pieces accepts one of a single piece.
             "multipart/mixed" => self.legacy.take(Precision::Type, thousandths),
             "application/*" => take_both(Precision::Type),
             "*/*" => take_both(Precision::Anything),
@@ -114,6 +116,8 @@ impl Weights {
 
     fn preferred(&self, page_is_offered: bool) -> Option<Negotiated> {
         let json = match self.modern.rank() {
+            // Such a client predates the newer type, and with it statuses other than 200 for a
+            // refused document.
             None if self.legacy.is_named() => Media::JsonOnly,
             _ => Media::Json,
         };
@@ -155,6 +159,8 @@ fn weight_of<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
 /// A weight in thousandths: `0`, `0.5`, `1.000` (RFC 9110, 12.4.2).
 #[must_use]
 pub fn parse_weight(text: &str) -> Option<u16> {
+    // By hand instead of as a float: the grammar has at most three digits, and thousandths compare
+    // exactly.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;

@@ -29,6 +29,8 @@ impl<'a> Head<'a, ()> {
         headers: &'a HeaderMap,
     ) -> Head<'a, impl Iterator<Item = &'a [u8]>> {
         let length = headers.get(CONTENT_LENGTH);
+        // hyper has refused a length that is not a number. Without one, `body` counts while it
+        // reads.
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         Head {
             method: method.as_str(),
@@ -48,7 +50,7 @@ pub enum Step {
     ReadParameters(Media),
     /// The client is a browser that wants the page.
     Page,
-    /// There is nothing to execute; say so in this media type.
+    /// There is nothing to execute; the refusal is sent in this media type.
     Refuse(Media, Refusal),
 }
 
@@ -62,6 +64,7 @@ where
         "GET" => true,
         _ => return Step::Refuse(Media::Json, Refusal::Method),
     };
+    // Before the body, so that its refusal already has the type that the client can read.
     let media = match negotiate(head.accept, is_get && page_is_offered) {
         Some(Negotiated::Response(media)) => media,
         Some(Negotiated::Page) => return Step::Page,
@@ -75,6 +78,7 @@ where
         let refusal = Refusal::ContentType(found.map(std::borrow::Cow::into_owned));
         return Step::Refuse(media, refusal);
     }
+    // Only what is announced: a refusal before the body costs no reading of it.
     match head.content_length {
         Some(length) if length > body_limit => Step::Refuse(media, Refusal::TooLarge(body_limit)),
         _ => Step::ReadBody(media),

@@ -1,6 +1,7 @@
 //! Reading the body of a request: up to a limit, and not for longer than the client's time.
 //!
-//! The usual body is small and arrives with its head. It then costs neither a copy nor a timer.
+//! The usual body is small and arrives with its head. Reading it then costs neither a copy nor a
+//! timer.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -27,7 +28,7 @@ pub enum BodyError {
 pub enum Collected<B> {
     /// It came in one piece.
     Whole(B),
-    /// It came in none or several pieces.
+    /// It came in several pieces, or is empty.
     Joined(Vec<u8>),
 }
 
@@ -49,6 +50,7 @@ pub async fn collect<B: AsRef<[u8]>, E>(
     limit: u64,
     mut next: impl AsyncFnMut() -> Option<Result<B, E>>,
 ) -> Result<Collected<B>, BodyError> {
+    // Compared before a piece is copied, so that memory stays within the limit plus one piece.
     let fits = |length: usize| u64::try_from(length).is_ok_and(|length| length <= limit);
     let mut so_far = Collected::Joined(Vec::new());
     while let Some(piece) = next().await {
@@ -57,6 +59,7 @@ pub async fn collect<B: AsRef<[u8]>, E>(
             return Err(BodyError::TooLarge);
         }
         so_far = match so_far {
+            // The first piece is kept as it is. Only a second one makes a copy of both.
             Collected::Joined(bytes) if bytes.is_empty() => Collected::Whole(piece),
             Collected::Joined(mut bytes) => {
                 bytes.extend_from_slice(piece.as_ref());
@@ -108,6 +111,8 @@ pub async fn in_time<T, Timer: Future>(
         if let Poll::Ready(outcome) = read.as_mut().poll(task) {
             return Poll::Ready(outcome);
         }
+        // Only here, after the read has waited: a timer costs a lock in the runtime's queue, and
+        // most bodies need none. Pinned on the heap because it is created after `read` is pinned.
         let timer = timer.get_or_insert_with(|| Box::pin(start_timer()));
         timer.as_mut().poll(task).map(|_| Err(BodyError::TooSlow))
     })

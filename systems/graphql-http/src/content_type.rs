@@ -18,6 +18,7 @@ pub fn is_json(content_type: Option<&[u8]>, accepted: &[&str]) -> bool {
         return false;
     };
     let mut parts = text.split(';').map(str::trim);
+    // `split` yields at least one part; empty text matches no type.
     let media = parts.next().unwrap_or_default();
     accepted.iter().any(|name| media.eq_ignore_ascii_case(name)) && parts.all(leaves_utf_8)
 }

@@ -5,7 +5,7 @@
 pub enum Media {
     /// `application/graphql-response+json`: the status tells what happened.
     GraphqlResponse,
-    /// `application/json` to a client that would take the newer type, too, or left it open.
+    /// `application/json` to a client that accepts the newer type as well, or leaves it open.
     Json,
     /// `application/json` to a client that accepts nothing newer.
     JsonOnly,

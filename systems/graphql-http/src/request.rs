@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A well-formed request; whether the document is valid, the executor decides.
+/// A well-formed request. The executor decides whether the document is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
     /// The text of the document; may be empty.
@@ -82,10 +82,13 @@ where
     // A list would pass as the fields of a struct in their order.
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     if matches!(first, Some(b'[')) {
+        // Read to its end, so that text which only begins like a list is reported as broken JSON.
         let list = serde_json::from_slice::<Vec<IgnoredAny>>(body);
         return Err(list.map_or_else(DecodeError::NotJson, |_| DecodeError::Batch));
     }
     let body: Body<'_, V, E> = serde_json::from_slice(body).map_err(|error| {
+        // serde_json knows the difference between text that is not JSON and JSON of the wrong
+        // shape.
         if error.is_data() {
             DecodeError::NotARequest(error)
         } else {
@@ -119,8 +122,10 @@ where
             "operationName" => (&mut operation_name, "operationName"),
             "variables" => (&mut variables, "variables"),
             "extensions" => (&mut extensions, "extensions"),
+            // Other parameters are the application's own.
             _ => continue,
         };
+        // Two values would mean that two programs on the way could execute different operations.
         if slot.replace(value).is_some() {
             return Err(DecodeError::GivenTwice(name));
         }
@@ -229,6 +234,7 @@ impl<'de> Deserialize<'de> for DiscardedObject {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DiscardedObject, A::Error> {
+                // Read and not skipped: the text must be valid JSON to its end.
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(DiscardedObject)
             }

@@ -1,4 +1,4 @@
-//! What the person who starts a server may choose, by flags or by environment variables.
+//! The configuration of a server, by flags or environment variables.
 //!
 //! `Args` is as typed, `Config` is as meant. Both servers read the same.
 
@@ -16,11 +16,11 @@ use crate::identity::Identity;
 pub enum LogLevel {
     /// Nothing.
     Off,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// Start and stop too.
+    /// Also start and stop.
     Info,
-    /// One line a request too; slows the server down.
+    /// Also one line for each request; slows the server down.
     Request,
 }
 
@@ -52,7 +52,7 @@ struct Args {
     body_limit: u64,
 
     /// Time that a client may take to send a request, such as 10s or 1m.
-    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::patience)]
+    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::time_limit)]
     request_timeout: Duration,
 
     /// Time that a connection may be idle between requests; 0s closes it after each response.
@@ -60,7 +60,7 @@ struct Args {
     keep_alive: Duration,
 
     /// Time that requests in flight may take after SIGTERM or SIGINT.
-    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::patience)]
+    #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::time_limit)]
     stop_timeout: Duration,
 
     /// What to write to the log on standard error, as one JSON object a line.
@@ -113,6 +113,7 @@ fn command(identity: &Identity) -> Command {
 
 impl From<Args> for Config {
     fn from(args: Args) -> Self {
+        // A system that does not tell its processors gets one worker.
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         let one_for_each = || processors().min(quantity::WORKERS_MAX);
         Self {

@@ -18,10 +18,10 @@ pub const ITEMS_MAX: i32 = 10_000;
 /// Without it, one small query could repeat `items(count: 10000)` under many aliases.
 pub const ITEMS_PER_REQUEST_MAX: u32 = 20_000;
 
-/// The length of the list when the caller does not care. The schemas repeat it as a default.
+/// The length of the list when the caller gives none. The schemas repeat it as a default.
 pub const COUNT: i32 = 10;
 
-/// What the mutation adds when the caller does not care. The schemas repeat it as a default.
+/// What the mutation adds when the caller gives none. The schemas repeat it as a default.
 pub const AMOUNT: i32 = 1;
 
 /// The message of `fail` when the caller gives none.
@@ -64,7 +64,7 @@ impl Item {
     #[must_use]
     pub fn with_id(id: &str) -> Option<Self> {
         let number: i32 = id.parse().ok()?;
-        // "007" and "+7" parse as numbers but are nobody's id.
+        // "007" and "+7" parse as numbers but are not the id of any item.
         ((1..=ITEMS_MAX).contains(&number) && number.to_string() == id).then_some(Self { number })
     }
 
@@ -83,6 +83,7 @@ impl Item {
     /// Pieces on stock, from 0 to 99.
     #[must_use]
     pub fn quantity(self) -> i32 {
+        // 7 and 100 have no common factor, so all quantities occur.
         self.number * 7 % 100
     }
 
@@ -129,6 +130,7 @@ impl Allowance {
             .ok_or(FieldFailure::CountOutOfRange(count))?;
         // One request runs on one thread at a time, so load and store cannot interleave.
         let left = self.items.load(Ordering::Relaxed);
+        // Nothing is taken from a request that asks for too much: a smaller list may still follow.
         let left = left.checked_sub(wanted).ok_or(FieldFailure::TooManyItems)?;
         self.items.store(left, Ordering::Relaxed);
         Ok((0..count).map(|before| Item { number: before + 1 }))
@@ -155,8 +157,11 @@ impl Counter {
         let sum = |total: i32| total.checked_add(amount);
         match self
             .0
+            // Compare and exchange, because a plain addition would wrap around at the end of a
+            // GraphQL Int. Relaxed: the sum orders no other memory.
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum)
         {
+            // `sum` has just found that it fits.
             Ok(before) => Ok(before + amount),
             Err(_) if amount < 0 => Err(FieldFailure::CounterOverflow(i32::MIN)),
             Err(_) => Err(FieldFailure::CounterOverflow(i32::MAX)),

@@ -37,7 +37,7 @@ pub fn unread(media: Media, error: BodyError, body_limit: u64) -> Reply {
     reply::refused(media, &Refusal::of_body(error, body_limit))
 }
 
-/// The answer of a path that only shows something, such as `/health`.
+/// The answer of a path that can only be read, such as `/health`.
 #[must_use]
 pub fn show(method: &str, page: impl FnOnce() -> Reply) -> Reply {
     match method {

@@ -1,4 +1,4 @@
-//! Who the two servers are: names and versions, for `--version`, logs and metrics.
+//! Names and versions of the two servers, for `--version`, logs and metrics.
 
 /// One of the two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 //!
 //! The programs are juniper on ntex and async-graphql on actix-web. What they answer is the same;
 //! what it costs is what Weighbridge weighs. So everything that is not one of the four libraries
-//! lives here once: the content behind the schema, configuration, metrics, log and start-up. The programs hold the schema in the words of
-//! their GraphQL library and the glue to their HTTP library.
+//! lives here once: the content behind the schema, configuration, metrics, log and start-up. The
+//! programs hold the schema in the terms of their GraphQL library and the glue to their HTTP
+//! library.
 
 mod clock;
 pub mod config;

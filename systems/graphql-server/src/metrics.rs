@@ -1,8 +1,8 @@
 //! What `/metrics` shows.
 //!
 //! Every worker counts in a shard of its own and a scrape adds the shards up, so that workers do
-//! not fight over cache lines. A request costs two readings of the clock and four additions.
-//! What a scrape sees is written by `telemetry`, so that no request looks anything up by label.
+//! not write to the same cache lines. A request costs two readings of the clock and four additions.
+//! `telemetry` writes what a scrape sees; labels are looked up only then, never for a request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ const BUCKETS_US: [u64; 15] = [
 pub struct Shard {
     requests: [AtomicU64; Status::ALL.len()],
     with_errors: AtomicU64,
-    /// One more than the buckets: what is beyond the last.
+    /// One more than the bounds: durations beyond the last.
     durations: [AtomicU64; BUCKETS_US.len() + 1],
     duration_sum_ns: AtomicU64,
 }
@@ -53,10 +53,12 @@ impl Shard {
 }
 
 fn add(counter: &AtomicU64, amount: u64) {
+    // Relaxed: a scrape may see one counter a little earlier than another.
     counter.fetch_add(amount, Ordering::Relaxed);
 }
 
 fn saturating_ns(duration: Duration) -> u64 {
+    // 2^64 nanoseconds are 584 years.
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -133,6 +135,7 @@ impl Counts for Metrics {
             "GraphQL responses with an `errors` entry",
             sum(&|shard| &shard.with_errors),
         )?;
+        // Prometheus wants seconds; whole microseconds compare exactly while counting.
         let bounds = BUCKETS_US.map(|us| Duration::from_micros(us).as_secs_f64());
         let counts: [u64; BUCKETS_US.len() + 1] =
             std::array::from_fn(|place| sum(&|shard| &shard.durations[place]));

@@ -1,4 +1,4 @@
-//! What goes back to the client, as plain types: status, media type, body.
+//! Responses as plain types: status, media type, body.
 //!
 //! The data inside a response is serialized by each library itself, as that is part of what is
 //! weighed. Everything around it is written here, so that both servers write the same.
@@ -252,6 +252,7 @@ pub fn with_errors(data: &impl Serialize, mut errors: Vec<GraphqlError>) -> Vec<
         errors: &'a [GraphqlError],
     }
 
+    // A stable sort: errors without a place come first and keep their order.
     errors.sort_by_key(|error| error.locations.first().map(|at| (at.line, at.column)));
     to_json(&WithErrors {
         data,

@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 /// What every worker of a server is set up with.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// What was chosen.
+    /// The configuration.
     pub config: Config,
     /// Where workers count.
     pub metrics: Arc<Metrics>,
@@ -35,8 +35,9 @@ pub fn run(
     let config = match Config::from_command_line(&identity, std::env::args_os()) {
         Ok(config) => config,
         Err(answer) => {
-            // Nobody is left to be told when the stream is closed.
+            // If the stream is closed, there is nowhere left to report it.
             let _ = answer.print();
+            // clap knows two codes, 0 and 2; both fit.
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
@@ -49,7 +50,7 @@ pub fn run(
     }
 }
 
-/// Why nothing was served, or no longer.
+/// Why the server did not serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -65,6 +66,7 @@ fn listen_and_serve(
 ) -> Result<(), ServeError> {
     telemetry::log::open(config.log.into());
     let bound = TcpListener::bind(&config.listen)
+        // Port 0 is known only now.
         .and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
@@ -95,10 +97,12 @@ fn listen_and_serve(
 /// When the signals cannot be caught.
 pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    // A thread of its own, so that a second signal works even when the server hangs while it stops.
     let wait = move || {
         let mut arriving = signals.forever();
         let mut next_name = || match arriving.next() {
             Some(SIGINT) => "SIGINT",
+            // The iterator yields the two registered signals and does not end.
             _ => "SIGTERM",
         };
         tracing::info!(signal = next_name(), "stopping");

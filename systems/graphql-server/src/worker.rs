@@ -1,4 +1,4 @@
-//! What every worker thread of either server keeps at hand, and the bookkeeping of a request.
+//! What every worker thread of either server needs, and the counting and logging of a request.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A place in text that may not be JSON, moved token by token.
 //!
-//! It keeps no reference to the text but is handed it each time: a reader may then append to what
-//! it reads from, as one does that keeps all texts of a request in one buffer.
+//! It keeps no reference to the text but is handed it each time. A reader may therefore append to
+//! the text that it reads from: one keeps all texts of a request in one buffer.
 
 use crate::plain::plain_run;
 
@@ -53,6 +53,8 @@ impl Cursor {
     #[inline]
     #[must_use]
     pub fn peek(&self, text: &[u8]) -> Option<u8> {
+        // Two bounds: the part's own, and the text's, which a caller may have handed over too
+        // short.
         if self.at < self.end {
             text.get(self.at).copied()
         } else {
@@ -81,6 +83,7 @@ impl Cursor {
     /// When another stands there.
     #[inline]
     pub fn word(&mut self, text: &[u8], word: &[u8]) -> Result<(), Unexpected> {
+        // Cut at the part's end, so that a word which continues behind it does not count.
         let end = (self.at + word.len()).min(self.end);
         if text.get(self.at..end) != Some(word) {
             return Err(Unexpected::Word);
@@ -101,6 +104,7 @@ impl Cursor {
         let start = self.at;
         let mut is_escaped = false;
         loop {
+            // The hot loop of reading: nearly all bytes of a body are plain ones of strings.
             self.at = plain_run(text, self.at, self.end);
             match self.peek(text) {
                 Some(b'"') => {
@@ -148,6 +152,7 @@ impl Cursor {
         if self.peek(text) == Some(b'-') {
             self.at += 1;
         }
+        // JSON has no leading zeros, so that `01` is not one number.
         if self.peek(text) == Some(b'0') {
             self.at += 1;
         } else {

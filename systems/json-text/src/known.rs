@@ -1,7 +1,7 @@
 //! Stepping over tokens of text that is known to be JSON.
 //!
-//! There is nothing to check in a string but where it ends, so the search is memchr's, which looks at
-//! more bytes at once than [`crate::plain_run`] does.
+//! Only the end of a string has to be found, so the search is memchr's, which compares more bytes
+//! at once than [`crate::plain_run`] does.
 
 /// The length of the string that begins at `start`, with its quotes, and whether it has escapes.
 #[inline]
@@ -19,6 +19,7 @@ pub fn string_length(json: &[u8], start: usize) -> (usize, bool) {
         // Over the backslash and what it escapes, which may be a quote.
         at += length + 2;
     }
+    // Valid JSON does not get here; the rest of the text is the safe answer to anything else.
     (json.len() - start, is_escaped)
 }
 

@@ -3,7 +3,7 @@
 //!
 //! * [`Cursor`] checks tokens of text that may be wrong, and says where each begins and ends;
 //! * [`string_length`] and [`bare_length`] step over tokens of text that is known to be JSON;
-//! * [`plain_run`], [`is_plain`] and [`is_plain_ascii`] look at eight characters of a string at once;
+//! * [`plain_run`], [`is_plain`] and [`is_plain_ascii`] compare eight bytes of a string at once;
 //! * [`write_string`] and [`unescape`] put escapes in and take them out.
 //!
 //! Absent on purpose: lists and objects, because what is built of their values differs from service

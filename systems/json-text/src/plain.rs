@@ -1,4 +1,4 @@
-//! Plain characters: those that a JSON string holds as they are. Eight are looked at at once.
+//! Plain characters: those that a JSON string holds as they are. Eight bytes are compared at once.
 //!
 //! In a word of eight bytes, `word - ONES * n` borrows at each byte below `n`, which sets the byte's
 //! high bit; `& !word` takes out bytes whose high bit was set before (letters beyond ASCII). A byte
@@ -30,6 +30,7 @@ const fn equal(word: u64, byte: u8) -> u64 {
 /// Whether a string holds this byte as it is. Those of letters beyond ASCII are.
 #[inline]
 const fn is_plain_byte(byte: u8) -> bool {
+    // `&` instead of `&&`: three comparisons without a branch.
     (byte >= b' ') & (byte != b'"') & (byte != b'\\')
 }
 

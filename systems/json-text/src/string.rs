@@ -32,8 +32,10 @@ pub fn write_string_with(text: &str, controls: ControlEscapes, out: &mut Vec<u8>
 
 #[inline]
 fn write(bytes: &[u8], controls: ControlEscapes, out: &mut Vec<u8>) {
+    // Enough for a string without escapes, which most are.
     out.reserve(bytes.len() + 2);
     out.push(b'"');
+    // Runs are copied as a whole; a byte at a time would check the capacity for each.
     let mut start = 0;
     loop {
         let end = plain_run(bytes, start, bytes.len());
@@ -87,11 +89,13 @@ pub struct LoneSurrogate {
 /// When an escape is not one.
 pub fn unescape(inside: &str) -> Result<String, LoneSurrogate> {
     let bytes = inside.as_bytes();
+    // An escape is never shorter than its character, so this suffices.
     let mut text = String::with_capacity(inside.len());
     let mut start = 0;
     while let Some(length) = memchr::memchr(b'\\', &bytes[start..]) {
         let at = start + length;
         text.push_str(&inside[start..at]);
+        // There is a next byte: the cursor has refused a backslash at the end.
         let (letter, end) = match bytes[at + 1] {
             b'u' => surrogates(inside, at + 2)?,
             b'b' => ('\u{8}', at + 2),

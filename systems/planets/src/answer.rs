@@ -1,7 +1,7 @@
-//! GraphQL over HTTP and the paths beside it: a request in, a response out.
+//! GraphQL over HTTP and the other paths: a request in, a response out.
 //!
-//! Absent on purpose: batches, subscriptions, compression. A gateway asks none of its subgraphs
-//! for them.
+//! Absent on purpose: batches, subscriptions, compression. A gateway does not ask its subgraphs for
+//! them.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -80,7 +80,10 @@ impl chassis::Handler for Handler {
 
 impl Handler {
     async fn graphql(&self, name: Name, request: Request<Incoming>) -> Reply {
+        // Before anything can be refused: `/seen` counts what arrived, which is what a lab compares
+        // with what was sent.
         self.seen.count(&self.shard, name, request.headers());
+        // Before anything is decided: a slow subgraph is slow with refusals, too.
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
@@ -116,11 +119,13 @@ impl Handler {
         let read = body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await;
         let body = read.map_err(|error| Refusal::of_body(error, self.body_limit))?;
         let body = body.as_ref();
+        // A statement of its own, so that the borrow ends before the execution waits.
         let known = self.subgraphs.borrow().known(name, body);
         if let Some(answer) = known {
             return Ok(answer);
         }
         let question = graphql_http::from_body(body)?;
+        // Two handles and no borrow: other requests of this worker run during the execution.
         let schemas = self.subgraphs.borrow().schemas();
         let answer = subgraph::execute(&schemas, name, question).await;
         self.subgraphs.borrow_mut().keep(name, body, &answer);

@@ -1,11 +1,11 @@
-//! What the person who starts the origin may choose, by flags or by environment variables.
+//! The origin's configuration, by flags or environment variables.
 
 use std::time::Duration;
 
 use clap::Parser;
 use hyper::header::HeaderName;
 
-/// Longest delay; a lab that needs more measures something else.
+/// Longest delay: more is not a subgraph's answer time but a mistyped unit.
 const DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// The origin of the router labs: two federation subgraphs, at /locations and /reviews.
@@ -61,6 +61,7 @@ enum TimeError {
 }
 
 fn delay(text: &str) -> Result<Duration, TimeError> {
+    // A number without a unit has no end of its digits, and is refused.
     let digits = text.find(|letter: char| !letter.is_ascii_digit());
     let (number, unit) = text.split_at(digits.ok_or(TimeError::Shape)?);
     let number: u64 = number.parse().map_err(|_| TimeError::Shape)?;
@@ -69,6 +70,7 @@ fn delay(text: &str) -> Result<Duration, TimeError> {
         "s" => Duration::from_secs(number),
         _ => return Err(TimeError::Shape),
     };
+    // Zero is allowed: it means no delay.
     if time > DELAY_MAX {
         return Err(TimeError::TooLong);
     }

@@ -1,7 +1,7 @@
 //! The origin of the router labs: two federation subgraphs that count what they saw.
 //!
-//! One process, one port: `/locations` and `/reviews` are the subgraphs, `/seen` tells what they
-//! were asked. Data never change, so an answer that was computed once is true for ever.
+//! One process, one port: `/locations` and `/reviews` are the subgraphs, `/seen` reports what they
+//! were asked. The data never change, so an answer that was computed once stays right.
 
 mod answer;
 mod config;

@@ -13,7 +13,7 @@ pub(crate) type Reviews = Schema<Query, EmptyMutation, EmptySubscription>;
 /// The root of queries.
 pub(crate) struct Query;
 
-/// A place, known by its id; one that nobody wrote about is a place too.
+/// A place, known by its id. A place without reviews is one as well.
 pub(crate) struct Location(ID);
 
 /// What one traveler wrote about one place.

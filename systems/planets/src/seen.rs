@@ -1,9 +1,9 @@
-//! What the subgraphs were asked: requests, and the values of headers that somebody asked about.
+//! What the subgraphs were asked: requests, and the values of the headers that are counted.
 //!
-//! Every worker counts in a shard of its own, behind a lock that nobody else takes but for a
-//! look at `/seen`, so counting costs some ten nanoseconds a request.
+//! Every worker counts in a shard of its own. Its lock is contended only while `/seen` is read, so
+//! counting costs some ten nanoseconds a request.
 //!
-//! Absent on purpose: bodies. Who wants to know what was asked reads the gateway's log.
+//! Absent on purpose: bodies. The gateway's log shows what was asked.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,8 @@ use telemetry::metrics;
 
 use crate::subgraph::Name;
 
-/// Different values of one header that are told apart; what comes beyond is one number.
+/// Different values of one header that are counted separately; further ones are counted together. A
+/// client may send any value, so without a bound it could fill the memory.
 const VALUES_MAX: usize = 64;
 
 /// The counts of one worker since the start or the last reset.
@@ -42,18 +43,18 @@ pub(crate) struct Seen {
     shards: Mutex<Vec<Arc<Shard>>>,
 }
 
-/// What one subgraph saw, as `/seen` tells it.
+/// What one subgraph saw, as `/seen` reports it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Sight {
+pub(crate) struct SubgraphSeen {
     /// Requests that reached the subgraph, whatever became of them.
     pub(crate) requests: u64,
     /// By the name of a header that is looked at.
-    pub(crate) headers: BTreeMap<String, HeaderSight>,
+    pub(crate) headers: BTreeMap<String, HeaderSeen>,
 }
 
 /// What was seen of one header. The numbers add up to the requests.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct HeaderSight {
+pub(crate) struct HeaderSeen {
     /// Requests by value; a header that came several times counts as its values joined by `, `.
     pub(crate) values: BTreeMap<String, u64>,
     /// Requests with a value beyond the first [`VALUES_MAX`] different ones.
@@ -63,10 +64,10 @@ pub(crate) struct HeaderSight {
 }
 
 /// By the name of the subgraph.
-pub(crate) type Sights = BTreeMap<&'static str, Sight>;
+pub(crate) type AllSeen = BTreeMap<&'static str, SubgraphSeen>;
 
 impl Seen {
-    /// Nothing seen yet; `headers` are looked at from now on.
+    /// Nothing seen yet; `headers` are counted from now on.
     pub(crate) fn new(headers: Vec<HeaderName>) -> Self {
         let shards = Mutex::default();
         Self { headers, shards }
@@ -86,6 +87,7 @@ impl Seen {
         counts.requests += 1;
         counts
             .headers
+            // After a reset the list is empty; otherwise this does nothing.
             .resize_with(self.headers.len(), Values::default);
         for (values, header) in counts.headers.iter_mut().zip(&self.headers) {
             values.count(headers, header);
@@ -93,24 +95,29 @@ impl Seen {
     }
 
     /// What was seen so far.
-    pub(crate) fn look(&self) -> Sights {
+    pub(crate) fn look(&self) -> AllSeen {
         self.gather(|counts| counts.clone())
     }
 
-    /// What was seen so far, and begins to count from zero. Nothing is lost in between.
-    pub(crate) fn reset(&self) -> Sights {
+    /// What was seen so far; counting starts again from zero. No request is lost in between.
+    pub(crate) fn reset(&self) -> AllSeen {
         self.gather(std::mem::take)
     }
 
-    fn gather(&self, take: impl Fn(&mut Counts) -> Counts) -> Sights {
-        let mut sights: Sights = Name::ALL.map(|name| (name.text(), Sight::default())).into();
+    fn gather(&self, take: impl Fn(&mut Counts) -> Counts) -> AllSeen {
+        let mut sights: AllSeen = Name::ALL
+            .map(|name| (name.text(), SubgraphSeen::default()))
+            .into();
         for sight in sights.values_mut() {
+            // All names, with zero counts as well: a lab compares them with what it sent.
             let names = self.headers.iter().map(|name| name.as_str().to_owned());
-            sight.headers = names.map(|name| (name, HeaderSight::default())).collect();
+            sight.headers = names.map(|name| (name, HeaderSeen::default())).collect();
         }
         for shard in lock(&self.shards).iter() {
             let mut all = lock(&shard.0);
             for name in Name::ALL {
+                // Read and cleared under one lock, so that a request counts either before or after
+                // a reset.
                 let counts = take(&mut all[name as usize]);
                 let sight = sights.entry(name.text()).or_default();
                 sight.requests += counts.requests;
@@ -160,6 +167,8 @@ impl Values {
     }
 
     fn count_value(&mut self, value: &HeaderValue) {
+        // A list instead of a table: a lab sends a handful of values, and comparing them costs less
+        // than a hash.
         if let Some((_, count)) = self.known.iter_mut().find(|(known, _)| known == value) {
             *count += 1;
         } else if self.known.len() < VALUES_MAX {
@@ -169,7 +178,7 @@ impl Values {
         }
     }
 
-    fn add_to(&self, sight: &mut HeaderSight) {
+    fn add_to(&self, sight: &mut HeaderSeen) {
         sight.absent += self.absent;
         sight.other_values += self.others;
         for (value, count) in &self.known {
@@ -180,6 +189,7 @@ impl Values {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The counters are valid after any panic: each is changed by one addition.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

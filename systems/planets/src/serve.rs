@@ -1,4 +1,4 @@
-//! From the command line to a stopped server. Workers share nothing on the way of a request.
+//! From the command line to a stopped server. Workers share nothing that a request writes to.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,7 +19,7 @@ use crate::subgraph::Subgraphs;
 /// Time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why nothing was served, or no longer.
+/// Why the server did not serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -38,6 +38,7 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
+    // Before the workers start: a port in use ends the start at once.
     let listener = TcpListener::bind(&config.listen).map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,

@@ -70,6 +70,8 @@ impl Answer {
         let body = if is_executed {
             serde_json::to_vec(response)
         } else {
+            // Without `data`, as the specification asks of a request that was not executed; the
+            // library would write null.
             serde_json::to_vec(&serde_json::json!({ "errors": response.errors }))
         };
         Self {
@@ -108,13 +110,15 @@ impl Subgraphs {
         }
         let known = &mut self.known[name as usize];
         if known.len() >= KNOWN_MAX {
+            // As a whole: labs send a handful of bodies, and an order of eviction would cost every
+            // request something.
             known.clear();
         }
         // A copy, so that a small body does not keep the buffer of a connection alive.
         known.insert(Bytes::copy_from_slice(body), answer.clone());
     }
 
-    /// What executes questions; cheap to take.
+    /// The schemas. Both are handles, which are cheap to copy.
     pub(crate) fn schemas(&self) -> (Locations, Reviews) {
         (self.locations.clone(), self.reviews.clone())
     }

@@ -11,9 +11,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Address(u128);
 
 impl Address {
-    /// Reads an address as typed; `None` when it is none.
+    /// Reads an address as typed; `None` when it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        // As IPv6 that carries it, so that both spellings share a counter.
         if let Some(v4) = parse_v4(text) {
             return Some(Self(v4.to_ipv6_mapped().to_bits()));
         }
@@ -33,7 +34,12 @@ impl Address {
         if Ipv6Addr::from_bits(self.0).to_ipv4_mapped().is_some() {
             return self;
         }
-        let host_bits = 128_u32.saturating_sub(u32::from(prefix));
+        assert!(
+            prefix <= 128,
+            "the prefix of an IPv6 address has at most 128 bits"
+        );
+        let host_bits = 128 - u32::from(prefix);
+        // A shift by all 128 bits is not defined; its mask has no bits.
         let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
         Self(self.0 & mask)
     }
@@ -48,6 +54,7 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let v6 = Ipv6Addr::from_bits(self.0);
+        // As clients know it.
         match v6.to_ipv4_mapped() {
             Some(v4) => v4.fmt(out),
             None => v6.fmt(out),
@@ -61,6 +68,7 @@ fn parse_v4(text: &str) -> Option<Ipv4Addr> {
     let mut parts = text.split('.');
     for octet in &mut octets {
         let part = parts.next()?;
+        // The standard parser refuses leading zeros, which validator.js takes.
         let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         *octet = part.parse().ok().filter(|_| is_number)?;
     }

@@ -1,5 +1,5 @@
-//! What the person who starts the service may choose: by flags, by environment variables, by a
-//! file `.env` in the working folder, in this order of precedence.
+//! The service's configuration: flags, then environment variables, then a file `.env` in the
+//! working folder.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -101,7 +101,7 @@ pub(crate) struct Config {
           action = ArgAction::Set)]
     inclusive: bool,
 
-    /// How an ip or e-mail that is none is reported.
+    /// How an invalid ip or e-mail is reported.
     #[arg(
         long,
         env = "RATELIMIT_ERRORS",
@@ -161,6 +161,7 @@ impl Config {
 
     pub(crate) fn rule(&self) -> Rule {
         Rule {
+            // Cannot overflow: the flags end at a year.
             ban_ms: self.ban_seconds * 1_000,
             window_ms: self.window_seconds * 1_000,
             failures_max: self.failures_max,
@@ -173,12 +174,14 @@ impl Config {
     /// What metrics call the rule: `fixed` or `original`.
     pub(crate) fn rule_name(&self) -> String {
         let value = self.compat.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        let value = value.expect("no rule is hidden from the command line");
+        value.get_name().to_owned()
     }
 
     /// The address of Redis; `None` for the memory store.
     pub(crate) fn redis(&self) -> Option<String> {
         let host = self.redis_host.as_ref().map(|host| match host {
+            // The original takes both under this name.
             url if url.contains("://") => url.clone(),
             host => format!("redis://{host}"),
         });
@@ -187,6 +190,8 @@ impl Config {
             StoreKind::Memory => None,
             StoreKind::Auto => named,
             StoreKind::Redis => Some(named.unwrap_or_else(|| {
+                // The original's own defaults: a developer's machine, or the service's name in its
+                // cluster.
                 let host = match self.node_env.as_deref() {
                     Some("development") => "localhost",
                     _ => "redis-service",

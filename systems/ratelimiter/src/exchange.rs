@@ -32,7 +32,7 @@ const METHODS: &str = "GET,HEAD,POST,OPTIONS";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a worker needs to answer.
+/// What a worker answers with.
 pub(crate) struct Handler {
     pub(crate) executor: Executor,
     pub(crate) metrics: Arc<Metrics>,
@@ -43,6 +43,7 @@ impl chassis::Handler for Handler {
 
     /// Answers one request, whatever it is.
     async fn answer(&self, request: Request<Incoming>) -> Reply {
+        // Before anything can be refused: the count is of all requests.
         self.metrics.request();
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
         let accept = request.headers().get_all(header::ACCEPT).iter();
@@ -51,6 +52,7 @@ impl chassis::Handler for Handler {
         let negotiated = negotiated.unwrap_or(Negotiated::Response(Media::Json));
         let media = match negotiated {
             Negotiated::Response(media) => media.content_type(),
+            // Only for answers that are not the page, such as 405.
             Negotiated::Page => Media::Json.content_type(),
         };
         let mut reply = match *request.method() {
@@ -116,6 +118,7 @@ impl Handler {
         };
         let body = body.as_ref();
         match body.trim_ascii_start().first() {
+            // Batches, which `graphql_http` does not serve, as the original does.
             Some(b'[') => match serde_json::from_slice::<Vec<&RawValue>>(body) {
                 Ok(requests) if requests.is_empty() => {
                     Answer::no_request(StatusCode::BAD_REQUEST, NO_QUERY)
@@ -123,6 +126,7 @@ impl Handler {
                 Ok(requests) => self.batch(&requests).await,
                 Err(_) => Answer::no_request(StatusCode::BAD_REQUEST, "expected a body of JSON"),
             },
+            // Also what is not JSON: `one` reports it.
             _ => self.one(body).await,
         }
     }
@@ -134,6 +138,8 @@ impl Handler {
             if body.len() > 1 {
                 body.push(b',');
             }
+            // One after the other: requests of one batch may concern one address, and their order
+            // decides.
             body.extend(self.one(request.get().as_bytes()).await.body);
         }
         body.push(b']');
@@ -166,6 +172,7 @@ type Decoded<'a> = graphql_http::GraphqlRequest<'a, VariablesText>;
 
 impl From<Decoded<'_>> for GraphqlRequest {
     fn from(request: Decoded<'_>) -> Self {
+        // Some clients send an empty name when they mean none.
         let name = request.operation_name.filter(|name| !name.is_empty());
         Self {
             query: request.query.into_owned(),
@@ -212,6 +219,7 @@ fn preflight(request: &Request<Incoming>) -> Reply {
     let asked = request
         .headers()
         .get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    // The original allows whatever headers the page asks for.
     if let Some(names) = asked {
         let name = header::ACCESS_CONTROL_ALLOW_HEADERS;
         reply.headers_mut().insert(name, names.clone());

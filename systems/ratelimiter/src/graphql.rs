@@ -91,7 +91,7 @@ impl Answer {
         Self::new(StatusCode::BAD_REQUEST, errors, None)
     }
 
-    /// An answer to what is no GraphQL request.
+    /// An answer to something that is not a GraphQL request.
     pub(crate) fn no_request(status: StatusCode, message: &str) -> Self {
         Self::new(status, &[Code::BadRequest.error(message, None)], None)
     }
@@ -135,6 +135,7 @@ impl Executor {
         };
         let mut prepared = Request::new(request.query).variables(request.variables);
         prepared.operation_name = request.operation_name;
+        // A copy of the tree, which costs less than to parse the text again.
         prepared.set_parsed_query(document.parsed().clone());
         let response = schema.execute(prepared).await;
         // Errors of the whole request have no path.
@@ -146,6 +147,7 @@ impl Executor {
                 .collect();
             return Answer::refused(&errors);
         }
+        // Only here: a document that was refused must be validated again.
         document.was_executed();
         Answer::new(StatusCode::OK, &response.errors, Some(&response.data))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Metrics {
     store_failures: AtomicU64,
     by_policy: AtomicU64,
     requests: AtomicU64,
-    /// One more than the bounds, for what is above all of them.
+    /// One more than the bounds: latencies beyond the last.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     store_us: AtomicU64,
 }
@@ -44,7 +44,7 @@ impl Metrics {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The input of a decision was no address or no e-mail.
+    /// The address or e-mail of a decision was invalid.
     pub(crate) fn invalid(&self) {
         self.invalid.fetch_add(1, Ordering::Relaxed);
     }
@@ -68,6 +68,7 @@ impl Metrics {
     }
 
     pub(crate) fn store_took(&self, time: Duration) {
+        // 2^64 microseconds are 584,000 years.
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_US.partition_point(|bound| *bound < us as f64);
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);

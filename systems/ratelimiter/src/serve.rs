@@ -31,7 +31,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const MEMORY: &str = "memory";
 const REDIS: &str = "redis";
 
-/// Why nothing was served, or no longer.
+/// Why the service did not serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another with --host and --port")]
@@ -55,14 +55,17 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listen = SocketAddr::new(config.host, config.port);
+    // Before the stores are opened: a port in use ends the start at once.
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     let setup = Setup::new(config)?;
     let workers = (0..config.workers())
+        // A gate for each, because each has its own connection to Redis.
         .map(|number| start(number, setup.gate()?, config))
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
     if let Some(store) = &setup.memory {
+        // On the main thread, which has nothing else to do between connections.
         runtime.spawn_local(sweep(Arc::clone(store)));
     }
     tracing::info!(store = setup.store_name(), "counting");
@@ -101,14 +104,15 @@ struct Setup<'a> {
 impl<'a> Setup<'a> {
     fn new(config: &'a Config) -> Result<Self, ServeError> {
         let redis = config.redis();
-        let entries_max = usize::try_from(config.max_entries).unwrap_or(usize::MAX);
+        let entries_max = usize::try_from(config.max_entries).expect("`usize` has 32 bits or more");
         let memory = || Arc::new(MemoryStore::new(config.rule(), entries_max));
         let key = match (&config.email_key, &redis) {
+            // The text first, then randomness where no other instance has to agree.
             (Some(text), _) => FingerprintKey::from_text(text),
             (None, None) => FingerprintKey::random().ok_or(ServeError::NoRandomness)?,
             (None, Some(_)) => {
                 let advice = "set RATELIMIT_EMAIL_KEY, the same for all instances; without it, \
-                              who reads Redis can guess e-mails";
+                              a reader of Redis can guess e-mails";
                 tracing::warn!(advice, "fingerprints without a secret");
                 FingerprintKey::from_text("")
             }

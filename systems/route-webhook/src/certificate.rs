@@ -27,7 +27,7 @@ const SUBJECT: [(Key, &str); 4] = [
 ///
 /// # Errors
 ///
-/// When the request is no JSON or lacks what the answer is made of.
+/// When the request is not JSON or lacks what the answer is made of.
 pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     let body = Body::read(body)?;
     let body = body.root();
@@ -98,6 +98,7 @@ impl<'a> Wanted<'a> {
         let text = |node: Option<Node<'a, '_>>| node.map(|node| node.text()).transpose();
         let parts = annotations.members(SUBJECT.map(|(_, annotation)| annotation))?;
         let mut subject = [const { None }; 4];
+        // A loop instead of `map`, because each text may be a refusal.
         for (place, part) in subject.iter_mut().zip(parts) {
             *place = text(part)?;
         }
@@ -148,6 +149,7 @@ impl<'a> Wanted<'a> {
         answer.key(key!("subject")).object(|answer| {
             for ((member, _), part) in SUBJECT.iter().zip(&self.subject) {
                 let mut parts = listed(part.as_deref()).peekable();
+                // A list without items would make cert-manager refuse the certificate.
                 if parts.peek().is_some() {
                     answer
                         .key(*member)

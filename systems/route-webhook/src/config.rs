@@ -1,5 +1,5 @@
-//! What the person who starts the service may choose: by flags, by environment variables, by a
-//! file `.env` in the working folder, in this order of precedence.
+//! The service's configuration: flags, then environment variables, then a file `.env` in the
+//! working folder.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -97,16 +97,16 @@ pub(crate) struct Config {
     stop_timeout_seconds: u64,
 }
 
-/// How much a line of the log matters.
+/// The least level of a line that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LogLevel {
     /// Every refused request.
     Debug,
     /// Start and stop.
     Info,
-    /// What went wrong and may go right the next time.
+    /// Failures that may not happen again.
     Warning,
-    /// What stops the service.
+    /// Failures that end the service.
     Error,
 }
 
@@ -141,7 +141,7 @@ impl Config {
     }
 
     pub(crate) fn body_limit(&self) -> usize {
-        usize::try_from(self.body_limit).unwrap_or(usize::MAX)
+        usize::try_from(self.body_limit).expect("`usize` has 32 bits or more")
     }
 
     pub(crate) fn stop_timeout(&self) -> Duration {

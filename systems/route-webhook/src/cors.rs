@@ -1,4 +1,4 @@
-//! Which web pages may speak to the service, as browsers ask it (CORS).
+//! Which web pages may use the service from a browser (CORS).
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -27,10 +27,11 @@ impl Origins {
     fn has(&self, origin: &HeaderValue) -> bool {
         let origin = origin.as_bytes();
         let mut known = self.0.iter();
+        // Compared as bytes: an origin that is not ASCII fits none.
         known.any(|known| known == "*" || known.as_bytes() == origin)
     }
 
-    /// The answer to a browser that asks whether a page may send something.
+    /// The answer to a preflight, in which a browser asks whether a page may send a request.
     pub(crate) fn preflight(&self, request: &HeaderMap) -> Option<Response<Full<Bytes>>> {
         let origin = request.get(header::ORIGIN)?;
         let method = request.get(header::ACCESS_CONTROL_REQUEST_METHOD)?;
@@ -43,6 +44,7 @@ impl Origins {
             .is_ok_and(|method| METHODS.split(", ").any(|allowed| allowed == method));
         let refusal = match (self.has(origin), is_allowed_method) {
             (true, true) => None,
+            // The texts are those of Starlette, which the original runs on.
             (false, _) => Some("Disallowed CORS origin"),
             (true, false) => Some("Disallowed CORS method"),
         };
@@ -66,7 +68,7 @@ impl Origins {
         Some(reply)
     }
 
-    /// Says in an answer that the page which asked may read it.
+    /// Marks an answer so that the page which asked may read it.
     pub(crate) fn allow(&self, origin: Option<&HeaderValue>, answer: &mut HeaderMap) {
         let Some(origin) = origin.filter(|_| !self.0.is_empty()) else {
             return;

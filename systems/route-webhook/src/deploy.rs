@@ -1,7 +1,7 @@
 //! `PUT /route`: routes that are put into a cluster through the webhook.
 //!
-//! Each becomes a ConfigMap with its XML and an IntegrationRoute that names it. Routes are put side
-//! by side and on their own: what fails for one does not take another back.
+//! Each becomes a ConfigMap with its XML and an IntegrationRoute that names it. Routes are put in
+//! parallel and independently: a failure of one does not undo another.
 
 mod order;
 
@@ -37,7 +37,7 @@ const CONFLICT: u16 = 409;
 /// Why routes are not in the cluster, or not all of them.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeployError {
-    #[error("`{}` is no kubeconfig: {source}; choose another with --kubeconfig", path.display())]
+    #[error("`{}` is not a kubeconfig: {source}; choose another with --kubeconfig", path.display())]
     Kubeconfig {
         path: PathBuf,
         source: KubeconfigError,
@@ -55,7 +55,7 @@ pub(crate) struct Cluster {
     client: RefCell<Option<Client>>,
 }
 
-/// What became of an object.
+/// What happened to an object.
 #[derive(Clone, Copy)]
 enum Effect {
     Created,

@@ -25,7 +25,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What there is to ask for.
+/// The endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Sync,
@@ -68,7 +68,7 @@ impl Endpoint {
         }
     }
 
-    /// The methods that it understands, as a header says it.
+    /// The methods that it serves, as the header `Allow` has them.
     fn methods(self) -> &'static str {
         match self {
             Self::Sync | Self::Certificates => "POST",
@@ -78,7 +78,7 @@ impl Endpoint {
     }
 }
 
-/// What a worker needs to answer.
+/// What a worker answers with.
 pub(crate) struct Handler {
     pub(crate) rules: Rules,
     pub(crate) origins: Origins,
@@ -87,13 +87,14 @@ pub(crate) struct Handler {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-/// Why a request has no other answer: a status and what the client reads.
+/// A refusal: the status and the text that the client reads.
 struct Refused(StatusCode, String);
 
 impl Handler {
     /// Answers one request, whatever it is.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
         let began = clock::now();
+        // A copy, because the request moves into the work and refusals need the header too.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let endpoint = Endpoint::of(request.uri().path());
         let reply = self.reply(endpoint, request).await;
@@ -114,6 +115,8 @@ impl Handler {
         endpoint: Endpoint,
         request: Request<Incoming>,
     ) -> Result<Reply, Refused> {
+        // Before paths and methods: a browser asks at any path, and OPTIONS is none of their
+        // methods.
         if request.method() == Method::OPTIONS
             && let Some(reply) = self.origins.preflight(request.headers())
         {
@@ -166,6 +169,7 @@ impl Handler {
             Err(error) => {
                 tracing::warn!(%error, "routes not deployed");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
+                // The reason may hold names and addresses of the cluster; it is in the log only.
                 Err(Refused(status, "Internal server error".to_owned()))
             }
         }
@@ -192,7 +196,7 @@ impl Handler {
 
     fn refused(&self, refusal: &Refusal) -> Refused {
         let text = match (self.rules.format, refusal) {
-            // It did not say why.
+            // The service of 2023 did not give the reason.
             (Format::Seed, Refusal::NoJson(_)) => "Failed to parse request body".to_owned(),
             _ => refusal.to_string(),
         };
@@ -200,7 +204,7 @@ impl Handler {
     }
 }
 
-/// Sends a client that wrote one slash too many to the right path.
+/// Redirects a client that wrote a slash too many to the right path.
 fn without_slash(request: &Request<Incoming>) -> Result<Reply, Refused> {
     let uri = request.uri();
     let path = uri.path().trim_end_matches('/');
@@ -210,7 +214,10 @@ fn without_slash(request: &Request<Incoming>) -> Result<Reply, Refused> {
     let query = uri.query().map(|query| format!("?{query}"));
     let location = format!("{path}{}", query.unwrap_or_default());
     let mut reply = Response::new(Full::default());
+    // 307 keeps method and body, which a POST needs.
     *reply.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    // A path that reached this is one of ours, and the query came through HTTP's parser; should a
+    // header not hold it, the status alone is still true.
     if let Ok(location) = HeaderValue::try_from(location) {
         reply.headers_mut().insert(header::LOCATION, location);
     }

@@ -3,8 +3,8 @@
 //! What was read is passed on as text: numbers stay as they were written, members keep their order,
 //! and only the space between them and the escapes within texts follow the style. No tree is built,
 //! so that a body cannot take a multiple of its size in memory. JSON that is a text within JSON is
-//! written in its place, escaped as it is written. What is always the same stands in the program as it
-//! is answered.
+//! written in its place and escaped while it is written. Parts that never change are constants in
+//! their final form.
 //!
 //! It is this service's own because of the text within the answer: its quotes and backslashes are
 //! escaped twice, its tokens have spaces between them, and its letters are ASCII. What
@@ -51,17 +51,17 @@ macro_rules! key {
     };
 }
 
-/// JSON in the making. Whoever writes takes care that objects hold keys with values.
+/// JSON while it is written. The caller makes sure that objects hold keys with values.
 #[derive(Debug)]
 pub struct Writer {
     text: String,
     style: Style,
-    /// Nothing stands before the next value that a comma would have to part it from.
+    /// Whether the next value needs no comma before it.
     is_first: bool,
 }
 
 impl Writer {
-    /// Nothing yet, with room for so many bytes.
+    /// An empty text with this capacity, in bytes.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -113,6 +113,7 @@ impl Writer {
     pub fn key(&mut self, name: Key) -> &mut Self {
         match (self.style, self.is_first) {
             (Style::Compact, false) => self.text.push_str(name.compact),
+            // Without the comma that the spelling begins with.
             (Style::Compact, true) => self.text.push_str(&name.compact[1..]),
             (Style::Quoted, false) => self.text.push_str(name.quoted),
             (Style::Quoted, true) => self.text.push_str(&name.quoted[2..]),
@@ -204,9 +205,10 @@ impl Writer {
         self.text.push_str(if is_true { "true" } else { "false" });
     }
 
-    /// JSON as somebody else wrote it, in this style. It must be JSON.
+    /// JSON from another program, in this style. It must be JSON.
     pub fn json(&mut self, json: &str) {
         self.separate();
+        // Kubernetes sends its objects in this very form, so most are copied as a whole.
         if self.style == Style::Compact && is_compact(json) {
             self.text.push_str(json);
         } else {
@@ -232,6 +234,8 @@ impl Writer {
                 }
                 b' ' | b'\t' | b'\n' | b'\r' => 1,
                 _ => {
+                    // A number, a word, or brackets: they need no change up to the next comma,
+                    // colon, quote or space.
                     let length = rest.bytes().skip(1).position(is_structure);
                     let length = length.map_or(rest.len(), |position| position + 1);
                     self.text.push_str(&rest[..length]);
@@ -277,15 +281,16 @@ impl Writer {
         }
     }
 
-    /// A text with its quotes, as somebody else wrote it.
+    /// A text with its quotes, from another program.
     fn string_token(&mut self, token: &str) {
         self.quote();
         let inside = &token[1..token.len() - 1];
         if self.style.is_plain_throughout(inside) {
             self.text.push_str(inside);
         } else {
-            let text: String = serde_json::from_str(token).unwrap_or_default();
-            self.characters(&text);
+            let text = serde_json::from_str::<String>(token);
+            debug_assert!(text.is_ok(), "{token} must be JSON");
+            self.characters(&text.unwrap_or_default());
         }
         self.quote();
     }
@@ -298,7 +303,7 @@ impl Writer {
         }
         let mut rest = text;
         while let Some(plain) = rest.bytes().position(|byte| !style.is_plain(byte)) {
-            // What is not plain begins a letter.
+            // A byte that is not plain is the first of a character, so this is a boundary.
             let (before, from) = rest.split_at(plain);
             self.text.push_str(before);
             let mut letters = from.chars();
@@ -328,6 +333,7 @@ impl Writer {
             }
         };
         self.backslash();
+        // The escape is itself within a text, so what it escapes is escaped again.
         if self.style == Style::Quoted && matches!(short, '"' | '\\') {
             self.text.push('\\');
         }
@@ -350,10 +356,11 @@ impl Style {
             Style::Compact => 0xff,
             Style::Quoted => 0x7e,
         };
+        // `&` instead of `&&`, so that there is no branch between the comparisons.
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
 
-    /// Whether it holds all of them so.
+    /// Whether a text holds only such bytes.
     fn is_plain_throughout(self, text: &str) -> bool {
         match self {
             Style::Compact => json_text::is_plain(text),
@@ -365,13 +372,15 @@ impl Style {
 /// Whether JSON is written as [`Style::Compact`] would write it, as far as a look at each byte can
 /// tell: no space between tokens, and no escape.
 fn is_compact(json: &str) -> bool {
-    // Most have no space at all, which is seen for many bytes at once.
+    // Most have no space at all. `fold` with `&` does not stop early, so the compiler compares many
+    // bytes at once.
     let is_plain = |byte: u8| (byte > b' ') & (byte != b'\\');
     if json.bytes().fold(true, |all, byte| all & is_plain(byte)) {
         return true;
     }
     let mut is_inside = false;
     json.bytes().all(|byte| {
+        // No text has an escaped quote here: any backslash ends this with `false`.
         is_inside ^= byte == b'"';
         byte != b'\\' && (is_inside || byte > b' ')
     })

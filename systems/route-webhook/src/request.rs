@@ -1,6 +1,6 @@
-//! Reading a request: the members that are asked for, and what is said when they are not there.
+//! Reading a request: its members, and the errors when they are missing.
 //!
-//! Only what is needed is looked at; the rest of a body is checked for its syntax and skipped.
+//! Only the needed members are read; the rest of a body is checked for its syntax and skipped.
 
 mod parts;
 
@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use parts::{Index, Parts};
 
-/// Most items of a list, and members of an object, that are taken apart. A pod cannot have as many.
+/// Most items of a list, and members of an object, that are read one by one. A pod cannot have as
+/// many.
 const ITEMS_MAX: usize = 10_000;
 
 /// Most names, values and ends of objects and lists of a body. They take 4 MiB; a route has hundreds.
@@ -20,13 +21,13 @@ const PARTS_MAX: usize = 1 << 19;
 /// Why a request is not answered as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The body is no JSON.
+    /// The body is not JSON.
     #[error("Failed to parse request body: {0}")]
     NoJson(String),
     /// A member is needed and absent.
     #[error("Missing field from request: {0}")]
     Missing(String),
-    /// A member is something else than it should be.
+    /// A member has the wrong type.
     #[error("Wrong type in request: expected {place} to be {expected}, found {found}")]
     Unfit {
         /// Where it stands.
@@ -79,12 +80,15 @@ impl<'a> Body<'a> {
     ///
     /// # Errors
     ///
-    /// When it is no JSON in UTF-8, or has so many values that they would take a multiple of its size
+    /// When it is not JSON in UTF-8, or has so many values that they would take a multiple of its size
     /// in memory.
     pub fn read(body: &'a [u8]) -> Result<Self, Refusal> {
         let no_json = |why: &dyn fmt::Display| Refusal::NoJson(why.to_string());
         let text = std::str::from_utf8(body).map_err(|error| no_json(&error))?;
+        // As raw text: this checks the syntax and allocates nothing.
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
+        // serde_json accepts them in raw text and refuses them only when the text is unescaped,
+        // which would be in the middle of an answer.
         if let Some(escape) = lone_surrogate(text) {
             return Err(no_json(&format!("`{escape}` is half of a letter")));
         }
@@ -107,14 +111,17 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What the text says that stands there.
+    /// The content of the text at this place, without quotes and escapes.
     fn unquoted(&self, index: Index) -> Cow<'a, str> {
         let json = self.parts.text(self.text, index);
         if !self.parts.is_escaped(index) {
             return Cow::Borrowed(&json[1..json.len() - 1]);
         }
-        // It is part of a body that was read without a mistake, and has no half letters.
-        Cow::Owned(serde_json::from_str(json).unwrap_or_default())
+        let text = serde_json::from_str(json);
+        // `read` has parsed the whole body and refused half letters, so this text has no mistake.
+        // Should it have one, a client must not be able to end the thread with it.
+        debug_assert!(text.is_ok(), "{json} was checked before");
+        Cow::Owned(text.unwrap_or_default())
     }
 }
 
@@ -129,7 +136,7 @@ impl<'a, 'p> Node<'a, 'p> {
     ///
     /// # Errors
     ///
-    /// When this is no object.
+    /// When this is not an object.
     pub fn members<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
@@ -138,6 +145,7 @@ impl<'a, 'p> Node<'a, 'p> {
         let mut found = [None; N];
         for (name, index) in self.body.parts.members(self.index) {
             let name = self.body.unquoted(name);
+            // A search in a handful of names, which is faster than a table of all members.
             if let Some(wanted) = names.iter().position(|wanted| *wanted == name) {
                 found[wanted] = Some(Node {
                     body: self.body,
@@ -153,7 +161,7 @@ impl<'a, 'p> Node<'a, 'p> {
     ///
     /// # Errors
     ///
-    /// When this is no object.
+    /// When this is not an object.
     pub fn member<'s>(&'s self, name: &'s str) -> Result<Option<Node<'a, 's>>, Refusal> {
         self.members([name]).map(|[member]| member)
     }
@@ -162,7 +170,7 @@ impl<'a, 'p> Node<'a, 'p> {
     ///
     /// # Errors
     ///
-    /// When this is no object, or a member is absent.
+    /// When this is not an object, or a member is absent.
     pub fn required<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
@@ -171,8 +179,7 @@ impl<'a, 'p> Node<'a, 'p> {
         if let Some(index) = found.iter().position(Option::is_none) {
             return Err(self.missing(names[index]));
         }
-        // The place is that of the object where nothing is absent any more.
-        Ok(found.map(|member| member.unwrap_or(*self)))
+        Ok(found.map(|member| member.expect("an absent one has ended this above")))
     }
 
     /// Says that a member is needed.
@@ -185,12 +192,13 @@ impl<'a, 'p> Node<'a, 'p> {
     ///
     /// # Errors
     ///
-    /// When this is no object, or one of more members than an object of Kubernetes can have.
+    /// When this is not an object, or one of more members than an object of Kubernetes can have.
     pub fn entries(&self) -> Result<Vec<(Cow<'a, str>, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
         let Body { text, parts } = self.body;
         let entries: Vec<_> = parts
             .members(self.index)
+            // One more than allowed, to know that there are more without counting all.
             .take(ITEMS_MAX + 1)
             .map(|(name, value)| (self.body.unquoted(name), parts.text(text, value)))
             .collect();
@@ -204,7 +212,7 @@ impl<'a, 'p> Node<'a, 'p> {
     ///
     /// # Errors
     ///
-    /// When this is no list, or one that no pod could have.
+    /// When this is not a list, or one that no pod could have.
     pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
         self.must_be(b'[', "a list")?;
         let parts = &self.body.parts;
@@ -245,12 +253,14 @@ impl<'a, 'p> Node<'a, 'p> {
     pub fn unless_empty(self) -> Option<Self> {
         let json = self.json();
         let inside = json.get(1..json.len().saturating_sub(1));
+        // Only space between its brackets. The text is valid JSON, so anything else is a value.
         let is_hollow = inside.is_some_and(|inside| inside.trim().is_empty());
         let is_empty = match json.bytes().next() {
             Some(b'n' | b'f') => true,
             Some(b'{' | b'[') => is_hollow,
             Some(b'"') => json.len() == 2,
             Some(b't') => false,
+            // Parsed, because zero has many spellings: `-0`, `0.0`, `0e9`.
             _ => json.parse().is_ok_and(|number: f64| number == 0.0),
         };
         (!is_empty).then_some(self)
@@ -323,6 +333,7 @@ fn lone_surrogate(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut open: Option<&str> = None;
     while let Some(place) = rest.find('\\') {
+        // The other half must be the very next escape.
         if open.is_some() && place > 0 {
             return open;
         }
@@ -330,6 +341,7 @@ fn lone_surrogate(text: &str) -> Option<&str> {
         let unit = escape
             .strip_prefix("\\u")
             .and_then(|digits| u16::from_str_radix(digits.get(..4)?, 16).ok());
+        // `\uXXXX` or a backslash with one letter; the syntax was checked.
         let length = if unit.is_some() { 6 } else { 2 };
         let written = &escape[..length];
         match (unit, open) {

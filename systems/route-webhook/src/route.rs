@@ -10,7 +10,7 @@ use crate::request::{Node, Refusal};
 /// Labels that begin so belong to the controller.
 const OWN_LABELS: &str = "app.kubernetes.io/";
 
-/// What is said of a route: its metadata and its `spec`.
+/// What a request contains about a route: its metadata and its `spec`.
 #[derive(Debug)]
 pub(crate) struct Route<'a> {
     pub(crate) name: Cow<'a, str>,

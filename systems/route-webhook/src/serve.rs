@@ -1,11 +1,12 @@
-//! Sockets, threads and the end: from the command line to a stopped server.
+//! From the command line to a stopped server.
 //!
 //! Each worker takes connections from the one listening socket and serves them on a runtime of its
 //! own, so that no connection changes threads. Counters are all that workers share.
 //!
-//! It uses the sockets of `chassis`, not its workers: those also speak HTTP/2, write head and body
-//! from two places and have one thread deal connections out, each of which costs a service that
-//! lives in a quarter of a processor and gets a connection for every request.
+//! It uses the sockets of `chassis`, but not its workers: those also speak HTTP/2, write head and
+//! body from two places, and have one thread that assigns connections. Each of these is too
+//! expensive for a service that has a quarter of a processor and gets a connection for every
+//! request.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -35,7 +36,7 @@ use crate::metrics::Metrics;
 /// Time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why nothing was served, or no longer.
+/// Why the service did not serve, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another with --host and --port")]
@@ -63,6 +64,8 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let (stop, stopped) = watch::channel(());
     let workers = (0..config.workers())
         .map(|number| {
+            // All workers accept from one socket, so that a connection costs no other thread's
+            // work.
             let listener = listener.try_clone()?;
             let site = Site {
                 listener,
@@ -73,9 +76,13 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
             site.start(number)
         })
         .collect::<io::Result<Vec<_>>>()?;
+    // The workers have the socket. With this copy open, it would stay open after they have closed
+    // theirs.
     drop(listener);
     let runtime = chassis::runtime()?;
     runtime.block_on(async {
+        // Before the address is printed: a process that waits for the line may stop the service at
+        // once.
         let asked = chassis::stop_signal()?;
         telemetry::announce(&format!("listening on http://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
@@ -83,9 +90,10 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         Ok::<_, io::Error>(())
     })?;
     tracing::info!("stopping");
+    // Closes the channel, which every worker sees.
     drop(stop);
     for worker in workers {
-        // A worker that panicked has said so already.
+        // A worker that panicked has printed its panic already.
         let _ = worker.join();
     }
     tracing::info!("stopped");
@@ -110,7 +118,7 @@ impl Site {
         })
     }
 
-    /// Serves until it is to stop, and until the connections that are open then have had their time.
+    /// Serves until the service stops and the open connections are done or out of time.
     async fn serve(self) -> io::Result<()> {
         let handler = Rc::new(Handler {
             rules: self.config.rules(),
@@ -125,12 +133,13 @@ impl Site {
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)
-            // To copy an answer behind its head costs less than to send from two places.
+            // Copying an answer behind its head costs less than sending from two places.
             .writev(false);
         let mut stopped = self.stopped;
         let mut closed = pin!(stopped.changed());
         loop {
             let accepted = std::future::poll_fn(|task| {
+                // First, so that a flood of connections cannot delay the stop.
                 if closed.as_mut().poll(task).is_ready() {
                     return Poll::Ready(None);
                 }
@@ -151,7 +160,7 @@ impl Site {
             }
         }
         drop(listener);
-        // Those that are not done by now are closed with the runtime.
+        // Connections that are not done by now are closed with the runtime.
         let limit = self.config.stop_timeout();
         let _ = tokio::time::timeout(limit, graceful.shutdown()).await;
         Ok(())
@@ -175,7 +184,7 @@ fn converse(
     let connection = builder.serve_connection(connection, service);
     let connection = graceful.watch(connection);
     async move {
-        // What goes wrong here is the client's: it left, or it does not speak HTTP.
+        // Errors here concern one client: it left, or it does not speak HTTP.
         let _ = handle.serve(connection).await;
     }
 }

@@ -39,7 +39,7 @@ pub struct Rules {
 ///
 /// # Errors
 ///
-/// When the request is no JSON or lacks what the answer is made of.
+/// When the request is not JSON or lacks what the answer is made of.
 pub fn sync(body: &[u8], rules: &Rules, now: impl FnOnce() -> String) -> Result<String, Refusal> {
     let body = Body::read(body)?;
     let body = body.root();
@@ -72,11 +72,13 @@ fn today(
         is_ready: spec.replicas.is_same_as(pods.ready),
         generation,
     };
-    // Without conditions of the Deployment nothing is known, and no condition is written.
+    // Without conditions of the Deployment its state is not known, and no condition is written.
     let unchanged = match pods.available {
         Some(_) => ready.unchanged(before)?,
         None => None,
     };
+    // All that can be refused comes before the first byte is written: an answer is whole or not
+    // made.
     let route = Route::of(name, &Parent { metadata, spec })?;
     answer.object(|answer| {
         answer.key(key!("status")).object(|answer| {

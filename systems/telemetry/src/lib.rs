@@ -1,6 +1,6 @@
-//! What every system says about itself: its log and its metrics, each in one format.
+//! The log and the metrics of every system, each in one format.
 //!
-//! A system logs with the macros of `tracing` (or of `log`, whose records arrive here, too) and
+//! A system logs with the macros of `tracing` (or of `log`, whose records arrive here as well) and
 //! counts in cells of its own; this crate only writes both down. Absent on purpose: spans, and
 //! exporters that push.
 
@@ -11,12 +11,12 @@ use std::io::{self, Write as _};
 
 /// One line on standard output, for the person or the program that started a service.
 pub fn announce(line: &str) {
-    // Serving goes on when standard output is closed.
+    // Serving continues when standard output is closed.
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Why a program leaves, for a person.
+/// Prints the reason why a program ends.
 pub fn complain(problem: &dyn std::error::Error) {
-    // There is no other place to say it when standard error is closed.
+    // If standard error is closed, there is nowhere left to report it.
     let _ = writeln!(io::stderr(), "error: {problem}");
 }

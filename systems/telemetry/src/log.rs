@@ -44,9 +44,9 @@ const LIBRARIES: [&str; 11] = [
 pub enum Level {
     /// Nothing.
     Off,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// What may go wrong.
+    /// Warnings.
     Warn,
     /// Start, stop, and changes in between.
     Info,
@@ -58,13 +58,14 @@ pub enum Level {
     Trace,
 }
 
-/// Opens the log of this process. A log that is open already goes on as it was.
+/// Opens the log of this process. A log that is open already stays as it is.
 pub fn open(level: Level) {
     let lines = tracing_subscriber::fmt::layer()
         .event_format(JsonLine)
         .with_writer(io::stderr)
         // It would panic when standard error is closed.
         .log_internal_errors(false);
+    // Fails only when a log is open already, as in tests that start two systems.
     let _ = tracing_subscriber::registry()
         .with(targets(level))
         .with(lines)
@@ -87,6 +88,7 @@ fn targets(level: Level) -> Targets {
     };
     let libraries = match level {
         Level::Debug | Level::Trace => ours,
+        // A library's warning belongs to one connection, as the lines of requests do.
         Level::Request => LevelFilter::WARN,
         _ => LevelFilter::OFF,
     };
@@ -115,6 +117,8 @@ where
         let metadata = normalized.as_ref().unwrap_or_else(|| event.metadata());
         writer.write_str("{\"time\":\"")?;
         SystemTime.format_time(&mut writer)?;
+        // Levels and times need no escapes; everything else is written by serde_json, which escapes
+        // it.
         let level = metadata.level().as_str().to_ascii_lowercase();
         let target = Value::from(metadata.target());
         write!(writer, "\",\"level\":\"{level}\",\"target\":{target}")?;
@@ -123,6 +127,7 @@ where
             outcome: Ok(()),
         };
         event.record(&mut fields);
+        // The visitor's methods return nothing, so the error waits until here.
         fields.outcome?;
         writer.write_str("}\n")
     }

@@ -1,7 +1,7 @@
 //! Metrics in the text format of OpenMetrics, which Prometheus and its relatives read.
 //!
-//! The one idea: a service counts in plain cells, where it likes one set for each worker, and they
-//! are read only when they are scraped. So counting costs one addition and no look-up by label.
+//! The one idea: a service counts in plain cells, if it wants one set for each worker, and they are
+//! read only when they are scraped. So counting costs one addition and no look-up by label.
 
 mod process;
 
@@ -22,7 +22,7 @@ pub type Labels<'a> = [(&'a str, &'a str)];
 
 /// What a service has counted.
 pub trait Counts: Debug + Send + Sync + 'static {
-    /// Tells every metric with its samples.
+    /// Writes every metric with its samples.
     ///
     /// # Errors
     /// Those of the scrape.
@@ -35,6 +35,8 @@ pub trait Counts: Debug + Send + Sync + 'static {
 /// Never: writing to a text cannot fail.
 #[must_use]
 pub fn text(counts: Arc<impl Counts>) -> String {
+    // A registry for each scrape: it holds no counts, and its own locks stay off the way of
+    // requests.
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scraped(counts)));
     let mut text = String::with_capacity(4096);
@@ -53,7 +55,7 @@ impl<C: Counts> Collector for Scraped<C> {
     }
 }
 
-/// A text in the making.
+/// The text of one scrape while it is written.
 #[derive(Debug)]
 pub struct Scrape<'a>(DescriptorEncoder<'a>);
 
@@ -62,7 +64,8 @@ pub struct Scrape<'a>(DescriptorEncoder<'a>);
 pub struct Buckets<'a> {
     /// Upper bounds, in the unit of the metric.
     pub bounds: &'a [f64],
-    /// What fell into each bucket alone; one more than the bounds, for what is above all of them.
+    /// The values of each bucket alone, not added up; one more than the bounds, for values beyond
+    /// all of them.
     pub counts: &'a [u64],
     /// All values together, in the unit of the metric.
     pub sum: f64,
@@ -162,7 +165,7 @@ fn with_labels(
     if labels.is_empty() {
         return sample(metric);
     }
-    // The library writes values as they are.
+    // The library does not escape values, and a client's text in a label could otherwise add lines.
     let escaped = labels.iter().map(|(name, value)| (*name, escaped(value)));
     let escaped: Vec<(&str, String)> = escaped.collect();
     sample(&mut metric.encode_family(&escaped)?)
@@ -170,6 +173,7 @@ fn with_labels(
 
 /// A label's value as the format wants it.
 fn escaped(value: &str) -> String {
+    // The backslash first, or the ones added below would be doubled.
     let value = value.replace('\\', "\\\\");
     value.replace('"', "\\\"").replace('\n', "\\n")
 }

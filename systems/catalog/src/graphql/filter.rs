@@ -68,11 +68,13 @@ impl Comparable for String {
     }
 
     fn is_storable(&self) -> bool {
+        // PostgreSQL has no such character in a text. SQLite has; it is refused for both, so that
+        // they answer alike.
         !self.contains('\0')
     }
 }
 
-/// What the values of a column must be; all that is given holds.
+/// What the values of a column must be; all conditions that are given must hold.
 #[derive(InputObject)]
 #[graphql(concrete(name = "uuid_comparison_exp", params(Id)))]
 #[graphql(concrete(name = "String_comparison_exp", params(String)))]
@@ -97,6 +99,7 @@ pub(super) struct Comparison<T: Comparable> {
 
 impl<T: Comparable> Comparison<T> {
     fn apply(self, column: Column, select: &mut Select) -> Result<(), FieldError> {
+        // A table, so that each comparison is checked and added by the same lines.
         let one: [(Option<T>, MakeTest); 5] = [
             (self.equal, Test::Equal),
             (self.greater, Test::Greater),
@@ -110,6 +113,7 @@ impl<T: Comparable> Comparison<T> {
             }
         }
         if let Some(values) = self.one_of {
+            // The database may compare each row with each value.
             if values.len() > LIST_MAX {
                 let found = values.len();
                 let message = format!("expected at most {LIST_MAX} values in _in, found {found}");
@@ -157,6 +161,7 @@ pub(super) struct ProductFilter {
 
 impl Filter for ProductFilter {
     fn apply(self, select: &mut Select) -> Result<(), FieldError> {
+        // All values are parameters. Only names of this program's columns become SQL text.
         narrow(self.id, Column::ID, select)?;
         narrow(self.name, Column::NAME, select)?;
         narrow(self.price, Column::PRICE, select)?;
@@ -245,6 +250,8 @@ impl Order for LineItemOrder {
 fn sort<const N: usize>(columns: [(Column, Option<Direction>); N], select: &mut Select) {
     for (column, direction) in columns {
         if let Some(direction) = direction {
+            // In the order of the type's fields, because async-graphql does not keep the order in
+            // which a client wrote them.
             select.sort(column, direction);
         }
     }

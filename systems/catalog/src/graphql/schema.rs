@@ -1,4 +1,4 @@
-//! The schema in the library's words.
+//! The schema in async-graphql's terms.
 
 use async_graphql::{
     ComplexObject, Context, EmptySubscription, InputObject, MaybeUndefined, Object,
@@ -81,7 +81,10 @@ impl QueryRoot {
         offset: Option<i32>,
     ) -> Result<Vec<LineItem>, FieldError> {
         let mut items: Vec<LineItem> = list(context, filter, order_by, (limit, offset)).await?;
+        // Without this each item would ask for its product: a list of a hundred would be a hundred
+        // and one statements.
         if context.look_ahead().field("product").exists() && !items.is_empty() {
+            // Spent before the statement is sent. A list has at most `limit_max` items, which fits.
             allow(context, u32::try_from(items.len()).unwrap_or(u32::MAX))?;
             LineItem::load_products(&mut items, context.data_unchecked()).await?;
         }
@@ -104,8 +107,11 @@ impl LineItem {
     /// What the units are of.
     async fn product(&self, context: &Context<'_>) -> Result<Product, FieldError> {
         if let Some(product) = &self.loaded {
+            // The list of line items has loaded it already, see `line_item`.
             return Ok(Product::clone(product));
         }
+        // The foreign key keeps a product with line items, so it can be missing only when both were
+        // deleted after the item was read.
         one(context, self.product_id).await?.ok_or(FieldError::Gone)
     }
 }
@@ -132,6 +138,8 @@ async fn list<E: Entity>(
     for order in order.into_iter().flatten() {
         order.apply(&mut select);
     }
+    // By the limit and not by the rows found: the allowance must be spent before the database
+    // works.
     allow(context, limit)?;
     let store: &Store = context.data_unchecked();
     Ok(store.rows(select).await?)
@@ -253,6 +261,7 @@ impl MutationRoot {
         if let Some(price) = given("price", set.price)? {
             values.push((Column::PRICE, Datum::Integer(at_least("price", 0, price)?)));
         }
+        // Also when nothing else changes, so that the statement always sets something.
         values.push((Column::UPDATED_AT, Datum::Moment(clock::time_of_day())));
         let statement = Statement::update(Product::TABLE, pk_columns.id, values);
         change(context, statement).await
@@ -326,6 +335,7 @@ fn given<T>(column: &str, value: MaybeUndefined<T>) -> Result<Option<T>, FieldEr
 }
 
 fn name(text: String) -> Result<String, FieldError> {
+    // In characters, as PostgreSQL counts them.
     let length = text.chars().count();
     if !(1..=NAME_LENGTH_MAX).contains(&length) {
         return Err(FieldError::Argument(format!(

@@ -42,6 +42,14 @@ pub enum CorpusError {
         /// Why.
         source: SchemaError,
     },
+    /// A line above an operation has the form `# key: value` and an unknown key.
+    #[error("the case `{title}` has an unknown line `# {key}: …`")]
+    UnknownLine {
+        /// The case.
+        title: String,
+        /// The key.
+        key: String,
+    },
     /// JSON is wrong.
     #[error("{place}: {source}")]
     Json {
@@ -177,6 +185,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
     for entry in fs::read_dir(folder).map_err(wrong)? {
         paths.push(entry.map_err(wrong)?.path());
     }
+    // The file system lists them in any order; the first failure should always be the same.
     paths.sort();
     Ok(paths)
 }
@@ -229,6 +238,13 @@ fn case(text: &str) -> Result<Case, CorpusError> {
             "errors" => case.errors = Some(serde_json::from_str(value).map_err(json)?),
             "data" => case.data = Some(value.to_owned()),
             "refused" => case.refused = Some(value.to_owned()),
+            // A mistyped key would take a check away and leave the case green.
+            key if line.contains(": ") => {
+                return Err(CorpusError::UnknownLine {
+                    title: case.title,
+                    key: key.to_owned(),
+                });
+            }
             // A remark.
             _ => {}
         }

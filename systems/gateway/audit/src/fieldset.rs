@@ -13,6 +13,7 @@ pub(crate) struct FieldSet(pub(crate) Vec<(String, FieldSet)>);
 /// Reads `id organization { id }`.
 pub(crate) fn parse(text: &str) -> Result<FieldSet, SchemaError> {
     let wrong = || SchemaError::FieldSet(text.to_owned());
+    // A field set is a selection without braces, so GraphQL's own parser can read it.
     let document = parse_query(format!("{{ {text} }}")).map_err(|_| wrong())?;
     let operation = document.operations.iter().next().ok_or_else(wrong)?;
     Ok(read(&operation.1.node.selection_set.node))
@@ -29,6 +30,7 @@ fn read(set: &SelectionSet) -> FieldSet {
             Selection::InlineFragment(fragment) => {
                 fields.extend(read(&fragment.node.selection_set.node).0);
             }
+            // There is no place in a field set to define the fragment.
             Selection::FragmentSpread(_) => {}
         }
     }

@@ -119,6 +119,7 @@ fn coerce(schema: &Schema, ty: &Type, value: &Value) -> Result<Value, String> {
                 .iter()
                 .map(|value| coerce(schema, inner, value))
                 .collect(),
+            // A single value stands for a list of one (GraphQL specification, section 3.12).
             value => Ok(Value::Array(vec![coerce(schema, inner, value)?])),
         },
         BaseType::Named(name) => coerce_named(schema, name, value),

@@ -1,10 +1,10 @@
-//! What the gateway's federation is held against.
+//! What the gateway's federation is compared with.
 //!
-//! A corpus is a folder: the schemas of some subgraphs, the supergraph composed from them, one
-//! set of data and a list of operations. Every subgraph answers from the data what its own schema
-//! lets it answer, and refuses what a careful server would refuse. The same interpreter with the
-//! supergraph's schema is one server that knows everything: what it answers is what the gateway
-//! must answer.
+//! A corpus is a folder: the schemas of some subgraphs, the supergraph composed from them, one set
+//! of data and a list of operations. Every subgraph answers from the data what its own schema
+//! allows, and refuses what a strict server would refuse. The same interpreter with the
+//! supergraph's schema is one server with all data: what it answers is what the gateway must
+//! answer.
 //!
 //! Absent on purpose: anything of the gateway. Even the parser is another one, so that a mistake
 //! in reading or writing GraphQL does not cancel itself out.

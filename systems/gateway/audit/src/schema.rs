@@ -330,12 +330,14 @@ fn key(directive: &ConstDirective) -> Result<Key, SchemaError> {
 fn argument_text(directive: &ConstDirective, name: &str) -> String {
     match directive.get_argument(name).map(|value| &value.node) {
         Some(async_graphql::Value::String(text)) => text.clone(),
+        // A directive without its fields; `fieldset::parse` refuses the empty text.
         _ => String::new(),
     }
 }
 
 fn is(directive: &ConstDirective, name: &str) -> bool {
     let full = directive.name.node.as_str();
+    // A subgraph may import a directive or use it under its full name.
     full.strip_prefix("federation__").unwrap_or(full) == name
 }
 

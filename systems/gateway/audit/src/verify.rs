@@ -59,6 +59,7 @@ pub(crate) fn operation(
     if check.used_fragments.len() != fragments.len() {
         return Err("a fragment is not used".to_owned());
     }
+    // Last, because it follows fragments without a check of its own.
     same_shape(
         schema,
         fragments,

@@ -1,12 +1,15 @@
-//! What two keys must agree on, and keys that do nothing here.
+//! Checks keys that depend on each other, and lists keys that have no effect here.
 
+use http::HeaderValue;
 use yaml_with_places::{Finding, Findings, Node, line_and_column};
 
+use crate::written::Written;
 use crate::{Condition, Config, CorsPolicy, Stage};
 
 /// Reports keys that contradict each other.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     let mut report = |path: &[&str], message: String| {
+        // The deepest key that the file has: a contradiction may come from a default.
         let place = (1..=path.len())
             .rev()
             .find_map(|depth| tree.at(&path[..depth]))
@@ -52,6 +55,7 @@ fn check_cors(config: &Config, report: &mut Report<'_>) {
     let policies = cors.effective_policies();
     let allows_credentials =
         |policy: &CorsPolicy| policy.allow_credentials.unwrap_or(cors.allow_credentials);
+    // What follows is allowed without credentials: browsers ignore stars only with them.
     if !policies.iter().any(allows_credentials) && !cors.allow_credentials {
         return;
     }
@@ -62,7 +66,7 @@ fn check_cors(config: &Config, report: &mut Report<'_>) {
                 .to_owned(),
         );
     }
-    let is_star = |list: &[String]| list.iter().any(|entry| entry == "*");
+    let is_star = |list: &[Written<HeaderValue>]| list.iter().any(|entry| entry.0 == "*");
     let exposes_all = cors.expose_headers.as_deref().is_some_and(is_star);
     let is_any_star = is_star(&cors.allow_headers)
         || exposes_all
@@ -123,7 +127,7 @@ fn check_keys(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// Keys that are read and change nothing in this gateway, with what it does instead.
+/// Keys that are accepted and have no effect in this gateway, with what it does instead.
 const WITHOUT_EFFECT: &[(&[&str], &str)] = &[
     (
         &["supergraph", "defer_support"],
@@ -156,13 +160,13 @@ const WITHOUT_EFFECT: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// A sentence for each key of the file that changes nothing.
+/// A warning for each key of the file that has no effect.
 pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
     WITHOUT_EFFECT
         .iter()
         .filter_map(|(path, instead)| {
             let entry = tree.at(path)?;
-            // What the gateway does anyway is no news.
+            // The value that asks for what the gateway always does needs no warning.
             if entry.node.json() == "enforce" {
                 return None;
             }

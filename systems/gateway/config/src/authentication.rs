@@ -20,7 +20,7 @@ pub struct Authentication {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouterAuthentication {
-    /// JSON Web Tokens; without this key no token is looked at.
+    /// JSON Web Tokens; without this key tokens are ignored.
     pub jwt: Option<Jwt>,
 }
 

@@ -1,6 +1,6 @@
 //! `coprocessor`: which stages are sent to an external process, and which parts of them.
 //!
-//! As written, each stage has the switches that mean something there; as read, all have the same
+//! In the file, each stage has the switches that mean something there. Once read, all have the same
 //! [`Stage`], so that the code that calls coprocessors needs one path.
 
 use std::time::Duration;
@@ -119,7 +119,7 @@ impl Default for CoprocessorClient {
 pub struct Stage {
     /// Where to send it instead of `coprocessor.url`.
     pub url: Option<Endpoint>,
-    /// When to send it; always without.
+    /// When to send it; always when absent.
     pub condition: Option<Condition>,
     /// `headers`.
     pub headers: bool,
@@ -205,6 +205,7 @@ impl From<BodyFile> for BodyParts {
         match file {
             BodyFile::Switch(false) => Self::Nothing,
             BodyFile::Switch(true) => Self::Everything,
+            // Members that are all off send no body at all, not an empty one.
             BodyFile::Members(MembersFile {
                 data: false,
                 errors: false,
@@ -253,6 +254,7 @@ impl From<ContextFile> for ContextParts {
     fn from(file: ContextFile) -> Self {
         match file {
             ContextFile::Switch(false) => Self::Nothing,
+            // Version 1 of the router had only the switch; its users rely on the old names.
             ContextFile::Switch(true) | ContextFile::Word(ContextWord::Deprecated) => {
                 Self::Deprecated
             }
@@ -262,7 +264,7 @@ impl From<ContextFile> for ContextParts {
     }
 }
 
-/// Makes the type of one stage as written, and its reading. A stage is on as soon as one of its
+/// Makes the type of one stage as written, and its conversion. A stage is on as soon as one of its
 /// keys differs from the default.
 macro_rules! stage {
     ($(#[$about:meta])* $file:ident, $body:ty, $read_body:expr, [$($(#[$meaning:meta])* $switch:ident),*]) => {
@@ -272,7 +274,7 @@ macro_rules! stage {
         struct $file {
             /// Where to send this stage instead of `coprocessor.url`.
             url: Option<Written<Endpoint>>,
-            /// When to send it; always without.
+            /// When to send it; always when absent.
             condition: Option<Condition>,
             /// Whether the headers are sent.
             headers: bool,
@@ -292,6 +294,7 @@ macro_rules! stage {
                     url: file.url.map(|url| url.0),
                     condition: file.condition,
                     $($switch: file.$switch,)*
+                    // The switches that this stage does not have are off.
                     ..Stage::default()
                 };
                 stage.is_on().then_some(stage)

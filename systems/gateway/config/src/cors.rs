@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::HeaderValue;
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,12 +18,12 @@ pub struct Cors {
     /// Whether pages may send cookies and the like.
     pub allow_credentials: bool,
     /// The request headers that pages may set; all they ask for when empty.
-    pub allow_headers: Vec<String>,
+    pub allow_headers: Vec<Written<HeaderValue>>,
     /// The response headers that pages may read.
-    pub expose_headers: Option<Vec<String>>,
+    pub expose_headers: Option<Vec<Written<HeaderValue>>>,
     /// The methods that pages may use.
     pub methods: Vec<Written<Method>>,
-    /// How long a browser may remember the answer to its question.
+    /// How long a browser may cache the answer to a preflight.
     pub max_age: Option<Written<Duration>>,
     /// Rules by origin; the first that fits is used. An empty list turns CORS off.
     pub policies: Option<Vec<CorsPolicy>>,
@@ -61,6 +62,8 @@ impl Cors {
         if let Some(policies) = &self.policies {
             return policies.clone();
         }
+        // Only without these keys does the original's default origin apply: a file of version 1
+        // with an empty list trusts no page.
         let is_version_1 = self.origins.is_some() || self.match_origins.is_some();
         let origins = if is_version_1 {
             self.origins.clone().unwrap_or_default()
@@ -77,7 +80,7 @@ impl Cors {
     }
 }
 
-/// What pages of some origins may do; what is left out is taken from `cors`.
+/// What pages of some origins may do; keys that are absent are taken from `cors`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorsPolicy {
@@ -88,10 +91,10 @@ pub struct CorsPolicy {
     /// Whether pages may send cookies and the like.
     pub allow_credentials: Option<bool>,
     /// The request headers that pages may set.
-    pub allow_headers: Vec<String>,
+    pub allow_headers: Vec<Written<HeaderValue>>,
     /// The response headers that pages may read.
-    pub expose_headers: Vec<String>,
-    /// How long a browser may remember the answer to its question.
+    pub expose_headers: Vec<Written<HeaderValue>>,
+    /// How long a browser may cache the answer to a preflight.
     pub max_age: Option<Written<Duration>>,
     /// The methods that pages may use; an empty list allows none.
     pub methods: Option<Vec<Written<Method>>>,
@@ -104,7 +107,7 @@ pub struct CorsPolicy {
 #[serde(default, deny_unknown_fields)]
 pub struct PrivateNetworkAccess {
     /// The value of `private-network-access-id`.
-    pub access_id: Option<String>,
+    pub access_id: Option<Written<HeaderValue>>,
     /// The value of `private-network-access-name`.
-    pub access_name: Option<String>,
+    pub access_name: Option<Written<HeaderValue>>,
 }

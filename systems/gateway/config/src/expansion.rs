@@ -1,14 +1,14 @@
 //! `${env.NAME:-default}` and `${file.path}` in values; `$$` is a literal `$`.
 //!
-//! A value that expansion changed is typed again: `true`, a number or `null` becomes one,
-//! whatever quotes stood around it.
+//! The type of a value that expansion changed is determined anew: `true`, a number or `null`
+//! becomes one, even if the text stood in quotes.
 
 use std::path::Path;
 
 use serde_json::Value as Json;
 use yaml_with_places::{Finding, Findings, Node, Value, scalar};
 
-/// What expansion may ask for.
+/// The environment and the files that expansion reads.
 pub trait Surroundings {
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<String>;
@@ -17,12 +17,14 @@ pub trait Surroundings {
     fn file(&self, path: &Path) -> Option<String>;
 }
 
-/// Fills in every value of the tree; what cannot be filled in is reported.
+/// Expands every value of the tree. Values that cannot be expanded are reported.
 pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut Findings) -> Node {
     let value = match node.value {
         Value::Scalar { text, plain } => match fill_in(&text, surroundings) {
             Ok(None) => Value::Scalar { text, plain },
             Ok(Some(text)) => {
+                // Quotes were needed for the `$` and say nothing of the type. An empty text stays
+                // text: as a plain scalar it would mean that the key has no value.
                 let plain = !matches!(scalar(&text, true), Json::String(_)) && !text.is_empty();
                 Value::Scalar { text, plain }
             }
@@ -44,6 +46,8 @@ pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut
         Value::Map(entries) => {
             let mut entries = entries;
             for entry in &mut entries {
+                // Takes the node out of the entry, so that the tree is changed in place and keys
+                // keep their places.
                 let nothing = Node::reported(entry.node.place);
                 let inner = std::mem::replace(&mut entry.node, nothing);
                 entry.node = expand(inner, surroundings, findings);
@@ -57,7 +61,7 @@ pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut
     }
 }
 
-/// The text with everything filled in; `None` when there is nothing to fill in.
+/// The expanded text; `None` when nothing changed.
 fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>, String> {
     if !text.contains('$') {
         return Ok(None);
@@ -67,16 +71,19 @@ fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>
     while let Some(at) = rest.find('$') {
         filled.push_str(&rest[..at]);
         rest = &rest[at + 1..];
+        // First, so that `$${` is a literal `${`.
         if let Some(after) = rest.strip_prefix('$') {
             filled.push('$');
             rest = after;
         } else if let Some(after) = rest.strip_prefix('{') {
             let end = after
+                // The first `}`: expressions do not nest, as in Apollo Router.
                 .find('}')
                 .ok_or_else(|| format!("`${{{after}` has no `}}`"))?;
             filled.push_str(&look_up(&after[..end], surroundings)?);
             rest = &after[end + 1..];
         } else {
+            // A lone `$` is common in texts such as patterns, and stays.
             filled.push('$');
         }
     }
@@ -85,6 +92,7 @@ fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>
 }
 
 fn look_up(expression: &str, surroundings: &dyn Surroundings) -> Result<String, String> {
+    // Before the mode: a default may contain a dot.
     let (name, default) = match expression.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (expression, None),

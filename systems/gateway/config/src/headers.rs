@@ -29,7 +29,7 @@ pub struct Headers {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HeaderRules {
-    /// Rules for requests, carried out in order.
+    /// Rules for requests, applied in order.
     pub request: Vec<HeaderRule>,
 }
 

@@ -1,6 +1,6 @@
 //! The metadata folder of Hasura 2 as a configuration of this gateway.
 //!
-//! What has no counterpart here is not dropped in silence: it becomes a note.
+//! What has no counterpart here is not dropped silently: it becomes a note.
 
 mod actions;
 mod text;
@@ -19,7 +19,7 @@ pub struct Import {
     pub notes: Vec<String>,
 }
 
-/// Files that say nothing of remote schemas, actions and REST endpoints.
+/// Files about other parts of Hasura, with the note for each.
 const OTHERS: [(&str, &str); 10] = [
     (
         "databases/databases.yaml",
@@ -36,7 +36,7 @@ const OTHERS: [(&str, &str); 10] = [
     ("backend_configs.yaml", "settings of backends"),
 ];
 
-/// Makes a configuration; `read` gives the text of a file of the folder by its name.
+/// Makes a configuration. `read` returns the text of a file of the folder by its name.
 ///
 /// # Errors
 /// When a file is not YAML.
@@ -60,6 +60,7 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
     let endpoints: Vec<Out> = list(&endpoints).map(endpoint).collect();
     add(&mut keys, "rest_endpoints", endpoints);
     for (name, what) in OTHERS {
+        // Hasura's export writes all files, most of them empty.
         let is_empty = |it: &Json| match it {
             Json::Array(items) => items.is_empty(),
             Json::Object(members) => members.is_empty(),
@@ -69,6 +70,7 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
             importing.notes.push(format!("{name}: {what}"));
         }
     }
+    // First in the file, where a reader looks for it.
     keys.insert(0, ("supergraph".to_owned(), endpoint_of_hasura()));
     let mut yaml = String::new();
     Out::Map(keys).write(0, &mut yaml);
@@ -102,6 +104,7 @@ fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mista
     findings.settle(crate::sources(name.as_ref(), &text))?;
     Ok(match document {
         Document::Tree(tree) => tree.json(),
+        // An unreadable document has ended above, with its mistakes.
         Document::Empty | Document::Unreadable => Json::Null,
     })
 }
@@ -121,7 +124,7 @@ fn copy(keys: &mut Vec<(String, Out)>, key: &str, value: &Json) {
     }
 }
 
-/// `headers` with values from the environment written our way.
+/// `headers`, with values from the environment in this gateway's form.
 fn headers(of: &Json) -> Out {
     let headers = list(of).map(|header| {
         let value = match header["value_from_env"].as_str() {

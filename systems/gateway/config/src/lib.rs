@@ -4,16 +4,17 @@
 //! A file goes through five steps, one module each:
 //!
 //! 1. `yaml_with_places` turns the text into a tree whose every node knows its place;
-//! 2. `expansion` fills in `${env.X:-d}` and `${file.path}`, and gives what it changed its type;
-//! 3. `structure` holds the tree against the JSON Schema made from the structs below (unknown
+//! 2. `expansion` fills in `${env.X:-d}` and `${file.path}`, and determines anew the type of what
+//!    it changed;
+//! 3. `structure` checks the tree against the JSON Schema made from the structs below (unknown
 //!    keys, wrong types, values of a wrong form) and collects every mistake with its line;
 //! 4. serde reads the structs;
-//! 5. `agreement` checks what two keys must agree on, `references` what names refer to.
+//! 5. `agreement` checks keys that depend on each other, `references` what names refer to.
 //!
-//! The modules named after keys hold the structs; what they receive is what a component of the
-//! gateway needs, and nothing more.
+//! The modules named after keys hold the structs; each component of the gateway receives only the
+//! structs it needs.
 //!
-//! Absent on purpose: the file system and the environment, which are asked through
+//! Absent on purpose: the file system and the environment, which are accessed through
 //! [`Surroundings`].
 
 mod actions;
@@ -87,7 +88,7 @@ pub use yaml_with_places::{Mistake, Mistakes};
 pub struct Config {
     /// The GraphQL endpoint.
     pub supergraph: Supergraph,
-    /// What clients learn about errors of subgraphs: nothing, unless told otherwise.
+    /// What clients learn about errors of subgraphs: nothing by default.
     pub include_subgraph_errors: IncludeSubgraphErrors,
     /// Rules for the headers of subgraph requests.
     pub headers: Headers,
@@ -105,7 +106,7 @@ pub struct Config {
     pub traffic_shaping: TrafficShaping,
     /// Sizes beyond which requests are refused.
     pub limits: Limits,
-    /// The health check for whoever runs the gateway.
+    /// The health check for load balancers and operators.
     pub health_check: HealthCheck,
     /// The page for browsers that ask the endpoint with GET.
     pub homepage: Homepage,
@@ -142,17 +143,17 @@ impl Config {
     }
 }
 
-/// A configuration with what its author should know about it.
+/// A configuration with its warnings.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The configuration.
     pub config: Config,
-    /// Keys that are accepted and do nothing here, as sentences with their lines.
+    /// Keys that are accepted and have no effect here, as sentences with their lines.
     pub warnings: Vec<String>,
 }
 
-/// Reads a file's text; `path` is only shown. With `is_development` the keys that `--dev` sets
-/// are set before the check of what must agree.
+/// Reads a file's text; `path` is only shown in mistakes. With `is_development` the keys that
+/// `--dev` sets are set before the check of keys that depend on each other.
 ///
 /// # Errors
 /// Every mistake found.
@@ -169,19 +170,23 @@ pub fn read(
             let tree = expansion::expand(tree, surroundings, &mut findings);
             Some(structure::check(tree, &mut findings))
         }
+        // An empty file is a configuration with all defaults.
         Document::Empty => Some(Node {
             place: Place::default(),
             value: Value::Map(Vec::new()),
         }),
         Document::Unreadable => None,
     };
+    // Ends here with every mistake of the text: serde would report only the first one, and without
+    // a place.
     let sources = findings.settle(sources)?;
     let tree = tree.expect("what makes a file unreadable is reported");
     let mut findings = Findings::default();
     let mut config = match Config::deserialize(tree.json()) {
         Ok(config) => config,
         Err(error) => {
-            // The check of the structure sees all; what it missed is at least said.
+            // The check of the structure finds what serde would. If it missed a mistake, the
+            // mistake is reported at least, at the top of the file.
             findings.add(Finding::new(tree.place, error.to_string()));
             return Err(findings.settle(sources).expect_err("a mistake was added"));
         }
@@ -189,6 +194,7 @@ pub fn read(
     if is_development {
         config.for_development();
     }
+    // The tree goes along for the places: the structs no longer know their lines.
     agreement::check(&config, &tree, &mut findings);
     references::check(&config, &tree, &mut findings);
     findings.settle(sources)?;

@@ -1,4 +1,4 @@
-//! What names of remote schemas, actions and stored operations refer to.
+//! Checks the names of remote schemas, actions and stored operations, and what they refer to.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,12 @@ use crate::actions::{Action, BodyAction, BodyTransform};
 use crate::rest_endpoints::RestEndpoint;
 use crate::written::RestSegment;
 
-/// Reports names that are there twice or lead nowhere.
+/// Reports names that are used twice or refer to nothing.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     let at = Places { tree };
     let mut names = |key: &str, names: &mut dyn Iterator<Item = &str>| {
+        // A list: configurations have tens of names, and a set would not keep the first one's place
+        // either.
         let mut known: Vec<&str> = Vec::new();
         for (index, name) in names.enumerate() {
             if known.contains(&name) {
@@ -54,11 +56,12 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     }
 }
 
-/// A sentence for each pair of endpoints of which a request cannot choose one.
+/// A warning for each pair of endpoints that can match the same request.
 pub(crate) fn warnings(config: &Config, tree: &Node, text: &str) -> Vec<String> {
     let at = Places { tree };
     let endpoints: Vec<&RestEndpoint> = config.rest_endpoints.iter().collect();
     let mut warnings = Vec::new();
+    // Each pair once, reported at the later one: the earlier was right until it was added.
     for (index, endpoint) in endpoints.iter().enumerate() {
         for other in &endpoints[..index] {
             if overlap(endpoint, other) {
@@ -78,6 +81,7 @@ fn overlap(one: &RestEndpoint, two: &RestEndpoint) -> bool {
     let (a, b) = (&one.url.0.0, &two.url.0.0);
     let is_same = |pair: (&RestSegment, &RestSegment)| match pair {
         (RestSegment::Literal(a), RestSegment::Literal(b)) => a == b,
+        // A variable takes any text, that of a literal too.
         _ => true,
     };
     a.len() == b.len()
@@ -94,7 +98,8 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// The deepest place there is on the way: the list's key, its item, and keys in it.
+    /// The most exact place in the file: the keys within the item, else the item, else the list's
+    /// key.
     fn item(&self, list: &str, index: usize, keys: &[&str]) -> Place {
         let Some(entry) = self.tree.entry(list) else {
             return self.tree.place;
@@ -129,9 +134,12 @@ impl Types {
             .entry("types")
             .map_or(at.tree.place, |entry| entry.key_place);
         let mut types = HashMap::new();
+        // The types that GraphQL has without a definition.
         for scalar in ["Int", "Float", "String", "Boolean", "ID"] {
             types.insert(scalar.to_owned(), Kind::Leaf);
         }
+        // The form of the key has parsed every text that a file has. What the parser refuses here
+        // is the empty default.
         let Ok(document) = parse_schema::<String>(&config.types.0.0) else {
             return Self(types);
         };
@@ -169,6 +177,7 @@ impl Types {
                 ));
             }
         }
+        // A second pass, because a type may use one that is defined further down.
         let types = Self(types);
         for problem in definitions().flat_map(|it| types.problems_of(it)) {
             findings.add(Finding::new(place, problem));
@@ -203,6 +212,7 @@ impl Types {
     fn problem(&self, name: &str, role: Kind) -> Option<String> {
         match self.0.get(name) {
             None => Some(format!("`{name}` is not defined in `types`")),
+            // Scalars and enums can be arguments as well as results.
             Some(kind) if *kind == Kind::Leaf || *kind == role => None,
             Some(_) if role == Kind::Input => {
                 Some(format!("`{name}` is an object; arguments take an `input`"))
@@ -313,9 +323,7 @@ fn check_endpoint(
 }
 
 fn variables(query: &str) -> Vec<String> {
-    let Ok(document) = parse_query::<String>(query) else {
-        return Vec::new();
-    };
+    let document = parse_query::<String>(query).expect("the form of the key has parsed it");
     let declared = document.definitions.into_iter().filter_map(|it| match it {
         Asked::Operation(OperationDefinition::Query(it)) => Some(it.variable_definitions),
         Asked::Operation(OperationDefinition::Mutation(it)) => Some(it.variable_definitions),

@@ -1,5 +1,5 @@
-//! The JSON Schema of the file, made from the structs; it serves the check of the structure and
-//! editors.
+//! The JSON Schema of the file, made from the structs. The check of the structure and editors use
+//! it.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -18,7 +18,7 @@ pub fn schema() -> Value {
     schema.to_value()
 }
 
-/// Gives a type as read the schema of its type as written.
+/// Gives the type that a value is read into the schema of the type it is written as.
 macro_rules! written_as {
     ($($read:ty => $written:ty),* $(,)?) => {
         $(impl ::schemars::JsonSchema for $read {
@@ -35,7 +35,7 @@ macro_rules! written_as {
 
 pub(crate) use written_as;
 
-/// Takes the line breaks of this source out of descriptions.
+/// Replaces the line breaks of doc comments in descriptions by spaces.
 #[derive(Clone)]
 struct JoinLines;
 

@@ -5,7 +5,7 @@ use yaml_with_places::{Blank, Findings, Misspelling, Node, Structure};
 use crate::schema::schema;
 use crate::written;
 
-/// Reports everything that does not fit; gives what does.
+/// Reports every part that does not match the schema, and returns the rest.
 pub(crate) fn check(root: Node, findings: &mut Findings) -> Node {
     let structure = Structure {
         schema: &schema(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What clients learn about errors of subgraphs: nothing, unless told otherwise.
+/// What clients learn about errors of subgraphs: nothing by default.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IncludeSubgraphErrors {
@@ -152,6 +152,8 @@ struct OwnFile {
 
 impl OwnFile {
     fn merged(&self, all: &ErrorPolicy) -> ErrorPolicy {
+        // Without a policy for all, a subgraph's own keys start from what `Redact` means: no
+        // message, no extensions.
         let (global_redacts, global) = match all {
             ErrorPolicy::Redact => (true, ExtensionKeys::Only(Vec::new())),
             ErrorPolicy::Include {
@@ -174,6 +176,7 @@ impl OwnFile {
                 keys.extend(own.iter().cloned());
                 ExtensionKeys::Only(keys)
             }
+            // An allowed list cannot be added to a denied one, so the own list replaces it.
             (Some(own), _, _) => ExtensionKeys::Only(own.clone()),
             (None, Some(own), ExtensionKeys::Except(keys)) => {
                 let mut keys = counted(keys);

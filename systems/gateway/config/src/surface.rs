@@ -26,13 +26,13 @@ pub struct Supergraph {
     pub defer_support: bool,
     /// Accepted; subgraph requests are always minified by this gateway's own planner.
     pub generate_query_fragments: bool,
-    /// Whether work for a request ends when its client goes away.
+    /// Whether work for a request ends when its client disconnects.
     pub early_cancel: bool,
-    /// Whether what is wrong with an invalid query is kept from the client.
+    /// Whether the reason why a query is invalid is hidden from the client.
     pub redact_query_validation_errors: bool,
     /// Accepted; values of a wrong type from subgraphs become null without an error.
     pub enable_result_coercion_errors: bool,
-    /// Whether a client that goes away is worth a line in the log.
+    /// Whether a client that disconnects before its answer is logged.
     pub experimental_log_on_broken_pipe: bool,
     /// Accepted; variables that the schema does not allow always refuse the request.
     pub strict_variable_validation: VariableValidation,
@@ -146,7 +146,7 @@ impl Default for HttpServer {
     }
 }
 
-/// The health check for whoever runs the gateway.
+/// The health check for load balancers and operators.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HealthCheck {
@@ -242,7 +242,8 @@ pub struct Sandbox {
 pub struct Csrf {
     /// Turns the protection off.
     pub unsafe_disabled: bool,
-    /// Headers of which one that is not empty shows that no foreign page sent the request.
+    /// Headers that a foreign page cannot send without a preflight: one of them that is not empty
+    /// lets the request pass.
     pub required_headers: Vec<Written<HeaderName>>,
 }
 
@@ -259,7 +260,7 @@ impl Default for Csrf {
     }
 }
 
-/// Scripts that run at stages of each request; one of the two keys must be there.
+/// Scripts that run at stages of each request; at least one of the two keys is required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]

@@ -1,4 +1,5 @@
-//! Values that are written as text with a form of their own: `30s`, `16KiB`, a URL, a regex.
+//! Values that are written as text in a form of their own: `30s`, `16KiB`, a URL, a regular
+//! expression.
 //!
 //! Each form is one implementation of [`Form`]; the check of the tree, serde and the JSON Schema
 //! all use it, so that they cannot disagree.
@@ -36,7 +37,7 @@ pub(crate) trait Form: Sized {
     fn write(&self) -> String;
 }
 
-/// A value that stands as text in the file and has been read.
+/// A value that is text in the file and has been parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written<T>(pub T);
 
@@ -63,7 +64,8 @@ impl<'de, T: Form> Deserialize<'de> for Written<T> {
                 T::read(text).map(Written).map_err(E::custom)
             }
 
-            // `value: 1` and `listen: true` are text to whoever writes them.
+            // YAML makes numbers and switches of `value: 1` and `value: true`; the author means
+            // text.
             fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Written<T>, E> {
                 self.visit_str(&number.to_string())
             }
@@ -103,6 +105,7 @@ impl<T: Form> JsonSchema for Written<T> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         match T::NAME {
+            // `16384` is an integer to an editor's check, and a size to its author.
             "byte-size" => json_schema!({"type": ["string", "integer"], "format": T::NAME}),
             _ => json_schema!({"type": "string", "format": T::NAME}),
         }
@@ -111,6 +114,7 @@ impl<T: Form> JsonSchema for Written<T> {
 
 /// The check of a form by its name; `None` when there is no such form.
 pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
+    // A match and no table: the forms have no common type to put into one.
     fn with<T: Form>(text: &str) -> Option<Result<(), String>> {
         Some(T::read(text).map(|_| ()))
     }
@@ -139,7 +143,7 @@ pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
     }
 }
 
-/// Longest time that can be written: a thousand hours. More is a slip of the unit.
+/// Longest time that can be written: a thousand hours. More is most likely a wrong unit.
 const TIME_MAX: Duration = Duration::from_secs(3_600_000);
 
 impl Form for Duration {
@@ -148,6 +152,8 @@ impl Form for Duration {
     fn read(text: &str) -> Result<Self, String> {
         let expected =
             || format!("expected a time such as `30s`, `250ms` or `1h 5s`, found `{text}`");
+        // 128 bits: the largest number of weeks must not overflow before it is compared with the
+        // limit.
         let mut total = 0_u128;
         let mut rest = text.trim();
         if rest.is_empty() {
@@ -175,6 +181,7 @@ impl Form for Duration {
     fn write(&self) -> String {
         match (self.as_secs(), self.subsec_nanos()) {
             (seconds, 0) => format!("{seconds}s"),
+            // The largest unit that is exact in any case.
             _ => format!("{}ns", self.as_nanos()),
         }
     }
@@ -220,6 +227,7 @@ impl Form for ByteSize {
             "gib" => 1 << 30,
             _ => return Err(wrong()),
         };
+        // A product beyond the address space is a wrong size, not the largest one.
         number.checked_mul(factor).map(ByteSize).ok_or_else(wrong)
     }
 
@@ -252,7 +260,8 @@ impl Form for HeaderValue {
     }
 
     fn write(&self) -> String {
-        self.to_str().unwrap_or_default().to_owned()
+        let text = self.to_str();
+        text.expect("`read` takes visible text only").to_owned()
     }
 }
 
@@ -262,6 +271,8 @@ impl Form for Regex {
     fn read(text: &str) -> Result<Self, String> {
         Regex::new(text).map_err(|error| {
             let reason = error.to_string();
+            // The crate's message draws the pattern over several lines; the last one holds the
+            // reason.
             let reason = reason.lines().last().unwrap_or_default();
             let reason = reason.trim_start_matches("error: ");
             format!("`{text}` is not a regular expression: {reason}")
@@ -317,6 +328,7 @@ impl Form for Endpoint {
             if !socket.starts_with('/') || socket.len() == 1 {
                 return Err(wrong("the path of the socket must be absolute"));
             }
+            // Other parameters are ignored, as Apollo Router does.
             let mut path = "/".to_owned();
             for parameter in query.split('&') {
                 if let Some(value) = parameter.strip_prefix("path=") {
@@ -334,6 +346,7 @@ impl Form for Endpoint {
         }
         let uri: Uri = text.parse().map_err(|_| wrong("it cannot be read"))?;
         match uri.scheme_str() {
+            // `http:///path` parses as a URI without a host.
             Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => {
                 Ok(Self::Http(uri))
             }
@@ -356,7 +369,7 @@ impl Form for Endpoint {
 pub enum Listen {
     /// Host and port; port 0 takes a free one.
     Tcp(String),
-    /// A Unix socket, which is made anew.
+    /// A Unix socket, which is created at start.
     Unix(PathBuf),
 }
 
@@ -386,6 +399,7 @@ impl Form for Listen {
         if let Some(path) = text.strip_prefix("unix://") {
             return Ok(Self::Unix(path.into()));
         }
+        // No host and no port contains a slash.
         if text.contains('/') {
             return Ok(Self::Unix(text.into()));
         }
@@ -394,6 +408,7 @@ impl Form for Listen {
                 "expected an address such as `127.0.0.1:4000` or the path of a Unix socket, found `{text}`"
             )
         };
+        // From the right, because an IPv6 address has colons of its own.
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         if host.is_empty() || port.parse::<u16>().is_err() {
             return Err(wrong());
@@ -419,6 +434,7 @@ impl Form for GraphqlPath {
                 "expected a path that starts with `/`, found `{text}`"
             ));
         }
+        // In reverse, because only the last segment may be the star.
         let mut segments = text[1..].split('/').rev();
         let last = segments.next().unwrap_or_default();
         let is_star_inside = last.contains('*') && last != "*";
@@ -459,7 +475,7 @@ impl Form for PlainPath {
 pub enum KeySource {
     /// A file.
     File(PathBuf),
-    /// A URL that is asked again and again.
+    /// A URL that is polled.
     Url(Uri),
 }
 
@@ -536,6 +552,7 @@ impl Form for BodyPath {
         let mut steps = Vec::new();
         for part in text.strip_prefix('.').ok_or_else(wrong)?.split('.') {
             let (key, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
+            // A key with special letters is written in quotes.
             let key = key.trim_matches('"');
             if key.is_empty() {
                 return Err(wrong());
@@ -548,6 +565,7 @@ impl Form for BodyPath {
                     .ok_or_else(wrong)?;
                 match inside.parse() {
                     Ok(index) => steps.push(PathStep::Index(index)),
+                    // `["key"]` is a member as well.
                     Err(_) => {
                         steps.push(PathStep::Key(inside.trim_matches(['"', '\'']).to_owned()))
                     }

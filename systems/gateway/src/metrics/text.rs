@@ -13,12 +13,13 @@ use super::{BUCKETS_US, CallCounts, Client, Histogram, Metrics, PlanCache, STAGE
 impl Metrics {
     /// Everything counted so far, and what the process uses now.
     pub(crate) fn text(&self, plans: PlanCache) -> String {
+        // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
         metrics::text(Arc::new(Snapshot { shards, plans }))
     }
 }
 
-/// What one scrape tells.
+/// The counts that one scrape writes.
 #[derive(Debug)]
 struct Snapshot {
     shards: Vec<Arc<Shard>>,
@@ -46,6 +47,7 @@ impl Snapshot {
         let shards = self.shards.iter();
         let statuses = (100..600_usize).filter_map(|status| {
             let count = sum(shards.clone().map(|shard| &shard.statuses[status - 100]));
+            // 500 statuses are possible; only those that occurred become lines.
             (count > 0).then(|| (status.to_string(), count))
         });
         let statuses: Vec<_> = statuses.collect();
@@ -107,6 +109,7 @@ impl Snapshot {
                 durations: Added::of(counts.map(|it| &it.durations)),
             }
         });
+        // A stage that is not configured has no calls and no lines.
         let calls = calls.filter(|it| it.succeeded + it.failed > 0);
         let calls: Vec<Calls<'_>> = calls.collect();
         let samples = calls
@@ -198,6 +201,8 @@ struct Added {
 
 impl Added {
     fn of<'a>(histograms: impl Iterator<Item = &'a Histogram> + Clone) -> Self {
+        // Prometheus wants seconds; the counting side keeps whole microseconds, which compare
+        // exactly.
         let bounds = BUCKETS_US.iter().copied().map(Duration::from_micros);
         let counts = (0..=BUCKETS_US.len())
             .map(|place| sum(histograms.clone().map(|it| &it.buckets[place])));

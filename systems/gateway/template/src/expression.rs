@@ -9,7 +9,7 @@ pub(crate) enum Node {
     Bool(bool),
     /// The digits as written.
     Number(String),
-    /// Pieces that are put together to one text; one that is no [`Node::Plain`] is rendered.
+    /// Pieces that are joined to one text. A piece that is not a [`Node::Plain`] is rendered.
     Text(Vec<Node>),
     /// Text without an expression in it.
     Plain(String),
@@ -75,6 +75,7 @@ impl Operator {
         &[
             ("==", Operator::Equal),
             ("!=", Operator::Unequal),
+            // Before `<` and `>`, which they begin with.
             ("<=", Operator::AtMost),
             (">=", Operator::AtLeast),
             ("<", Operator::Less),

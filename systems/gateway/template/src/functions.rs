@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::json::Json;
 use crate::render::{Rendered, Scope, Value, truth, wrong};
 
-/// What a URL need not escape: RFC 3986's unreserved characters.
+/// What a URL must escape: all except RFC 3986's unreserved characters.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use json_text::{ControlEscapes, Cursor, LoneSurrogate, Unexpected};
 
-/// Deepest nesting that is read.
+/// Deepest nesting that is read: reading and writing recurse, and the stack is finite.
 const DEPTH_MAX: usize = 128;
 
 /// A JSON value. Numbers are their digits; texts are decoded.
@@ -41,6 +41,7 @@ impl<'a> Json<'a> {
     /// # Errors
     /// With what was expected, and where.
     pub fn parse(bytes: &'a [u8]) -> Result<Json<'a>, JsonError> {
+        // Once for the whole text, so that every slice of it is text without a further check.
         let text = std::str::from_utf8(bytes).map_err(|error| JsonError {
             expected: "UTF-8",
             at: error.valid_up_to(),
@@ -64,6 +65,8 @@ impl<'a> Json<'a> {
         match self {
             Json::Object(members) => members
                 .iter()
+                // A search instead of a table: a template reads a few members of objects that are
+                // small.
                 .find(|(name, _)| name == key)
                 .map(|(_, value)| value),
             _ => None,
@@ -190,6 +193,7 @@ impl<'a> Reader<'a> {
         self.space();
         if self.peek() == Some(b'}') {
             self.cursor.at += 1;
+            // Apart from the loop, because an object may be empty but not end with a comma.
             return Ok(Json::Object(members));
         }
         loop {
@@ -204,6 +208,7 @@ impl<'a> Reader<'a> {
             }
             self.cursor.at += 1;
             self.space();
+            // A key that comes twice stays twice; `get` finds the first.
             let value = self.value(depth + 1)?;
             members.push((key, value));
             self.space();
@@ -255,6 +260,7 @@ impl<'a> Reader<'a> {
         let read = self.cursor.string(self.text.as_bytes());
         let span = read.map_err(|wrong| self.wrong_token(wrong))?;
         let inside = &self.text[span.start..span.end];
+        // The usual string has no escape and stays a slice of the text.
         if !span.is_escaped {
             return Ok(Cow::Borrowed(inside));
         }

@@ -2,7 +2,7 @@
 //!
 //! A [`Template`] is read once and rendered for each request. Values are [`Json`], a tree whose
 //! numbers and plain strings stay slices of the text they came from, so that `{{$body.product}}`
-//! costs nothing but the way to it, and a number keeps its digits.
+//! copies nothing and a number keeps its digits.
 //!
 //! Absent on purpose: files, clocks, the network; a template can only see what it is given, and
 //! its loops are as long as the lists it is given.

@@ -259,7 +259,7 @@ fn binary<'a>(
     scope: &mut Scope<'a>,
 ) -> Rendered<'a> {
     let left = render(left, scope)?;
-    // What is on the right is not looked at when the left decides.
+    // The right side is not rendered if the left decides: it may be something that is missing then.
     let decided = match operator {
         Operator::Or => Some(truth(&left, "what `||` joins")?).filter(|it| *it),
         Operator::And => Some(truth(&left, "what `&&` joins")?).filter(|it| !*it),

@@ -75,7 +75,7 @@ fn the_coprocessor_of_the_client_awareness_lab_gets_its_message() {
         message,
         json!({
             "version": 1, "stage": "RouterRequest", "control": "continue", "id": id,
-            "headers": {"host": ["t"], "content-type": ["application/json"], "content-length": [length]},
+            "headers": {"host": ["test"], "content-type": ["application/json"], "content-length": [length]},
             "method": "POST",
         })
     );

@@ -36,7 +36,7 @@ fn a_service_that_comes_late_is_taken_in_without_a_restart() {
     );
     let listener = TcpListener::bind(&address).unwrap();
     let _late = Stub::on(listener, answering(told, |_| stub::json(PRODUCT)));
-    gateway.wait_for("`products` is there now");
+    gateway.wait_for("`products` is available now");
     assert_eq!(
         gateway.ask_health("/health?ready").text(),
         r#"{"status":"UP"}"#
@@ -65,7 +65,7 @@ fn a_service_that_says_nonsense_at_first_is_asked_again() {
         products.url
     );
     let mut gateway = Gateway::merged(&config);
-    gateway.wait_for("`products` is there now");
+    gateway.wait_for("`products` is available now");
     assert_eq!(gateway.ask_health("/health?ready").status, 200);
 }
 
@@ -90,7 +90,7 @@ fn a_reload_keeps_what_a_silent_service_said_before() {
     assert_eq!(gateway.ask("{ product { id } }"), PRODUCT);
     assert_eq!(gateway.ask_health("/health?ready").status, 503);
     silent.store(false, Ordering::SeqCst);
-    gateway.wait_for("`products` is there now");
+    gateway.wait_for("`products` is available now");
     assert_eq!(gateway.ask_health("/health?ready").status, 200);
 }
 

@@ -42,8 +42,8 @@ pub(super) fn size(text: &str) -> Result<u64, QuantityError> {
         .ok_or(QuantityError::SizeTooLarge)
 }
 
-/// A time to wait for somebody, from a second to an hour.
-pub(super) fn patience(text: &str) -> Result<Duration, QuantityError> {
+/// A time limit, from a second to an hour.
+pub(super) fn time_limit(text: &str) -> Result<Duration, QuantityError> {
     let time = time(text)?;
     if time.is_zero() {
         return Err(QuantityError::NoTime);
@@ -51,7 +51,7 @@ pub(super) fn patience(text: &str) -> Result<Duration, QuantityError> {
     Ok(time)
 }
 
-/// A time in whole seconds, from none to an hour. The HTTP libraries know no shorter ones.
+/// A time in whole seconds, from zero to an hour. The HTTP libraries know no shorter ones.
 pub(super) fn time(text: &str) -> Result<Duration, QuantityError> {
     let (number, unit) = split(text).ok_or(QuantityError::Time)?;
     let seconds_in_unit = match unit {
@@ -77,6 +77,7 @@ pub(super) fn workers(text: &str) -> Result<usize, QuantityError> {
 
 /// The text again, if it has the shape of an address. Names are looked up when listening.
 pub(super) fn host_and_port(text: &str) -> Result<String, QuantityError> {
+    // From the right, because an IPv6 address has colons of its own.
     let (host, port) = text.rsplit_once(':').ok_or(QuantityError::Address)?;
     let is_port = port.parse::<u16>().is_ok();
     if host.is_empty() || !is_port {
@@ -115,7 +116,7 @@ mod tests {
         let many = format!("{}MiB", u64::MAX);
         assert_eq!(size(&many), Err(QuantityError::SizeTooLarge));
         let long = format!("{}m", u64::MAX);
-        assert_eq!(patience(&long), Err(QuantityError::TimeTooLong));
-        assert_eq!(patience("3601s"), Err(QuantityError::TimeTooLong));
+        assert_eq!(time_limit(&long), Err(QuantityError::TimeTooLong));
+        assert_eq!(time_limit("3601s"), Err(QuantityError::TimeTooLong));
     }
 }

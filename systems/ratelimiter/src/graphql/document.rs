@@ -34,8 +34,8 @@ impl Documents {
 
     /// The document of this text, with the operation of this name.
     ///
-    /// # Errors
-    /// What the library does not check or says otherwise; and what is no document at all.
+    /// What the library does not check or reports in other words, and texts that are not a
+    /// document.
     pub(super) fn get(
         &self,
         query: &str,
@@ -43,6 +43,7 @@ impl Documents {
     ) -> Result<Arc<Document>, Vec<ServerError>> {
         self.kept.get_or_make(query, name, || {
             let made = Document::read(query, name, self.has_introspection).map(Arc::new);
+            // Mistakes are not kept: any client can send any number of different ones.
             let may_be_kept = made.is_ok() && query.len() <= KEPT_BYTES_MAX;
             (made, may_be_kept)
         })
@@ -65,6 +66,7 @@ impl Document {
         name: Option<&str>,
         has_introspection: bool,
     ) -> Result<Self, Vec<ServerError>> {
+        // Before the parser: its time and stack depend on what this bounds.
         graphql_document::check_text(query)
             .map_err(|error| vec![Code::Parse.error(error.to_string(), None)])?;
         let parsed = parse_query(query).map_err(|error| vec![Code::Parse.mark(error.into())])?;
@@ -91,6 +93,7 @@ impl Document {
         }
         let mut variables = operation.variable_definitions.iter();
         let has_required_only = variables.all(|it| !it.node.var_type.node.nullable);
+        // The library validates all operations of a document, each with the variables sent.
         let has_one_operation = parsed.operations.iter().count() == 1;
         Ok(Self {
             is_constant: has_required_only && has_one_operation,

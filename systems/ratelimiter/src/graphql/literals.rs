@@ -55,6 +55,7 @@ impl Search {
                 .push(Code::Validation.error(message, Some(field.name.pos)));
         }
         for (argument, value) in &field.arguments {
+            // A variable in the place of the object is checked with the variables.
             let Value::Object(object) = &value.node else {
                 continue;
             };

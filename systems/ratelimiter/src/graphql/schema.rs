@@ -1,4 +1,4 @@
-//! The schema in the library's words.
+//! The schema in async-graphql's terms.
 
 use async_graphql::{
     EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject, Object,
@@ -11,7 +11,7 @@ use crate::email;
 use crate::gate::Gate;
 use crate::rule;
 
-/// How an address or an e-mail that is none is reported.
+/// How an invalid address or e-mail is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ErrorShape {
     /// As the original does: code `INTERNAL_SERVER_ERROR`.
@@ -65,6 +65,7 @@ impl Query {
                 self.shape,
             )));
         };
+        // Only with both valid: a decision that counts must not come from a refused input.
         let event = ratelimit_input.event_name.event();
         let limited = self.gate.is_limited(address, event, &ratelimit_input.email);
         Some(Ok(RatelimitResponse {
@@ -129,6 +130,7 @@ pub(crate) struct Serverinfo {
 
 impl Serverinfo {
     fn read(hostname: Option<&str>) -> Self {
+        // For the eyes of a tester only: without the addresses the answer still names the instance.
         let addresses = if_addrs::get_if_addrs().unwrap_or_default();
         let host_ips: Vec<_> = addresses
             .into_iter()

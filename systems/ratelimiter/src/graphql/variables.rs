@@ -51,6 +51,7 @@ fn unfit(declared: &Type, value: &Value) -> Option<String> {
         // A single value stands for a list of one.
         (BaseType::List(entry), single) => unfit(entry, single),
         (BaseType::Named(name), Value::Object(fields)) if name == "RatelimitInput" => {
+            // All three are texts or the enum and required, so a list of names is the whole type.
             const FIELDS: [&str; 3] = ["eventName", "ip", "email"];
             let unknown = fields
                 .keys()

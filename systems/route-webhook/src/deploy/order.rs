@@ -1,4 +1,4 @@
-//! What is asked of `PUT /route`, and all that is wrong with it.
+//! The body of `PUT /route`, and all mistakes in it.
 
 use crate::json::Writer;
 use crate::key;
@@ -38,9 +38,9 @@ struct Rule {
 /// What the letters of a text must be.
 #[derive(Clone, Copy)]
 struct Pattern {
-    /// A regular expression that says it.
+    /// The rule as a regular expression, for the answer.
     text: &'static str,
-    /// The function that does it.
+    /// The rule as a function; a library for two expressions would be larger than the service.
     is_match: fn(&str) -> bool,
 }
 
@@ -69,7 +69,7 @@ const XML: Rule = Rule {
     pattern: None,
 };
 
-/// One thing that is wrong.
+/// One mistake.
 struct Violation<'a> {
     kind: &'static str,
     index: Option<usize>,
@@ -84,7 +84,7 @@ struct Violation<'a> {
 impl Order {
     /// # Errors
     ///
-    /// When the body is no JSON.
+    /// When the body is not JSON.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
         let body = Body::read(body)?;
         let mut violations = Vec::new();
@@ -169,7 +169,7 @@ fn route<'a>(
             });
         })
     };
-    // All three are looked at, so that all that is wrong is said.
+    // All three are read, so that all mistakes are reported at once.
     let texts = (
         text(&NAME, name),
         text(&NAMESPACE, namespace),

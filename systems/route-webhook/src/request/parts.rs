@@ -1,8 +1,9 @@
-//! The parts of JSON that is known to be valid: where each value begins and ends, and which comes next.
+//! The parts of JSON that is known to be valid: where each value begins and ends, and which one
+//! comes next.
 //!
-//! This is not [`json_text::Cursor`]'s work, which checks each token: here the text is known to be JSON.
-//! A body is checked once, as a whole, and [`Parts`] are found in one more pass. From there on
-//! whatever is not asked for is stepped over at once, however often its object is taken apart.
+//! This is not [`json_text::Cursor`]'s work, which checks each token: here the text is known to be
+//! JSON. A body is checked once, as a whole, and [`Parts`] are found in one more pass. From there
+//! on members that are not needed are skipped in one step, however often their object is read.
 
 /// A value, the name of a member, or the end of an object or list.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,7 @@ impl Part {
     }
 }
 
-/// All values of a text of at most 1 GiB, in the order in which they begin, names and ends among them.
+/// All values of a text of less than 1 GiB, in the order in which they begin, names and ends among them.
 ///
 /// A part has 8 bytes, of which a text may have as many as it has bytes itself.
 #[derive(Debug)]
@@ -45,12 +46,18 @@ impl Index {
 }
 
 impl Parts {
-    /// Of valid JSON; `None` when there are more than `most`.
+    /// The parts of valid JSON; `None` when there are more than `most`, or the text is too long for
+    /// their bits.
     pub(super) fn of(text: &str, most: usize) -> Option<Self> {
         let bytes = text.as_bytes();
-        // Each has a byte at least. What is not written takes no memory.
+        if bytes.len() >= LENGTH_END {
+            return None;
+        }
+        // Each part has at least one byte of the text. Capacity that is not written takes no
+        // memory.
         let mut parts: Vec<Part> = Vec::with_capacity(bytes.len().min(most));
-        // The innermost object or list that has not ended; until it has, its rest is the one around it.
+        // The innermost object or list that is open. Until it ends, its `rest` holds the one around
+        // it: a stack that needs no memory of its own.
         let mut around = 0;
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
@@ -61,6 +68,7 @@ impl Parts {
                 }
                 b'}' | b']' => {
                     let end = narrow(parts.len());
+                    // The open one gets its end, and the one around it is open again.
                     if let Some(ended) = parts.get_mut(around as usize) {
                         around = std::mem::replace(&mut ended.rest, end | Part::IS_CONTAINER);
                     }
@@ -101,6 +109,7 @@ impl Parts {
             let end = self.part(part.value())?.start as usize;
             text.get(start..=end)
         });
+        debug_assert!(span.is_some(), "an index is made from these parts only");
         span.unwrap_or_default()
     }
 
@@ -113,6 +122,7 @@ impl Parts {
     /// Every item of the list that stands there; of an object, names and values in turn.
     pub(super) fn items(&self, index: Index) -> Items<'_> {
         let list = self.part(index.0).filter(|it| it.is(Part::IS_CONTAINER));
+        debug_assert!(list.is_some(), "the caller has checked what stands there");
         Items {
             parts: self,
             at: index.0 + 1,
@@ -155,13 +165,20 @@ impl Iterator for Items<'_> {
         } else {
             index
         };
+        // Behind the end of a container, whatever it holds: this is the one step that `rest` is
+        // for.
         self.at = last + 1;
         Some(Index(index))
     }
 }
 
-/// A position, length or place of a text of at most 1 GiB.
+/// The first length of a text whose positions would reach the marks.
+const LENGTH_END: usize = Part::IS_ESCAPED as usize;
+
+/// A position, length or place of a text shorter than [`LENGTH_END`].
 fn narrow(number: usize) -> u32 {
+    debug_assert!(number < LENGTH_END, "the length of the text was checked");
+    // The mask keeps a defect from changing marks; it costs no branch in the loop.
     u32::try_from(number).map_or(!Part::MARKS, |number| number & !Part::MARKS)
 }
 

@@ -8,9 +8,10 @@ use crate::route::Route;
 /// The label by which the pods of a route are found.
 pub(super) const APP_NAME: Key = key!("app.kubernetes.io/name");
 
-/// One way in which a pod is asked how it is, with the failures after which it is given up.
+/// One probe of a pod, with the number of failures after which it counts.
 macro_rules! probe {
     ($name:literal, $path:literal, $port:literal, $scheme:literal, $failures:literal) => {
+        // Joined by the compiler, because the probes never change.
         concat!(
             "\"",
             $name,
@@ -27,7 +28,7 @@ macro_rules! probe {
     };
 }
 
-/// How a pod is asked how it is, at a port and with a scheme.
+/// The probes of a pod, at a port and with a scheme.
 macro_rules! probes {
     ($port:literal, $scheme:literal) => {
         concat!(
@@ -48,7 +49,7 @@ fn probes(route: &Route<'_>) -> &'static str {
     }
 }
 
-/// What every pod may do, and as whom it runs.
+/// The rights of every pod, and the user that it runs as.
 const RIGHTS: &str = concat!(
     r#""serviceAccountName":"integrationroute-service","#,
     r#""securityContext":{"runAsNonRoot":true,"runAsUser":999,"fsGroup":999,"#,
@@ -65,6 +66,7 @@ pub(super) fn write(route: &Route<'_>, image: &str, answer: &mut Writer) {
                 .object(|answer| labels(route, answer));
             answer
                 .key(key!("annotations"))
+                // Written even when empty, unlike those of the template: the contract has it so.
                 .json(route.annotations.unwrap_or("{}"));
         });
         answer.key(key!("spec")).object(|answer| {
@@ -87,6 +89,7 @@ const OWN_LABELS: &str = concat!(
 );
 
 fn labels(route: &Route<'_>, answer: &mut Writer) {
+    // Our own first. The selector needs the name, so users' labels come behind it.
     answer.constant(OWN_LABELS);
     answer.member(APP_NAME, &route.name);
     for (name, value) in &route.labels {

@@ -1,5 +1,5 @@
 //! Answers as they were in November 2023, when the service was first measured: a Deployment without
-//! probes, and nothing said of what runs.
+//! probes, and no status.
 
 use super::settings::{application, cloud, import, spring};
 use super::volumes::{CONFIG, CONFIG_MOUNT, mount, named};

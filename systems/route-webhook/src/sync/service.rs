@@ -1,4 +1,4 @@
-//! The Service through which a route is watched.
+//! The Service through which a route's health and metrics are read.
 
 use super::deployment::APP_NAME;
 use crate::json::Writer;

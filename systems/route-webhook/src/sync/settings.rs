@@ -7,7 +7,7 @@ use crate::route::{Route, Sources, Store, StoreKind};
 /// The variable that Spring reads its settings from.
 const SPRING: &str = "SPRING_APPLICATION_JSON";
 
-/// How a route is watched.
+/// Spring's endpoints for health and metrics.
 const MANAGEMENT: &str = concat!(
     r#"\"management\": {\"endpoint\": {\"health\": {\"enabled\": true}, "#,
     r#"\"prometheus\": {\"enabled\": true}}, "#,

@@ -1,4 +1,4 @@
-//! What is said of a route: how many pods there are, and whether they are all ready.
+//! The status of a route: how many pods there are, and whether they are all ready.
 
 use crate::json::Writer;
 use crate::key;

@@ -1,10 +1,10 @@
-//! What this process uses, from `/proc`; nothing is shown where there is no `/proc`.
+//! What this process uses, from `/proc`. Without `/proc` nothing is shown.
 
 use std::fs;
 
 use super::Scrape;
 
-/// Tells memory and CPU time under the names that Prometheus clients use.
+/// Writes memory and CPU time under the names that Prometheus clients use.
 pub(super) fn tell(scrape: &mut Scrape<'_>) -> std::fmt::Result {
     if let Some(bytes) = resident_bytes() {
         let name = "process_resident_memory_bytes";

@@ -27,17 +27,17 @@ fn each_kind_of_metric_has_its_lines() {
     let (counts, process) = text.split_once("# HELP process_").unwrap();
     assert_eq!(
         counts,
-        r#"# HELP bans Bans that were started.
+        r#"# HELP bans Bans that were started
 # TYPE bans counter
 bans_total 3
-# HELP answers Answers by path.
+# HELP answers Answers by path
 # TYPE answers counter
 answers_total{path="a\"b\\\n"} 1
 answers_total{path="c"} 0
-# HELP plans Plans that are kept.
+# HELP plans Plans that are kept
 # TYPE plans gauge
 plans{kind="q"} 7
-# HELP took_us Time.
+# HELP took_us Time
 # TYPE took_us histogram
 took_us_sum 61.5
 took_us_count 6

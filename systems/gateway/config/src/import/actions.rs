@@ -12,10 +12,12 @@ use super::{copy, headers, list, word};
 /// The types as SDL, and the actions.
 pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (String, Vec<Out>) {
     let document = match parse_schema::<String>(sdl) {
+        // The parser refuses an empty document; a project without actions has one.
         _ if sdl.trim().is_empty() => Document::default(),
         Ok(document) => document.into_static(),
         Err(error) => {
             let reason = error.to_string();
+            // The parser's message spans lines; a note is one.
             let reason: Vec<&str> = reason.split_whitespace().collect();
             notes.push(format!(
                 "actions.graphql: it cannot be read: {}",
@@ -72,7 +74,7 @@ impl Roots {
     }
 }
 
-/// What is left of the document without its roots.
+/// The types of the document without its root types.
 fn types(mut document: Document<'static, String>) -> String {
     document.definitions.retain(|definition| match definition {
         Definition::TypeDefinition(TypeDefinition::Object(it)) => {
@@ -82,6 +84,7 @@ fn types(mut document: Document<'static, String>) -> String {
         _ => false,
     });
     let text = document.to_string();
+    // Descriptions may contain what expansion would interpret.
     text.trim().replace("$$", "$$$$").replace("${", "$${")
 }
 
@@ -96,6 +99,7 @@ fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
     let mut keys = vec![("name".to_owned(), Out::text(name))];
     match roots.find(name) {
         Some((kind, field)) => field_keys(kind, field, &mut keys),
+        // Old projects write the signature into the metadata instead of the SDL.
         None if definition["output_type"].is_string() => written_keys(definition, &mut keys),
         None => {
             note("actions.graphql has no field for the action");
@@ -143,6 +147,7 @@ fn field_keys(kind: &str, field: &Field<'static, String>, keys: &mut Vec<(String
 }
 
 fn written_keys(definition: &Json, keys: &mut Vec<(String, Out)>) {
+    // Hasura's own default.
     let kind = definition["type"].as_str().unwrap_or("mutation");
     keys.push(("type".to_owned(), Out::text(kind)));
     copy(keys, "arguments", &definition["arguments"]);

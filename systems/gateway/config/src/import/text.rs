@@ -18,7 +18,7 @@ impl Out {
         Self::Text(text.to_owned())
     }
 
-    /// A value of a file, its texts safe from expansion.
+    /// A value of a file, its texts protected from expansion.
     pub(super) fn of(value: &Json) -> Self {
         match value {
             Json::String(text) => Self::Text(expanded(text)),
@@ -35,7 +35,7 @@ impl Out {
         }
     }
 
-    /// Appends the value as YAML, its lines indented by so many spaces.
+    /// Appends the value as YAML, its lines indented by this number of spaces.
     pub(super) fn write(&self, indent: usize, out: &mut String) {
         let pad = " ".repeat(indent);
         match self {
@@ -52,6 +52,8 @@ impl Out {
                     let mut inner = String::new();
                     if let (Self::Map(members), false) = (item, item.is_empty()) {
                         Self::Map(members.clone()).write(indent + 2, &mut inner);
+                        // Written with the indentation of the other members; the first one moves
+                        // behind the dash.
                         out.push_str(&format!("{pad}- {}", inner.trim_start()));
                     } else {
                         out.push_str(&format!("{pad}-"));
@@ -87,6 +89,7 @@ impl Out {
                     out.push('\n');
                 }
             }
+            // A JSON string is a valid YAML string, so its escapes are right by construction.
             Self::Text(text) => out.push_str(&format!(" {}\n", Json::from(text.as_str()))),
             Self::Map(members) if members.is_empty() => out.push_str(" {}\n"),
             Self::List(items) if items.is_empty() => out.push_str(" []\n"),
@@ -98,8 +101,10 @@ impl Out {
     }
 }
 
-/// Whether a text reads better, and means the same, as a block.
+/// Whether a text can be written as a block without a change of its meaning.
 fn is_block(text: &str) -> bool {
+    // A block has no escapes, takes its indentation from its first line, and `|-` drops line breaks
+    // at the end.
     let is_plain = |letter: char| letter == '\n' || !letter.is_control();
     text.trim_end().contains('\n')
         && !text.starts_with([' ', '\n'])
@@ -110,6 +115,7 @@ fn is_block(text: &str) -> bool {
 fn key_text(key: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let is_word = key.starts_with(|first: char| first.is_ascii_alphabetic());
+    // Words that YAML 1.1 reads as switches or null.
     let means_more = matches!(
         key.to_ascii_lowercase().as_str(),
         "true" | "false" | "null" | "on" | "off" | "yes" | "no"
@@ -121,15 +127,17 @@ fn key_text(key: &str) -> String {
     }
 }
 
-/// A text of Hasura in ours: `{{NAME}}` of the environment becomes `${env.NAME}`, and what we would
-/// expand stays as it is.
+/// A text of Hasura in this gateway's form: `{{NAME}}` of the environment becomes `${env.NAME}`,
+/// and a `$` that would start an expansion is doubled.
 pub(super) fn expanded(text: &str) -> String {
+    // First, or the `${env.…}` written below would be doubled as well.
     let text = literal_dollars(text);
     let mut out = String::new();
     let mut rest = text.as_str();
     while let Some((before, inside)) = rest.split_once("{{") {
         out.push_str(before);
         let Some((name, after)) = inside.split_once("}}") else {
+            // Without an end it is not a variable, and stays as it is.
             out.push_str("{{");
             rest = inside;
             continue;
@@ -147,7 +155,7 @@ pub(super) fn expanded(text: &str) -> String {
     out
 }
 
-/// The text with every `$` doubled that expansion would look at: those before a `$` or a `{`, and
+/// The text with every `$` doubled that expansion would interpret: those before a `$` or a `{`, and
 /// the last of a run.
 fn literal_dollars(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -37,6 +37,7 @@ impl Form for RestPath {
                 None if segment.is_empty() => return Err(wrong("a segment is empty")),
                 None => RestSegment::Literal(segment.to_owned()),
             };
+            // Two segments with one name would give the operation's variable two values.
             if matches!(segment, RestSegment::Variable(_)) && segments.contains(&segment) {
                 return Err(wrong("a variable is there twice"));
             }

@@ -1,4 +1,4 @@
-//! The schema in async-graphql's words, and the execution of one request against it.
+//! The schema in async-graphql's terms, and the execution of one request against it.
 
 mod variables;
 
@@ -149,12 +149,14 @@ pub(crate) async fn execute(
         Err(error) => return Outcome::Refused(vec![error_of(&error.into())]),
     };
     let values = request.variables.unwrap_or_default();
+    // Checked here and not by the library: it would execute first and report some of it afterwards.
     let name = request.operation_name.map(std::borrow::Cow::into_owned);
     if let Err(outcome) = check(&document, name.as_deref(), &values, is_get) {
         return outcome;
     }
     let mut prepared = Request::new(request.query).variables(values);
     prepared.operation_name = name;
+    // A fresh one: the allowance of items is one request's.
     prepared.data.insert(Allowance::default());
     prepared.set_parsed_query(document);
     outcome_of(schema.execute(prepared).await)
@@ -170,7 +172,7 @@ fn check(
     graphql_document::check_fragments(document)
         .map_err(|error| Outcome::Refused(vec![GraphqlError::of_request(error)]))?;
     let Some(operation) = selected(document, name) else {
-        // The library says that there is no such operation.
+        // The library reports that there is no such operation.
         return Ok(());
     };
     if is_get && operation.ty == OperationType::Mutation {
@@ -207,6 +209,7 @@ fn outcome_of(response: Response) -> Outcome {
     if errors.is_empty() {
         return Outcome::Data(reply::data_alone(&data));
     }
+    // One without a path is enough: nothing was executed then.
     let is_of_request = errors.iter().any(|error| error.path.is_empty());
     let errors = errors.iter().map(error_of).collect();
     if is_of_request {

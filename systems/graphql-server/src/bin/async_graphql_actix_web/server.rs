@@ -26,7 +26,7 @@ use graphql_server::worker::Worker;
 
 use crate::schema::{self, Schema};
 
-/// What a worker thread needs to answer.
+/// What a worker thread answers with.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -41,6 +41,8 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
     let server = HttpServer::new(move || {
+        // This runs once in each worker: schema and counters are its own, only the mutation's sum
+        // is shared.
         let handler = Handler {
             worker: Worker::new(&setup),
             schema: schema::schema(&counter),
@@ -57,9 +59,11 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     .shutdown_timeout(config.stop_timeout.as_secs())
     .keep_alive(keep_alive(config.keep_alive))
     .client_request_timeout(config.request_timeout)
+    // Bound before, so that a port in use ends the start and the address could be printed.
     .listen(listener)?
     .run();
     let handle = server.handle();
+    // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }
@@ -89,6 +93,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
         method: request.method().as_str(),
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
+        // A chunked body has none; `collect` counts it.
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
@@ -144,10 +149,12 @@ fn respond(reply: Reply) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.insert_header((header::CONTENT_TYPE, reply.content_type));
+    // Everything else that a response has is written by the library, whose cost is measured.
     if let Some(allow) = reply.allow {
         response.insert_header((header::ALLOW, allow));
     }
     if reply.close {
+        // The rest of the request is not read, so the connection cannot carry another one.
         response.force_close();
     }
     match reply.body {

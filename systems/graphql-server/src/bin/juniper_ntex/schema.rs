@@ -1,4 +1,4 @@
-//! The schema in juniper's words, and the execution of one request against it.
+//! The schema in juniper's terms, and the execution of one request against it.
 //!
 //! Resolvers have nothing to wait for, so execution is the synchronous one.
 
@@ -155,10 +155,12 @@ pub(crate) fn execute(
         Ok(operation) => operation,
         Err(error) => return Outcome::Refused(of_request(&error)),
     };
+    // After validation, as in the other server: an invalid document is refused as such.
     if is_get && operation.operation_type() == OperationType::Mutation {
         return Outcome::MutationByGet;
     }
     let variables = request.variables.unwrap_or_default();
+    // A fresh state: the allowance of items is one request's.
     match operation.execute_sync(&variables, &RequestState::default()) {
         Ok((data, errors)) if errors.is_empty() => Outcome::Data(reply::data_alone(&data)),
         Ok((data, errors)) => {

@@ -24,7 +24,7 @@ use ntex::web::{self, App, HttpRequest, HttpResponse, HttpServer};
 
 use crate::schema::{self, Schema};
 
-/// What a worker thread needs to answer.
+/// What a worker thread answers with.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -43,6 +43,8 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
     let server = HttpServer::new(async move || {
+        // This runs once in each worker: schema and counters are its own, only the mutation's sum
+        // is shared.
         let handler = Rc::new(Handler {
             worker: Worker::new(&setup),
             schema: schema::schema(&counter),
@@ -58,9 +60,11 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     .disable_signals()
     .shutdown_timeout(seconds(config.stop_timeout))
     .config(ntex::SharedCfg::new("http").add(http_config(&config)))
+    // Bound before, so that a port in use ends the start and the address could be printed.
     .listen(listener)?
     .run();
     let handle = server.clone();
+    // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }
@@ -75,9 +79,10 @@ fn http_config(config: &Config) -> HttpServiceConfig {
         .set_client_timeout(seconds(config.request_timeout))
 }
 
-/// The type of ntex for whole seconds; the flags end at an hour, so all fit.
+/// The type of ntex for whole seconds.
 fn seconds(duration: Duration) -> Seconds {
-    Seconds(u16::try_from(duration.as_secs()).unwrap_or(u16::MAX))
+    let seconds = u16::try_from(duration.as_secs());
+    Seconds(seconds.expect("the flags end at an hour"))
 }
 
 async fn graphql(
@@ -101,6 +106,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
         method: request.method().as_str(),
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
+        // A chunked body has none; `collect` counts it.
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
@@ -155,10 +161,12 @@ fn respond(reply: Reply) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.header(header::CONTENT_TYPE, reply.content_type);
+    // Everything else that a response has is written by the library, whose cost is measured.
     if let Some(allow) = reply.allow {
         response.header(header::ALLOW, allow);
     }
     if reply.close {
+        // The rest of the request is not read, so the connection cannot carry another one.
         response.force_close();
     }
     match reply.body {
