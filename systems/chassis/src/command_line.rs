@@ -25,10 +25,7 @@ pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap:
         Err(error) if matches!(error.kind(), NotFound | IsADirectory) => String::new(),
         Err(error) => {
             let kind = clap::error::ErrorKind::Io;
-            let message = format!(
-                "cannot read the file `.env`: {error}\
-"
-            );
+            let message = format!("cannot read the file `.env`: {error}\n");
             return Err(clap::Error::raw(kind, message));
         }
     };
