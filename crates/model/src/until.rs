@@ -70,7 +70,7 @@ impl FromStr for Until {
         let name = name.trim();
         let metric = Metric::named(name).ok_or_else(|| {
             let known = Metric::ALL.map(Metric::name).join(", ");
-            wrong(format!("`{name}` is no figure; they are {known}"))
+            wrong(format!("`{name}` is not a figure; they are {known}"))
         })?;
         Ok(Until {
             text: format!("{name} ±{}", width.trim()),
@@ -175,7 +175,7 @@ mod tests {
     fn what_is_no_width_is_refused_with_what_was_found() {
         for (text, part) in [
             ("p99 2%", "expected `±`"),
-            ("p98 ±2%", "`p98` is no figure"),
+            ("p98 ±2%", "`p98` is not a figure"),
             ("p99 ±0%", "above 0"),
             ("p99 ±-2%", "above 0"),
             ("p99 ±", "above 0"),
