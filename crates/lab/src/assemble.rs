@@ -84,10 +84,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         threads: sending.threads,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
         settle: file.settle.map(settle),
-        order_asked: match file.order {
-            Some(OrderFile::SideBySide) => Order::SideBySide,
-            Some(OrderFile::InTurn) | None => Order::InTurn,
-        },
+        order_asked: file.order.map_or(Order::default(), order),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         until: file.until.map(|Written(until)| until),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
@@ -99,6 +96,13 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         baseline,
         variants: variants.collect(),
     })
+}
+
+fn order(file: OrderFile) -> Order {
+    match file {
+        OrderFile::SideBySide => Order::SideBySide,
+        OrderFile::InTurn => Order::InTurn,
+    }
 }
 
 /// The file's types, with everything that is structurally wrong reported.

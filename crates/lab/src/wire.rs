@@ -104,7 +104,7 @@ pub(crate) struct LabFile {
     /// all; differences are then far more precise, and absolute latencies are those of systems with
     /// neighbors. `in-turn`: one after the other. A closed loop, a `capacity` and a scenario are
     /// measured in turn whatever this says, and the report says why.
-    #[schemars(with = "OrderFile", extend("default" = "in-turn"))]
+    #[schemars(extend("default" = "in-turn"))]
     pub(crate) order: Option<OrderFile>,
     /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
     /// than 6 can show no difference with 95 % confidence.

@@ -169,16 +169,7 @@ impl Summary {
         rounds.dedup();
         let frame = Frame {
             kind: recording.kind,
-            headline: if is_open_loop && recording.load.capacity.is_none() {
-                match order {
-                    // Side by side, the median is some ten times as sure as the mean, which the
-                    // host moves by taking a core for milliseconds in one slot of hundreds.
-                    Order::SideBySide => Metric::P50,
-                    Order::InTurn => Metric::Mean,
-                }
-            } else {
-                Metric::Requests
-            },
+            headline: headline(recording),
             confidence_each: stats::multiple::per_comparison_confidence(CONFIDENCE, comparisons),
             // The floor was weighed in turn, and says nothing about systems side by side.
             noise_floor: match order {
@@ -424,6 +415,19 @@ fn remarked(verdict: String, remark: Option<&str>) -> String {
     match remark {
         Some(remark) => format!("{verdict}; {remark}"),
         None => verdict,
+    }
+}
+
+/// The metric that decides the verdict.
+fn headline(recording: &Recording) -> Metric {
+    if !recording.load.model.is_open() || recording.load.capacity.is_some() {
+        return Metric::Requests;
+    }
+    match recording.order_measured() {
+        // Side by side, the median is some ten times as sure as the mean, which the host moves by
+        // taking a core for milliseconds in one slot of hundreds.
+        Order::SideBySide => Metric::P50,
+        Order::InTurn => Metric::Mean,
     }
 }
 

@@ -290,7 +290,11 @@ impl Frame {
             } else {
                 unpaired::overhead(&base, &own, self.confidence)
             };
-            let found = compared(base, own, &overhead.ok()?, self.rounds_needed())?;
+            let overhead = overhead.ok()?;
+            let mut found = compared(base, own, &overhead, self.rounds_needed())?;
+            if self.is_same_run {
+                found.b.overhead = found.b.overhead.map(|one| one.with_power(&overhead));
+            }
             Some((metric, found))
         };
         Metric::ALL.into_iter().filter_map(compare).collect()

@@ -281,15 +281,7 @@ impl Figures {
         let overhead = paired::overhead(&base, &own, confidence).ok()?;
         let needed = paired::rounds_needed(confidence);
         let rounds = base.len();
-        let interval = overhead.difference.interval;
-        let half = |interval: Interval| {
-            width::rounds_expected(&interval, rounds, interval.half_width() / 2.0)
-        };
-        Some(OverheadSummary {
-            detectable: interval.and_then(|interval| width::detectable(&interval, rounds)),
-            rounds_for_half: interval.and_then(half),
-            ..OverheadSummary::of(&overhead, rounds, needed)
-        })
+        Some(OverheadSummary::of(&overhead, rounds, needed).with_power(&overhead))
     }
 
     pub(super) fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
@@ -404,6 +396,21 @@ impl OverheadSummary {
             detectable: None,
             rounds_for_half: None,
             is_sign_disputed: overhead.is_sign_disputed(),
+        }
+    }
+
+    /// With what rounds like these would show; of a paired difference only, since widths of unpaired
+    /// ones shrink otherwise.
+    #[must_use]
+    pub(crate) fn with_power(self, overhead: &Overhead) -> Self {
+        let interval = overhead.difference.interval;
+        let half = |interval: Interval| {
+            width::rounds_expected(&interval, self.rounds, interval.half_width() / 2.0)
+        };
+        Self {
+            detectable: interval.and_then(|interval| width::detectable(&interval, self.rounds)),
+            rounds_for_half: interval.and_then(half),
+            ..self
         }
     }
 

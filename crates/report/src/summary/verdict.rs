@@ -179,7 +179,7 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
     let unit = headline.unit();
     // Milliseconds have too many zeros for what side by side can tell apart.
     let unit = match unit {
-        Unit::Milliseconds if to < 100.0 => Unit::Microseconds,
+        Unit::Milliseconds if headline == Metric::P50 && to < 100.0 => Unit::Microseconds,
         other => other,
     };
     let (from, to) = digits::interval_ends(unit.shown(from), unit.shown(to));

@@ -11,6 +11,7 @@ mod proofs;
 mod protocols;
 mod replicas;
 mod scenarios;
+mod side_by_side;
 mod stopping;
 mod until;
 mod verdicts;

@@ -1,0 +1,140 @@
+//! Rounds side by side: all variants are up at once, and what the machine does to one it does to all.
+
+use e2e::{ATTEMPTS, Run, World, summary_of, weigh};
+use serde_json::Value;
+
+/// A lab of null servers, which differ in a flag.
+fn lab(load: &str, variants: &str) -> World {
+    let weigh = weigh();
+    World::of_lab(&format!(
+        "question: Is what was planted found?
+load: {load}
+warmup: 100ms
+order: side-by-side
+rounds: 6
+target: server
+systems:
+  server:
+    settings: {{flag: --seed=1}}
+    run: \"'{}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"
+    ready: {{path: /}}
+baseline: {{name: plain}}
+variants:
+{variants}",
+        weigh.display()
+    ))
+}
+
+const OPEN: &str = "{rate: 100/s, duration: 1s, path: /}";
+
+/// The measurements of a variant, one a round.
+fn rounds<'a>(recording: &'a Value, variant: &str) -> Vec<&'a Value> {
+    let rounds = recording["rounds"].as_array().into_iter().flatten();
+    rounds
+        .filter(|round| round["variant"] == variant && round["disturbed"] != true)
+        .collect()
+}
+
+#[test]
+fn every_due_time_is_one_request_to_each_variant_at_once() {
+    let run = lab(OPEN, "  - {name: again}\n  - {name: third}\n")
+        .run()
+        .ran();
+    let recording = run.recording();
+    assert_eq!(recording["measured"]["order"], "side-by-side");
+    let (plain, again) = (rounds(&recording, "plain"), rounds(&recording, "again"));
+    assert_eq!((plain.len(), again.len()), (6, 6));
+    for (one, other) in plain.iter().zip(&again) {
+        assert_eq!(one["round"], other["round"]);
+        assert_eq!(one["planned"], 100);
+        assert_eq!(one["planned"], other["planned"]);
+        assert_eq!(one["left_out"]["cycles"], 100);
+        // They began within a moment, not one after the other.
+        let began = |round: &Value| round["started_offset_us"].as_u64().expect("a time");
+        assert!(began(one).abs_diff(began(other)) < 500_000, "{one} {other}");
+    }
+    run.shows("all variants side by side");
+}
+
+#[test]
+fn a_planted_delay_is_found_by_the_median() {
+    let variants = "  - {name: later, with: {server.flag: --delay=300us}}\n";
+    for attempt in 1..=ATTEMPTS {
+        let run = lab(OPEN, variants).run().ran();
+        let summary = summary_of(&run.recording_folder());
+        assert_eq!(summary["headline"], "latency_us_p50");
+        let overhead = &summary["variants"][1]["metrics"]["latency_us_p50"]["overhead"];
+        let low = overhead["difference_low"].as_f64();
+        let high = overhead["difference_high"].as_f64();
+        if let (Some(low), Some(high)) = (low, high)
+            && overhead["claim"] == "higher"
+            && low > 150.0
+            && high < 600.0
+        {
+            run.shows("slower by");
+            judged::ran();
+            return;
+        }
+        eprintln!("attempt {attempt}: {overhead}");
+    }
+    judged::not_run(e2e::MACHINE_UNFIT);
+}
+
+#[test]
+fn a_variant_that_answers_wrongly_leaves_the_others_their_numbers() {
+    let variants = "  - {name: liar, with: {server.flag: --wrong-every=50}}\n  - {name: again}\n";
+    let run = lab(OPEN, variants).run().exits_with(3);
+    run.no_number_for("liar").number_for("again");
+}
+
+#[test]
+fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
+    let variants =
+        "  - {name: stalls, with: {server.flag: --stall=300ms@500ms}}\n  - {name: again}\n";
+    let run = lab(OPEN, variants).run().ran();
+    let recording = run.recording();
+    let summary = summary_of(&run.recording_folder());
+    let row = |name: &str| {
+        let rows = summary["variants"].as_array().expect("rows");
+        rows.iter()
+            .find(|row| row["name"] == name)
+            .expect("a row")
+            .clone()
+    };
+    let longest = |name: &str| row(name)["distribution"]["latency_us_max"].as_f64();
+    assert!(longest("stalls") > Some(200_000.0), "{summary}");
+    // What stood behind the stall of another variant is left out of every other one, and counted.
+    let left_out = |name: &str| -> u64 {
+        let rounds = rounds(&recording, name);
+        let overruns = rounds
+            .iter()
+            .map(|round| round["left_out"]["overrun"].as_u64());
+        overruns
+            .sum::<Option<u64>>()
+            .expect("counted in each round")
+    };
+    assert!(left_out("again") >= 20, "{recording}");
+    assert!(left_out("again") > left_out("stalls"));
+}
+
+#[test]
+fn what_cannot_be_measured_side_by_side_is_measured_in_turn_and_says_why() {
+    let run: Run = lab(
+        "{connections: 2, duration: 100ms, path: /}",
+        "  - {name: again}\n",
+    )
+    .run()
+    .ran();
+    let recording = run.recording();
+    assert_eq!(recording["measured"]["order"], "in-turn");
+    run.shows("in turn although side by side was asked for");
+}
+
+#[test]
+fn the_command_line_chooses_the_order() {
+    let world = lab(OPEN, "  - {name: again}\n").rounds(1);
+    let run = world
+        .run_with(&["--order", "in-turn", "--rounds", "1"])
+        .ran();
+    assert_eq!(run.recording()["measured"]["order"], "in-turn");
+}
