@@ -4,10 +4,10 @@
 //! its core: another program, a thread of the kernel, a system under load. With `SCHED_FIFO` it runs at
 //! once (sched(7)).
 //!
-//! What such a thread uses, it takes from whoever else is on its core, and the scheduler is slow to
+//! What such a thread uses, it takes from other threads on its core, and the scheduler is slow to
 //! move those away: a system under load waits, and its waiting looks like its latency. So a thread goes
 //! first for as long as it uses little of its core, and is an ordinary one when it uses more. On a core
-//! of its own it harms nobody.
+//! of its own it delays no other thread.
 
 use std::time::Duration;
 

@@ -64,6 +64,7 @@ impl FromStr for Until {
 
     fn from_str(text: &str) -> Result<Until, UntilError> {
         let text = text.trim();
+        // The sign has no key on most keyboards.
         let signs = ["±", "+/-", "+-"].into_iter();
         let found = signs.filter_map(|sign| text.split_once(sign)).next();
         let (name, width) = found.ok_or_else(|| wrong(format!("expected `±` in `{text}`")))?;
@@ -73,6 +74,7 @@ impl FromStr for Until {
             wrong(format!("`{name}` is not a figure; they are {known}"))
         })?;
         Ok(Until {
+            // Written in one way, so that reports do not differ by a keyboard.
             text: format!("{name} ±{}", width.trim()),
             metric,
             half_width: half_width(width.trim(), metric)?,
@@ -90,6 +92,7 @@ impl fmt::Display for Until {
 fn half_width(text: &str, metric: Metric) -> Result<HalfWidth, UntilError> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        // Digits to the end: the unit is missing, which is reported below.
         .unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
     let number = number

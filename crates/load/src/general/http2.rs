@@ -174,7 +174,7 @@ impl Sending {
         if let Some(upload) = &mut self.upload
             && upload.poll(context).is_ready()
         {
-            // A body that nobody wants any more ends here; whether that matters, the answer tells.
+            // A body that the target no longer reads ends here; the answer tells whether that matters.
             self.upload = None;
         }
     }
