@@ -111,7 +111,7 @@ fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Resu
         .collect();
     for turn in 0..args.repeat {
         for place in 0..generators.len() {
-            // Nobody always runs after the same one.
+            // The order shifts from turn to turn, so that no program always runs first.
             let index = (turn + place) % generators.len();
             let generator = &generators[index];
             let sample = generator
@@ -153,6 +153,7 @@ pub(crate) fn built() -> anyhow::Result<std::path::PathBuf> {
     if !output.status.success() {
         bail!("weigh does not build");
     }
+    // Asked of cargo: the target folder may be elsewhere.
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())

@@ -100,7 +100,9 @@ impl Claims {
 /// The name of the test function that holds the line, after its module: `cost::a_limit_is_…`.
 fn test_at(place: &str, source: &dyn Fn(&str) -> Option<String>) -> String {
     let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
+    // A note without a line has no test above it, and is shown by its place.
     let line: usize = line.parse().unwrap_or(0);
+    // A source that is gone since gives no name.
     let text = source(file).unwrap_or_default();
     // Tests are at the left margin or one step in.
     let names = text.lines().take(line).filter_map(|line| {

@@ -99,6 +99,7 @@ fn current() -> anyhow::Result<Stamp> {
         for file in files.filter(|file| !file.ends_with("tests.rs")) {
             sources.push(read(&root().join(file))?);
         }
+        // A path that names no source would silently leave its code out.
         if sources.len() == before {
             bail!("there is no {path}; name in xtask/src/method.rs where its code is now");
         }
@@ -112,6 +113,7 @@ fn current() -> anyhow::Result<Stamp> {
 /// A digest that is the same for every order and name of the files.
 fn fingerprint(sources: &[String]) -> String {
     let mut digests: Vec<_> = sources.iter().map(|text| digest(text)).collect();
+    // Sorted, so that moving or renaming a file changes nothing.
     digests.sort_unstable();
     let all = digests
         .iter()
@@ -136,6 +138,7 @@ fn digest(source: &str) -> [u8; 32] {
             }
         } else {
             sum.update(code[at].text);
+            // Between tokens, so that `ab c` and `a bc` differ.
             sum.update([0]);
         }
         at += 1;

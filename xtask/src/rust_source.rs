@@ -196,6 +196,7 @@ fn item_end(code: &[Token<'_>], start: usize) -> usize {
             _ if token.kind != Kind::Mark => {}
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" => {
+                // A source that does not compile may close more than it opens.
                 depth = depth.saturating_sub(1);
                 if depth == 0 && token.text == "}" {
                     return at + 1;

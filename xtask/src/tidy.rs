@@ -154,8 +154,10 @@ fn pure_rooms_name_no_clock_socket_or_environment() {
                 continue;
             }
             let text = read(&file);
+            // Tests may use what the room may not.
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             for (number, line) in code.lines().enumerate() {
+                // A comment may speak of a clock.
                 let line = line.split("//").next().unwrap_or_default();
                 for banned in IMPURE_PATHS {
                     assert!(
@@ -178,6 +180,7 @@ fn every_dependency_has_its_sentence() {
         .and_then(|rest| rest.split("\n[").next())
         .expect("the root manifest lists dependencies");
     for line in section.lines() {
+        // A room of our own needs no sentence: it has a header.
         let is_entry = line.contains(" = ") && !line.contains("{ path =");
         assert!(
             !is_entry || line.contains("# ") || line.trim_start().starts_with('#'),

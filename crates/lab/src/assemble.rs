@@ -48,8 +48,9 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     let baselines = variants::baselines(&file, reading);
     let drafts = variants::variants(&file, reading);
     variants::check_names(&baselines, &drafts, &mut reading.findings);
-    let data = file.load.as_ref().and_then(|load| load.data.as_ref());
-    let data = data.map(|data| data::check(data, reading));
+    let data = check_data(&file, reading);
+    // From here on everything is checked even where the lab is lost already, so that all mistakes are
+    // reported at once.
     let assembly = Assembly {
         file: &file,
         load_at: load.map_or(tree.place, |(_, entry)| entry.key_place),
@@ -58,6 +59,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     assembly.check_sent(reading);
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
+    // Only now: what follows needs all parts, and each that is missing has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
     let target = assembly.target()?.to_owned();
@@ -115,6 +117,12 @@ fn lab_file(tree: &Node, reading: &mut Reading<'_>) -> Option<LabFile> {
             None
         }
     }
+}
+
+/// The values that differ from request to request, where the load has any.
+fn check_data(file: &LabFile, reading: &mut Reading<'_>) -> Option<Data> {
+    let data = file.load.as_ref()?.data.as_ref()?;
+    Some(data::check(data, reading))
 }
 
 /// What all variants of a lab are made from.
@@ -194,6 +202,7 @@ impl Assembly<'_> {
         let proofs = prover.check(&self.file.proof, draft, reading);
         let variant = Variant {
             name: draft.name.clone(),
+            // The text of the lab, not what it means: this is what the report shows.
             with: draft.values(),
             against: against.map(str::to_owned),
             requests,

@@ -31,8 +31,10 @@ pub(crate) fn with(mut root: Node, wanted: &[(String, String)], reading: &mut Re
             start,
             end: start + line.len(),
         };
+        // Behind the line break: all settings of the command line are one source, a line each.
         start = place.end + 1;
         if !settings(&root).any(|(known, _)| known == *path) {
+            // A file that could not be read may declare it.
             if !reading.has_gaps {
                 reading.findings.add(unknown(&root, path, place));
             }
@@ -45,6 +47,7 @@ pub(crate) fn with(mut root: Node, wanted: &[(String, String)], reading: &mut Re
                 plain: false,
             },
         };
+        // Checked and merged as a file would be, so that both mean the same and have the same mistakes.
         let tree = structure::check(
             tree(path, value, place),
             Role::Included,
@@ -114,13 +117,15 @@ pub(crate) fn merge_settings(base: Node, over: Node) -> Node {
     }
 }
 
-/// With the choice of this name first; a value that is no name becomes a choice without one.
+/// With the choice of this name first; a value that names no choice becomes one without a name.
 fn chosen(setting: Node, wish: Node) -> Node {
     let (Value::Map(choices), Some(name)) = (&setting.value, wish.text()) else {
         return merge(setting, wish);
     };
     let mut choices = choices.clone();
     match choices.iter().position(|choice| choice.key == name) {
+        // The first choice holds, so the one that is named moves to the front; the others keep
+        // their order.
         Some(index) => choices[..=index].rotate_right(1),
         None => choices.insert(
             0,
@@ -146,6 +151,7 @@ pub(crate) fn settle(mut root: Node, reading: &mut Reading<'_>) -> Node {
             _ => None,
         })
         .collect();
+    // Most labs have no choices, and their tree stays as it is.
     if choices.is_empty() {
         return root;
     }
@@ -218,6 +224,7 @@ fn chosen_by(setup: &mut Node, choices: &HashMap<String, Vec<Entry>>, reading: &
         };
         if let Some(choice) = choices.iter().find(|choice| choice.key == text) {
             entry.node = choice.node.clone();
+        // Names of variants are filled in later, when the choices are gone.
         } else if text.contains("{{name}}") {
             let names = choices.iter().map(|choice| choice.key.as_str());
             let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();

@@ -30,6 +30,7 @@ impl Format for Numbers {
         let ends = text.split_once("..");
         let ends = ends.and_then(|(from, to)| number(from).zip(number(to)));
         match ends {
+            // The number of values, one more than the difference, must fit into 64 bits as well.
             Some((from, to)) if from <= to && to - from < u64::MAX => Ok(Numbers { from, to }),
             Some(_) => Err(Misspelling::new(
                 format!("`{text}` is not a range: it ends before it begins"),

@@ -82,6 +82,7 @@ impl Lab {
     #[must_use]
     pub fn order(&self) -> (Order, Option<&'static str>) {
         let obstacle = match (&self.load, self.capacity) {
+            // In turn is what was asked for, so there is nothing to explain.
             _ if self.order_asked == Order::InTurn => None,
             (_, Some(_)) => Some("a search for the highest rate needs the machine to itself"),
             (Load::Closed { .. }, _) => Some(

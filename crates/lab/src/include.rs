@@ -52,6 +52,7 @@ impl<'a> Reading<'a> {
                 return None;
             }
         };
+        // Tidied, because includes are compared with it to find circles.
         self.open.push(tidy(path));
         let root = self.tree(path, text, Role::Lab);
         self.open.pop();
@@ -77,6 +78,7 @@ impl<'a> Reading<'a> {
             .get(place.source)
             .and_then(|source| source.path.parent())
             .map(Path::to_owned)
+            // A path without a parent is relative to where `weigh` runs.
             .unwrap_or_default()
     }
 
@@ -169,12 +171,14 @@ impl<'a> Reading<'a> {
         let mut merged: Option<Node> = None;
         for (written, place) in includes {
             if let Some(included) = self.included(&written, place) {
+                // A later include wins over an earlier one.
                 merged = Some(match merged {
                     Some(earlier) => merge(earlier, included),
                     None => included,
                 });
             }
         }
+        // The including file wins over all that it includes.
         Some(match merged {
             Some(shared) => merge(shared, root),
             None => root,
@@ -195,6 +199,7 @@ impl<'a> Reading<'a> {
             );
             return None;
         }
+        // Read once: its mistakes would otherwise be reported for each file that includes it.
         if let Some(tree) = self.trees.get(&path) {
             return tree.clone();
         }
@@ -276,6 +281,7 @@ fn merge_entries(base: Vec<Entry>, over: Vec<Entry>) -> Vec<Entry> {
                 .iter()
                 .filter(|(choice, _)| upper.entry(choice).is_some())
             {
+                // What an included file says of another choice would contradict the one made here.
                 inherited.retain(|inherited| !others.contains(&inherited.key.as_str()));
             }
         }
@@ -298,7 +304,9 @@ pub(crate) fn merge_each(
             merged.push(entry);
             continue;
         };
+        // Mistakes about the key are shown where its value comes from.
         below.key_place = entry.key_place;
+        // A stand-in for the moment in which the node is moved out of the list.
         let nothing = Node::reported(below.node.place);
         let lower = std::mem::replace(&mut below.node, nothing);
         below.node = both(&entry.key, lower, entry.node);

@@ -57,7 +57,7 @@ pub use experiment::{
 pub use manual::manual;
 pub use schema::{scenario_schema, schema};
 pub use table::Table;
-pub use text::{Text, Whereabouts};
+pub use text::{Endpoint, Text};
 pub use yaml_with_places::{Mistake, Mistakes, Related, Source};
 
 use include::Reading;
@@ -90,6 +90,7 @@ pub fn scenario(path: &Path, files: &dyn Files) -> Result<Scenario, Mistakes> {
         mut findings,
         ..
     } = reading;
+    // As for a lab: see `parse_with`.
     if scenario.is_none() && findings.count() == 0 {
         let message = "a defect of weigh: this scenario is refused and nothing says why";
         findings.add(Finding::new(Place::default(), message));
@@ -125,6 +126,8 @@ pub fn parse_with(
         mut findings,
         ..
     } = reading;
+    // Every step that gives up reports why. Without this check, one that forgot it would end in a
+    // panic.
     if lab.is_none() && findings.count() == 0 {
         let message = "a defect of weigh: this lab is refused and nothing says why";
         findings.add(Finding::new(Place::default(), message));

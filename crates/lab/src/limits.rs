@@ -32,6 +32,7 @@ impl Format for Cores {
             Ok(cores) if cores > CORES_MAX => {
                 wrong(format!("expected at most {CORES_MAX}, found `{text}`"))
             }
+            // `NaN` is read as a number and is neither below nor above a bound.
             Ok(cores) if f64::is_finite(cores) => Ok(Cores(cores)),
             _ => wrong(format!("expected a number of cores, found `{text}`")),
         }

@@ -38,6 +38,7 @@ pub(crate) fn check(
     seed: Option<u64>,
     reading: &mut Reading<'_>,
 ) -> Option<Sending> {
+    // Read from the tree: a rate that is misspelled is still the choice of a rate.
     let choice = choice(entry, reading)?;
     check_neighbors(choice, &entry.node, reading);
     let (load, capacity) = match &file.capacity {
@@ -54,6 +55,7 @@ pub(crate) fn check(
         requests_max,
         ..
     } = &load
+        // The plan is made anew for each round; here it only shows whether it can be made.
         && let Err(error) = OpenPlan::new(phases, *arrival, *requests_max)
     {
         finds.add(Finding::new(choice.key_place, error.to_string()));
@@ -120,6 +122,7 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
         );
         return None;
     };
+    // A key that was only taken for this one has its own mistake already.
     for other in given.filter(|other| !other.is_guess && !first.is_guess) {
         findings.add(
             Finding::new(
@@ -208,6 +211,7 @@ fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
     let phases: Vec<Phase> = if let Some(rate) = &file.rate {
         // Without a duration the count ends it.
         vec![Phase::constant(
+            // `check_neighbors` has seen to it that there is one of the two.
             duration.unwrap_or(Duration::MAX),
             rate.value.0.0,
         )]
@@ -233,6 +237,7 @@ pub(crate) fn connections_max(file: &LoadFile) -> u32 {
 pub(crate) fn arrival(file: &LoadFile, seed: Option<u64>) -> Arrival {
     match file.arrival.as_ref().map(|arrival| arrival.value) {
         Some(ArrivalFile::Poisson) => Arrival::Poisson {
+            // The run replaces it by a seed of its own; see `Lab::load`.
             seed: seed.unwrap_or(0),
         },
         Some(ArrivalFile::Uniform) | None => Arrival::Uniform,

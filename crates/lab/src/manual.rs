@@ -48,12 +48,14 @@ const SECTIONS: &[(&str, &str)] = &[
 ];
 
 fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
-    let description = schema["description"].as_str().unwrap_or_default();
+    let description = schema["description"].as_str();
+    let description = description.expect("every struct of the wire has a doc comment");
     write!(text, "\n## {title}\n\n{description}\n\n").expect("a String takes everything");
     text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
     let is_required = |key: &&String| required.contains(&key.as_str());
+    // What must be said comes first; the rest stays in the order of the schema.
     let first = properties.keys().filter(is_required);
     let rest = properties.keys().filter(|key| !is_required(key));
     for key in first.chain(rest) {
@@ -64,7 +66,8 @@ fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
             Value::String(text) => format!("`{text}`"),
             other => format!("`{other}`"),
         };
-        let meaning = property["description"].as_str().unwrap_or_default();
+        let meaning = property["description"].as_str();
+        let meaning = meaning.expect("every key of the wire has a doc comment");
         let value = value(property);
         writeln!(text, "| `{key}` | {value} | {default} | {meaning} |")
             .expect("a String takes everything");
@@ -76,6 +79,7 @@ fn value(property: &Value) -> String {
     if let Some(target) = target(property) {
         return format!("see [`{target}`](#{})", anchor(target));
     }
+    // The schema says "one or many" as two branches; a reader needs one phrase.
     if let Some([one, many]) = property["anyOf"].as_array().map(Vec::as_slice)
         && many["items"] == *one
     {

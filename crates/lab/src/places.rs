@@ -56,8 +56,12 @@ impl Places<'_> {
             let word = rest[begin + 2..end - 2].trim();
             filled.push_str(&rest[..begin]);
             let mut after = &rest[end..];
+            // Counted whether or not it is a place: the mistake is found again by its number in the
+            // text.
             let at = reading.reference(place, index);
             index += 1;
+            // A text of nothing but this place: its quotes go, where the value is a number. A quote
+            // behind a backslash is part of the text.
             let is_alone = within == Within::Json
                 && filled.ends_with('"')
                 && !filled.ends_with("\\\"")
@@ -70,6 +74,7 @@ impl Places<'_> {
                 }
                 Some(Value::Known(value)) if within == Within::Json => {
                     let quoted = yaml_with_places::quote(&value);
+                    // Escaped, without quotes of its own: it stands within a JSON text.
                     filled.push_str(&quoted[1..quoted.len() - 1]);
                 }
                 Some(Value::Known(value)) => filled.push_str(&value),
@@ -91,7 +96,7 @@ impl Places<'_> {
         filled
     }
 
-    /// What a word in braces stands for; none when it is text like any other, or wrong.
+    /// What a word in braces stands for; `None` when it is plain text.
     fn value(&self, word: &str, place: Place, reading: &mut Reading<'_>) -> Option<Value> {
         if let Some(is_bare) = self.later(word) {
             return Some(Value::Later { is_bare });
@@ -106,6 +111,7 @@ impl Places<'_> {
                     Finding::new(place, format!("`{{{{{word}}}}}` is not a place"))
                         .help(list("places here are", self.names().into_iter())),
                 );
+                // Empty, because `None` would look at its inside again.
                 return Some(Value::Known(String::new()));
             }
             return None;

@@ -80,6 +80,7 @@ impl Prover<'_> {
     ) -> Option<ProofWhat> {
         let Written(template) = &ask.value;
         let url = self.scope.lab_text(template, ask.place, &[], reading);
+        // An address is still open here and shows as the template that it is.
         let shown = url.to_string();
         if !shown.starts_with("http://") && !shown.starts_with("{{") {
             reading.findings.add(
@@ -204,6 +205,7 @@ impl Prover<'_> {
         }
         Some(DistinctValues {
             pointer: pointer.to_owned(),
+            // Every answer must have a value, so there is at least one.
             least: least.flatten().unwrap_or(1),
             most: most.flatten(),
         })
@@ -213,6 +215,7 @@ impl Prover<'_> {
         let file = ExpectFile {
             status: file.status,
             graphql: file.graphql,
+            // The comparison with the baseline is for the lab to ask for, not for a proof.
             same_as: None,
             headers: file.headers.clone(),
             body: file.body.clone(),
@@ -259,6 +262,7 @@ fn check_neighbors(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Op
             .help("say which system is asked: `ask: \"{{origin.url}}/seen\"`; what stands in an answer goes under `expect`"),
         (None, None, None) => Finding::new(at, "this proof asks for nothing")
             .help("give `ask`, `request` or `expect`"),
+        // Keys of one kind only.
         _ => return Some(()),
     };
     reading.findings.add(wrong);

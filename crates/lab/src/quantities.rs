@@ -12,6 +12,7 @@ use crate::formats::{Format, Misspelling};
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+'))
+        // A number without a unit; which is missing is for the caller to say.
         .unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     Some((number, text[end..].trim()))

@@ -67,6 +67,8 @@ pub(crate) fn of(
     let balance = match balance.as_deref() {
         None | Some("leastconn") => Balance::LeastConn,
         Some("roundrobin") => Balance::RoundRobin,
+        // A template may choose it, so that a variant with one instance is measured without a
+        // balancer.
         Some("none") => {
             if count > 1 {
                 reading.findings.add(
@@ -108,14 +110,17 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         folder: setup.folder.clone(),
         build: Vec::new(),
         // Its configuration follows when the addresses are known.
+        // `-db` keeps it in the foreground, where its end is noticed.
         run: [PROGRAM, "-db", "-f"].map(plain).to_vec(),
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),
         ready: setup.ready.clone(),
         is_encrypted: false,
+        // The limits are those of an instance: a limited balancer would be what is measured.
         limits: Limits::default(),
         pin: setup.pin.clone(),
         needs: vec![PROGRAM.to_owned()],
+        // Once the instances are ready, so that its own readiness says that requests are answered.
         after: vec![setup.system.clone()],
         settings: BTreeMap::from([("balance".to_owned(), plain(balance.word()))]),
         replicas: None,

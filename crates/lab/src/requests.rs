@@ -50,6 +50,7 @@ impl<'a> Sent<'a> {
         let steps = load.scenario.as_ref().map(|steps| steps.value.as_slice());
         Sent {
             requests: own_requests.unwrap_or(&load.requests),
+            // A variant with requests of its own sends those, also where the lab has a scenario.
             steps: steps.filter(|_| !has_own),
             method: own
                 .and_then(|own| own.method.as_ref())
@@ -119,6 +120,7 @@ impl<'a> Sent<'a> {
                     .map_or_else(String::new, |(request, _)| request.name.clone());
                 steps.push(scenario::step(name, &step.value, reading));
                 found.extend(request);
+                // After the step itself: what it captures is known to later steps only.
                 scenario::add_names(&step.value, &mut captured);
             }
         }
@@ -136,6 +138,7 @@ impl<'a> Sent<'a> {
                 }
             }
         }
+        // A load that names no requests is one `GET` of the path.
         if self.requests.0.is_empty() && self.steps.is_none() {
             let request = sending.finish(&RequestFile::default(), None, at, reading);
             found.push((request, at));
@@ -197,6 +200,7 @@ impl Sending<'_, '_> {
         reading: &mut Reading<'_>,
         found: &mut Vec<Found>,
     ) {
+        // A file that is named must exist; a pattern must match at least one.
         let paths = if pattern.contains('*') {
             glob(pattern, place, reading)
         } else {
@@ -244,6 +248,7 @@ impl Sending<'_, '_> {
         let bytes = if extension == "graphql" {
             graphql_body(&filled, None)
         } else {
+            // The text as it is in the file, so that a mistake has its line there.
             check_json(path, &text, place, reading)?;
             filled.into_bytes()
         };
@@ -274,6 +279,7 @@ impl Sending<'_, '_> {
                         let filled = self.places.fill(&text, Within::Text, file.place, reading);
                         filled.into_bytes()
                     }
+                    // Bytes that are not text have no places.
                     Err(binary) => binary.into_bytes(),
                 },
             })
@@ -292,6 +298,8 @@ impl Sending<'_, '_> {
         } else {
             None
         };
+        // Where its name is written, as the one mistake that is still possible is a name given
+        // twice.
         let place = request.name.as_ref().map_or(at, |name| name.place);
         Some((self.finish(request, body, at, reading), place))
     }
@@ -304,12 +312,14 @@ impl Sending<'_, '_> {
         at: Place,
         reading: &mut Reading<'_>,
     ) -> LabRequest {
+        // What a person would type with `curl`.
         let usual_method = if body.is_some() { "POST" } else { "GET" };
         let method = request.method.as_ref().or(self.sent.method);
         let path = request.path.as_ref().or(self.sent.path);
         let written = path.map_or(default::PATH, |path| &path.value.0.0);
         let path_at = path.map_or(at, |path| path.place);
         let mut headers = Vec::new();
+        // From the general to the special: later ones replace earlier ones.
         for more in self.sent.headers.into_iter().chain([&request.headers]) {
             self.add_headers(more, &mut headers, reading);
         }
@@ -339,6 +349,7 @@ impl Sending<'_, '_> {
 
     fn path(&self, written: &str, place: Place, reading: &mut Reading<'_>) -> String {
         let filled = self.places.fill(written, Within::Text, place, reading);
+        // What was written has been checked; only what was filled in is new.
         if filled != written
             && let Err(wrong) = RequestPath::read(&filled)
         {
@@ -401,6 +412,7 @@ fn add_headers(
             let finding = Finding::new(*place, wrong.message).help_if(wrong.help);
             reading.findings.add(finding);
         }
+        // Replaced, not added: a header of two lines would be another request.
         lines.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         lines.push((name.clone(), filled));
     }

@@ -1,4 +1,4 @@
-//! Scenarios: steps with rests and captured values, in a lab or in a file of their own.
+//! Scenarios: steps with think time and captured values, in a lab or in a file of their own.
 
 use std::path::Path;
 use std::time::Duration;
@@ -57,6 +57,7 @@ fn place_of(file: &CaptureFile, at: Place, reading: &mut Reading<'_>) -> Option<
             let Written(HeaderName(header)) = &header.value;
             Some(CaptureFrom::Header(header.clone()))
         }
+        // A pattern alone is looked for in the whole body.
         (None, None) if file.regex.is_some() => Some(CaptureFrom::Body),
         (None, None) => {
             reading.findings.add(

@@ -93,6 +93,7 @@ impl Transform for Polish {
                 }
             }
             if let Some(Value::Array(branches)) = object.get_mut("anyOf") {
+                // An optional field is generated as "this or null".
                 branches.retain(|branch| *branch != json!({"type": "null"}));
                 if branches.len() == 1 {
                     let only = branches.remove(0);
@@ -101,6 +102,7 @@ impl Transform for Polish {
                 }
             }
         }
+        // Last, so that what was put in place of an `anyOf` is polished as well.
         transform_subschemas(self, schema);
     }
 }
@@ -112,6 +114,7 @@ fn inline(object: &mut Map<String, Value>, only: Value) {
         object.insert("allOf".to_owned(), json!([only]));
     } else if let Value::Object(only) = only {
         for (key, value) in only {
+            // What the field says itself, such as its description, wins over what its type says.
             object.entry(key).or_insert(value);
         }
     }

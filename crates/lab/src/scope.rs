@@ -38,6 +38,7 @@ impl<'a> Scope<'a> {
                 values.insert((system, name.value.0.as_str()), (template, *place));
             }
         }
+        // Last, so that the variant's values replace those of the lab.
         for (path, value) in &variant.with {
             let key = (path.value.system.as_deref(), path.value.setting.as_str());
             values.insert(key, (&value.value, value.place));
@@ -96,6 +97,7 @@ impl<'a> Scope<'a> {
             reading,
         };
         let mut settings = BTreeMap::new();
+        // The system's own last, because they hide lab-wide ones of the same name.
         for owner in [None, Some(system)] {
             for &(whose, name) in self.values.keys().filter(|(whose, _)| *whose == owner) {
                 settings.insert(name.to_owned(), filling.setting((whose, name)));
@@ -187,9 +189,11 @@ impl<'a> Filling<'_, 'a, '_, '_> {
     }
 
     fn setting(&mut self, key: Key<'a>) -> Text {
-        let Some(&(template, place)) = self.scope.values.get(&key) else {
-            return Text::default();
-        };
+        let &(template, place) = self
+            .scope
+            .values
+            .get(&key)
+            .expect("keys are those of values");
         self.trail.push(key);
         let text = self.text(key.0, template, place);
         self.trail.pop();
@@ -201,7 +205,8 @@ impl<'a> Filling<'_, 'a, '_, '_> {
             Some(system) => format!("`{system}.{name}`"),
             None => format!("`{name}`"),
         };
-        let start = self.trail.iter().position(|it| *it == key).unwrap_or(0);
+        let start = self.trail.iter().position(|it| *it == key);
+        let start = start.expect("a circle ends at a setting that is being filled in");
         let circle = &self.trail[start..];
         // Every setting of a circle leads into it; its first one by name reports it.
         if circle.iter().min() != Some(&key) {

@@ -53,6 +53,7 @@ pub(crate) fn stack(
         order.visit(target, reading);
         stack = order.done.len();
     }
+    // The others too, for their mistakes: a circle among them would be found only when it is used.
     for setup in &setups {
         order.visit(&setup.system, reading);
     }
@@ -60,6 +61,7 @@ pub(crate) fn stack(
     done.into_iter()
         .flat_map(|index| {
             let balancer = balancers.get(&setups[index].system).cloned();
+            // Directly behind its instances, which is what makes it the last where they are the target.
             std::iter::once(setups[index].clone()).chain(balancer)
         })
         .collect()
@@ -162,6 +164,7 @@ impl System<'_> {
     ) {
         let system = &self.name.value.0;
         let mut heard = run.iter().chain(env.iter().map(|(_, text)| text));
+        // A variable that was wrong may have been the one that tells it.
         let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
         if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
             reading.findings.add(
@@ -220,6 +223,7 @@ impl System<'_> {
             .chain(setup.env.iter().map(|(_, text)| text));
         let used = texts
             .flat_map(Text::systems)
+            // Its own address is one that it is given, not one that it waits for.
             .filter(|used| *used != setup.system);
         let mut after: Vec<String> = Vec::new();
         for other in named.chain(used) {
@@ -247,6 +251,7 @@ impl Order<'_> {
         let Some(index) = self.setups.iter().position(|setup| setup.system == system) else {
             return;
         };
+        // Several systems may need it; it starts once.
         if self.done.contains(&index) {
             return;
         }

@@ -90,6 +90,7 @@ impl<'a> Systems<'a> {
             }
             replicas::check_names(name, file, self, reading);
             let tree = self.tree_of(&name.value.0);
+            // Asked of the tree: a command that was wrong is not a command that is missing.
             let has_no_run = tree.is_some_and(|tree| tree.entry("run").is_none());
             if has_no_run && !reading.has_gaps {
                 reading.findings.add(
@@ -164,6 +165,8 @@ impl<'a> Systems<'a> {
 
     fn unknown_setting(&self, system: Option<&str>, setting: &str, place: Place) -> Finding {
         let known = self.setting_names(system);
+        // The right name of another system is a likelier slip than a setting that was never
+        // declared.
         let elsewhere = self
             .names()
             .find(|other| {

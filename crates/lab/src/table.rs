@@ -38,6 +38,8 @@ pub(crate) fn is_bare(text: &str) -> bool {
 
 fn csv(bytes: &[u8]) -> Result<Table, String> {
     let mut reader = csv::ReaderBuilder::new()
+        // Names are words in templates, where spaces do not count; values are data and stay as they
+        // are.
         .trim(csv::Trim::Headers)
         .from_reader(bytes);
     let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
@@ -61,6 +63,7 @@ fn json_lines(bytes: &[u8]) -> Result<Table, String> {
     {
         let members: Map<String, Value> =
             serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
+        // The first line stands for a header row: all others must have the same members.
         if table.rows.is_empty() {
             table.columns = members.keys().cloned().collect();
         }

@@ -171,6 +171,7 @@ impl Format for Command {
         let mut arguments = Vec::new();
         for word in words {
             let argument = Template::from_index(&word, index)?;
+            // References are numbered through the whole command, which is the value they stand in.
             index += argument.references().count();
             arguments.push(argument);
         }

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 
 /// Where a system can be found while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Whereabouts {
+pub struct Endpoint {
     /// The address that was given out for it.
     pub address: SocketAddr,
     /// The path that was given out for its Unix socket, where it wants one.
     pub socket: Option<PathBuf>,
 }
 
-impl From<SocketAddr> for Whereabouts {
-    fn from(address: SocketAddr) -> Whereabouts {
-        Whereabouts {
+impl From<SocketAddr> for Endpoint {
+    fn from(address: SocketAddr) -> Endpoint {
+        Endpoint {
             address,
             socket: None,
         }
@@ -144,7 +144,7 @@ impl Text {
     ///
     /// # Errors
     /// A sentence that names the first system for which `find` gives none.
-    pub fn render(&self, find: &dyn Fn(&str) -> Option<Whereabouts>) -> Result<String, String> {
+    pub fn render(&self, find: &dyn Fn(&str) -> Option<Endpoint>) -> Result<String, String> {
         self.fill(None, find)
     }
 
@@ -155,7 +155,7 @@ impl Text {
     pub fn render_instance(
         &self,
         instance: u32,
-        find: &dyn Fn(&str) -> Option<Whereabouts>,
+        find: &dyn Fn(&str) -> Option<Endpoint>,
     ) -> Result<String, String> {
         self.fill(Some(instance), find)
     }
@@ -163,7 +163,7 @@ impl Text {
     fn fill(
         &self,
         instance: Option<u32>,
-        find: &dyn Fn(&str) -> Option<Whereabouts>,
+        find: &dyn Fn(&str) -> Option<Endpoint>,
     ) -> Result<String, String> {
         let mut text = String::new();
         for piece in &self.pieces {
@@ -297,7 +297,7 @@ mod tests {
         text.push_address("server", Form::Socket);
         let address = SocketAddr::from(([127, 0, 0, 1], 4000));
         let found = |_: &str| {
-            Some(Whereabouts {
+            Some(Endpoint {
                 address,
                 socket: Some("/run/s".into()),
             })

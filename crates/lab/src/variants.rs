@@ -125,6 +125,7 @@ fn crossed<'a>(
     parts: Parts<'a>,
     reading: &mut Reading<'_>,
 ) -> Vec<Draft<'a>> {
+    // One combination of no factors to begin with: each factor multiplies what is there.
     let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (At { value, place }, values) in &factors.0 {
         let Name(factor) = value;
@@ -207,6 +208,7 @@ pub(crate) fn groups<'d, 'a>(
         let found = baselines.iter().position(|it| it.is_baseline_of(variant));
         if let Some(index) = found {
             groups[index].push(variant);
+        // Without any baseline, that is the mistake, and it is reported already.
         } else if let Some(first) = baselines.first() {
             let wanted: Vec<String> = first
                 .factors

@@ -221,8 +221,8 @@ pub(crate) struct LoadFile {
     /// closed loop has `connections` times `streams` requests under way.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::STREAMS))]
     pub(crate) streams: Option<At<u32>>,
-    /// A PEM file of the authorities that may vouch for the target, and no others; by default those
-    /// that this machine trusts. The certificate is one for `127.0.0.1`.
+    /// A PEM file of the authorities that may sign the target's certificate; no others are trusted. By
+    /// default those that this machine trusts. The certificate is one for `127.0.0.1`.
     pub(crate) ca: Option<At<String>>,
     /// Accept any certificate of the target.
     #[schemars(extend("default" = "off"))]

@@ -44,7 +44,7 @@ mod tests {
             assert!(keep_cores_awake().is_none(), "no bound to be seen");
             return;
         }
-        let awake = keep_cores_awake().expect("whoever may read it may write it");
+        let awake = keep_cores_awake().expect("a user who may read it may write it");
         // Other programs may hold it as well, so nothing can be said about afterwards.
         assert_eq!(bound(), Some(0));
         drop(awake);

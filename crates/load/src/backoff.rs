@@ -18,6 +18,7 @@ pub(crate) struct Backoff {
 impl Backoff {
     /// Another connect was refused. Returns how long to wait, in nanoseconds.
     pub(crate) fn refused(&mut self) -> u64 {
+        // At most seven doublings, so the shift cannot overflow.
         let pause_ns = FIRST_NS << self.refusals;
         self.refusals = (self.refusals + 1).min(DOUBLINGS_MAX);
         pause_ns

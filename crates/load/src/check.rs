@@ -196,6 +196,13 @@ impl Rules {
         }
     }
 
+    /// What bodies are compared with, in the modes that compare.
+    #[inline]
+    fn reference(&self) -> &[u8] {
+        let reference = self.reference.as_deref();
+        reference.expect("a body is only compared where there is a reference")
+    }
+
     fn accepts(&self, status: u16) -> bool {
         match self.status {
             StatusRule::Success => (200..300).contains(&status),
@@ -262,6 +269,7 @@ impl Findings {
         self.mode = Mode::Skip;
         self.equal_bytes = 0;
         self.body_bytes = 0;
+        // The scan and the collected body begin anew with the mode that uses them.
     }
 
     /// The verdict on a complete answer; what was learned from it goes into the rules, and what is
@@ -284,6 +292,7 @@ impl Findings {
     }
 
     fn judge(&mut self, rules: &mut Rules) -> Option<Mismatch> {
+        // First of all: the body of an error page would be wrong as well, and hide the cause.
         if self.wrong_status {
             return Some(Mismatch::Status {
                 expected: rules.status,
@@ -291,7 +300,7 @@ impl Findings {
             });
         }
         if self.mode == Mode::Compare {
-            let reference = rules.reference.as_deref().unwrap_or_default();
+            let reference = rules.reference();
             if self.equal_bytes == reference.len() {
                 return match rules.reference_fault {
                     Some(fault) => Some(Mismatch::Graphql(fault)),
@@ -312,10 +321,11 @@ impl Findings {
         if rules.must_equal {
             return Some(Mismatch::Body {
                 at: self.equal_bytes,
-                expected_bytes: rules.reference.as_deref().map_or(0, <[u8]>::len),
+                expected_bytes: rules.reference().len(),
                 found_bytes: self.body_bytes,
             });
         }
+        // Over HTTP/2, another answer to the same request may have been learned meanwhile.
         if self.mode == Mode::Learn && rules.reference.is_none() {
             rules.reference = Some(Arc::from(std::mem::take(&mut self.learned)));
         }
@@ -341,7 +351,7 @@ impl Findings {
 
     /// The body stopped being equal to the reference, with `part` as its next bytes.
     fn diverge(&mut self, rules: &Rules, part: &[u8]) {
-        let reference = rules.reference.as_deref().unwrap_or_default();
+        let reference = rules.reference();
         let equal = &reference[..self.equal_bytes];
         if rules.pattern.is_some() {
             self.mode = Mode::Collect;
@@ -376,6 +386,7 @@ impl Sink for Judge<'_> {
         let findings = &mut *self.findings;
         findings.status = head.status;
         findings.wrong_status = !self.rules.accepts(head.status);
+        // The mode stays `Skip`: nothing of this body will be judged.
         if findings.wrong_status {
             return;
         }
@@ -410,7 +421,7 @@ impl Sink for Judge<'_> {
         match findings.mode {
             Mode::Skip => {}
             Mode::Compare => {
-                let reference = self.rules.reference.as_deref().unwrap_or_default();
+                let reference = self.rules.reference();
                 let end = findings.equal_bytes + part.len();
                 if reference.get(findings.equal_bytes..end) == Some(part) {
                     findings.equal_bytes = end;
@@ -423,6 +434,7 @@ impl Sink for Judge<'_> {
             Mode::Learn => {
                 findings.scan.feed(part);
                 if findings.learned.len() + part.len() > LEARNED_MAX {
+                    // Not `clear`, which would keep the memory.
                     findings.learned = Vec::new();
                     findings.mode = Mode::Scan;
                 } else {

@@ -88,6 +88,7 @@ impl Connection {
 
     /// Keeps the begin of an answer in case it turns out to be wrong.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        // `kept` never exceeds it: each piece is cut to the room that is left.
         let room = EXCERPT_BYTES - self.kept.len();
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }

@@ -194,6 +194,7 @@ fn converse(
     bytes: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
+    // TLS and HTTP/2 exist only in the general carrier, which a load would use as well.
     if !target.protocol.is_plain() {
         return crate::general::exchange(target, bodiless, bytes, timeout);
     }
@@ -244,9 +245,11 @@ impl Deadline {
     fn wait(&self, socket: &OwnedFd, flags: PollFlags) -> Result<(), Failure> {
         loop {
             let left = to_ns(self.limit).saturating_sub(self.clock.now_ns());
-            let timeout = Timespec::try_from(Duration::from_nanos(left)).unwrap_or_default();
+            let timeout = Timespec::try_from(Duration::from_nanos(left))
+                .expect("64 bits of nanoseconds are 584 years");
             let mut polled = [PollFd::new(socket, flags)];
             match rustix::event::poll(&mut polled, Some(&timeout)) {
+                // Only the clock decides that the time is over: `poll` may return a little early.
                 Ok(0) if left == 0 => {
                     return Err(Failure::Timeout {
                         limit: self.limit,
@@ -304,6 +307,7 @@ impl Conversation {
             };
             self.deadline.found_bytes += bytes;
             match self.parser.feed(&buffer[..bytes], &mut self.answer)? {
+                // As in a load: bytes behind the answer mean that it is longer than its head says.
                 Parsed::Complete { used, .. } if used < bytes => {
                     return Err(Failure::Protocol(leftover(bytes - used)));
                 }

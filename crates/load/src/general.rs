@@ -128,6 +128,7 @@ impl<'a> TokioEngine<'a> {
             .enable_all()
             .build()?;
         let timer = {
+            // The timer's descriptor registers with the runtime of the thread that makes it.
             let _within = runtime.enter();
             Timer::new(controls.clock, spin_share)?
         };
@@ -158,6 +159,7 @@ impl<'a> TokioEngine<'a> {
     pub(crate) fn open_all(&mut self, lane: usize) {
         let (state, controls) = (&self.state, self.pacer.controls);
         self.tasks.block_on(&self.runtime, async {
+            // Side by side: one after the other would take a handshake of time for each connection.
             let opening: Vec<_> = (0..state.endpoints[lane].links.len())
                 .map(|link| {
                     let state = Rc::clone(state);
@@ -197,6 +199,7 @@ impl<'a> TokioEngine<'a> {
 
     /// Closes all connections. Returns the lanes, and whether the load was interrupted.
     pub(crate) fn finish(self) -> (Vec<Lane>, bool) {
+        // The tasks hold sockets and slots: they end before the lanes are taken.
         drop(self.tasks);
         (self.state.lanes.take(), self.pacer.was_interrupted())
     }
@@ -208,6 +211,7 @@ async fn pace(state: &Rc<EngineState>, pacer: &mut Pacer<'_>, priority: &mut Pri
     loop {
         state.dispatch();
         let now_ns = state.clock.now_ns();
+        // A block, because no borrow of the lanes may last until the `await`.
         let horizon = {
             let lanes = &mut *state.lanes.borrow_mut();
             if !pacer.goes_on(lanes, priority, now_ns) {
@@ -215,6 +219,7 @@ async fn pace(state: &Rc<EngineState>, pacer: &mut Pacer<'_>, priority: &mut Pri
             }
             pacer.horizon(lanes, now_ns)
         };
+        // Only what is due before the next look at the stop flag is worth a punctual wait.
         let due_ns = horizon.due_ns.filter(|due_ns| *due_ns < horizon.latest_ns);
         let wake_ns = due_ns.unwrap_or(horizon.latest_ns);
         // The tasks run meanwhile.
@@ -268,6 +273,7 @@ impl EngineState {
         self.lanes.borrow_mut()[place.lane]
             .queue
             .wait(place.index, due_ns);
+        // The pacer may be asleep until a later time.
         self.timer.wake_by(due_ns);
         resumed
             .await

@@ -48,6 +48,7 @@ impl Generator<'_> {
     pub(crate) fn take_sockets(&mut self) -> Vec<OwnedFd> {
         match self {
             Generator::Fast(engine) => engine.take_sockets(),
+            // Tokio's sockets are registered with its runtime, which ends with the thread.
             Generator::General(_) => Vec::new(),
         }
     }

@@ -47,7 +47,7 @@ pub struct Job {
     /// [`GeneratorCost::realtime`](crate::GeneratorCost::realtime) says so. On cores that they share
     /// they have it while they use less than a fifth of their core, or up to 30 % when they had it
     /// before, and on cores of their own ([`Job::cpus`]) always. Not asked for when they spin all the
-    /// time ([`Job::spin_share`] of 1): they would leave nothing to anybody.
+    /// time ([`Job::spin_share`] of 1): they would leave nothing to other programs.
     pub realtime: bool,
     /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
     pub cpus: Option<Vec<usize>>,

@@ -83,6 +83,7 @@ impl Lane {
     }
 
     fn begin_iteration(&mut self, slot: &mut SlotState, think_ns: u64, now_ns: u64) -> Next {
+        // Values of the iteration before must not reach this one.
         slot.captured.clear();
         let captures = self.work.script.captures();
         slot.captured.resize_with(captures, String::new);
@@ -225,9 +226,11 @@ impl Lane {
         while let Some(taken) = self.queue.take_missed(now_ns) {
             let mut slot = SlotState {
                 index: taken.index,
+                // Of a scenario, the first step: its rotation names no other.
                 request: self.work.rotation.pick(taken.index),
                 ..SlotState::default()
             };
+            // As evidence of what should have been sent.
             self.fill(&mut slot);
             let fault = Fault {
                 kind: FailureKind::Missed,
@@ -267,7 +270,7 @@ impl Lane {
 /// was due first, so that lanes that were held up together go on in the order of their plans.
 #[inline]
 pub(crate) fn next_of(lanes: &[Lane], now_ns: u64) -> Option<usize> {
-    let ready = |(lane, it): (usize, &Lane)| Some((it.queue.ready_since_ns(now_ns)?, lane));
+    let ready = |(index, lane): (usize, &Lane)| Some((lane.queue.ready_since_ns(now_ns)?, index));
     let first = lanes.iter().enumerate().filter_map(ready).min();
-    first.map(|(_, lane)| lane)
+    first.map(|(_, index)| index)
 }

@@ -73,6 +73,7 @@ impl Live {
             (&self.missed, more.missed),
             (&self.latency_sum_ns, more.latency_sum_ns),
         ] {
+            // Relaxed: the counts are displayed, and no other memory is read on their strength.
             total.fetch_add(part, Ordering::Relaxed);
         }
     }

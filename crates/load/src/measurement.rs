@@ -45,7 +45,7 @@ pub struct Measurement {
     /// Slots that had to wait because every connection was busy (open loop only). Unless a pause of
     /// the generator caused the queue, their lateness is the target's doing.
     pub waited: u64,
-    /// Connections that the target spoiled by bytes nobody had asked for, while no request was under
+    /// Connections that the target spoiled by bytes that were not asked for, while no request was under
     /// way.
     pub unsolicited: u64,
     /// From the first send to the last answer.

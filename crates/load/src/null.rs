@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 
 mod behavior;
-mod guest;
+mod client;
 mod pace;
 mod seen;
 mod server;

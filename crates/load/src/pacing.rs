@@ -30,6 +30,7 @@ pub(crate) struct Controls<'a> {
 
 impl Controls<'_> {
     pub(crate) fn is_stopped(&self) -> bool {
+        // The flag publishes no other memory; it only has to be seen soon.
         self.stop.load(Ordering::Relaxed)
     }
 }
@@ -67,12 +68,16 @@ impl<'a> Pacer<'a> {
         priority: &mut Priority,
         now_ns: u64,
     ) -> bool {
+        // Before asking whether the load is over: a plan may end with slots that were never sent.
         for lane in &mut *lanes {
             lane.give_up_missed(now_ns);
         }
         let is_over = lanes.iter().all(|lane| lane.queue.is_over(now_ns));
+        // A load that is over when the flag is seen has all its outcomes, so it was not
+        // interrupted.
         let is_stopped = !is_over && self.controls.is_stopped();
         self.was_interrupted |= is_stopped;
+        // At the end whatever the time, so that a display ends with all counts.
         if is_over || is_stopped || now_ns >= self.publish_ns {
             self.publish_ns = now_ns + PUBLISH_NS;
             for lane in lanes {

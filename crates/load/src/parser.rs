@@ -171,6 +171,8 @@ impl Parser {
     /// [`start`](Parser::start), and the connection of none at all.
     pub fn feed<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<Parsed, ParseError> {
         let mut used = 0;
+        // An interim answer (1xx) leaves the state at `Head`, and the final head may follow in the
+        // same bytes.
         while let State::Head = self.state {
             match self.feed_head(&bytes[used..], sink)? {
                 None => return Ok(Parsed::More),
@@ -229,6 +231,8 @@ impl Parser {
         if self.is_in_value && self.head.len() < most && bytes.iter().all(|byte| is_plain(*byte)) {
             return Ok(None);
         }
+        // Moved out because `parse_head` borrows the parser; put back so that its memory is used
+        // again.
         let head = std::mem::take(&mut self.head);
         let parsed = self.parse_head(&head, sink);
         self.head = head;
@@ -236,6 +240,10 @@ impl Parser {
             self.is_in_value = ends_in_value(&self.head);
             return Ok(None);
         };
+        assert!(
+            length > before,
+            "the head was incomplete before these bytes"
+        );
         self.head.clear();
         Ok(Some((length - before, self.enter(framing))))
     }
@@ -260,6 +268,8 @@ impl Parser {
         bytes: &[u8],
         sink: &mut S,
     ) -> Result<Option<(usize, Option<Framing>)>, ParseError> {
+        // Not initialized: 128 headers would be cleared for every answer, and most answers have
+        // few.
         let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
         let mut response = Response::new(&mut []);
         let parsed = ParserConfig::default().parse_response_with_uninit_headers(
@@ -281,7 +291,7 @@ impl Parser {
             Ok(Status::Partial) => return Ok(None),
             Err(error) => return Err(malformed_head(error)),
         };
-        let status = response.code.unwrap_or_default();
+        let status = response.code.expect("a complete head has a status");
         let is_http_1_1 = response.version == Some(1);
         match status {
             0..100 => return Err(ParseError::Malformed("a status below 100")),
@@ -294,6 +304,8 @@ impl Parser {
             200.. => {}
         }
         let lengths = Lengths::read(response.headers)?;
+        // HTTP/1.1 keeps a connection unless told otherwise, HTTP/1.0 closes it unless told
+        // otherwise (RFC 9112, section 9.3).
         self.reusable = !lengths.close && (is_http_1_1 || lengths.keep_alive);
         let framing = self.framing(status, is_http_1_1, &lengths)?;
         sink.head(&Head::new(status, response.headers));
@@ -306,6 +318,8 @@ impl Parser {
         is_http_1_1: bool,
         lengths: &Lengths,
     ) -> Result<Framing, ParseError> {
+        // Two readers may choose different ones, which is how answers are smuggled (RFC 9112,
+        // section 6.1).
         if lengths.chunked && lengths.content.is_some() {
             return Err(ParseError::Malformed(
                 "both `Content-Length` and `Transfer-Encoding`",
@@ -314,6 +328,7 @@ impl Parser {
         if lengths.chunked && !is_http_1_1 {
             return Err(ParseError::Malformed("`Transfer-Encoding` in HTTP/1.0"));
         }
+        // Before the lengths: here `Content-Length` says how long the body would have been.
         if self.bodiless || status == 204 || status == 304 {
             return Ok(Framing::None);
         }
@@ -324,6 +339,7 @@ impl Parser {
             self.claim(length)?;
             return Ok(Framing::Length(length));
         }
+        // Only the end of the connection ends this body, so there is no next request on it.
         self.reusable = false;
         Ok(Framing::UntilClose)
     }
@@ -338,6 +354,7 @@ impl Parser {
             State::Head => Ok(Parsed::More),
             State::Length(left) => {
                 let available = &bytes[used..];
+                // A length beyond the address space is more than any read holds.
                 let take = usize::try_from(*left)
                     .map_or(available.len(), |left| left.min(available.len()));
                 *left -= take as u64;
@@ -360,6 +377,7 @@ impl Parser {
                 Ok(Parsed::More)
             }
             State::Chunked(chunked) => {
+                // A copy, as `claim` borrows the parser. It is stored again when more must come.
                 let mut chunked = *chunked;
                 while used < bytes.len() {
                     let piece = chunked.next(&bytes[used..], self.bounds.head_bytes)?;
@@ -381,6 +399,7 @@ impl Parser {
 
     /// Adds to the size of the body, as far as the bounds allow.
     fn claim(&mut self, more: u64) -> Result<(), ParseError> {
+        // A `Content-Length` near 2^64 must be too large, and not wrap around to a small one.
         self.body_bytes = self.body_bytes.saturating_add(more);
         if self.body_bytes > self.bounds.body_bytes {
             return Err(ParseError::TooLarge {
@@ -401,7 +420,8 @@ fn is_plain(byte: u8) -> bool {
 /// Whether the next byte of an incomplete head, which is right so far, belongs to a value (or to
 /// the reason of the status line, which may hold the same).
 fn ends_in_value(head: &[u8]) -> bool {
-    let line = head.rsplit(|byte| *byte == b'\n').next().unwrap_or(head);
+    let mut lines = head.rsplit(|byte| *byte == b'\n');
+    let line = lines.next().expect("a split has at least one part");
     line.contains(&b':') && line.last() != Some(&b'\r')
 }
 

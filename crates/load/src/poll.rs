@@ -78,6 +78,8 @@ impl Poll {
         self.did = Did::Other;
         match wait {
             Wait::Roughly(left_ns) => {
+                // Rounded up: otherwise the last part of a millisecond would be spent in waits of
+                // 0.
                 let milliseconds = left_ns.div_ceil(1_000_000);
                 self.take(milliseconds * 1_000_000);
                 milliseconds * 1_000_000
@@ -86,9 +88,11 @@ impl Poll {
                 let sleep_ns = left_ns.saturating_sub(self.spin.early_ns());
                 if sleep_ns < SLEEP_MIN_NS {
                     self.take(0);
+                    // A look that found events was work, and costs nothing of the spin budget.
                     if left_ns > 0 && self.events.is_empty() {
                         self.did = Did::Spin;
                     }
+                // No event came within the sleep, so the second system call is saved.
                 } else if self.sleep(sleep_ns) {
                     self.did = Did::Sleep;
                 } else {

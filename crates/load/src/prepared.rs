@@ -56,6 +56,7 @@ impl<'a> Prepared<'a> {
                 requests_max,
             } => {
                 let plan = OpenPlan::new(phases, *arrival, *requests_max)?;
+                // A plan ends by itself.
                 let never = Stop {
                     requests: None,
                     duration: None,
@@ -81,6 +82,7 @@ impl<'a> Prepared<'a> {
         Ok(Prepared {
             job,
             peer: Peer::new(&job.target.address).map_err(LoadError::Address)?,
+            // Before the rotation is moved. Made once, and not for each thread.
             messages: messages(job, &rotation, &script, &route)?,
             rotation,
             script,
@@ -198,6 +200,7 @@ fn verify_kept(job: &Job, slots: Option<u64>) -> Result<(), LoadError> {
         return Ok(());
     };
     // Indices are kept in 32 bits.
+    // Room beyond 64 bits is room for all that can be counted.
     let most = u64::try_from(kept).map_or(1 << 32, |kept| kept.min(1 << 32));
     if planned > most {
         return Err(LoadError::SlotsKept { planned, kept });
@@ -232,6 +235,7 @@ fn rotation(job: &Job) -> Result<Rotation, LoadError> {
         return Ok(Rotation::new(rendered(job, 1)?, vec![0]));
     }
     let weights: Vec<u32> = job.requests.iter().map(|request| request.weight).collect();
+    // A weight of 0 is a mistake of its own request, which `rendered` reports by its place.
     let turns = rendered::turns(&weights).filter(|_| !weights.contains(&0));
     let requests = rendered(job, turns.as_ref().map_or(1, Vec::len))?;
     Ok(Rotation::new(requests, turns.ok_or(LoadError::Weights)?))
@@ -266,6 +270,7 @@ pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadErro
         let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref())
             .and_then(|made| made.capturing(own, &captures));
         rendered.push(made.map_err(wrong)?);
+        // What this step captures is known to the steps after it, and not to itself.
         captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();
     }
     Ok(rendered)

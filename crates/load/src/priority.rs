@@ -4,10 +4,10 @@
 //! its core: another program, a thread of the kernel, a system under load. With `SCHED_FIFO` it runs at
 //! once (sched(7)).
 //!
-//! What such a thread uses, it takes from whoever else is on its core, and the scheduler is slow to
+//! What such a thread uses, it takes from other threads on its core, and the scheduler is slow to
 //! move those away: a system under load waits, and its waiting looks like its latency. So a thread goes
 //! first for as long as it uses little of its core, and is an ordinary one when it uses more. On a core
-//! of its own it harms nobody.
+//! of its own it delays no other thread.
 
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ const WINDOW_NS: u64 = 20_000_000;
 /// `false` where the system refuses: it wants root, `CAP_SYS_NICE` or a limit for it (`ulimit -r`).
 pub fn raise() -> bool {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    // The least priority is enough to go before ordinary programs, and leaves other real-time
+    // threads alone.
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy).is_ok()
 }
 
@@ -42,12 +44,10 @@ fn lower() {
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
     // The library wants a niceness with it, and sets the policy first: where the niceness is refused,
     // it is still the old one.
-    let middle = ThreadPriorityValue::try_from(NICENESS_0).map(ThreadPriority::Crossplatform);
-    let _ = set_thread_priority_and_policy(
-        thread_native_id(),
-        middle.unwrap_or(ThreadPriority::Min),
-        policy,
-    );
+    let middle =
+        ThreadPriorityValue::try_from(NICENESS_0).expect("the library's scale goes from 0 to 99");
+    let middle = ThreadPriority::Crossplatform(middle);
+    let _ = set_thread_priority_and_policy(thread_native_id(), middle, policy);
     if let Ok(nice) = nice {
         let _ = rustix::process::setpriority_process(None, nice);
     }
@@ -93,6 +93,8 @@ impl Priority {
     /// Asks for real-time priority. A thread that shares its core has to show first that it uses
     /// little of it.
     pub(crate) fn realtime(core: Core) -> Priority {
+        // Raised even where the thread is lowered again: whether the system allows it must be
+        // known.
         let is_given = raise();
         let is_high = is_given && core == Core::Own;
         if is_given && !is_high {
@@ -114,6 +116,7 @@ impl Priority {
     /// Moves the thread up or down, now and then, by what it used since the last time.
     #[inline]
     pub(crate) fn review(&mut self, now_ns: u64) {
+        // No system call before the window is over: this runs in every turn of the event loop.
         let may_move = self.is_given && self.core == Core::Shared;
         if may_move && now_ns - self.begin_ns >= WINDOW_NS {
             self.end_window(now_ns);
@@ -128,6 +131,7 @@ impl Priority {
         }
         let share = (cpu_ns - self.cpu_ns) as f64 / length_ns as f64;
         (self.begin_ns, self.cpu_ns) = (now_ns, cpu_ns);
+        // The policy is only touched when it changes, as that is a system call.
         match (self.is_high, goes_first(self.is_high, share)) {
             (false, true) => self.is_high = raise(),
             (true, false) => {

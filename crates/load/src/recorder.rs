@@ -99,6 +99,7 @@ impl Recorder {
             connect: Histogram::new(),
             outcomes: Outcomes::default(),
             discarded: Outcomes::default(),
+            // Indexed by status, so that counting one needs no search. A status has three digits.
             statuses: vec![0; 1000],
             bytes_in: 0,
             bytes_in_bodies: 0,
@@ -106,6 +107,7 @@ impl Recorder {
             waited: 0,
             unsolicited: 0,
             sent: 0,
+            // Later than any send, for `min`.
             first_sent_ns: u64::MAX,
             last_sent_ns: 0,
             last_answer_ns: 0,
@@ -199,6 +201,7 @@ impl Recorder {
     #[inline]
     fn gap(&mut self, sent_ns: u64, due_ns: u64) {
         if due_ns < self.pause_end_ns {
+            // The next gap would begin at a send that was held up, so it is left out as well.
             self.gap_from_ns = None;
             return;
         }
@@ -235,7 +238,8 @@ impl Recorder {
             self.first_byte
                 .record_ns(times.first_byte_ns - times.sent_ns);
         }
-        self.statuses[usize::from(status).min(999)] += 1;
+        // Not clamped: parser and library refuse a status of more than three digits.
+        self.statuses[usize::from(status)] += 1;
         self.latency_sum_ns += latency_ns;
         self.last_answer_ns = times.done_ns;
         let window = self.windows.at(times.done_ns);
@@ -266,6 +270,7 @@ impl Recorder {
         if kind != FailureKind::Missed {
             self.windows.at(at_ns).errors += 1;
         }
+        // A walk over a short list: at most `failures_kept` of each kind.
         let kept = self
             .failures
             .iter()
@@ -343,6 +348,7 @@ impl Recorder {
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
         self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
         self.windows.absorb(other.windows);
+        // Perhaps too many of a kind by now: `into_measurement` keeps the first of each.
         self.failures.extend(other.failures);
         self.pauses.extend(other.pauses);
         self.pauses_dropped += other.pauses_dropped;
@@ -363,11 +369,13 @@ impl Recorder {
         self.service.add(&self.whole_at_once);
         self.first_byte.add(&self.whole_at_once);
         self.pauses.sort_unstable();
+        // Empty where the times of slots were not asked for.
         let mut slots = self.slots.unwrap_or_default();
         // Answers end slots in any order, and threads each have every other one.
         slots.sort_unstable_by_key(|slot| slot.index);
         generator.pauses = self.pauses;
         generator.pauses_dropped = self.pauses_dropped;
+        // Without a send or an answer the first is later than the last, and no time has passed.
         let elapsed_ns = self.last_answer_ns.saturating_sub(self.first_sent_ns);
         let sending_ns = self.last_sent_ns.saturating_sub(self.first_sent_ns);
         let (window_width, windows) = self.windows.into_parts();

@@ -13,16 +13,16 @@ const TURNS_MAX: usize = 1 << 16;
 /// Why a request cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// The method is no token.
+    /// The method is not a token.
     #[error("expected a method such as `GET`, found `{0}`")]
     Method(String),
-    /// The path is none.
+    /// The path cannot stand in a request line.
     #[error(
         "expected a path that starts with `/` and has no spaces or control characters, found \
          `{0}`; write such characters as %20"
     )]
     Path(String),
-    /// A header name is no token.
+    /// A header name is not a token.
     #[error("expected a header name such as `Content-Type`, found `{0}`")]
     HeaderName(String),
     /// A header value would break the head.
@@ -70,7 +70,7 @@ pub enum RequestError {
         /// What is wrong with it.
         reason: String,
     },
-    /// It is none that HTTP/2 can carry.
+    /// HTTP/2 cannot carry it.
     #[error("over HTTP/2: {0}")]
     Http2(String),
     /// No part of the rotation.
@@ -117,6 +117,7 @@ impl Rendered {
         if (!request.body.is_empty() || expects_body) && !has("content-length") {
             let digits = request.body.len().to_string();
             line(&mut head, "Content-Length", &digits);
+            // A template writes the length of each filled-in body here.
             let end = head.len() - "\r\n".len();
             length = Some(end - digits.len()..end);
         }
@@ -126,6 +127,7 @@ impl Rendered {
         head.push_str("\r\n");
         let template = places
             .map(|places| {
+                // Without a length to fill in, an empty range: the head is one piece.
                 let value = length.unwrap_or(head.len()..head.len());
                 let source = Source {
                     start: &start,
@@ -262,15 +264,19 @@ impl Rotation {
         match self.turns.len() {
             // A division costs more than all the rest of this function.
             1 => self.turns[0],
-            turns => self.turns[usize::try_from(slot % turns as u64).unwrap_or(0)],
+            turns => {
+                let turn = slot % turns as u64;
+                self.turns[usize::try_from(turn).expect("less than the length of a list")]
+            }
         }
     }
 }
 
-/// Smooth weighted round robin: at each turn everybody gains their weight, the richest is served
-/// and pays the sum of all weights.
+/// Smooth weighted round robin: at each turn every request gains its weight as credit. The one with
+/// the most credit is served, and pays the sum of all weights.
 pub(crate) fn turns(weights: &[u32]) -> Option<Vec<usize>> {
     let divisor = weights.iter().copied().fold(0, greatest_common_divisor);
+    // The divisor is 0 only where all weights are, and then the sum is refused below.
     let weights: Vec<i64> = weights
         .iter()
         .map(|weight| i64::from(weight / divisor.max(1)))
@@ -285,6 +291,7 @@ pub(crate) fn turns(weights: &[u32]) -> Option<Vec<usize>> {
         let mut served = 0;
         for index in 0..weights.len() {
             credits[index] += weights[index];
+            // Not `>=`: of equal credits the first is served, so a turn is the same on every run.
             if credits[index] > credits[served] {
                 served = index;
             }

@@ -97,6 +97,7 @@ pub fn run_together<T>(
             .map(|thread| {
                 thread
                     .join()
+                    // A panic in a thread is a defect, and must not become an error of the load.
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })
             .collect()
@@ -135,6 +136,7 @@ fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
     let generator = GeneratorCost {
         cpu: parts.iter().map(|part| part.cpu).sum(),
         threads: group.threads,
+        // `None` if one thread does not know: a part must not pass for the whole.
         waited_for_cpu: parts.iter().map(|part| part.waited_for_cpu).sum(),
         realtime,
         realtime_for: realtime.then(|| parts.iter().map(|part| part.realtime.1).sum()),
@@ -189,7 +191,9 @@ impl Start {
     fn wait(&self, clock: Clock, lead: Duration) -> Option<u64> {
         self.barrier.wait();
         let start = || clock.now_ns().saturating_add(to_ns(lead));
+        // The first thread behind the barrier decides, and the others take its time.
         let start_ns = *self.start_ns.get_or_init(start);
+        // Relaxed, because the flag is set before the barrier, which orders both.
         (!self.is_cancelled.load(Ordering::Relaxed)).then_some(start_ns)
     }
 }
@@ -215,6 +219,7 @@ impl Group<'_> {
             .map(Prepared::new)
             .collect::<Result<Vec<_>, _>>()?;
         let connections = lanes.iter().map(|lane| lane.connections);
+        // A sum beyond 32 bits is more than any limit of open files allows.
         allow_open_files(connections.clone().fold(0, u32::saturating_add))?;
         // A thread without a connection could not send its part of the slots.
         let fewest = connections.min().expect("there is a first job");
@@ -261,6 +266,7 @@ impl Group<'_> {
             Duration::ZERO
         };
         let begin = start.wait(controls.clock, lead);
+        // From here on: opening connections before the load is no cost of the load.
         let (cpu, waited) = (cpu_time(), waited_for_cpu());
         if let Some(start_ns) = begin {
             let load = |lane: &Prepared<'_>| {
@@ -273,6 +279,7 @@ impl Group<'_> {
         let realtime = priority.end(controls.clock.now_ns());
         let cpu = cpu_time().saturating_sub(cpu);
         let waited = waited.zip(waited_for_cpu());
+        // They stay open until all threads have ended and the caller has looked.
         let sockets = generator.take_sockets();
         let (recorders, was_interrupted) = generator.finish();
         Ok(Part {
@@ -351,7 +358,7 @@ fn verify_alike(first: &Job, job: &Job) -> Result<(), LoadError> {
     } else if first.spin_share != job.spin_share {
         "spin share"
     } else if first.realtime != job.realtime {
-        "wish for real-time priority"
+        "setting of real-time priority"
     } else if first.cpus != job.cpus {
         "CPUs"
     } else {
@@ -364,17 +371,18 @@ fn verify_alike(first: &Job, job: &Job) -> Result<(), LoadError> {
 fn allow_open_files(connections: u32) -> Result<(), LoadError> {
     let needed = u64::from(connections) + OTHER_FILES;
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
+    // `None` is no limit.
+    let Some(current) = limit.current.filter(|current| *current < needed) else {
         return Ok(());
-    }
+    };
     let raised = Rlimit {
-        current: Some(needed.max(limit.current.unwrap_or(0))),
+        current: Some(needed),
         maximum: limit.maximum,
     };
     rustix::process::setrlimit(Resource::Nofile, raised).map_err(|_| LoadError::OpenFiles {
         connections,
         needed,
-        allowed: limit.current.unwrap_or(u64::MAX),
+        allowed: current,
     })
 }
 

@@ -72,8 +72,9 @@ impl Wanted {
                 let groups = pattern
                     .captures(&whole)
                     .ok_or_else(|| missing("nothing that matches"))?;
+                // The first group where there is one, so that a pattern may name what is around it.
                 let part = groups.get(1).or(groups.get(0));
-                part.map_or_else(String::new, |part| part.as_str().to_owned())
+                part.expect("a match has its whole").as_str().to_owned()
             }
         };
         // It may be meant for a header, which it would end.

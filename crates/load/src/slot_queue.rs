@@ -24,6 +24,8 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) fn new(all: Range<usize>) -> Places {
         Places {
+            // Connections times streams may be millions, of which few are in use at once. Room for
+            // 65,536 is made before the load, so that parking a place rarely allocates.
             idle: Vec::with_capacity(all.len().min(1 << 16)),
             vacant: Vec::new(),
             unused: all,
@@ -43,6 +45,7 @@ impl Places {
             if is_open(place) {
                 return Some(place);
             }
+            // Closed while it was idle. If no other place is open, it is the first to be used.
             self.vacant.push(place);
         }
         self.vacant.pop().or_else(|| self.unused.next())
@@ -65,6 +68,7 @@ impl Places {
 
     /// The connection of an idle place was closed.
     pub(crate) fn closed(&mut self, place: usize) {
+        // A walk over all idle places: connections rarely end while they are idle.
         self.idle.retain(|idle| *idle != place);
         self.vacant.push(place);
     }
@@ -98,6 +102,8 @@ impl SlotQueue {
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<Taken> {
         let taken = self.supply.take(now_ns)?;
+        // Counted when it is taken, not when it is sent: a lane is over only when the slots that
+        // wait for a connection have ended as well.
         self.active += 1;
         self.taken += 1;
         Some(taken)
@@ -120,6 +126,7 @@ impl SlotQueue {
         now_ns: u64,
         recorder: &mut Recorder,
     ) -> Option<Taken> {
+        // Asked before the slot is taken: the place that is released here does not count as free.
         let was_full = !self.places.is_any_free();
         let taken = self.take(now_ns);
         match taken {

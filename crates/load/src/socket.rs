@@ -64,6 +64,8 @@ impl Peer {
                 Ok(Connect::Done(socket))
             }
             Err(Errno::INPROGRESS) => Ok(Connect::Pending(socket)),
+            // A Unix socket does not wait for room in the queue of its listener; over TCP this is a
+            // failure (connect(2)).
             Err(Errno::AGAIN) if matches!(self, Peer::Unix(_)) => Ok(Connect::Full),
             Err(error) => Err(error.into()),
         }
@@ -72,12 +74,13 @@ impl Peer {
     /// The end of a pending connect.
     pub(crate) fn connected(&self, socket: impl AsFd) -> io::Result<()> {
         let socket = socket.as_fd();
+        // The first `?` is for the call, the second for the connect that it asks about.
         sockopt::socket_error(socket)??;
         self.refuse_self(socket)
     }
 
     /// A socket that connects to a free port of its own machine may be given that very port and
-    /// then talks to itself (TCP simultaneous open). Nobody listens there.
+    /// then talks to itself (TCP simultaneous open). There is no listener.
     fn refuse_self(&self, socket: impl AsFd) -> io::Result<()> {
         let Peer::Tcp(peer) = self else {
             return Ok(());
@@ -119,6 +122,7 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Moved, Errn
 #[inline]
 pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<Moved, Errno> {
     loop {
+        // A closed connection is an outcome, not a signal that ends the program.
         match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
             Ok(bytes) => return Ok(Moved::Bytes(bytes)),
             Err(Errno::AGAIN) => return Ok(Moved::Later),

@@ -75,6 +75,7 @@ fn expect_of(oversleep_ns: u64, late_ns: u64) -> u64 {
     } else if late_ns > oversleep_ns {
         (oversleep_ns + OVERSLEEP_STEP_NS).min(SPIN_MAX_NS)
     } else {
+        // 50 ns at a time. No sleep ends too early, so 0 is the least that can be expected.
         oversleep_ns.saturating_sub(OVERSLEEP_STEP_NS / OVERSLEEP_ODDS)
     }
 }

@@ -82,6 +82,7 @@ impl Open {
             next: None,
             times,
         };
+        // The first slot is looked up now, so that asking when it is due needs no iterator.
         open.advance(0);
         open
     }
@@ -129,11 +130,13 @@ impl Supply {
                 if closed.has_ended(now_ns) {
                     return None;
                 }
+                // First, because `at` begins its search at the current slice.
                 closed.slices.pass(now_ns);
                 let Moment::Within { is_discarded } = closed.slices.at(now_ns) else {
                     return None;
                 };
                 if let Some(left) = &mut closed.left {
+                    // Not below 0: `has_ended` has looked.
                     *left -= 1;
                 }
                 let index = closed.next;
@@ -214,6 +217,7 @@ impl Supply {
             return None;
         };
         let (_, due_ns) = open.next?;
+        // A seat may move the last slots beyond the end of the plan. Each has the whole grace.
         let end_ns = open.times.end_ns.max(due_ns);
         // A grace without end: the sum would be later than any clock.
         let give_up_ns = end_ns.saturating_add(open.times.grace_ns);

@@ -75,7 +75,7 @@ impl Values {
             }
             RowOrder::Random => below(rows, self.draw(index, 0)),
         };
-        &self.rows[usize::try_from(row).unwrap_or(0)]
+        &self.rows[usize::try_from(row).expect("less than the number of rows")]
     }
 
     /// Every name there is; without any, text in braces is no place.
@@ -191,6 +191,7 @@ impl Template {
             row: self.values.row(index),
         };
         buffer.clear();
+        // The length stands in the head, so it is known before the body is written.
         let body_bytes = self.body.iter().map(|piece| slot.bytes(piece)).sum();
         for piece in self.head.iter().chain(&self.body) {
             slot.write(piece, body_bytes, buffer);
@@ -254,7 +255,7 @@ impl Slot<'_> {
                 count,
                 purpose,
             } => from + below(*count, self.values.draw(self.index, *purpose)),
-            _ => 0,
+            _ => unreachable!("only places for random numbers are drawn"),
         }
     }
 }
@@ -264,6 +265,7 @@ fn number(buffer: &mut Vec<u8>, number: u64) {
 }
 
 fn digits(number: u64) -> usize {
+    // 0 has no logarithm, and one digit.
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
@@ -291,6 +293,7 @@ impl Cutter<'_> {
                 pieces.push(piece);
                 rest = &rest[end + 2..];
             } else {
+                // One byte on, not two: in `{{{name}}` the place begins at the second brace.
                 literal.extend_from_slice(&rest[..=begin]);
                 rest = &rest[begin + 1..];
             }
@@ -337,8 +340,10 @@ impl Cutter<'_> {
             Piece::Random {
                 from,
                 count: more.checked_add(1).ok_or_else(wrong)?,
+                // Purpose 0 draws the row of the data.
                 purpose: self.within.request as u64 * PURPOSES + self.places + 1,
             }
+        // A request without data may hold double braces of its own.
         } else if values.names(usize::MAX).next().is_none() {
             return Ok(None);
         } else {
@@ -362,6 +367,7 @@ impl Cutter<'_> {
                 .iter()
                 .any(|byte| matches!(byte, b'\r' | b'\n' | 0))
         };
+        // A path is escaped, and a body has a length: neither can be ended by a value.
         let mut values = self.within.values.rows.iter().map(|row| &row[column]);
         match values.find(breaks).filter(|_| part == Part::Head) {
             None => Ok(()),

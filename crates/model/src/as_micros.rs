@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 /// defect.
 #[must_use]
 pub fn micros(duration: Duration) -> u64 {
+    // A phase without end; in microseconds it would not fit into 64 bits.
     if duration == Duration::MAX {
         return u64::MAX;
     }

@@ -124,6 +124,8 @@ impl Capacity {
     pub fn rate(&self, steps: u32) -> Rate {
         let factor = self.factor();
         let exact = self.from.per_second() * libm::pow(factor, f64::from(steps));
+        // Steps of less than two requests a second would be spoiled by rounding; the lowest rate is
+        // the one that was written.
         let is_fine = exact * (factor - 1.0) < 2.0 || steps == 0;
         let rounded = if is_fine { exact } else { exact.round() };
         Rate::new(rounded).expect("a rate up to the highest is finite and above 0")
@@ -134,6 +136,8 @@ impl Capacity {
     }
 
     fn steps_to(&self, rate: Rate) -> f64 {
+        // Not `f64::ln`, whose last bit depends on the platform: a search must try the same rates
+        // everywhere.
         libm::log(rate.per_second() / self.from.per_second()) / libm::log(self.factor())
     }
 }

@@ -168,6 +168,7 @@ impl From<Law> for Arrival {
     fn from(law: Law) -> Arrival {
         match law {
             Law::Uniform => Arrival::Uniform,
+            // A recording keeps the seed of the run elsewhere, once for all that is drawn.
             Law::Poisson => Arrival::Poisson { seed: 0 },
         }
     }

@@ -257,6 +257,7 @@ impl Metric {
             let name = metric.name();
             let is_last = index + 1 == Self::ALL.len();
             let needed = name.len() + usize::from(!is_last);
+            // Never an empty line: a name that is longer than a line stands alone in it.
             if column > indent && column + 1 + needed > width {
                 text.push('\n');
                 text.push_str(&" ".repeat(indent));

@@ -64,15 +64,17 @@ impl FromStr for Until {
 
     fn from_str(text: &str) -> Result<Until, UntilError> {
         let text = text.trim();
+        // The sign has no key on most keyboards.
         let signs = ["±", "+/-", "+-"].into_iter();
         let found = signs.filter_map(|sign| text.split_once(sign)).next();
         let (name, width) = found.ok_or_else(|| wrong(format!("expected `±` in `{text}`")))?;
         let name = name.trim();
         let metric = Metric::named(name).ok_or_else(|| {
             let known = Metric::ALL.map(Metric::name).join(", ");
-            wrong(format!("`{name}` is no figure; they are {known}"))
+            wrong(format!("`{name}` is not a figure; they are {known}"))
         })?;
         Ok(Until {
+            // Written in one way, so that reports do not differ by a keyboard.
             text: format!("{name} ±{}", width.trim()),
             metric,
             half_width: half_width(width.trim(), metric)?,
@@ -90,6 +92,7 @@ impl fmt::Display for Until {
 fn half_width(text: &str, metric: Metric) -> Result<HalfWidth, UntilError> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        // Digits to the end: the unit is missing, which is reported below.
         .unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
     let number = number
@@ -175,7 +178,7 @@ mod tests {
     fn what_is_no_width_is_refused_with_what_was_found() {
         for (text, part) in [
             ("p99 2%", "expected `±`"),
-            ("p98 ±2%", "`p98` is no figure"),
+            ("p98 ±2%", "`p98` is not a figure"),
             ("p99 ±0%", "above 0"),
             ("p99 ±-2%", "above 0"),
             ("p99 ±", "above 0"),

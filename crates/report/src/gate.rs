@@ -119,8 +119,9 @@ impl FromStr for Gate {
             .ok_or_else(|| wrong(format!("expected a metric before `{subject}`")))?;
         let metric = Metric::named(word).ok_or_else(|| {
             let known = Metric::ALL.map(Metric::name).join(", ");
-            wrong(format!("`{word}` is no metric; they are {known}"))
+            wrong(format!("`{word}` is not a metric; they are {known}"))
         })?;
+        // All that is left: a variant's name may have spaces.
         let variant = words.join(" ");
         let variant = variant.trim_matches(['"', '\'']);
         let (subject, limit) = quantity::read(right, metric, subject).map_err(wrong)?;
@@ -167,6 +168,7 @@ fn split(text: &str) -> Result<(&str, Relation, &str), GateError> {
 impl Gate {
     /// Whether it is about an overhead as a share of the baseline, which is judged on the ratio.
     pub(crate) fn is_share(&self) -> bool {
+        // A share is read as a ratio; only its text remembers how it was written.
         self.subject == Subject::Ratio && self.text.ends_with('%')
     }
 

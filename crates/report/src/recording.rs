@@ -195,6 +195,7 @@ struct Head {
 impl Recording {
     /// Reads a recording and checks its format, its method and every histogram.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        // First the part that every method has: a newer recording may not be readable beyond it.
         let head: Head = serde_json::from_str(text)?;
         if head.format != "weighbridge-recording" {
             let found = match head.format {
@@ -206,6 +207,7 @@ impl Recording {
         if let Some(found) = head.method.filter(|method| *method > METHOD) {
             let weigh = head.weigh["version"]
                 .as_str()
+                // A recording without a version is still one of a newer method.
                 .unwrap_or("that made it")
                 .to_owned();
             return Err(ReadError::NewerMethod { found, weigh });

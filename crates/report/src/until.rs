@@ -63,6 +63,7 @@ impl Watch {
 
     /// Adds a measurement; one that was cut short or disturbed counts for nothing.
     pub fn add(&mut self, round: &RoundRecord) {
+        // As in the summary, which the rule must agree with.
         if round.interrupted || round.disturbed {
             return;
         }
@@ -89,6 +90,7 @@ impl Watch {
         let own = self.figures.get(variant).unwrap_or(&empty);
         let (base, own): (Vec<f64>, Vec<f64>) = own
             .iter()
+            // Pairs only: a round that one of the two lacks says nothing about a difference.
             .filter_map(|(round, value)| Some((*of_baseline.get(round)?, *value)))
             .unzip();
         let overhead = paired::overhead(&base, &own, confidence).ok()?;
@@ -125,7 +127,7 @@ impl Seen {
     }
 }
 
-/// Whether these are all as narrow as was wished; not when there is none.
+/// Whether these are all as narrow as was wished; `false` for an empty list.
 #[must_use]
 pub fn is_reached(seen: &[Seen]) -> bool {
     !seen.is_empty() && seen.iter().all(Seen::is_reached)

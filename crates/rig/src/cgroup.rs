@@ -1,7 +1,7 @@
 //! Control groups: which there are, and where this process may make its own.
 //!
 //! Groups are only ever made *below the group that the run itself was put in*,
-//! so a limit that somebody has set on the run holds for its systems as well.
+//! so a limit that was set on the run holds for its systems as well.
 //! (Version 2 forbids processes beside limited groups; then the nearest
 //! ancestor that already hands the controllers on is taken, but never one above
 //! a group that carries a limit.)
@@ -65,6 +65,8 @@ impl Groups {
     /// Kills every process in them at once, where the kernel can do that.
     pub(crate) fn kill(&self) {
         if let Some(dir) = &self.v2 {
+            // Since Linux 5.14. Elsewhere processes are killed one by one, which the caller does in
+            // any case.
             let _older_kernel = write(&dir.join("cgroup.kill"), "1");
         }
     }
@@ -80,6 +82,7 @@ impl Groups {
             .into_iter()
             .flatten()
             .find_map(|file| read_key(&file, "oom_kill"))
+            // Without a memory controller no limit can have killed anything.
             .unwrap_or(0)
     }
 }
@@ -87,6 +90,7 @@ impl Groups {
 impl Hierarchies {
     /// Those that this process can see.
     pub(crate) fn detect() -> Self {
+        // Without `/proc` there are no groups to be seen, and usage comes from elsewhere.
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
     }
@@ -101,6 +105,7 @@ impl Hierarchies {
             let own = membership.lines().find_map(|line| {
                 let mut parts = line.splitn(3, ':');
                 let (_, names, path) = (parts.next()?, parts.next()?, parts.next()?);
+                // Version 2 is the line without names; version 1 lists its controllers, in any order.
                 let is_here = if mount.is_v2 {
                     names.is_empty()
                 } else {
@@ -110,6 +115,8 @@ impl Hierarchies {
                 };
                 is_here.then(|| mount.folder_of(path)).flatten()
             });
+            // A hierarchy whose mount does not show this process's group: nothing can be made in
+            // it.
             let Some(own) = own else { continue };
             let controllers = if mount.is_v2 {
                 words(&mount.folder.join("cgroup.controllers"))
@@ -122,6 +129,7 @@ impl Hierarchies {
                 controllers,
             };
             if mount.is_v2 {
+                // It may be mounted twice; both mounts show the same groups.
                 found.v2.get_or_insert(hierarchy);
             } else {
                 found.v1.push(hierarchy);
@@ -176,6 +184,7 @@ impl Hierarchies {
             let is_used = ["cpu", "cpuacct", "memory"]
                 .iter()
                 .any(|controller| hierarchy.offers(controller));
+            // `cpu` and `cpuacct` are often one hierarchy.
             if is_used && !places.contains(&hierarchy.own.as_path()) {
                 places.push(&hierarchy.own);
             }
@@ -203,6 +212,7 @@ impl Mount {
             _ => return None,
         };
         let options = kind.nth(1)?.split(',').map(str::to_owned).collect();
+        // Mount id, parent id and device come before the root and the mount point.
         let mut place = place.split(' ').skip(3);
         Some(Self {
             is_v2,
@@ -216,6 +226,7 @@ impl Mount {
     /// The folder of the group `path`; `None` if the mount does not show it.
     fn folder_of(&self, path: &str) -> Option<PathBuf> {
         let inside = Path::new(path).strip_prefix(&self.root).ok()?;
+        // A path with `..` is above the root of this namespace.
         let is_shown = inside
             .components()
             .all(|part| matches!(part, std::path::Component::Normal(_)));

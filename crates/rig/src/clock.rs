@@ -25,6 +25,7 @@ pub(crate) fn pause_before_looking_again() {
 pub(crate) fn wait_until(within: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let deadline = now() + within;
     loop {
+        // Before the deadline is looked at: asked at least once, and once more after the last pause.
         if is_done() {
             return true;
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// Says what went wrong in a process that has nobody else to tell.
+/// Says what went wrong in a process that has no other way to report it.
 #[expect(clippy::print_stderr, reason = "standard error is the keeper's log")]
 pub(crate) fn complain(who: &str, what: &dyn Display) {
     eprintln!("{who} {}: {what}", std::process::id());

@@ -101,12 +101,15 @@ impl Keeper {
             if self.wakeups.asked_to_end() {
                 return;
             }
+            // Taken now, so that the flags of `wait_readable` can be told apart by position.
             let ids: Vec<u64> = self.shepherds.keys().copied().collect();
             let mut sources: Vec<&dyn AsFd> = vec![orders, &self.wakeups];
             sources.extend(self.shepherds.values().map(|s| &s.socket as &dyn AsFd));
             let Ok(ready) = wait_readable(&sources, None) else {
                 return;
             };
+            // Events before orders: an order may be about a system whose end has just been
+            // reported.
             for (id, _) in ids.iter().zip(&ready[2..]).filter(|(_, ready)| **ready) {
                 self.pass_on_events(*id);
             }
@@ -132,6 +135,7 @@ impl Keeper {
     fn carry_out(&mut self, order: Order) {
         match order {
             Order::Start(mut job) => {
+                // The owner leaves these to the keeper, which is the one that knows them.
                 job.run.clone_from(&self.run);
                 job.launch.clone_from(&self.launch);
                 let id = job.id;
@@ -168,6 +172,7 @@ impl Keeper {
             lines: Lines::default(),
             is_done: false,
         };
+        // Known before it is written to: if that fails, the end of its socket removes it again.
         self.shepherds.insert(job.id, shepherd);
         write_value(&mut socket, &Order::Start(job))
     }
@@ -177,6 +182,7 @@ impl Keeper {
             return;
         };
         let is_alive = shepherd.lines.fill(&mut shepherd.socket);
+        // Collected first, as telling the owner borrows the keeper and the shepherd is part of it.
         let mut said = Vec::new();
         while let Some(event) = shepherd.lines.next_value::<Event>() {
             match event {
@@ -201,13 +207,14 @@ impl Keeper {
         if shepherd.is_done {
             return;
         }
+        // The keeper is a subreaper, so what the shepherd has left are its own children now.
         self.kill_strays();
         let instance = Path::new(&self.run).join(instance_name(id, &shepherd.name));
         cgroup::remove_instance(&self.hierarchies, &instance);
         self.tell_owner(&Event::Lost { id });
     }
 
-    /// Kills every child that is no shepherd, with all below it: it was left by
+    /// Kills every child that is not a shepherd, with all below it: it was left by
     /// a shepherd that died.
     fn kill_strays(&self) {
         let has_none = || {
@@ -238,6 +245,7 @@ impl Keeper {
         // their sockets close.
         cgroup::kill_run(&self.hierarchies, &self.run);
         let mut shepherds: BTreeSet<i32> = self.shepherds.values().map(|s| s.pid).collect();
+        // Closes their sockets, which is what tells them to end.
         self.shepherds.clear();
         let deadline = clock::now() + SHEPHERDS_END_WITHIN;
         loop {

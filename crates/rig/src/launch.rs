@@ -11,9 +11,9 @@
 //! program; that way no code runs between `fork` and `exec`, and none of it
 //! needs `unsafe`.
 //!
-//! Who ends what when which process is killed with SIGKILL:
+//! What happens when a process is killed with SIGKILL:
 //!
-//! | killed | who notices | what happens |
+//! | killed | noticed by | what happens |
 //! |---|---|---|
 //! | owner (`weigh`) | keeper: its input closes | shepherds end their systems, keeper removes the cgroups |
 //! | keeper | shepherds: their sockets close | each ends its system and removes its cgroups |
@@ -21,7 +21,7 @@
 //! | shepherd | kernel: the system has a parent-death signal; keeper: adopts what is left | both kill |
 //! | owner, keeper and shepherd at once | kernel, by the parent-death signal | the system's first process dies; its descendants that have a cgroup are reported by the next run ([`crate::Rig::leftovers`]) |
 //!
-//! Out of reach: what a system asks somebody else to start (`dockerd`,
+//! Out of reach: what a system asks another service to start (`dockerd`,
 //! `systemd-run`, `cron`), and the death signal of a set-user-id program, which
 //! the kernel clears (the keeper then does it).
 

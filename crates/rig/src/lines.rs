@@ -26,6 +26,7 @@ impl Lines {
                     return true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Nothing to read yet, and the other side is there.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(_) => return false,
             }
@@ -40,7 +41,7 @@ impl Lines {
         Some(line)
     }
 
-    /// The next value; a line that is none is an error.
+    /// The next value; a line that is not one is an error.
     pub(crate) fn next_value<T: DeserializeOwned>(&mut self) -> Option<io::Result<T>> {
         let line = self.next_line()?;
         Some(serde_json::from_slice(&line).map_err(io::Error::from))
@@ -64,6 +65,7 @@ impl Lines {
 
 /// Writes a value and the end of its line, at once.
 pub(crate) fn write_value<T: Serialize>(to: &mut impl Write, value: &T) -> io::Result<()> {
+    // Written at once: one system call for a line, not one for each piece of the value.
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     to.write_all(&line)?;
@@ -81,6 +83,7 @@ pub(crate) fn wait_readable(
         .map(|source| PollFd::from_borrowed_fd(source.as_fd(), PollFlags::IN))
         .collect();
     let timeout = timeout.map(|timeout| Timespec {
+        // A timeout beyond 292 billion years is as good as none.
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     });

@@ -103,6 +103,8 @@ impl Link {
         let owner_pid = processes::own_pid();
         let begin = Begin {
             owner_pid,
+            // Without `/proc` no process is found by its start, and the shepherds say that it is
+            // missing.
             owner_start: processes::read(owner_pid).map_or(0, |me| me.start),
             launch,
         };
@@ -162,6 +164,7 @@ impl Link {
     ) -> Result<(), RigError> {
         let deadline = clock::now() + ANSWER_WITHIN + extra;
         loop {
+            // A system that is not known has nothing left to wait for.
             if self.known.get(&id).is_none_or(&is_answered) {
                 return Ok(());
             }
@@ -247,6 +250,7 @@ impl Link {
             "the keeper is given up; everything of the run is ended"
         );
         self.lost = Some(what);
+        // The keeper must not act any more while its run is cleared up here.
         self.orders = None;
         let _has_ended = self.keeper.kill();
         let _was_reaped = self.keeper.wait();
@@ -264,12 +268,14 @@ impl Link {
         });
         if !self.run.is_empty() {
             let hierarchies = Hierarchies::detect();
+            // Again and again, because a process may fork while it is being killed.
             clock::wait_until(KILL_WITHIN, || {
                 cgroup::kill_run(&hierarchies, &self.run).is_empty()
             });
             tracing::debug!(run = self.run, "removing the cgroups of the run");
             cgroup::remove_run(&hierarchies, &self.run);
         }
+        // Last of all: a system counts as lost once nothing of it is left.
         for known in self.known.values_mut() {
             known.is_lost = true;
         }
@@ -279,6 +285,7 @@ impl Link {
     pub(crate) fn end(&mut self) -> Result<(), RigError> {
         self.check()?;
         tracing::debug!(within = ?END_WITHIN, "waiting for the keeper to end everything");
+        // The end of its input is the order to end everything.
         self.orders = None;
         let deadline = clock::now() + END_WITHIN;
         loop {
@@ -298,6 +305,7 @@ impl Link {
                 }
             }
         }
+        // Its output has ended, so this does not wait for long.
         let ended = self.keeper.wait();
         self.lost = Some("has ended".to_owned());
         if !self.unkillable.is_empty() {
@@ -329,7 +337,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // A caller who wants to know calls `Rig::shut_down`.
+        // `drop` cannot return an error; `Rig::shut_down` does.
         let _unheard = self.end();
     }
 }

@@ -45,6 +45,7 @@ pub struct Machine {
 /// Looks at the machine now.
 #[must_use]
 pub fn snapshot() -> Machine {
+    // Without it, what it would say is unknown, as with every other file here.
     let cpuinfo = text("/proc/cpuinfo").unwrap_or_default();
     let uname = rustix::system::uname();
     let part = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -53,6 +54,7 @@ pub fn snapshot() -> Machine {
         cpus_allowed: std::thread::available_parallelism().map_or(1, usize::from),
         cpus_online: text("/sys/devices/system/cpu/online")
             .and_then(|list| count_of_list(&list))
+            // Some containers hide `/sys`; at least one CPU runs this.
             .unwrap_or_else(|| cpuinfo.matches("processor\t").count().max(1)),
         memory_bytes: text("/proc/meminfo").and_then(|text| {
             let kib = colon_value(&text, "MemTotal")?;
@@ -97,6 +99,7 @@ fn count_of_list(list: &str) -> Option<usize> {
         .map(|part| {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
             let (low, high): (usize, usize) = (low.parse().ok()?, high.parse().ok()?);
+            // A list that runs backwards is invalid, not a huge number.
             (high + 1).checked_sub(low)
         })
         .sum()
@@ -139,7 +142,9 @@ fn steal_ms(stat: &str) -> Option<u64> {
         .nth(7)?
         .parse()
         .ok()?;
-    Some(ticks * 1000 / rustix::param::clock_ticks_per_second().max(1))
+    let per_second = rustix::param::clock_ticks_per_second();
+    assert!(per_second > 0, "the kernel counts in parts of a second");
+    Some(ticks * 1000 / per_second)
 }
 
 fn virtualization(cpuinfo: &str, release: &str) -> Option<String> {

@@ -15,7 +15,7 @@ pub struct Moment {
     pub at: std::time::Instant,
     /// CPUs online.
     pub cpus: usize,
-    /// Time in which CPUs worked for anybody on this machine, summed over CPUs. The kernel counts it
+    /// Time in which CPUs worked for any process of this machine, summed over CPUs. The kernel counts it
     /// in hundredths of a second.
     pub busy: Duration,
     /// Time in which CPUs were wanted here and the host gave them to other guests.
@@ -30,6 +30,7 @@ pub struct Moment {
 pub fn moment() -> Option<Moment> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let (busy, steal) = times(&stat)?;
+    // `cpu0`, `cpu1`, …; `cpu ` is their sum.
     let is_cpu = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
     Some(Moment {
         at: crate::clock::now(),
@@ -55,6 +56,7 @@ pub fn busy_share_for(length: Duration) -> Option<f64> {
     crate::clock::wait_until(length, || false);
     let after = moment()?;
     let elapsed = after.at.duration_since(before.at).as_secs_f64();
+    // Saturating, because the kernel does not promise that its counts never go back.
     let busy = after.busy.saturating_sub(before.busy).as_secs_f64();
     let cpus = f64::from(u32::try_from(before.cpus).ok()?);
     (elapsed > 0.0).then(|| (busy / elapsed / cpus).min(1.0))
@@ -68,8 +70,10 @@ fn times(stat: &str) -> Option<(Duration, Duration)> {
         .map_while(|number| number.parse().ok())
         .collect();
     let [user, nice, system, _idle, _iowait, irq, softirq, steal] = *ticks.first_chunk()?;
-    let per_second = rustix::param::clock_ticks_per_second().max(1);
-    let time = |ticks: u64| Duration::from_millis(ticks.saturating_mul(1000) / per_second);
+    let per_second = rustix::param::clock_ticks_per_second();
+    assert!(per_second > 0, "the kernel counts in parts of a second");
+    // Guest time is left out: the kernel counts it in user time as well.
+    let time = |ticks: u64| Duration::from_millis(ticks * 1000 / per_second);
     Some((time(user + nice + system + irq + softirq), time(steal)))
 }
 

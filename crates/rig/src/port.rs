@@ -9,7 +9,7 @@
 //!
 //! A lease holds the port with a socket that is bound to every address, without
 //! `SO_REUSEADDR`, and never listens: no other lease and no server can get it,
-//! and nobody can connect to it. It has to go right before the system starts.
+//! and connections to it are refused. Drop it right before the system starts.
 //! **The race that remains:** between that moment and the system's own `bind`,
 //! another program could bind this very port number by name. A system that then
 //! ends with "address already in use" shows it; starting it again on another
@@ -27,7 +27,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, soc
 /// Ports below are known by name to people and programs.
 const FIRST: u16 = 10_000;
 
-/// A port that nobody else gets until this is dropped.
+/// A port that is given to no other program until this is dropped.
 #[derive(Debug)]
 pub struct PortLease {
     port: u16,
@@ -54,6 +54,7 @@ impl PortLease {
 /// # Errors
 /// When not a single port is free, or the process has no file descriptor left.
 pub fn free_port() -> io::Result<PortLease> {
+    // Without the file, the kernel's defaults are assumed below.
     let read = |name| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
     let candidates = candidates(
         &read("ip_local_port_range"),
@@ -83,7 +84,7 @@ fn next_index(count: usize) -> usize {
     // prime) puts a good distance between where they start.
     let start = u64::from(std::process::id()) * 7_919;
     let step = u64::from(GIVEN.fetch_add(1, Ordering::Relaxed));
-    usize::try_from((start + step) % (count as u64)).unwrap_or(0)
+    usize::try_from((start + step) % (count as u64)).expect("less than a length")
 }
 
 /// Ports from [`FIRST`] on that are neither in the kernel's range nor reserved.

@@ -69,6 +69,7 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     let mut found = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
+        // Removed, so that each process is found once even if the table changed while it was read.
         for child in children.remove(&parent).unwrap_or_default() {
             parents.push(child.pid);
             found.push(child);
@@ -85,6 +86,7 @@ pub(crate) fn is_alive(pid: i32, start: u64) -> bool {
 /// Sends a signal; a process that is gone, or not ours to signal, is no error.
 pub(crate) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
+        // Reading the table and signaling are two moments; in between, a process may end.
         let _gone = kill_process(pid, signal);
     }
 }

@@ -32,10 +32,12 @@ pub fn find_program(name: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> 
 )]
 pub(crate) fn path_of(env: &[(String, String)]) -> OsString {
     env.iter()
+        // The last of several wins, as it does in the environment of the system.
         .rev()
         .find(|(name, _)| name == "PATH")
         .map(|(_, value)| value.into())
         .or_else(|| env::var_os("PATH"))
+        // Without `PATH` no program is found by name, and the error shows the empty list.
         .unwrap_or_default()
 }
 

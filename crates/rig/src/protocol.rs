@@ -109,6 +109,7 @@ pub(crate) enum Event {
 /// The name of a system's cgroup, within the run's.
 pub(crate) fn instance_name(id: u64, name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    // Short and plain: it becomes a folder's name; the id keeps two such names apart.
     let name: String = name.chars().take(40).map(safe).collect();
     format!("{id}-{name}")
 }

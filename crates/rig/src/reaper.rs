@@ -1,4 +1,4 @@
-//! Burying children, and killing everything below this process for certain.
+//! Reaping children, and killing everything below this process for certain.
 //!
 //! Keeper and shepherds are child subreapers (prctl(2)): whatever below them
 //! loses its parent becomes their child, whether it forked twice, called
@@ -22,7 +22,7 @@ pub(crate) const KILL_WITHIN: Duration = Duration::from_secs(10);
 /// processes that were forked during the last one.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// What there was to bury.
+/// What there was to reap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reaped {
     Ended(i32, WaitStatus),
@@ -34,6 +34,7 @@ pub(crate) enum Reaped {
 pub(crate) fn reap() -> Reaped {
     match wait(WaitOptions::NOHANG) {
         Ok(Some((pid, status))) => Reaped::Ended(pid.as_raw_nonzero().get(), status),
+        // An interrupted look says nothing; the caller looks again.
         Ok(None) | Err(Errno::INTR) => Reaped::NoneYet,
         Err(_) => Reaped::NoChildren,
     }
@@ -45,8 +46,8 @@ pub(crate) fn adopt_orphans() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Kills every descendant until there is none; `on_end` hears of each child
-/// that ended. Returns those that would not die.
+/// Kills descendants until none is left; `on_end` is called for each child
+/// that ended. Returns those that survived.
 pub(crate) fn kill_everything(
     wakeups: &Wakeups,
     kill_at_once: impl Fn(),
@@ -54,6 +55,7 @@ pub(crate) fn kill_everything(
 ) -> Vec<i32> {
     let deadline = clock::now() + KILL_WITHIN;
     loop {
+        // Cleared before looking: a child that ends during the look wakes the next wait.
         wakeups.clear();
         loop {
             match reap() {
@@ -63,6 +65,7 @@ pub(crate) fn kill_everything(
             }
         }
         kill_at_once();
+        // Read anew in every round: a process may have forked before its signal came.
         let living = processes::descendants(processes::own_pid());
         for process in &living {
             processes::signal(process.pid, Signal::KILL);

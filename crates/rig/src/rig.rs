@@ -128,6 +128,7 @@ impl Rig {
         self.next_id += 1;
         job.id = id;
         self.link.check()?;
+        // Before the order, as an event about a system that is not known is dropped.
         self.link.known.insert(id, Known::default());
         let start = clock::now();
         let order = Order::Start(Box::new(job.clone()));
@@ -153,9 +154,11 @@ impl Rig {
                 start,
             });
         }
+        // It did not start, so no event about it can follow that matters.
         self.link.known.remove(&id);
         answered?;
         self.link.check()?;
+        // Neither started nor refused: the keeper lives, so its shepherd does not.
         let refusal = refusal.unwrap_or_else(|| Step::Watch.refused("its shepherd was killed"));
         let error = explain(job, refusal);
         tracing::debug!(id, %error, "the process does not start");
@@ -201,6 +204,7 @@ impl Rig {
         let last_lines = system.last_lines();
         let took = clock::now().duration_since(start);
         tracing::debug!(name = step.name, %status, ?took, "the build command has ended");
+        // Also after success: what the command has left running is ended.
         self.stop(system, Duration::ZERO);
         if status.is_success() {
             return Ok(());
@@ -257,6 +261,7 @@ impl Rig {
     fn known_state(&self, system: &System) -> State {
         match self.link.known.get(&system.id) {
             Some(known) if known.exited.is_none() && !known.is_lost => State::Running,
+            // It has ended, was lost with its shepherd or keeper, or is not known any more.
             known => {
                 let (status, at) = known
                     .and_then(|known| known.exited)
@@ -280,6 +285,8 @@ impl Rig {
             .and_then(|()| self.link.wait_for(id, grace, is_stopped));
         let known = self.link.known.remove(&id).unwrap_or_default();
         let status = known.exited.map_or(Status::Lost, |(status, _)| status);
+        // Without a last word of its shepherd: the death of the keeper or the shepherd has killed
+        // it.
         let (manner, usage) = known.stopped.unwrap_or((Manner::Killed, None));
         tracing::debug!(id, %status, ?manner, "the process is gone");
         Stopped {
@@ -343,6 +350,7 @@ impl Rig {
                 }
                 Err(reason) => attempts.note(&reason, now),
             }
+            // Not a sleep: the end of the system ends the pause.
             self.link.listen(pause.min(deadline - now));
             pause = longest.min(pause * 2);
         }
@@ -458,6 +466,8 @@ fn resolve(
 
 /// The keeper has the caller's folder, but a path should not depend on that.
 fn absolute(path: &Path) -> PathBuf {
+    // Fails for an empty path and without a working folder; what then cannot be found is reported
+    // by the step that looks for it.
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -473,7 +483,7 @@ fn explain(job: Job, refusal: Refusal) -> SpawnError {
         },
         Step::Pin => SpawnError::Pin {
             name,
-            cpus: job.cpus_allowed.unwrap_or_default(),
+            cpus: job.cpus_allowed.expect("only a job with CPUs is pinned"),
             reason,
         },
         Step::Exec => SpawnError::Exec {

@@ -86,8 +86,10 @@ impl fmt::Display for Source {
 /// Reads the usage of the system that `shepherd` watches; `None` when nothing
 /// is left to read.
 pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
+    // The start as well: the number alone may belong to a later process.
     let now = processes::read(shepherd.pid).filter(|now| now.start == shepherd.start)?;
     let tree = processes::descendants(shepherd.pid);
+    // Without a group: what lives, and what the shepherd has inherited of what has ended.
     let (cpu, source) = cpu_of_cgroup(groups).unwrap_or_else(|| {
         let living: u64 = tree.iter().map(|p| p.own_ticks + p.waited_ticks).sum();
         (duration_of(living + now.waited_ticks), Source::Proc)
@@ -110,6 +112,7 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
 
 fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, Source)> {
     let v2 = groups.v2.as_ref().and_then(|dir| {
+        // In every version 2 group, whether or not it has the `cpu` controller.
         let us = read_key(&dir.join("cpu.stat"), "usage_usec")?;
         Some((Duration::from_micros(us), Source::CgroupV2))
     });
@@ -215,8 +218,9 @@ fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 }
 
 fn duration_of(ticks: u64) -> Duration {
-    let per_second = rustix::param::clock_ticks_per_second().max(1);
-    Duration::from_millis(ticks.saturating_mul(1000) / per_second)
+    let per_second = rustix::param::clock_ticks_per_second();
+    assert!(per_second > 0, "the kernel counts in parts of a second");
+    Duration::from_millis(ticks * 1000 / per_second)
 }
 
 #[cfg(test)]

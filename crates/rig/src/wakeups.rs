@@ -23,10 +23,11 @@ pub(crate) struct Wakeups {
 impl Wakeups {
     pub(crate) fn new() -> io::Result<Self> {
         let (pipe, writer) = UnixStream::pair()?;
+        // `clear` reads until nothing is left, and must not wait then.
         pipe.set_nonblocking(true)?;
         let asked_to_end = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
-            // The flag first: whoever is woken must already see it.
+            // The flag first: a thread that is woken must already see it.
             flag::register(signal, Arc::clone(&asked_to_end))?;
             low_level::pipe::register(signal, writer.try_clone()?)?;
         }

@@ -63,12 +63,15 @@ impl Search {
             }
             self.high = Some(self.rung);
         }
+        // Failures are counted for one rung; the next one begins with none.
         self.fails = 0;
         let (next, is_over) = match (self.low, self.high) {
+            // Not even the lowest rung is sustained, so there is nothing to look for.
             (None, _) => (self.rung, true),
             (Some(low), Some(high)) => (low.midpoint(high), high - low <= 1),
             (Some(low), None) => {
                 let next = low.saturating_add(self.stride).min(self.capacity.steps());
+                // Never to more than twice the rate, however fine the ladder is.
                 self.stride = (self.stride * 2).min(self.capacity.steps_to_double());
                 (next, low == self.capacity.steps())
             }

@@ -42,10 +42,12 @@ pub(crate) fn block(variants: usize, random: &mut Random) -> Vec<Vec<usize>> {
     let mut names: Vec<usize> = (0..variants).collect();
     random.shuffle(&mut names);
     let mut rows: Vec<usize> = (0..variants).collect();
+    // Names and rows: shuffled names alone would leave the rounds of a block in one order.
     random.shuffle(&mut rows);
     let order = |row: usize| {
         let seats = columns.iter();
         seats
+            // Rows of the square differ by a shift, so that each column has every variant once.
             .map(|column| names[(row + column) % variants])
             .collect()
     };

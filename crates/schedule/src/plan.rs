@@ -90,7 +90,9 @@ impl OpenPlan {
             check(index, phase)?;
             let length = u64::try_from(phase.duration.as_nanos())
                 .unwrap_or(u64::MAX)
+                // Cut, not refused: a length without end is how a plan says that its count ends it.
                 .min(Self::END_MAX - end);
+            // A phase that sends nothing still takes its time.
             if let Some(segment) = Segment::new(phase, end, length, planned) {
                 planned = segment.after;
                 segments.push(segment);
@@ -103,6 +105,7 @@ impl OpenPlan {
         Ok(OpenPlan {
             segments: segments.into(),
             arrival,
+            // No plan has so many slots, so this is no limit.
             requests_max: requests_max.unwrap_or(u64::MAX),
             end,
         })
@@ -131,6 +134,7 @@ impl OpenPlan {
                     random: Random::new(seed, Self::GAPS),
                     reached: 0,
                 };
+                // The gaps before the first slot of this shard belong to the process as well.
                 position.advance(shard + 1);
                 position
             }
@@ -255,6 +259,7 @@ impl Position {
     fn advance(&mut self, slots: u64) {
         if let Position::Poisson { random, reached } = self {
             for _ in 0..slots {
+                // From 58 fractional bits to 64.
                 *reached += Q64::from(random.exponential_q58()) << 6;
             }
         }
@@ -274,13 +279,16 @@ impl Iterator for Slots {
             Position::Uniform => Q64::from(index) << 64,
             Position::Poisson { reached, .. } => reached,
         };
+        // Counts rise, so no segment is looked at again.
         while count >= self.segments.get(self.segment)?.after {
             self.segment += 1;
         }
         let due = self.segments[self.segment].when(count);
+        // Rounded to a nanosecond, a last slot may fall on the end itself.
         if due >= self.end {
             return None;
         }
+        // At the top it stays, where `requests_max` ends the plan.
         self.index = index.saturating_add(self.shards);
         self.position.advance(self.shards);
         Some(Slot {

@@ -86,6 +86,7 @@ impl Iterator for SeatedSlots {
         loop {
             let slot = self.next?;
             self.next = self.slots.next();
+            // Drawn for slots of other shards too, so that all threads and variants draw the same.
             let seat = self.seats.next();
             if slot.index % self.shards == self.shard {
                 let until = self.next.map_or(self.end, |next| next.due);
@@ -128,6 +129,7 @@ impl Seats {
     /// The seat in the next cycle, below the number of variants.
     #[inline]
     fn next(&mut self) -> usize {
+        // No draw for one variant: its slots stay where the plan has them.
         if self.seat.variants == 1 {
             return 0;
         }
@@ -144,7 +146,8 @@ impl Seats {
         let block = order::block(variants, &mut self.random);
         let seat_in = |cycle: &Vec<usize>| cycle.iter().position(|other| *other == variant);
         self.block.extend(block.iter().rev().filter_map(seat_in));
-        debug_assert_eq!(self.block.len(), variants, "a cycle seats every variant");
+        // Once a block, which is rare enough to be checked always.
+        assert_eq!(self.block.len(), variants, "a cycle seats every variant");
     }
 
     /// How long after the due time of its cycle a seat is due.

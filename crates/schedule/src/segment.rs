@@ -61,12 +61,14 @@ impl Segment {
                 per_second
             }
         });
+        // A linear ramp plans as many requests as its mean rate.
         let mean = (from_float(from) + from_float(to)) / 2;
         let requests = Q64::from(length / NANOSECONDS) * mean
             + Q64::from(length % NANOSECONDS) * mean / Q64::from(NANOSECONDS);
         if requests == 0 {
             return None;
         }
+        // By bits, as rates that were written alike are.
         let shape = if from.to_bits() == to.to_bits() {
             Shape::Constant {
                 gap: divide(Q64::from(NANOSECONDS) << 64, mean),
@@ -98,6 +100,7 @@ impl Segment {
                 let requests = count - self.before;
                 let whole = (requests >> 64) * gap;
                 let fraction = scale(gap, fraction_of(requests));
+                // Rounded to the nearest nanosecond.
                 whole_of(whole + fraction + HALF)
             }
             Shape::Ramp {
@@ -138,6 +141,7 @@ fn scale(value: Q64, fraction: u64) -> Q64 {
 fn divide(numerator: u128, divisor: u128) -> u128 {
     let mut quotient = numerator / divisor;
     let mut remainder = numerator % divisor;
+    // Long division, because the numerator shifted by 64 bits does not fit into 128.
     for _ in 0..64 {
         quotient <<= 1;
         remainder <<= 1;

@@ -76,6 +76,8 @@ impl BuildCache {
                 .build(&spec, stop.flag())
                 .map(|()| start.elapsed())
                 .map_err(invalid_build);
+            // Failures too: the build would fail for the next variant in the same way, and take as
+            // long.
             self.built.insert(key, outcome.clone());
             took = Some(took.unwrap_or(Duration::ZERO) + outcome?);
         }
@@ -104,6 +106,7 @@ impl BuildCache {
             .ok()
             .and_then(|()| fs::read_to_string(&spec.log).ok())
             .and_then(|text| text.lines().next().map(|line| line.trim().to_owned()))
+            // An empty line would be shown as a version that is known.
             .filter(|line| !line.is_empty());
         self.versions.insert(key, version.clone());
         version
@@ -137,6 +140,8 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
 }
 
 fn key_of(spec: &BuildSpec) -> Vec<String> {
+    // All that decides what a command does. The name of the system is not part of it: systems may
+    // share a build.
     let mut key = vec![spec.folder.display().to_string()];
     key.extend(
         spec.env

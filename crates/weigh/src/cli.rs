@@ -15,7 +15,7 @@ use crate::stop::Stop;
 ///
 /// `weigh lab` starts a system, proves that every variant does its work, loads
 /// baseline and variants in interleaved rounds, and reports the difference with
-/// an error bar. The answer goes to stdout, the talk to stderr.
+/// an error bar. Results go to stdout, diagnostics to stderr.
 #[derive(Debug, Parser)]
 #[command(name = "weigh", version = env!("WEIGH_VERSION"), after_help = exit::TABLE)]
 struct Cli {
@@ -50,6 +50,7 @@ pub(crate) fn main() -> Exit {
         Err(error) => return refuse(&error),
     };
     let console = Console::new(cli.no_color);
+    // Before anything else runs, so that the log is complete.
     let wanted = environment::inherited(debug_log::VARIABLE);
     if let Err(failure) = debug_log::start(cli.verbose, wanted.as_deref()) {
         console.error(&failure.message);
@@ -113,7 +114,7 @@ impl Failure {
     }
 }
 
-/// Prints what clap has to say: help and version are answers, the rest is talk.
+/// Prints what clap has to say: help and version are results, the rest is diagnostics.
 fn refuse(error: &clap::Error) -> Exit {
     match error.print() {
         Err(broken) if broken.kind() != ErrorKind::BrokenPipe => Exit::Bug,

@@ -1,4 +1,4 @@
-//! The only place that prints: stdout is the answer, stderr is the talk.
+//! The only place that prints: results go to stdout, diagnostics to stderr.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use crate::environment;
 pub(crate) struct Console {
     /// Is stderr a terminal, so that progress can be redrawn in place?
     pub(crate) is_live: bool,
-    /// May the talk be colored?
+    /// May diagnostics be colored?
     pub(crate) color: bool,
     /// Columns that an answer may use.
     pub(crate) width: usize,
@@ -73,7 +73,7 @@ impl Console {
         }
     }
 
-    /// One line of talk.
+    /// One line of diagnostics.
     pub(crate) fn say(self, line: impl Display) {
         // A closed stderr is no reason to stop measuring.
         let _ = writeln!(io::stderr().lock(), "{line}");
@@ -94,6 +94,7 @@ impl Console {
 /// in POSIX, and `C` is what holds when none is.
 fn is_utf8() -> bool {
     let values =
+        // A variable that is not set counts as empty, as POSIX has it.
         ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| environment::inherited(name).unwrap_or_default());
     let locale = values.iter().find(|value| !value.is_empty());
     locale.is_some_and(|locale| {
@@ -104,5 +105,6 @@ fn is_utf8() -> bool {
 
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    // Some terminals say 0 when they do not know.
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

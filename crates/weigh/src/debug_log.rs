@@ -30,6 +30,7 @@ pub(crate) fn start(flags: u8, variable: Option<&str>) -> Result<(), Failure> {
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_timer(SystemTime)
+        // Logs are read in files and by CI as well.
         .with_ansi(false);
     let subscriber = tracing_subscriber::registry().with(targets).with(layer);
     tracing::subscriber::set_global_default(subscriber)
@@ -56,7 +57,7 @@ fn targets(flags: u8, variable: Option<&str>) -> Result<Option<Targets>, Failure
 fn parsed(text: &str) -> Result<Targets, Failure> {
     let wrong = |part: &str| {
         Failure::bad_input(format!(
-            "`{VARIABLE}={text}`: `{part}` is no level; expected off, error, warn, info, debug or trace, \
+            "`{VARIABLE}={text}`: `{part}` is not a level; expected off, error, warn, info, debug or trace, \
              or targets such as `rig=trace,weigh=debug`"
         ))
     };

@@ -40,6 +40,7 @@ fn variable(name: &str) -> Option<OsString> {
 
 /// Where programs are looked for.
 pub(crate) fn search_path() -> OsString {
+    // Without it no program is found by its name alone.
     variable("PATH").unwrap_or_default()
 }
 

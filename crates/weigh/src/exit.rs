@@ -64,6 +64,7 @@ impl From<InvalidKind> for Exit {
     fn from(kind: InvalidKind) -> Exit {
         match kind {
             InvalidKind::Mismatched | InvalidKind::NotProven => Exit::Mismatch,
+            // The candidate that made it needless has a reason of its own, which decides.
             InvalidKind::NotNeeded => Exit::Done,
             InvalidKind::Interrupted => Exit::Interrupted,
             InvalidKind::NotReady

@@ -17,6 +17,7 @@ impl lab::Files for Disk {
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| error.to_string())?;
+        // A folder is listed in any order, and labs are measured in the order of their names.
         paths.sort();
         Ok(paths)
     }

@@ -42,8 +42,8 @@ impl GateArgs {
     ///
     /// When one names a variant that is not among `names`.
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
-        let is_stranger = |gate: &&Gate| !names.iter().any(|name| gate.is_about(name));
-        self.gates.iter().find(is_stranger).map_or(Ok(()), |gate| {
+        let is_unknown = |gate: &&Gate| !names.iter().any(|name| gate.is_about(name));
+        self.gates.iter().find(is_unknown).map_or(Ok(()), |gate| {
             Err(Failure::bad_input(format!(
                 "the gate `{}` is about a variant that is not there; there are {}",
                 gate.text,

@@ -33,6 +33,7 @@ pub(crate) fn read(
     let mut paths: Vec<PathBuf> = Vec::new();
     for name in names {
         for path in paths_of(name)? {
+            // A lab that is named twice, or once by its folder, is measured once.
             if !paths.contains(&path) {
                 paths.push(path);
             }
@@ -45,6 +46,8 @@ pub(crate) fn read(
             Ok(lab) => labs.push(lab),
             Err(found) => {
                 mistakes += found.len();
+                // Of all labs, before any is measured: a run of hours must not end at a mistake in
+                // the last file.
                 console.say(found.render(console.color));
             }
         }
@@ -119,7 +122,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 ///
 /// # Errors
 ///
-/// When a name is none of the lab's.
+/// When the lab has no variant of one of these names.
 pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
     if names.is_empty() {
         return Ok(());
@@ -148,7 +151,7 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A name that is none of the lab's variants.
+/// A name that no variant of the lab has.
 pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
     let known: Vec<&str> = lab.all().map(|variant| variant.name.as_str()).collect();
     Failure::bad_input(format!(

@@ -110,6 +110,7 @@ impl<'a> Experiment<'a> {
         stop: &'a Stop,
     ) -> Result<Experiment<'a>, Failure> {
         let logs = folder.join("logs");
+        // Before the keeper starts: it is the load of the machine without anything of ours.
         let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
         let rig = start_rig(&logs, console)?;
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
@@ -121,6 +122,7 @@ impl<'a> Experiment<'a> {
             busy_share_before,
             awake: lab.awake.then(keep_cores_awake).flatten(),
         };
+        // Of a stopping rule this is a first guess; `has_enough` corrects it.
         let measurements = rounds.planned() * candidates.len();
         let session = Session {
             lab,
@@ -169,6 +171,7 @@ impl<'a> Experiment<'a> {
     pub(crate) fn run(mut self, builds: &mut BuildCache) -> Result<Recording, Failure> {
         self.prepare(builds);
         self.measure();
+        // Before samples are taken, as those are of systems that are started anew.
         self.reused.stop_all(&mut self.rig);
         // After all rounds, so that nothing that is measured has a sampler beside it.
         if let Some(folder) = self.flamegraphs.clone()
@@ -221,6 +224,7 @@ impl<'a> Experiment<'a> {
                 Order::SideBySide => self.side_by_side(&round),
                 Order::InTurn => self.in_turn(&round),
             }
+            // After whole rounds only, in which every candidate has been measured once.
             if self.has_enough(instant().duration_since(began)) {
                 break;
             }
@@ -256,6 +260,7 @@ impl<'a> Experiment<'a> {
     fn reject(&mut self, id: CandidateId, invalid: Invalid) {
         let candidate = self.candidates.get_mut(id);
         tracing::debug!(variant = candidate.name(), kind = ?invalid.kind, reason = invalid.reason, "a variant is out");
+        // A user who stops the run knows why.
         if invalid.kind != InvalidKind::Interrupted {
             self.session.progress.note(&format!(
                 "{} has no number: {}",

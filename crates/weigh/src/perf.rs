@@ -58,6 +58,8 @@ impl Perf {
                 event,
                 scratch: scratch.to_owned(),
             };
+            // Tried out instead of asked: what is permitted depends on settings, capabilities and
+            // containers.
             match perf.sample(&["--", "true"], "probe")?.finish() {
                 Ok(data) => {
                     // A trace of `true` is of no use.
@@ -96,6 +98,8 @@ impl Perf {
             .write_all(b"enable\n")
             .map_err(|error| format!("`{orders_path}` cannot be written: {error}"))?;
         let control = format!("fifo:{orders_path},{begun_path}");
+        // A negative delay: it attaches, but samples only when it is told to, so that its start is
+        // not sampled.
         let what = ["--delay", "-1", "--control", &control];
         let what = [&what[..], &["--pid", &pids]].concat();
         let mut sampling = self.sample(&what, name)?;
@@ -189,6 +193,7 @@ impl Sampling {
     /// What `perf` says when there are none.
     pub(crate) fn finish(mut self) -> Result<PathBuf, String> {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            // The probe ends with `true`; interrupted, it might have no samples.
             let has_own_end = self.data.file_stem().is_some_and(|name| name == "probe");
             if !has_own_end {
                 // It may end by itself at this very moment.

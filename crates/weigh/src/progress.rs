@@ -67,6 +67,7 @@ impl Progress {
             let ticker = scope.spawn(|| self.redraw_until(&done, label, &live));
             let result = work(&live);
             done.store(true, Ordering::Relaxed);
+            // It may have just begun to wait, and the next measurement must not wait for it.
             ticker.thread().unpark();
             result
         })
@@ -91,6 +92,7 @@ impl Progress {
         let start = instant();
         while !done.load(Ordering::Relaxed) {
             let counts = live.read();
+            // The first look may come at once, and would divide by nothing.
             let seconds = start.elapsed().as_secs_f64().max(1e-3);
             let rate = counts.finished() as f64 / seconds;
             let mean_ms = counts.latency_mean_ns().unwrap_or(0) as f64 / 1e6;

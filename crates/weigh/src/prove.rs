@@ -93,6 +93,7 @@ pub(crate) fn prove(
         proof: Proof::default(),
         answers: Vec::new(),
     };
+    // Before the first request, so that what systems counted before is not taken for it.
     let observer = Observer::begin(variant, systems)?;
     // The second answer shows what differs by itself, such as a time or an id: under load, only what
     // repeats can be compared.
@@ -110,12 +111,14 @@ pub(crate) fn prove(
                 compare(&asked.name, &expected.body, &answer.body)?;
             }
         }
+        // A request that differs from slot to slot gets other answers under load than in the proof.
         if is_stable && !has_places(asked) {
             proven.requests[index].expect.body = known;
         }
         proven.proof.answers.push(proof_of(&asked.name, answer));
     }
     proven.answers = first;
+    // Both walks were answered completely, or an error had ended the proof.
     let requests = 2 * asked.len() as u64;
     let Observed { seen, failed } = observer.end(RequestCounts {
         answered: requests,
@@ -271,6 +274,7 @@ fn compare(name: &str, expected: &[u8], found: &[u8]) -> Result<(), Invalid> {
         .take_while(|(one, other)| one == other)
         .count();
     let excerpt = |body: &[u8]| {
+        // A few bytes: enough to see what differs, and short enough for a row.
         let end = body.len().min(at + 24);
         String::from_utf8_lossy(&body[at.min(end)..end]).into_owned()
     };

@@ -59,10 +59,8 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             name: lab.name.clone(),
             question: lab.question.clone(),
             path: lab.path.display().to_string(),
-            sha256: files
-                .first()
-                .map(|file| file.sha256.clone())
-                .unwrap_or_default(),
+            // The lab itself is the first source.
+            sha256: files[0].sha256.clone(),
             files,
         }),
         started_at: run.started_at,
@@ -148,6 +146,7 @@ pub(crate) fn of_load(
         ended_at: environment::now().to_string(),
         interrupted: measured.interrupted,
         seed,
+        // One round of one variant, so that a load can be read as a lab of one measurement.
         order: vec![vec![target.clone()]],
         measured: None,
         until: None,
@@ -235,6 +234,8 @@ pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
     let waited = before.waited_for_cpu.zip(after.waited_for_cpu);
     SystemUsage {
         name: name.to_owned(),
+        // Without a cgroup the time of processes that have ended may be lost, so a later total may
+        // be lower.
         cpu_us: Some(micros(after.cpu.saturating_sub(before.cpu))),
         memory_peak_bytes: after.memory_peak,
         throttled: before
@@ -299,8 +300,10 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
 /// One line about one measurement, for people who watch.
 pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
     let latency = record.latency_ns_hdr.histogram();
+    // A load without an answer took no time, and its rate is 0.
     let seconds = (record.elapsed_us as f64 / 1e6).max(1e-6);
     let rate = record.outcomes.completed() as f64 / seconds;
+    // Without an answer there is no latency; the line then says how many did not pass.
     let milliseconds = |share| latency.quantile_ns(share).unwrap_or(0) as f64 / 1e6;
     let wrong = record.outcomes.total() - record.outcomes.passed;
     let mark = match wrong {
@@ -365,6 +368,7 @@ pub(crate) fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
         ))
     };
     fs::create_dir_all(out).map_err(|error| refuse(out, error))?;
+    // `create_dir` decides: two runs may begin in the same second.
     for attempt in 1.. {
         let suffix = if attempt == 1 {
             String::new()
@@ -409,6 +413,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure
 pub(crate) fn file_name(name: &str) -> String {
     name.chars()
         .map(|letter| match letter {
+            // What every file system and shell takes without quotes.
             letter if letter.is_ascii_alphanumeric() || "-_.".contains(letter) => letter,
             _ => '-',
         })

@@ -20,6 +20,7 @@ pub(crate) fn request(asked: &LabRequest, usual: &Expect) -> Request {
 pub(crate) fn data(data: Option<&Data>, seed: u64) -> Data {
     Data {
         seed,
+        // A lab without data still has a seed, which random places draw from.
         ..data.cloned().unwrap_or_default()
     }
 }

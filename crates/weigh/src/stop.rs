@@ -9,7 +9,7 @@ use signal_hook::flag;
 
 use crate::exit::Exit;
 
-/// Set once somebody wants `weigh` to stop.
+/// Set once the user has asked `weigh` to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
@@ -35,8 +35,9 @@ impl Stop {
         Ok(Stop(asked))
     }
 
-    /// Has somebody asked?
+    /// Has the user asked `weigh` to stop?
     pub(crate) fn is_asked(&self) -> bool {
+        // The flag publishes no other memory; it only has to be seen soon.
         self.0.load(Ordering::Relaxed)
     }
 

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{Lab, Setup, Text, Whereabouts};
+use lab::{Endpoint, Lab, Setup, Text};
 use load::{Address, Target};
 use model::{InvalidKind, Protocol, Trust, Version};
 use report::recording::{LimitsText, SystemRecord};
@@ -98,7 +98,7 @@ struct RunningProcess {
     instance: Option<InstanceNumber>,
     /// What it balances; absent for what is no balancer.
     balances: Option<BalancedSystem>,
-    place: Whereabouts,
+    place: Endpoint,
     protocol: Protocol,
     command: Vec<String>,
     env: BTreeMap<String, String>,
@@ -126,6 +126,8 @@ impl RunningSystems {
     pub(crate) fn start(rig: &mut Rig, startup: Startup<'_>) -> Result<RunningSystems, Invalid> {
         let setups = startup.setups;
         let sockets = socket_folder(setups)?;
+        // All ports before the first start: a system may be told the address of one that starts
+        // later.
         let ports = Ports::of(setups, sockets.as_ref().map(TempDir::path))?;
         let mut starter = Starter {
             rig,
@@ -186,6 +188,7 @@ impl RunningSystems {
     /// The processes of each system of the records, in the order they were started.
     fn by_record(&self) -> impl Iterator<Item = &[RunningProcess]> {
         self.running
+            // Instances of a system are started one after the other, so they are neighbors.
             .chunk_by(|one, other| one.record == other.record)
     }
 
@@ -198,13 +201,14 @@ impl RunningSystems {
     pub(crate) fn target_at(&self, address: SocketAddr) -> Target {
         let mut running = self.running.iter();
         match running.find(|running| running.place.address == address) {
+            // Proofs may ask a system that speaks TLS, and know only its address.
             Some(running) => running.target(),
             None => target(&address.into(), Protocol::default()),
         }
     }
 
     /// Where a system listens.
-    pub(crate) fn find(&self, system: &str) -> Option<Whereabouts> {
+    pub(crate) fn find(&self, system: &str) -> Option<Endpoint> {
         let mut running = self.running.iter();
         let found = running.find(|running| running.serves.as_deref() == Some(system))?;
         Some(found.place.clone())
@@ -274,6 +278,7 @@ impl RunningSystems {
             );
             let running = &group[0];
             let enforced = running.system.enforced();
+            // What was really started: the record has had the templates so far.
             record.command.clone_from(&running.command);
             record.env.clone_from(&running.env);
             record.limits_enforced = enforced.by.is_some().then_some(LimitsText {
@@ -354,7 +359,7 @@ pub(crate) fn url_of(target: &Target) -> String {
     format!("{scheme}://{}", target.host)
 }
 
-fn target(place: &Whereabouts, protocol: Protocol) -> Target {
+fn target(place: &Endpoint, protocol: Protocol) -> Target {
     Target {
         address: match &place.socket {
             Some(path) => Address::Unix(path.clone()),
@@ -385,7 +390,7 @@ fn socket_folder(setups: &[Setup]) -> Result<Option<TempDir>, Invalid> {
 /// A command with every address filled in.
 pub(crate) fn render_all(
     words: &[Text],
-    find: &dyn Fn(&str) -> Option<Whereabouts>,
+    find: &dyn Fn(&str) -> Option<Endpoint>,
 ) -> Result<Vec<String>, String> {
     words.iter().map(|word| word.render(find)).collect()
 }

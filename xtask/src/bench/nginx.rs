@@ -131,7 +131,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Killing the master would leave its worker.
+        // SIGTERM, because a master that is killed leaves its worker behind.
         let _ = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status();

@@ -22,6 +22,7 @@ pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Acco
     let mut peak_kib: f64 = 0.0;
     let mut cpu_us = None;
     wait_until(limit, || {
+        // A process that has ended has no such line, and the peak seen before counts.
         let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
         peak_kib = peak_kib.max(peak_of(&status).unwrap_or(0.0));
         let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
@@ -30,6 +31,7 @@ pub(super) fn account(child: &mut Child, limit: Duration) -> anyhow::Result<Acco
         is_over
     });
     let Some(cpu_us) = cpu_us else {
+        // It must not disturb the next run.
         let _ = child.kill();
         let _ = child.wait();
         bail!("it did not end within {limit:?}");

@@ -21,6 +21,7 @@ pub(crate) struct Graph {
 impl Graph {
     pub(crate) fn load() -> Graph {
         let output = Command::new(env!("CARGO"))
+            // The resolved graph, as a manifest does not show what its dependencies pull in.
             .args(["metadata", "--format-version", "1", "--locked"])
             .current_dir(root())
             .output()
@@ -84,6 +85,7 @@ impl Graph {
         let mut open: Vec<String> = start.into_iter().collect();
         while let Some(id) = open.pop() {
             for next in self.normal.get(&id).into_iter().flatten() {
+                // Each package once: dev-dependencies may close a circle.
                 if seen.insert(next.clone()) {
                     open.push(next.clone());
                 }

@@ -1,4 +1,4 @@
-//! How it is spoken with the target: the keys that go with HTTP/2, and those about certificates.
+//! The protocol of the target: the keys that go with HTTP/2, and those about certificates.
 
 use model::{Trust, Version};
 use yaml_with_places::{At, Finding, Place};
@@ -38,7 +38,7 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
             reading,
             authorities.place,
             "`ca` beside `insecure: on`",
-            "where any certificate is accepted, nobody vouches for it; remove one of the two",
+            "`insecure` accepts any certificate, so authorities have no effect; remove one of the two",
         );
     }
     let streams = streams.map_or(default::STREAMS, |streams| streams.value);
@@ -53,6 +53,7 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
             Version::Http1
         },
         trust: match authorities {
+            // Both keys at once have been reported; what comes of them is not used.
             _ if is_trusting => Trust::SkipVerification,
             Some(authorities) => Trust::Authorities(authorities),
             None => Trust::System,

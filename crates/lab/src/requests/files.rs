@@ -39,6 +39,7 @@ pub(super) fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Ve
         })
         .map(|path| tidy(path))
         .collect();
+    // A folder is listed in any order, and the order of requests is part of the experiment.
     paths.sort();
     if paths.is_empty() {
         let path = folder.join(name);
@@ -92,6 +93,7 @@ pub(super) fn check_json(
     let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&plain) else {
         return Some(());
     };
+    // The parser counts lines and columns from 1, and mistakes are shown by bytes.
     let line_start: usize = text
         .split_inclusive('\n')
         .take(error.line().saturating_sub(1))
@@ -101,6 +103,7 @@ pub(super) fn check_json(
     let message = error.to_string();
     let why = message.split(" at line ").next().unwrap_or_default();
     let source = reading.source(path, text.to_owned());
+    // A file that ends too early is wrong behind its last byte, which cannot be pointed at.
     let start = (line_start + column).min(text.len().saturating_sub(1));
     let place = Place {
         start,
@@ -126,6 +129,7 @@ fn without_places(text: &str) -> String {
             break;
         };
         plain.push_str(before);
+        // As long as the place with its braces, so that columns stay those of the file.
         plain.push_str(&"1".repeat(word.len() + 4));
         rest = after;
     }

@@ -27,7 +27,7 @@ use crate::template::Template;
 pub(crate) struct ProofFile {
     /// How reports call it.
     pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// Who must do it.
+    /// Which variants must give it.
     #[schemars(extend("default" = "all"))]
     pub(crate) of: Option<OfFile>,
     /// A URL to `GET`, with the address of a system: `{{origin.url}}/seen`. Of a system with
@@ -59,7 +59,7 @@ pub(crate) struct ProofFile {
     pub(crate) expect: Option<At<ProofExpectFile>>,
 }
 
-/// Who must give a proof.
+/// Which variants must give a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]

@@ -32,7 +32,7 @@ pub(crate) struct ScenarioFile {
     /// Headers of every step. A step's own header of the same name wins.
     #[serde(default)]
     pub(crate) headers: Headers,
-    /// What every answer must look like, where its step does not say otherwise.
+    /// What every answer must look like, unless its step says otherwise.
     #[serde(default)]
     pub(crate) expect: ExpectFile,
 }
@@ -49,7 +49,7 @@ pub(crate) struct ScenarioFile {
 pub(crate) struct StepFile {
     /// How reports call it. By default its path.
     pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// How long the pass rests before it, as a user who reads would. No part of the latency.
+    /// Think time before it, as of a user who reads. It is not part of the latency.
     #[schemars(extend("default" = "0s"))]
     pub(crate) pause: Option<Written<Duration>>,
     /// Values of its answer that later steps use as `{{name}}`. An answer that does not hold one is

@@ -295,7 +295,7 @@ fn who_is_told_the_path_of_its_socket_listens_there() {
     let setup = with("SOCKET={{socket}}");
     assert!(setup.is_on_socket());
     let place = |_: &str| {
-        Some(lab::Whereabouts {
+        Some(lab::Endpoint {
             address: ([127, 0, 0, 1], 4000).into(),
             socket: Some("/tmp/s".into()),
         })

@@ -45,7 +45,7 @@ impl Pattern {
             return Some(whole("the same bytes as a body without JSON", "others"));
         };
         let Some(found) = read(body, &self.ignore) else {
-            return Some(whole("JSON", "a body that is none"));
+            return Some(whole("JSON", "a body that is not JSON"));
         };
         difference(expected, &found, String::new())
     }
@@ -88,6 +88,7 @@ fn difference(expected: &Value, found: &Value, pointer: String) -> Option<Differ
             let added = other.iter().filter(|(name, _)| !one.contains_key(*name));
             let below =
                 |name: &str| format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+            // Members that both have come first: what changed says more than what was added.
             let both = one
                 .iter()
                 .find_map(|(name, expected)| difference(expected, other.get(name)?, below(name)));
@@ -162,7 +163,7 @@ mod tests {
             (r#"{"a":{"t":2,"b":[1]}}"#, "/a/b: `[1,2]`, `[1]`"),
             (r#"{"a":{"t":2}}"#, "/a/b: `[1,2]`, nothing"),
             (r#"{"a":{"b":[1,2]},"c/d":0}"#, "/c~1d: nothing, `0`"),
-            (r#"{"a":"#, ": JSON, a body that is none"),
+            (r#"{"a":"#, ": JSON, a body that is not JSON"),
         ] {
             assert_eq!(compare(expected, found, &["/a/t"]), difference, "{found}");
         }

@@ -1,9 +1,9 @@
 //! Finds a top-level `errors` member in a GraphQL answer, in one pass and without a tree.
 //!
-//! The scanner knows strings, escapes and nesting, so `errors` inside a string or deeper down is
-//! none. `"errors": null` and `"errors": []` are no errors either: servers send both.
+//! The scanner knows strings, escapes and nesting, so `errors` inside a string or deeper down does
+//! not count. `"errors": null` and `"errors": []` are no errors either: servers send both.
 //!
-//! Absent on purpose: full validation. `{"data": 1x}` passes; whoever wants more compares bodies.
+//! Absent on purpose: full validation. `{"data": 1x}` passes; a rule about the body finds more.
 
 /// What is wrong with a body that should be a GraphQL answer without errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ enum Place {
     End,
     /// An error was found.
     Errors,
-    /// This is no JSON object.
+    /// This is not a JSON object.
     Broken,
 }
 
@@ -252,6 +252,7 @@ impl Key {
                 self.escape = Escape::No;
             }
             Escape::Hex { value, missing } => {
+                // Anything else is not JSON, which is not validated here.
                 let digit = char::from(byte).to_digit(16).unwrap_or(0);
                 let value = value << 4 | digit;
                 if missing == 1 {

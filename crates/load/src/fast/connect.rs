@@ -23,6 +23,7 @@ impl EpollEngine<'_> {
 
     pub(super) fn try_connect(&mut self, index: usize) {
         let connection = &mut self.connections[index];
+        // It may wrap: an event is at most one list of events old, not 2^32 sockets.
         connection.generation = connection.generation.wrapping_add(1);
         let token = u64::from(connection.generation) << 32 | index as u64;
         let work = &self.lanes[connection.lane].work;
@@ -44,6 +45,7 @@ impl EpollEngine<'_> {
         connection.is_used = false;
         connection.phase = Phase::Connecting;
         self.wake_at(index, give_up_ns);
+        // A Unix socket is connected at once, and its first edge says nothing new.
         if is_done {
             self.connected(index);
         }

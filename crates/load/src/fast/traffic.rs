@@ -15,6 +15,7 @@ impl EpollEngine<'_> {
     /// Sends the request of the slot on the connection that is there.
     #[inline]
     pub(super) fn transmit(&mut self, index: usize) {
+        // Before the write: the time that the system call takes belongs to the request.
         let now_ns = self.now();
         let connection = &mut self.connections[index];
         let lane = &mut self.lanes[connection.lane];
@@ -85,6 +86,8 @@ impl EpollEngine<'_> {
                 return;
             };
             let received = socket::receive(socket, &mut self.buffer);
+            // Once for each read, for its first and its last byte. Not by `now`, which borrows the
+            // whole engine.
             self.now_ns = self.pacer.controls.clock.now_ns();
             let bytes = match received {
                 Ok(Moved::Later) => return,
@@ -132,6 +135,8 @@ impl EpollEngine<'_> {
     fn complete(&mut self, index: usize, reusable: bool, is_hangup: bool, bytes: usize) {
         let done_ns = self.now_ns;
         let connection = &mut self.connections[index];
+        // The connection ended with this answer, and there will be no other edge: bytes behind it
+        // are noticed now or never.
         if is_hangup
             && let Some(socket) = &connection.socket
             && let Ok(Moved::Bytes(more @ 1..)) = socket::receive(socket, &mut self.buffer)
@@ -156,6 +161,7 @@ impl EpollEngine<'_> {
             connection.close();
         }
         connection.is_used = true;
+        // Before `proceed`, which may begin the next slot on this very connection.
         connection.has_slot = false;
         let next = lane.next(&mut connection.slot, passed, done_ns);
         self.proceed(index, next);

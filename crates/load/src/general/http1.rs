@@ -28,6 +28,7 @@ pub(super) enum Idle {
 /// Looks at a connection that was idle, without waiting.
 pub(super) async fn probe(stream: &mut dyn Stream) -> Idle {
     let mut room = [0; 64];
+    // `Ready` in any case: the probe asks once and does not wait for an answer.
     std::future::poll_fn(|context| {
         let mut buffer = ReadBuf::new(&mut room);
         Poll::Ready(
@@ -70,6 +71,7 @@ impl<S: Sink> Exchange<'_, S> {
             Poll::Ready(Err(error)) if self.written == 0 => {
                 Err(ExchangeError::Stale(error.to_string()))
             }
+            // Where a part has left, the answer decides: the server may have read enough of it.
             _ => Ok(()),
         }
     }
@@ -88,6 +90,7 @@ impl<S: Sink> Exchange<'_, S> {
         while !self.is_sent {
             let rest = &self.request[self.written..];
             let moved = if rest.is_empty() {
+                // TLS keeps the end of a request back until it is flushed.
                 ready!(Pin::new(&mut *self.stream).poll_flush(context)).map(|()| 0)
             } else {
                 ready!(Pin::new(&mut *self.stream).poll_write(context, rest))
@@ -105,6 +108,8 @@ impl<S: Sink> Exchange<'_, S> {
     }
 
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, ExchangeError>> {
+        // All connections of the thread share the buffer, so it is borrowed for one poll and never
+        // across a wait.
         let mut bytes = self.buffer.borrow_mut();
         loop {
             let mut buffer = ReadBuf::new(&mut bytes);
@@ -123,6 +128,8 @@ impl<S: Sink> Exchange<'_, S> {
                     return Poll::Ready(Err(ExchangeError::failed(FailureKind::Protocol, reason)));
                 }
                 Ok(Parsed::Complete { reusable, .. }) => {
+                    // An answer may come before the whole request has left. The rest must not
+                    // become the beginning of the next request.
                     let is_whole = self.is_sent && self.written == self.request.len();
                     return Poll::Ready(Ok(reusable && is_whole));
                 }

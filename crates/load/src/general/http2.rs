@@ -90,6 +90,7 @@ impl Session {
     /// Waits until the target accepts one more stream.
     pub(super) async fn enter(self: &Rc<Session>) -> Room {
         while self.is_open() && self.under_way.get() >= self.sender.current_max_send_streams() {
+            // A place that was woken asks again: another one may have taken the room meanwhile.
             self.freed.notified().await;
         }
         self.under_way.set(self.under_way.get() + 1);
@@ -98,6 +99,7 @@ impl Session {
 
     /// Hands a request over.
     pub(super) async fn send(&self, message: Message) -> Result<Sending, ExchangeError> {
+        // Waiting for room needs a handle of its own; a clone shares the connection.
         let mut sender = self.sender.clone();
         let stale = |error: h2::Error| ExchangeError::Stale(error.to_string());
         poll_fn(|context| sender.poll_ready(context))
@@ -125,6 +127,7 @@ pub(super) struct Room(Rc<Session>);
 impl Drop for Room {
     fn drop(&mut self) {
         self.0.under_way.set(self.0.under_way.get() - 1);
+        // One stream became free, so one place can go on.
         self.0.freed.notify_one();
     }
 }
@@ -171,7 +174,7 @@ impl Sending {
         if let Some(upload) = &mut self.upload
             && upload.poll(context).is_ready()
         {
-            // A body that nobody wants any more ends here; whether that matters, the answer tells.
+            // A body that the target no longer reads ends here; the answer tells whether that matters.
             self.upload = None;
         }
     }
@@ -191,6 +194,8 @@ impl Sending {
         .map_err(|error| error_of(&error))?;
         let (parts, mut body) = response.into_parts();
         progress.keep(&[], limits.clock.now_ns());
+        // The library has its own limit for heads; this one is that of HTTP/1.1, so that both
+        // protocols accept the same answers.
         let is_small = head_bytes(&parts.headers) <= limits.bounds.head_bytes;
         let (status, headers) = progress.head.insert((parts.status, parts.headers));
         if !is_small {
@@ -213,6 +218,7 @@ impl Sending {
                 return Err(too_large("body", limits.bounds.body_bytes));
             }
             sink.body(&part);
+            // At once, as the rules have seen the bytes: the window never closes because of us.
             body.flow_control()
                 .release_capacity(part.len())
                 .map_err(|error| error_of(&error))?;

@@ -80,6 +80,7 @@ impl EngineState {
         let link = &endpoint.links[link];
         let opening = async {
             let _turn = link.opening.lock().await;
+            // Another place has opened it while this one waited for its turn.
             if link.is_open() {
                 return Ok(());
             }
@@ -95,6 +96,7 @@ impl EngineState {
             link.keep(channel);
             Ok(())
         };
+        // The wait for the turn counts as well: the slot has no connection in it.
         let opened = tokio::time::timeout(endpoint.timeout, opening).await;
         opened
             .unwrap_or_else(|_| Err(format!("no connection within {:?}", endpoint.timeout)))

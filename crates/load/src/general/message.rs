@@ -40,7 +40,7 @@ impl Message {
             Ok(httparse::Status::Partial) => return Err("expected a whole head".to_owned()),
             Err(error) => return Err(error.to_string()),
         };
-        let method = parsed.method.unwrap_or_default();
+        let method = parsed.method.expect("a complete head has a method");
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| format!("expected a method, found `{method}`"))?;
         if method == Method::CONNECT {
@@ -53,12 +53,14 @@ impl Message {
             .map_or(&b""[..], |header| header.value);
         let mut head = Request::new(());
         *head.method_mut() = method;
-        *head.uri_mut() = uri(parsed.path.unwrap_or_default(), host, is_encrypted)?;
+        let path = parsed.path.expect("a complete head has a path");
+        *head.uri_mut() = uri(path, host, is_encrypted)?;
         for line in parsed.headers.iter() {
             let name = HeaderName::from_bytes(line.name.as_bytes())
                 .map_err(|_| format!("expected a header name, found `{}`", line.name))?;
             let value = HeaderValue::from_bytes(line.value)
                 .map_err(|_| format!("header `{name}` has control characters in its value"))?;
+            // `te: trailers` is the only `te` that HTTP/2 lets pass (RFC 9113, section 8.2.2).
             let travels = !LEFT_OUT.contains(&name.as_str())
                 && (name != http::header::TE || line.value.eq_ignore_ascii_case(b"trailers"));
             if travels {

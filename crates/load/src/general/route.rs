@@ -63,6 +63,8 @@ impl Route {
                 let shaken = tls.connector.connect(tls.name.clone(), socket).await;
                 let stream = shaken.map_err(|error| format!("TLS: {error}"))?;
                 let agreed = stream.get_ref().1.alpn_protocol();
+                // A target that does not negotiate speaks HTTP/1.1, so only HTTP/2 has to be agreed
+                // on.
                 if self.version != Version::Http1 && agreed != Some(b"h2") {
                     return Err(
                         "TLS: expected a target that offers HTTP/2 (ALPN `h2`), found one that \

@@ -53,6 +53,8 @@ pub(crate) fn exchange(
                     progress: &mut progress,
                     sink: Answer::empty(),
                 };
+                // Without `begin`: it only tells when the request counts as sent, which is not
+                // asked here.
                 match exchange.finish().await {
                     Ok(_) => Ok(exchange.sink),
                     Err(error) => Err(failure(error, progress.bytes)),

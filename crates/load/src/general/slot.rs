@@ -47,6 +47,7 @@ pub(super) async fn work(state: Rc<EngineState>, place: Place, first: Taken) {
     let mut next = Some(first);
     while let Some(taken) = next {
         let end = state.carry(place, &mut slot, taken).await;
+        // Before any pause, as the load may be over with this slot.
         state.ended();
         let is_planned = state.lanes.borrow()[place.lane].queue.supply.is_planned();
         match end {
@@ -106,6 +107,8 @@ impl EngineState {
                 Channel::Http2(session) => Some(Rc::clone(session)),
                 Channel::Http1 { .. } => None,
             };
+            // A slot that needed a connection has its time from the connect on, any other from
+            // here.
             let left = slot.give_up_ns.map_or(endpoint.timeout, |give_up_ns| {
                 Duration::from_nanos(give_up_ns.saturating_sub(self.clock.now_ns()))
             });
@@ -182,6 +185,7 @@ impl EngineState {
         let (request, bodiless) = {
             let lanes = self.lanes.borrow();
             let request = &lanes[place.lane].work.rotation.requests[slot.state.request];
+            // A copy: the lanes must not stay borrowed while the exchange waits.
             (request.bytes(&slot.state.filled).to_vec(), request.bodiless)
         };
         slot.parser.start(bodiless);
@@ -204,6 +208,8 @@ impl EngineState {
                 findings: &mut findings,
             },
         };
+        // Read before the write and stored after it: the write belongs to the request, and a request
+        // of which nothing left was not sent.
         let now_ns = self.clock.now_ns();
         exchange.begin().await?;
         slot.state.sent_ns = now_ns;
@@ -229,6 +235,7 @@ impl EngineState {
                 .map_err(|reason| ExchangeError::failed(FailureKind::Protocol, reason))?,
         };
         let _room = session.enter().await;
+        // As over HTTP/1.1: read before, stored when it has left.
         let now_ns = self.clock.now_ns();
         let sending = session.send(message).await?;
         slot.state.sent_ns = now_ns;

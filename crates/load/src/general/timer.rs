@@ -84,6 +84,7 @@ impl Timer {
         if sleep_until_ns > begin_ns {
             spin.slept(slept_ns.saturating_sub(sleep_until_ns));
         }
+        // The other tasks run in between, and one of them may set an earlier time.
         while self.clock.now_ns() < self.wake_ns.get() {
             tokio::task::yield_now().await;
         }

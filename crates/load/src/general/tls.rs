@@ -1,4 +1,4 @@
-//! Whom to trust, in the form that rustls takes.
+//! Which certificates to trust, in the form that rustls takes.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub enum TlsError {
     /// Not PEM, or not certificates.
     #[error("expected certificates of authorities in PEM form, found {0}")]
     Authorities(String),
-    /// The system trusts nobody.
+    /// The system has no trusted authorities.
     #[error(
-        "the system has no list of trusted authorities{0}; name one of your own, or trust anybody"
+        "the system has no list of trusted authorities{0}; name your own, or skip the verification of certificates"
     )]
     System(String),
     /// The library refused.
@@ -80,7 +80,7 @@ fn name(host: &str) -> Result<ServerName<'static>, TlsError> {
 fn trusted_by_system() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Some systems carry certificates that are no good; the others are.
+    // Some systems carry certificates that cannot be parsed. The others can still be used.
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
         let first = found.errors.first();
@@ -104,7 +104,7 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// Believes every certificate, but not that somebody has its key who has not.
+/// Accepts every certificate, but still verifies that the target has its private key.
 #[derive(Debug)]
 struct SkipVerification {
     provider: Arc<CryptoProvider>,

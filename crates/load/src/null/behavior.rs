@@ -134,6 +134,7 @@ impl Mix {
     pub(super) fn delay_ns(&self, seed: u64, index: u64) -> u64 {
         // The upper half times the total, divided by its range, is a fair draw but for 2^-32.
         let drawn = ((mixed(seed, index) >> 32) * self.total) >> 32;
+        // A weight of 0 has an empty range, which no draw falls into.
         let place = self.steps.partition_point(|(below, _)| *below <= drawn);
         self.steps[place].1
     }

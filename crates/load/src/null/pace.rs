@@ -31,6 +31,7 @@ impl Timetable {
 
     /// When to answer a request that arrives now. Arrivals only go forward.
     pub(super) fn answer_ns(&mut self, arrived_ns: u64) -> u64 {
+        // The stall counts from the first request, so that it meets a load whenever that begins.
         let first_ns = *self.first_ns.get_or_insert(arrived_ns);
         let index = self.index;
         self.index += 1;
@@ -56,6 +57,7 @@ impl Timetable {
 fn worked(begin_ns: u64, work_ns: u64, stall: Option<(u64, u64)>) -> u64 {
     let end_ns = begin_ns.saturating_add(work_ns);
     match stall {
+        // Work under way when the stall begins is finished after it.
         Some((from_ns, length_ns)) if end_ns > from_ns && begin_ns < from_ns => {
             end_ns.saturating_add(length_ns)
         }

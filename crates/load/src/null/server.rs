@@ -11,7 +11,9 @@ use rustix::event::epoll::EventFlags;
 use rustix::net::{SocketFlags, sockopt};
 
 use super::behavior::Behavior;
-use super::guest::{Asked, Doing, Guest, Outgoing, Promise, Text, first_request};
+use super::client::{
+    Activity, Client, Outgoing, ParsedRequest, PlannedAnswer, Text, first_request,
+};
 use super::pace::Timetable;
 use super::seen::Seen;
 use crate::clock::{self, Clock, to_ns};
@@ -22,18 +24,18 @@ use crate::socket::{self, Moved};
 /// No wait is longer: the stop flag must be seen.
 const WAIT_MAX_NS: u64 = 20_000_000;
 
-/// The token of the listener; guests have smaller ones.
+/// The token of the listener; clients have smaller ones.
 const LISTENER: u64 = u64::MAX;
 
 /// Answers rendered beforehand, by what they are.
 const WRONG: usize = 1;
 const LAST: usize = 2;
 
-/// A place for guests, one after the other.
+/// A place for clients, one after the other.
 struct Place {
-    /// Counts guests, so that an answer to one that left does not go to the next.
+    /// Counts clients, so that an answer to one that left does not go to the next.
     generation: u32,
-    guest: Option<Guest>,
+    client: Option<Client>,
 }
 
 /// A rendered answer.
@@ -117,16 +119,19 @@ impl Server {
     fn accept(&mut self) {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = rustix::net::accept_with(&self.listener, flags);
+        // The listener has edges as well: accept until it refuses, then wait for the next edge.
         self.is_accept_open = accepted.is_ok();
         let Ok(socket) = accepted else {
             return;
         };
         // A Unix socket knows no such thing, and without it an answer is only later.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
+        // The place of a client that left, before a new one: places are as many as clients were at
+        // once.
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.places.push(Place {
                 generation: 0,
-                guest: None,
+                client: None,
             });
             self.places.len() - 1
         });
@@ -136,10 +141,10 @@ impl Server {
         }
         self.seen.connections += 1;
         self.seen.open += 1;
-        self.places[index].guest = Some(Guest {
+        self.places[index].client = Some(Client {
             socket,
             inbox: Vec::new(),
-            doing: Doing::Listening,
+            activity: Activity::Listening,
             answered: 0,
         });
     }
@@ -148,11 +153,11 @@ impl Server {
         u64::from(self.places[index].generation) << 32 | index as u64
     }
 
-    /// The place of a guest that is still there.
+    /// The place of a client that is still there.
     fn place(&self, token: u64) -> Option<usize> {
         let index = usize::try_from(token & u64::from(u32::MAX)).ok()?;
         let place = self.places.get(index)?;
-        let is_same = u64::from(place.generation) == token >> 32 && place.guest.is_some();
+        let is_same = u64::from(place.generation) == token >> 32 && place.client.is_some();
         is_same.then_some(index)
     }
 
@@ -172,16 +177,16 @@ impl Server {
 
     fn read(&mut self, index: usize, is_hangup: bool) {
         loop {
-            let Some(guest) = &mut self.places[index].guest else {
+            let Some(client) = &mut self.places[index].client else {
                 return;
             };
-            let bytes = match socket::receive(&guest.socket, &mut self.buffer) {
+            let bytes = match socket::receive(&client.socket, &mut self.buffer) {
                 Ok(Moved::Later) => return,
-                Ok(Moved::Bytes(0)) | Err(_) => return self.part(index),
+                Ok(Moved::Bytes(0)) | Err(_) => return self.close(index),
                 Ok(Moved::Bytes(bytes)) => bytes,
             };
-            if !matches!(guest.doing, Doing::Ignored) {
-                guest.inbox.extend_from_slice(&self.buffer[..bytes]);
+            if !matches!(client.activity, Activity::Ignored) {
+                client.inbox.extend_from_slice(&self.buffer[..bytes]);
                 self.listen(index);
             }
             if bytes < self.buffer.len() && !is_hangup {
@@ -192,24 +197,25 @@ impl Server {
 
     /// Deals with whole requests for as long as there are some and nothing is to be waited for.
     fn listen(&mut self, index: usize) {
-        while let Some(guest) = &mut self.places[index].guest
-            && matches!(guest.doing, Doing::Listening)
+        while let Some(client) = &mut self.places[index].client
+            && matches!(client.activity, Activity::Listening)
         {
-            match first_request(&guest.inbox) {
+            match first_request(&client.inbox) {
                 Ok(None) => return,
                 Ok(Some(asked)) => {
-                    guest.inbox.drain(..asked.bytes);
+                    client.inbox.drain(..asked.bytes);
                     self.receive(index, asked);
                 }
                 Err(_) => {
                     self.seen.malformed += 1;
-                    self.part(index);
+                    self.close(index);
                 }
             }
         }
     }
 
-    fn receive(&mut self, index: usize, asked: Asked) {
+    fn receive(&mut self, index: usize, asked: ParsedRequest) {
+        // Before anything is counted: a question about the counts is none of them.
         if asked.is_about_seen {
             let body = self.seen.to_string();
             let bytes = [head(body.len(), asked.is_last), body]
@@ -229,34 +235,35 @@ impl Server {
         let arrived_ns = self.clock.now_ns();
         let ready_ns = self.timetable.answer_ns(arrived_ns);
         let token = self.token(index);
-        let Some(guest) = &mut self.places[index].guest else {
+        let Some(client) = &mut self.places[index].client else {
             return;
         };
         if is_turn(self.behavior.reset_every) {
             self.seen.reset += 1;
             // Without waiting for what is unsent, closing is a reset.
-            let _ = sockopt::set_socket_linger(&guest.socket, Some(Duration::ZERO));
-            return self.part(index);
+            let _ = sockopt::set_socket_linger(&client.socket, Some(Duration::ZERO));
+            return self.close(index);
         }
         if is_turn(self.behavior.never_every) {
             self.seen.never += 1;
-            guest.doing = Doing::Ignored;
+            client.activity = Activity::Ignored;
             return;
         }
         let is_full = self
             .behavior
             .close_after
-            .is_some_and(|after| guest.answered + 1 >= after);
-        let promise = Promise {
+            .is_some_and(|after| client.answered + 1 >= after);
+        let planned = PlannedAnswer {
             is_wrong: is_turn(self.behavior.wrong_every),
             is_last: asked.is_last || is_full,
             is_bodiless: asked.is_head,
             ready_ns,
         };
+        // At once, without a detour over the list of answers that are due.
         if ready_ns <= arrived_ns {
-            self.keep(index, promise);
+            self.send_planned(index, planned);
         } else {
-            guest.doing = Doing::Waiting(promise);
+            client.activity = Activity::Waiting(planned);
             self.due.push(Reverse((ready_ns, token)));
         }
     }
@@ -264,6 +271,7 @@ impl Server {
     /// Sends the answers whose time has come. Returns the time.
     fn answer_due(&mut self) -> u64 {
         loop {
+            // Read again for each answer: the one before may have burned processor time.
             let now_ns = self.clock.now_ns();
             let Some(Reverse((ready_ns, token))) = self.due.peek().copied() else {
                 return now_ns;
@@ -275,13 +283,13 @@ impl Server {
             let Some(index) = self.place(token) else {
                 continue;
             };
-            if let Some(guest) = &self.places[index].guest
-                && let Doing::Waiting(promise) = guest.doing
+            if let Some(client) = &self.places[index].client
+                && let Activity::Waiting(planned) = client.activity
             {
-                let late_ns = now_ns - promise.ready_ns;
+                let late_ns = now_ns - planned.ready_ns;
                 self.seen.late_ns_sum += late_ns;
                 self.seen.late_ns_max = self.seen.late_ns_max.max(late_ns);
-                self.keep(index, promise);
+                self.send_planned(index, planned);
                 self.listen(index);
             }
         }
@@ -300,43 +308,43 @@ impl Server {
         self.spent_ns = clock::thread_cpu_ns();
     }
 
-    /// Sends the answer that was promised.
-    fn keep(&mut self, index: usize, promise: Promise) {
+    /// Sends the answer that was planned.
+    fn send_planned(&mut self, index: usize, planned: PlannedAnswer) {
         let kind =
-            if promise.is_wrong { WRONG } else { 0 } | if promise.is_last { LAST } else { 0 };
+            if planned.is_wrong { WRONG } else { 0 } | if planned.is_last { LAST } else { 0 };
         self.burn();
         let rendered = &self.rendered[kind];
         self.seen.answered += 1;
-        self.seen.wrong += u64::from(promise.is_wrong);
+        self.seen.wrong += u64::from(planned.is_wrong);
         let outgoing = Outgoing {
             text: Text::Rendered(kind),
             written: 0,
-            end: if promise.is_bodiless {
+            end: if planned.is_bodiless {
                 rendered.head_bytes
             } else {
                 rendered.bytes.len()
             },
-            is_last: promise.is_last,
+            is_last: planned.is_last,
         };
-        if let Some(guest) = &mut self.places[index].guest {
-            guest.answered += 1;
+        if let Some(client) = &mut self.places[index].client {
+            client.answered += 1;
         }
         self.begin(index, outgoing);
     }
 
     fn begin(&mut self, index: usize, outgoing: Outgoing) {
-        if let Some(guest) = &mut self.places[index].guest {
-            guest.doing = Doing::Writing(outgoing);
+        if let Some(client) = &mut self.places[index].client {
+            client.activity = Activity::Writing(outgoing);
             self.write(index);
         }
     }
 
     /// Writes what fits of an answer under way.
     fn write(&mut self, index: usize) {
-        let Some(guest) = &mut self.places[index].guest else {
+        let Some(client) = &mut self.places[index].client else {
             return;
         };
-        let Doing::Writing(outgoing) = &mut guest.doing else {
+        let Activity::Writing(outgoing) = &mut client.activity else {
             return;
         };
         let bytes = match &outgoing.text {
@@ -344,24 +352,24 @@ impl Server {
             Text::Own(bytes) => bytes,
         };
         while outgoing.written < outgoing.end {
-            match socket::send(&guest.socket, &bytes[outgoing.written..outgoing.end]) {
+            match socket::send(&client.socket, &bytes[outgoing.written..outgoing.end]) {
                 Ok(Moved::Later) => return,
                 Ok(Moved::Bytes(written)) => outgoing.written += written,
-                Err(_) => return self.part(index),
+                Err(_) => return self.close(index),
             }
         }
         let is_last = outgoing.is_last;
-        guest.doing = Doing::Listening;
+        client.activity = Activity::Listening;
         if is_last {
             self.seen.closed += 1;
-            self.part(index);
+            self.close(index);
         }
     }
 
     /// Closes a connection.
-    fn part(&mut self, index: usize) {
+    fn close(&mut self, index: usize) {
         let place = &mut self.places[index];
-        if place.guest.take().is_some() {
+        if place.client.take().is_some() {
             place.generation = place.generation.wrapping_add(1);
             self.vacant.push(index);
             self.seen.open -= 1;

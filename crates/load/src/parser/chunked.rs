@@ -56,12 +56,15 @@ impl Chunked {
             return Ok(Piece::Data(take));
         }
         for (index, byte) in bytes.iter().enumerate() {
+            // Not in `step`: this is the one byte of framing after which the answer is complete.
             if let Place::EndLineFeed = self.place {
                 expect(*byte, b'\n')?;
                 return Ok(Piece::End(index + 1));
             }
             self.step(*byte)?;
             self.line_bytes += 1;
+            // A server that never ends a line would otherwise keep the connection until the
+            // timeout.
             if self.line_bytes > line_max {
                 return Err(ParseError::TooLarge {
                     part: "chunk line or trailer",
@@ -69,6 +72,7 @@ impl Chunked {
                     unit: "bytes",
                 });
             }
+            // Data is handed out in whole stretches, not byte by byte.
             if let Place::Data { .. } = self.place {
                 return Ok(Piece::Framing(index + 1));
             }
@@ -89,6 +93,7 @@ impl Chunked {
                 expect(byte, b'\n')?;
                 self.line_bytes = 0;
                 match size {
+                    // The chunk of size 0 ends the data; trailers or an empty line follow.
                     0 => Place::TrailerStart,
                     left => Place::Data { left },
                 }
@@ -124,6 +129,7 @@ fn size_digit(byte: u8, size: u64, digits: u8) -> Result<Place, ParseError> {
         b'0'..=b'9' => byte - b'0',
         b'a'..=b'f' => byte - b'a' + 10,
         b'A'..=b'F' => byte - b'A' + 10,
+        // Without digits the size would be 0, which ends the body.
         _ if digits == 0 => return Err(ParseError::Malformed("a chunk without its size")),
         b';' | b' ' | b'\t' => return Ok(Place::Extension { size }),
         b'\r' => return Ok(Place::SizeLineFeed { size }),

@@ -62,6 +62,7 @@ impl Windows {
                 sum
             })
             .collect();
+        // The last window had no neighbor and is now twice as wide, so its end moves.
         if is_odd {
             self.end_ns += self.width_ns;
         }
@@ -70,6 +71,8 @@ impl Windows {
 
     /// Adds the windows of another thread of the same load.
     pub(super) fn absorb(&mut self, mut other: Windows) {
+        // Both have the same start, and their widths differ by a power of 2: once the widths are
+        // equal, windows cover the same times.
         while self.width_ns < other.width_ns {
             self.coarsen();
         }

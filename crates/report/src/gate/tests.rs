@@ -91,7 +91,7 @@ fn a_text_that_is_no_gate_says_what_was_expected() {
         ("overhead < 1ms", "expected a metric before `overhead`"),
         (
             "rhai p98 overhead < 1ms",
-            "`p98` is no metric; they are requests/s, min",
+            "`p98` is not a metric; they are requests/s, min",
         ),
         (
             "rhai p99 overhead < 1",

@@ -165,7 +165,7 @@ pub struct MachineUse {
     pub cores: u32,
     /// How long was looked, in microseconds: the measurement and a little around it.
     pub looked_us: u64,
-    /// Time in which cores worked for anybody, in microseconds, summed over cores.
+    /// Time in which cores worked for any process, in microseconds, summed over cores.
     pub busy_us: u64,
     /// Time in which cores were wanted and the host gave them to other guests, in microseconds.
     pub steal_us: u64,
@@ -250,6 +250,7 @@ impl RoundRecord {
             .iter()
             .map(|pause| micros(pause.length))
             .sum();
+        // A measurement without an answer has no length.
         float(paused_us) / float(self.elapsed_us.max(1))
     }
 }

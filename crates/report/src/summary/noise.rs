@@ -21,6 +21,7 @@ pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) ->
         digits::duration_ns(overhead_us * 1e3),
         digits::duration_ns(floor.latency_us_mean * 1e3),
     );
+    // The date of an RFC 3339 time; anything else is shown as it is.
     let made_at = floor.made_at.get(..10).unwrap_or(&floor.made_at);
     let text = if overhead_us < floor.latency_us_mean {
         format!(

@@ -37,6 +37,7 @@ pub(super) fn differences(
 ) -> Vec<PooledDifference> {
     let of_baseline: BTreeMap<u32, &RoundRecord> =
         baseline.iter().map(|round| (round.round, *round)).collect();
+    // The rounds of the baseline that the variant has, so that both pools saw the same machine.
     let pairs = variant.iter().filter_map(|own| {
         let base = of_baseline.get(&own.round)?;
         Some((

@@ -25,6 +25,7 @@ pub struct SearchSummary {
 pub(super) fn of(complete: &[&RoundRecord]) -> Vec<SearchSummary> {
     let summary = |round: &&RoundRecord| {
         let steps = &round.search.as_ref()?.steps;
+        // Rates are finite, so the total order of floats is that of numbers.
         let by_rate =
             |one: &&SearchStep, other: &&SearchStep| one.rate_per_s.total_cmp(&other.rate_per_s);
         let sustained = steps.iter().filter(|step| step.is_sustained);

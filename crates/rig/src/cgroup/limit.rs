@@ -62,7 +62,7 @@ impl Settling<'_> {
                 Err(reason) => self.reasons.push(reason),
             }
         }
-        // Nobody asked for this group, so its absence needs no words: usage
+        // No limit needs this group, so its absence is not reported: usage
         // then comes from elsewhere and says so.
         if let Ok(dir) = self.make(&v2.own) {
             self.groups.v2 = self.join(dir).ok();
@@ -79,10 +79,13 @@ impl Settling<'_> {
         let enable: Vec<String> = wanted.iter().map(|name| format!("+{name}")).collect();
         let dir = self.make_handing_on(&place, &enable.join(" "))?;
         let mut enforced = Enforced::default();
+        // A closure, so that a failure anywhere leads to the one place that removes the group
+        // again.
         let limited = (|| {
             if let Some(cpus) = limits.cpus.filter(|_| wanted.contains(&"cpu")) {
                 let max = format!("{} {PERIOD_US}", quota_us(cpus));
                 set(&dir.join("cpu.max"), &max)?;
+                // Read back: the kernel may round, and what is in force is what is reported.
                 enforced.cpus = read_cpu_max(&dir.join("cpu.max"));
             }
             if let Some(bytes) = limits.memory.filter(|_| wanted.contains(&"memory")) {
@@ -97,6 +100,7 @@ impl Settling<'_> {
             let _left_to_the_run = fs::remove_dir(&dir);
             return Err(reason);
         }
+        // Joined once the limits are set, so that the system never runs without them.
         self.groups.v2 = Some(self.join(dir)?);
         self.enforced.cpus = enforced.cpus;
         self.enforced.memory = enforced.memory;
@@ -105,6 +109,8 @@ impl Settling<'_> {
     }
 
     fn join_v1(&mut self, hierarchies: &Hierarchies, limits: Limits) {
+        // Version 1 is only for what version 2 did not do: machines may have both, with the
+        // controllers in either.
         let unmet_cpus = limits.cpus.filter(|_| self.enforced.cpus.is_none());
         if let (Some(cpus), Some(hierarchy)) = (unmet_cpus, hierarchies.v1("cpu")) {
             match self.join_v1_limited(hierarchy, |dir| limit_v1_cpu(dir, cpus)) {
@@ -130,6 +136,7 @@ impl Settling<'_> {
                 Err(reason) => self.reasons.push(reason),
             }
         }
+        // CPU time needs one group that counts it; a second would only count the same again.
         let is_counted = self.groups.v2.is_some() || self.groups.v1_cpuacct.is_some();
         if let (false, Some(hierarchy)) = (is_counted, hierarchies.v1("cpuacct"))
             && let Ok(dir) = self.make(&hierarchy.own)
@@ -174,7 +181,9 @@ impl Settling<'_> {
     /// The same with controllers handed on from the run's group to the system's.
     fn make_handing_on(&self, place: &Path, enable: &str) -> Result<PathBuf, String> {
         let dir = place.join(self.instance);
-        let run = dir.parent().unwrap_or(place);
+        let run = dir
+            .parent()
+            .expect("an instance's group is below its run's");
         fs::create_dir_all(run).map_err(|error| denied("make", run, &error))?;
         set(&run.join("cgroup.subtree_control"), enable)?;
         self.make(place)
@@ -231,6 +240,7 @@ fn place_for(v2: &Hierarchy, wanted: &[&str]) -> Result<PathBuf, String> {
                 return Ok(place.to_owned());
             }
         }
+        // Above the mount there are no groups, only folders.
         if place == v2.mount {
             break;
         }

@@ -36,6 +36,7 @@ pub(crate) fn kill_run(hierarchies: &Hierarchies, run: &str) -> Vec<i32> {
         let _older_kernel = write(&group.join("cgroup.kill"), "1");
         seen.extend(members(&group));
     }
+    // Older kernels have no `cgroup.kill`, and version 1 never has.
     for pid in &seen {
         processes::signal(*pid, Signal::KILL);
     }
@@ -58,6 +59,7 @@ pub(crate) fn remove_run(hierarchies: &Hierarchies, run: &str) {
 }
 
 fn remove_empty(group: &Path) {
+    // Children first: the kernel removes only groups without any.
     for child in children(group) {
         let _still_in_use = fs::remove_dir(child);
     }

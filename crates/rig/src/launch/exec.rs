@@ -36,6 +36,7 @@ fn become_program(launch: &Launch, _held_until_exec: &UnixStream) -> Refusal {
         env,
         ..
     } = &launch.program;
+    // `exec` returns only if it fails.
     let error = Command::new(path)
         .arg0(arg0)
         .args(args)
@@ -50,6 +51,7 @@ fn become_program(launch: &Launch, _held_until_exec: &UnixStream) -> Refusal {
 
 fn prepare(launch: &Launch) -> Result<(), Refusal> {
     let die_with_parent = || -> io::Result<()> {
+        // Here and not before: the signal is set for this process and survives `exec`.
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // If the shepherd died before this, no signal will ever come.
         let parent = getppid().map(|pid| pid.as_raw_nonzero().get());

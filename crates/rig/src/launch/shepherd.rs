@@ -25,6 +25,7 @@ use crate::{clock, console};
 /// Starts one system, watches it, and ends when nothing of it is left.
 pub(super) fn run() -> io::Result<()> {
     let mut socket = own_socket()?;
+    // Kept here: the other handle goes into the watch, and the last event comes after it.
     let mut last_word = socket.try_clone()?;
     let wakeups = Wakeups::new()?;
     adopt_orphans()?;
@@ -48,7 +49,7 @@ pub(super) fn run() -> io::Result<()> {
                 started: started.clone(),
             };
             let _keeper_is_gone = write_value(&mut socket, &event);
-            let flock = Flock {
+            let watched = WatchedSystem {
                 id,
                 me,
                 start,
@@ -59,13 +60,14 @@ pub(super) fn run() -> io::Result<()> {
                 status: None,
                 stopping: None,
             };
-            flock.watch(lines)
+            watched.watch(lines)
         }
         Err(refusal) => {
             kill_everything(&wakeups, || {}, |_, _| {});
             Some(Event::Refused { id, refusal })
         }
     };
+    // Before the last word: its reader may rely on the groups being gone.
     cgroup::remove_instance(&hierarchies, &instance);
     match event {
         Some(event) => write_value(&mut last_word, &event),
@@ -87,6 +89,7 @@ fn start_program(job: &Job, me: Process, hierarchies: &Hierarchies) -> Result<St
     let (mut socket, its_socket) =
         UnixStream::pair().map_err(|error| Step::Watch.refused(error))?;
     let pid = spawn_launcher(job, its_socket, &log).map_err(|error| Step::Watch.refused(error))?;
+    // The launcher waits for its orders meanwhile, so the program never runs outside of its groups.
     let (groups, enforced): (Groups, Enforced) =
         cgroup::settle(hierarchies, &instance_path(job), job.limits, pid);
     let launch = Launch {
@@ -136,7 +139,7 @@ fn spawn_launcher(job: &Job, socket: UnixStream, log: &File) -> io::Result<i32> 
 }
 
 /// A running system and its shepherd's view of it.
-struct Flock {
+struct WatchedSystem {
     id: u64,
     me: Process,
     start: Instant,
@@ -159,13 +162,14 @@ struct Stopping {
     orphans_asked: bool,
 }
 
-impl Flock {
-    /// Watches until nothing of the system is left and somebody wanted that.
+impl WatchedSystem {
+    /// Watches until the system was asked to stop and nothing of it is left.
     /// `None` if the keeper is gone.
     fn watch(mut self, mut lines: Lines) -> Option<Event> {
         loop {
+            // Cleared before looking, so that a child that ends meanwhile wakes the wait.
             self.wakeups.clear();
-            let has_children = self.bury();
+            let has_children = self.reap_ended();
             if let Some(stopping) = &self.stopping
                 && (!has_children || clock::now() >= stopping.deadline)
             {
@@ -193,8 +197,8 @@ impl Flock {
         }
     }
 
-    /// Buries what has ended; tells whether children are left.
-    fn bury(&mut self) -> bool {
+    /// Reaps what has ended; tells whether children are left.
+    fn reap_ended(&mut self) -> bool {
         loop {
             match reap() {
                 Reaped::Ended(pid, status) => self.note_end(pid, status),
@@ -205,6 +209,7 @@ impl Flock {
     }
 
     fn note_end(&mut self, pid: i32, wait_status: WaitStatus) {
+        // Orphans end here as well, and a number may come again once it is buried.
         if pid != self.first || self.status.is_some() {
             return;
         }
@@ -227,6 +232,8 @@ impl Flock {
     }
 
     fn ask_to_stop(&mut self, grace: Duration) {
+        // Before the signal, as memory and threads of a process that has ended can no longer be
+        // read.
         let usage = usage::read(&self.groups, self.me);
         let is_gone = processes::descendants(self.me.pid).is_empty();
         self.stopping = Some(Stopping {

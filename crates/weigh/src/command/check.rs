@@ -46,6 +46,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
                 None => console.answer(&format!("- {name}: proven")),
                 Some(invalid) => {
                     console.answer(&format!("- {name}: {}", invalid.reason));
+                    // Exit codes are ordered by how grave they are.
                     worst = worst.max(invalid.exit());
                 }
             }

@@ -40,11 +40,13 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
     let awake = (!args.no_awake).then(load::keep_cores_awake).flatten();
     let progress = Progress::new(console, 1);
+    // Right before and after the load, so that the machine's use is that of the load.
     let moment = rig::moment();
     let measured = progress.during(&url, |live| load::run(&job, live, stop.flag()));
     let machine_use = record::machine(moment, rig::moment());
     progress.finish();
     let measurement = measured.map_err(|error| match error {
+        // Certificates come from the command line; anything else is the machine's.
         LoadError::Tls(error) => Failure::bad_input(error.to_string()),
         error => Failure::not_ready(error.to_string()),
     })?;
@@ -118,6 +120,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         steps: Vec::new(),
         data: None,
         load: loop_of(args),
+        // A thread without a connection would send nothing.
         threads: args.threads.min(args.connections),
         timeout: args.timeout,
         keep_alive: !args.no_keep_alive,
@@ -142,7 +145,7 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
     let is_encrypted = address::is_encrypted(url);
     if !is_encrypted && trust != Trust::System {
         return Err(Failure::bad_input(format!(
-            "--insecure and --ca are about the certificate of an https URL, and `{url}` is none"
+            "--insecure and --ca are about the certificate of an https URL, and `{url}` is not https"
         )));
     }
     Ok(Protocol {
@@ -180,7 +183,7 @@ fn data(args: &Args) -> Result<Data, Failure> {
 
 /// The one request that the flags describe.
 fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
-    // Whoever comes from wrk or bombardier means a length, and would wonder what was measured.
+    // In wrk and bombardier `-d` is a length, and a user of theirs would wonder what was measured.
     if let Some(text) = args.data.as_deref().filter(|it| lab::duration(it).is_ok()) {
         return Err(Failure::bad_input(format!(
             "-d is the body here, and `{text}` is a length: write -z {text} to load for so long, \
@@ -235,6 +238,7 @@ fn expectation(args: &Args) -> Result<Expectation, Failure> {
 }
 
 fn loop_of(args: &Args) -> model::Load {
+    // Ten seconds unless a number of requests ends the load: no load is endless by mistake.
     let unless_counted = args.requests.is_none().then_some(Duration::from_secs(10));
     let duration = args.duration.or(unless_counted);
     let phases = match (&args.phases, args.rate) {

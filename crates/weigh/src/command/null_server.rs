@@ -90,6 +90,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
                 .to_owned(),
         ));
     }
+    // Before it serves: with port 0 the caller learns the port from this line.
     console.answer(&format!("http://{address}/"));
     let seen = serve(listener, &behavior, stop.flag())
         .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     };
     // As in the labs that are read beside it.
     let _awake = load::keep_cores_awake();
+    // Two measurements a round, and the warm-up.
     let progress = Progress::new(console, u64::from(args.rounds) * 2 + 1);
     let began = environment::instant();
     let weighed = floor::weigh(weighing, &progress, stop);
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     if weighed.is_interrupted {
         return Ok(Exit::Interrupted);
     }
-    facts.lateness_us_p99 = Some(weighed.lateness_us_p99);
+    facts.lateness_us_p99 = weighed.lateness_us_p99;
     facts.steal_share = steal_share(&facts, environment::instant().duration_since(began));
     let tare = tare(made_at, weighing, &facts, &weighed);
     if !args.no_keep {
@@ -114,7 +115,8 @@ fn tare(made_at: String, weighing: Weighing, facts: &Facts, weighed: &Weighed) -
         machine: MachineName::of(&facts.machine),
         requests_per_s: weighing.rate.per_second(),
         rounds: weighing.rounds,
-        measurement_ms: u64::try_from(weighing.length.as_millis()).unwrap_or(u64::MAX),
+        measurement_ms: u64::try_from(weighing.length.as_millis())
+            .expect("the command line takes at most 1000 hours"),
         cpu_us_per_request: weighed.cpu_us_per_request,
         floors: weighed.floors.clone(),
         findings: host_checks::examine(facts),

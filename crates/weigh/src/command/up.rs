@@ -71,6 +71,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     ));
     let mut ended = None;
     while !stop.is_asked() && ended.is_none() {
+        // A signal handler only sets the flag, so it is looked at now and then.
         thread::park_timeout(WATCH);
         ended = systems.ended(&mut rig);
     }

@@ -157,6 +157,7 @@ impl<'a> Candidates<'a> {
 
     /// Names of the variants that are still in, without the lab's baseline.
     pub(super) fn names_compared(&self) -> Vec<&'a str> {
+        // The first is the baseline of the lab; there is always one.
         let compared = self.0[1..].iter();
         compared
             .filter(|candidate| candidate.invalid.is_none())
@@ -170,6 +171,7 @@ impl<'a> Candidates<'a> {
         let mut taken: BTreeSet<usize> = BTreeSet::new();
         let setups = self.iter().flat_map(|one| one.variant.systems());
         for setup in setups {
+            // A system that may run anywhere may run on every core, so no core is free.
             taken.extend(setup.pin.as_ref()?);
         }
         let free: Vec<usize> = (0..online).filter(|cpu| !taken.contains(cpu)).collect();
@@ -182,6 +184,7 @@ impl<'a> Candidates<'a> {
             .baseline_of(id)
             .filter(|baseline| baseline.invalid.is_some());
         match lost {
+            // The user's stop comes first: without it, the variant might have been measured.
             _ if is_interrupted => Invalid::interrupted(),
             Some(baseline) => Invalid::new(
                 InvalidKind::NotNeeded,

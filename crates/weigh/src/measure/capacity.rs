@@ -30,6 +30,7 @@ impl Measuring<'_> {
         let mut best: Option<Measured> = None;
         let mut wrong = None;
         while let Some(rate) = search.rate() {
+            // Without another warm-up: the rate before has warmed the systems.
             let measured = self.measure(&at_rate(&first, rate))?;
             if measured.measurement.interrupted || self.turn.session.stop.is_asked() {
                 return Err(Invalid::interrupted());
@@ -55,6 +56,8 @@ impl Measuring<'_> {
             }
             steps.push(step);
         }
+        // Judged only at the end: a wrong answer at a rate that is too high is overload, not a
+        // mistake of the variant.
         let Some(measured) = best else {
             return Err(not_sustained(&steps, capacity, wrong));
         };
@@ -84,6 +87,7 @@ fn is_excused(measured: &Measured, step: &SearchStep, before: &[SearchStep]) -> 
 fn at_rate(first: &Job, rate: Rate) -> Job {
     let mut job = first.clone();
     if let Load::Open { phases, .. } = &mut job.load {
+        // A lab that searches has one phase, which is made for this.
         for phase in phases {
             *phase = Phase::constant(phase.duration, rate);
         }

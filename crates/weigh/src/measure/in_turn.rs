@@ -51,6 +51,7 @@ impl Experiment<'_> {
                     self.reject(seat.candidate, invalid);
                 }
             }
+            // Also for a candidate that is out, as the bar counts planned turns.
             self.session.progress.step();
         }
     }
@@ -122,6 +123,7 @@ impl Measuring<'_> {
             let job = self.ready()?;
             let measured = self.measure(&job)?;
             let mut record = self.record(&measured);
+            // The last attempt is kept as it is: a machine that is always disturbed must show as such.
             record.disturbed =
                 attempt < ATTEMPTS && !record.interrupted && report::summary::is_disturbed(&record);
             let is_disturbed = record.disturbed;

@@ -28,6 +28,7 @@ impl Experiment<'_> {
         let candidate = self.candidates.get_mut(id);
         let (name, setups) = (candidate.name(), candidate.variant.systems());
         let (progress, logs) = (&self.session.progress, &self.session.logs);
+        // Before building, which may take minutes.
         if let Some(missing) = missing_program(setups) {
             return Err(missing);
         }
@@ -49,7 +50,9 @@ impl Experiment<'_> {
                     took.as_secs_f64()
                 ));
             }
-            record.build_ms = took.and_then(|took| u64::try_from(took.as_millis()).ok());
+            record.build_ms = took.map(|took| {
+                u64::try_from(took.as_millis()).expect("no build takes 584 million years")
+            });
             record.version = builds.version(&mut self.rig, setup, logs, self.session.stop);
         }
         Ok(())

@@ -98,9 +98,11 @@ impl Experiment<'_> {
                 break;
             }
             let candidate = self.candidates.get(id);
+            // A candidate without a number has nothing to explain.
             if candidate.invalid().is_some() || !candidate.is_proven() {
                 continue;
             }
+            // All candidates get the same arrivals, so that their profiles can be compared.
             let seed = self.rounds.arrival_seed_after();
             let found = match &perf {
                 Ok(perf) => SampledRound {
@@ -153,6 +155,7 @@ impl SampledRound<'_> {
         };
         turn.warm_up(&job)?;
         let attached = self.attach(running);
+        // After the samplers have begun: their start is not part of what the systems use.
         let before = running.systems.usage(self.rig);
         let session = turn.session;
         let loaded = session.progress.during(&turn.label(), |live| {
@@ -172,6 +175,7 @@ impl SampledRound<'_> {
         let used = cpu_between(&before, &after);
         let seen = finished.into_iter().map(|(system, data)| Seen {
             cpu_us_per_request: used
+                // Figures are per request, so a load without a complete answer has none.
                 .get(&system)
                 .filter(|_| completed > 0)
                 .map(|used| used.as_secs_f64() * 1e6 / completed as f64),
@@ -222,6 +226,7 @@ impl Seen {
         };
         let mut missing: Vec<String> = perf.blind_spot().map(str::to_owned).into_iter().collect();
         if stacks.samples() == 0 {
+            // A system that is idle is no mistake, and an empty drawing would look like one.
             missing.push("the system was never found at work".to_owned());
         } else if stacks.nameless_share() > NAMELESS_MAX {
             missing.push(format!(
@@ -276,6 +281,8 @@ fn named(setup: &Setup) -> Setup {
         match setup.env.iter_mut().find(|(name, _)| name == variable) {
             Some((_, value)) => *value = value.followed_by(&format!(" {flags}")),
             None => {
+                // The system would inherit this variable; setting it must not take away what it
+                // says.
                 let inherited = environment::inherited(variable).unwrap_or_default();
                 let text = format!("{inherited} {flags}");
                 let value = Text::default().followed_by(text.trim_start());
@@ -296,6 +303,7 @@ fn of_length(load: &model::Load) -> model::Load {
                 duration: Some(stop.duration.unwrap_or(SHORTEST).clamp(SHORTEST, LONGEST)),
             },
         },
+        // The rate decides what the systems do, so an open loop stays as it is.
         open @ model::Load::Open { .. } => open.clone(),
     }
 }
@@ -306,6 +314,7 @@ fn cpu_between(before: &[UsageReading], after: &[UsageReading]) -> BTreeMap<Stri
     pairs
         .filter_map(|(before, after)| {
             let (before_cpu, after_cpu) = (before.usage.as_ref()?.cpu, after.usage.as_ref()?.cpu);
+            // Less than before means that a process has ended and its time is gone.
             Some((after.system.clone(), after_cpu.checked_sub(before_cpu)?))
         })
         .collect()

@@ -125,6 +125,7 @@ impl<'r> Reading<'r> {
 impl Measured {
     /// Its record, without what only the caller knows: attempts and searches.
     pub(super) fn record(&self, session: &Session<'_>, variant: &str, seat: Seat) -> RoundRecord {
+        // Recordings count in 32 bits, and rounds have a limit far below.
         let number = |index: usize| u32::try_from(index).expect("no lab has so many rounds");
         RoundRecord {
             round: number(seat.round),

@@ -56,6 +56,7 @@ impl ReusedSystems {
 
     /// Stops all of them.
     pub(super) fn stop_all(&mut self, rig: &mut Rig) {
+        // Taken out one by one, because stopping consumes them.
         while let Some((_, running)) = self.up.pop_first() {
             running.stop(rig);
         }

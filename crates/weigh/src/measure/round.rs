@@ -56,6 +56,8 @@ impl Rounds {
     pub(super) fn of(lab: &Lab, candidates: &Candidates<'_>, seed: u64) -> Rounds {
         let stopping_rule = StoppingRule::of(lab);
         let rounds = match stopping_rule {
+            // Orders are drawn for all rounds that there may be: a rule that ends early leaves the
+            // seed's order of the first rounds as it is.
             Some(_) => ROUNDS_MAX,
             None => usize::try_from(lab.rounds)
                 .expect("a usize holds 32 bits on every machine that weigh runs on"),
@@ -76,6 +78,7 @@ impl Rounds {
     /// Rounds in all, as far as is known.
     pub(super) fn planned(&self) -> usize {
         let expected = self.stopping_rule.as_ref().map(StoppingRule::rounds);
+        // A prediction may be overtaken by the rounds.
         expected.unwrap_or(self.orders.len()).max(self.begun)
     }
 
@@ -98,6 +101,7 @@ impl Rounds {
     }
 
     fn arrival_seed(&self, number: usize) -> u64 {
+        // It may wrap: any number is a seed, and neighbors give unrelated sequences.
         self.seed.wrapping_add(number as u64)
     }
 

@@ -53,6 +53,7 @@ impl Session<'_> {
     ) -> Result<RunningSystems, Invalid> {
         self.go_on()?;
         let logs = self.logs.join(record::file_name(variant)).join(occasion);
+        // Here and not once for the run: each variant and occasion has a folder of its own.
         fs::create_dir_all(&logs).map_err(|error| {
             Invalid::new(
                 InvalidKind::NotReady,

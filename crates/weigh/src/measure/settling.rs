@@ -42,6 +42,7 @@ impl Settling {
             connections: self.settle.connections,
             stop: Stop {
                 requests: None,
+                // A limit shorter than a window ends the first one.
                 duration: Some(WINDOW.min(self.settle.within)),
             },
         }
@@ -69,6 +70,8 @@ fn is_settled(rates: &[f64]) -> bool {
         return false;
     };
     let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+    // Held against the best of all windows before, not the last one: a slow window must not make
+    // the next look like a gain.
     before > 0 && best(&rates[before..]) <= best(&rates[..before]) * GAIN
 }
 

@@ -47,9 +47,11 @@ impl StoppingRule {
             pilot: None,
         };
         let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
+        // It is cut to that number below in any case.
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
         Some(StoppingRule {
             max_time: lab.max_time,
+            // With fewer rounds than `needed` there is no interval whose width could be watched.
             pilot: asked.clamp(needed, ROUNDS_MAX),
             watch: Watch::new(until, &lab.baseline.name),
             text,
@@ -76,6 +78,7 @@ impl StoppingRule {
         measurements: &[RoundRecord],
         variants: &[&str],
     ) -> Next {
+        // Only the new ones: a long run would otherwise read all histograms again after each round.
         for round in &measurements[self.watched..] {
             self.watch.add(round);
         }
@@ -84,6 +87,7 @@ impl StoppingRule {
         let each = took.div_f64(rounds.max(1) as f64);
         let end = if rounds >= self.pilot && is_reached(&seen) {
             Some(UntilEnd::Reached)
+        // Another round must fit as a whole. A round that is cut short says nothing.
         } else if took + each > self.max_time {
             Some(UntilEnd::MaxTime)
         } else if rounds >= ROUNDS_MAX {
@@ -104,6 +108,7 @@ impl StoppingRule {
     fn predict(&mut self, rounds: usize, each: Duration, seen: &[Seen]) -> String {
         let expected = seen.iter().map(|one| one.rounds_expected);
         let all = expected
+            // Of several variants the slowest decides; one without a prediction is slower than all.
             .max_by_key(|all| all.unwrap_or(usize::MAX))
             .flatten();
         let all = all.filter(|all| *all <= ROUNDS_MAX);
@@ -112,8 +117,9 @@ impl StoppingRule {
         let time = all.map(|all| each.mul_f64(all as f64));
         if rounds == self.pilot {
             self.text.pilot = Some(PilotText {
-                rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
-                rounds_expected: all.and_then(|all| u32::try_from(all).ok()),
+                rounds: u32::try_from(rounds).expect("there are at most 1,000 rounds"),
+                rounds_expected: all
+                    .map(|all| u32::try_from(all).expect("filtered by the most rounds")),
                 time_us_expected: time.map(micros),
             });
         }

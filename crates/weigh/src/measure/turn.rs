@@ -177,6 +177,7 @@ impl<'t> Turn<'t> {
     pub(super) fn settling_job(&self, running: &Running, settling: &Settling) -> Job {
         Job {
             load: settling.load(),
+            // A few connections need no more than one thread.
             threads: 1,
             ..self.job(running)
         }
@@ -192,6 +193,7 @@ impl<'t> Turn<'t> {
             ..
         } = &mut load
         {
+            // The lab's seed is a stand-in; each round draws arrivals of its own.
             *seed = self.arrival_seed;
         }
         Job {
@@ -301,6 +303,7 @@ fn warmup_of(load: &Load, length: Duration) -> Load {
             ..
         } => {
             let first = &phases[0];
+            // The higher end: a system that is warmed up at the low end of a ramp stays cold.
             let rate = if first.from < first.to {
                 first.to
             } else {

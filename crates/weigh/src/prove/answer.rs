@@ -45,6 +45,7 @@ pub(crate) fn check(
             }
         }
         let own: Vec<(&str, &Answer)> = own.iter().map(|answer| ("", answer)).collect();
+        // A proof with a request of its own is about the answers to that one only.
         let looked_at = if request.is_some() { &own } else { answers };
         let mut words = Vec::new();
         for (name, answer) in looked_at {
@@ -92,6 +93,7 @@ fn judge(proof: &Proof, answer: &Answer) -> Result<String, String> {
         })?;
         for (pointer, expected) in members {
             let found = body.pointer(pointer);
+            // As values: spaces and the order of members are not what is proven.
             let is_equal =
                 serde_json::from_str::<Value>(expected).is_ok_and(|it| found == Some(&it));
             let shown = found.map_or_else(|| "nothing".to_owned(), |it| format!("`{it}`"));
@@ -114,6 +116,7 @@ fn header_values(wanted: &HeaderValues, headers: &[(String, String)]) -> Result<
         .map(|(_, value)| value.as_str())
         .collect();
     let mut different = found.clone();
+    // Sorted, because `dedup` compares neighbors only.
     different.sort_unstable();
     different.dedup();
     let count = found.len();

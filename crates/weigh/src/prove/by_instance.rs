@@ -35,6 +35,7 @@ pub(crate) fn by_instance(
     let is_telling = counts.answered >= REQUESTS_TELLING * instances.len() as u64;
     let RequestCounts { answered, sent } = counts;
     let seen = format!("{} = {sum} answers to {sent} requests", answers.join(" + "));
+    // Between the two, because of a request that failed it is not known whether it arrived.
     let wrong = if !(answered..=sent).contains(&sum) {
         Some("expected as many answers as the generator got".to_owned())
     } else {

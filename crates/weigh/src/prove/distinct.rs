@@ -19,6 +19,7 @@ pub(super) fn count(
     answers: &[(&str, &Answer)],
 ) -> Result<Vec<String>, String> {
     let bodies: Vec<Option<Value>> = match wanted {
+        // Bodies are parsed only where one of them is looked into.
         [] => Vec::new(),
         _ => answers
             .iter()
@@ -37,6 +38,7 @@ fn values(wanted: &DistinctValues, bodies: &[Option<Value>]) -> Result<String, S
             let found = shortened(&body.to_string());
             format!("expected a value at `{pointer}` of every answer, found `{found}`")
         })?;
+        // A text without its quotes, as it is read by people.
         let shown = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);

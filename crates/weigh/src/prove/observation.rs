@@ -82,6 +82,7 @@ impl<'a> Observer<'a> {
                 Ok(words) => (words, true),
                 Err(words) => (words, false),
             };
+            // All proofs are judged and kept as evidence; the first that fails is the reason.
             if !is_right && failed.is_none() {
                 failed = Some(not_proven(asked.name, words.clone()));
             }
@@ -156,6 +157,8 @@ impl Asked<'_> {
             (SeenRule::Equals(expected), SeenNumber::Json(pointer)) => {
                 let mut words = String::new();
                 for target in &self.targets {
+                    // Every instance must have the value; all say the same, so the last one stands
+                    // for them.
                     words = equals(expected, pointer, self.value(target, pointer)?)?;
                 }
                 Ok(words)
@@ -250,6 +253,7 @@ fn metric(wanted: &str, text: &str) -> f64 {
         .filter_map(|line| {
             let end = match line.rfind('}') {
                 Some(end) => end + 1,
+                // A series without labels ends at the first space.
                 None => line.find(char::is_whitespace)?,
             };
             let (found, found_labels) = series(&line[..end]);

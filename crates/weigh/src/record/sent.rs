@@ -71,6 +71,7 @@ pub(super) fn with_content(
         body_bytes: body.len() as u64,
         body: Some(body)
             .filter(|body| !body.is_empty() && body.len() <= BODY_KEPT)
+            // Of a body that is not text, the hash is kept.
             .and_then(|body| String::from_utf8(body.to_vec()).ok()),
         ..text
     }
@@ -82,6 +83,7 @@ fn header((name, value): &(String, String)) -> Header {
         .any(|secret| name.eq_ignore_ascii_case(secret));
     Header {
         name: name.clone(),
+        // Recordings are shared, and a credential must not be in them.
         value: if is_secret {
             "(hidden)".to_owned()
         } else {

@@ -90,6 +90,7 @@ pub(super) fn answered(statistics: SocketAddr) -> io::Result<Vec<Answered>> {
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     stream.write_all(b"show stat\n")?;
     let mut table = String::new();
+    // HAProxy closes the connection after one command, which ends the table.
     stream.read_to_string(&mut table)?;
     counts(&table).ok_or_else(|| {
         let first = table.lines().next().unwrap_or_default();
@@ -101,6 +102,7 @@ pub(super) fn answered(statistics: SocketAddr) -> io::Result<Vec<Answered>> {
 fn counts(table: &str) -> Option<Vec<Answered>> {
     let mut lines = table.lines();
     let header: Vec<&str> = lines.next()?.strip_prefix("# ")?.split(',').collect();
+    // By name: versions of HAProxy add columns.
     let column = |name: &str| header.iter().position(|it| *it == name);
     let (backend, server) = (column("pxname")?, column("svname")?);
     let classes: Vec<usize> = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"]
@@ -111,11 +113,14 @@ fn counts(table: &str) -> Option<Vec<Answered>> {
     for line in lines {
         let cells: Vec<&str> = line.split(',').collect();
         let cell = |index: usize| cells.get(index).copied().unwrap_or_default();
+        // The table has lines for sums and for the listener as well.
         if cell(backend) != BACKEND || ["BACKEND", "FRONTEND"].contains(&cell(server)) {
             continue;
         }
         let mut answers = 0;
         for class in &classes {
+            // A cell that is not a number means a format that is not known, and counts must not be
+            // guessed.
             answers += cell(*class).parse::<u64>().ok()?;
         }
         instances.push(Answered {

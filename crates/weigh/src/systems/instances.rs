@@ -55,6 +55,7 @@ impl RunningSystems {
                     .running
                     .iter()
                     .find(|it| it.system.name() == one.instance);
+                // An instance that has ended cannot be read; the proof finds out by its answers.
                 let usage = process.and_then(|it| rig.usage(&it.system).ok());
                 Instance {
                     name: one.instance,
@@ -104,6 +105,7 @@ pub(crate) fn between(before: &[Tally], after: &[Tally]) -> Vec<Shares> {
 pub(super) fn together(usages: &[Option<Usage>]) -> Option<Usage> {
     let mut usages = usages.iter().cloned();
     let first = usages.next()??;
+    // A sum without one of them would look like a system that uses less.
     usages.try_fold(first, |sum, usage| Some(plus(sum, &usage?)))
 }
 
@@ -113,12 +115,12 @@ fn plus(one: Usage, other: &Usage) -> Usage {
     }
     Usage {
         cpu: one.cpu + other.cpu,
-        memory_peak: sum(one.memory_peak, other.memory_peak, u64::saturating_add),
-        memory_now: sum(one.memory_now, other.memory_now, u64::saturating_add),
+        memory_peak: sum(one.memory_peak, other.memory_peak, |one, other| one + other),
+        memory_now: sum(one.memory_now, other.memory_now, |one, other| one + other),
         memory_charged_peak: sum(
             one.memory_charged_peak,
             other.memory_charged_peak,
-            u64::saturating_add,
+            |one, other| one + other,
         ),
         throttled: sum(one.throttled, other.throttled, Throttled::plus),
         context_switches: sum(

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{Balances, Lab, Probe, Setup, Whereabouts};
+use lab::{Balances, Endpoint, Lab, Probe, Setup};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
@@ -22,7 +22,7 @@ const PROBE: Duration = Duration::from_secs(1);
 /// The ports of the systems, held until each process takes its own.
 pub(super) struct Ports {
     leases: BTreeMap<String, PortLease>,
-    places: BTreeMap<String, Whereabouts>,
+    places: BTreeMap<String, Endpoint>,
 }
 
 impl Ports {
@@ -32,6 +32,7 @@ impl Ports {
         let mut names = Vec::new();
         for setup in setups {
             match (&setup.balances, setup.replicas) {
+                // The balancer listens where the system is said to be; instances have other ports.
                 (Some(balances), _) => {
                     names.push(balances.system.clone());
                     names.push(statistics_name(&setup.system));
@@ -58,7 +59,7 @@ impl Ports {
         };
         let place = |(name, lease): (&String, &PortLease)| {
             let folder = sockets.filter(|_| is_on_socket(name));
-            let place = Whereabouts {
+            let place = Endpoint {
                 address: lease.addr(),
                 socket: folder.map(|folder| folder.join(format!("{name}.sock"))),
             };
@@ -69,12 +70,13 @@ impl Ports {
     }
 
     /// The port is let go right before the process takes it.
-    fn take(&mut self, name: &str) -> Whereabouts {
+    fn take(&mut self, name: &str) -> Endpoint {
+        // Only now, and nothing in between: from here on another program could bind the port.
         drop(self.leases.remove(name));
         self.places[name].clone()
     }
 
-    fn find(&self, system: &str) -> Option<Whereabouts> {
+    fn find(&self, system: &str) -> Option<Endpoint> {
         self.places.get(system).cloned()
     }
 }
@@ -158,6 +160,7 @@ impl Starter<'_> {
                 .collect(),
         };
         let file = self.logs.join(format!("{}.cfg", setup.system));
+        // HAProxy runs in the folder of the system, not in that of `weigh`.
         let file = std::path::absolute(&file).unwrap_or(file);
         fs::write(&file, balancer.configuration()).map_err(|error| {
             Invalid::new(
@@ -187,11 +190,13 @@ impl Starter<'_> {
         setup: &Setup,
         name: &str,
         number: u32,
-        place: Whereabouts,
+        place: Endpoint,
     ) -> Result<RunningProcess, Invalid> {
         let ports = &self.ports;
         let find = |system: &str| {
             let is_own = system == setup.system;
+            // An instance listens at an address of its own, which the name of its system does not
+            // lead to.
             is_own.then(|| place.clone()).or_else(|| ports.find(system))
         };
         let fill = |text: &lab::Text| {

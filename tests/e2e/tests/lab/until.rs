@@ -56,7 +56,7 @@ fn a_lab_file_may_say_it_too() {
 #[test]
 fn a_wish_that_is_none_and_a_time_without_a_wish_are_refused_before_anything_starts() {
     for (flags, part) in [
-        (&["--until", "p98 ±2%"][..], "`p98` is no figure"),
+        (&["--until", "p98 ±2%"][..], "`p98` is not a figure"),
         (&["--until", "p99 2%"], "expected `±`"),
         (
             &["--max-time", "5s"],

@@ -30,6 +30,7 @@ pub(super) fn law(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     let mut gaps = Histogram::new();
     let (mut waited, mut planned) = (0, 0);
     for round in complete {
+        // Without the gaps of one round there is no figure: the others alone are not the load.
         gaps.add(&round.gaps_ns_hdr.as_ref()?.histogram());
         waited += round.waited;
         planned += round.planned;
@@ -86,6 +87,7 @@ fn poisson(gaps: &Histogram, threads: u32, rate_per_s: f64) -> Check {
         let gap_ns = gaps.quantile_ns(f64::from(percent) / 100.0)?;
         let gap_s = float(gap_ns) / 1e9;
         let expected = law(gap_s);
+        // A histogram is a step function, and the largest difference may be just below a step.
         let sides = [gap_s, gap_s * 0.998].map(|gap_s| share_at_or_below(gaps, gap_s));
         let apart = sides.map(|share| (share - expected).abs());
         (gap_s >= RESOLUTION_S).then(|| apart[0].max(apart[1]))

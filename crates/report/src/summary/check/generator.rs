@@ -31,6 +31,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     let time_us =
         |round: &&RoundRecord| float(round.elapsed_us) * f64::from(round.generator.threads);
     let available_us: f64 = complete.iter().map(time_us).sum();
+    // Without an answer there is no time that it could have been busy in.
     if available_us <= 0.0 {
         return None;
     }
@@ -52,6 +53,7 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
         .iter()
         .map(|round| round.generator.pauses_dropped)
         .sum();
+    // Each thread lists only its first thousand.
     let count = pauses().count() as u64 + unlisted;
     let share = ratio(paused_us(complete), elapsed_us);
     let text = if count == 0 {

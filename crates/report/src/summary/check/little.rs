@@ -20,6 +20,7 @@ pub(super) fn littles_law(
     planned: Option<Duration>,
     complete: &[&RoundRecord],
 ) -> Option<Check> {
+    // The law holds for what stays in the system; a connection that idles or fails has left it.
     let is_lawful = |round: &RoundRecord| {
         let by_time = planned.is_some_and(|planned| round.elapsed_us >= micros(planned));
         round.outcomes.is_all_completed() && (by_time || round.generator.threads <= 1)
@@ -69,6 +70,7 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
         connections,
         sending_s: elapsed_s - draining_s,
         draining_s,
+        // Without an answer the sum is 0 as well.
         latency_sum_s: latency.mean_ns().unwrap_or(0.0) / 1e9 * float(latency.len()),
         // Between an answer and the next send a connection idles for as long as the generator works
         // on it: at most all of the generator's processor time, one connection a moment.

@@ -43,6 +43,7 @@ pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
     let (name, most) = systems
         .into_iter()
         .map(|(name, sum)| (name, share(sum)))
+        // The one that was stopped most is named; the others were stopped less.
         .max_by(|one, other| one.1.total_cmp(&other.1))?;
     let text = if most > 0.0 {
         format!(
@@ -78,6 +79,7 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
         digits::percent(of_all)
     );
     let mut check = Limits::new(0.02, 0.2).judge(CheckName::Steal, share, text);
+    // Both must be large for a failure; see above.
     if check.state == CheckState::Failed && of_all < STOLEN_FAILED {
         check.state = CheckState::Weak;
         check.failed_beyond = None;
@@ -90,8 +92,8 @@ const STOLEN_FAILED: f64 = 0.1;
 
 /// How long systems were ready to run while others had the cores, beside how long requests took.
 ///
-/// In a closed loop that is what the load is for. An open loop leaves room, so who waits for a core
-/// then waits for somebody who is not the system: the generator, a neighbor, too many threads. A
+/// In a closed loop that is what the load is for. An open loop leaves room, so a system that waits for
+/// a core waits for something else: the generator, a neighbor, too many threads of its own. A
 /// system with a limit waits for its limit, which is the lab's own wish. Absent where the kernel does
 /// not count it.
 pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {

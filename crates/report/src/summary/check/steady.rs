@@ -53,6 +53,7 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
         .map(|(completed, errors)| completed + errors)
         .take(whole)
         .collect();
+    // On average over the round: a window in which nothing comes must not make itself usual.
     let is_busy = float(ended.iter().sum()) >= ANSWERS_USUAL * float(ended.len() as u64);
     let mut kinds: Vec<Window> = Vec::with_capacity(ended.len());
     for (index, ended) in (0u64..).zip(&ended) {
@@ -134,6 +135,7 @@ fn change_within(round: &RoundRecord) -> Option<(f64, f64)> {
         .iter()
         .map(|(count, sum_ns)| sum_ns / count)
         .collect();
+    // A third of answers without any latency has no ratio.
     change.is_finite().then_some(())?;
     Some((change, mann_kendall(&means)?))
 }
@@ -150,6 +152,7 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
         .collect();
     let changes: Vec<f64> = found.iter().map(|(change, _)| *change).collect();
     let estimate = stats::location(&changes, CONFIDENCE)?;
+    // The end of the interval that is nearer to 0: what the change is at least.
     let (sure, weak_beyond) = match estimate.interval {
         Some(interval) if interval.contains(0.0) => (0.0, 0.05),
         Some(interval) if interval.low > 0.0 => (interval.low, 0.05),
@@ -186,6 +189,7 @@ fn sure_of_few(found: &[(f64, f64)]) -> f64 {
         .iter()
         .map(|(change, _)| *change)
         .reduce(|one, other| if one.abs() < other.abs() { one } else { other });
+    // Not sure is no change.
     least.filter(|_| is_sure).unwrap_or(0.0)
 }
 
@@ -216,6 +220,7 @@ pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
         return None;
     }
     let p = mann_kendall(&logarithms)?;
+    // Logarithms, so that a rise and a fall by the same factor weigh the same.
     let change = theil_sen_change(&logarithms)?.exp_m1();
     let figure = if p < 0.01 { change.abs() } else { 0.0 };
     let subject = if is_baseline {

@@ -20,6 +20,7 @@ pub(super) fn read(given: &str) -> Result<Operand, Failure> {
     let named = splits
         .map(|(at, _)| (&given[..at], Some(&given[at + 1..])))
         .find(|(path, name)| Path::new(path).exists() && name.is_some_and(|name| !name.is_empty()));
+    // A path that exists as it is written wins: folders may have `#` in their names.
     let (path, variant) = if Path::new(given).exists() {
         (given, None)
     } else {

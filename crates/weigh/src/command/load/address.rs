@@ -70,6 +70,7 @@ pub(super) fn target(
 }
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
+    // The resolver takes an IPv6 address without its brackets.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let found = (bare, port).to_socket_addrs().map_err(|error| {
         Failure::not_ready(format!("the host `{host}` has no address: {error}"))

@@ -43,6 +43,7 @@ fn phase(text: &str) -> Result<Phase, String> {
 fn bound(text: &str) -> Result<Rate, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
     match number.parse::<f64>() {
+        // Allowed here only: as the rate of a whole load it would send nothing.
         Ok(0.0) => Ok(Rate::ZERO),
         _ => rate(text),
     }

@@ -76,6 +76,7 @@ pub(super) fn read(path: &Path, base: Option<&Uri>) -> Result<(Uri, Vec<Request>
     let refuse = |reason: String| Failure::bad_input(format!("`{shown}`: {reason}"));
     let text = String::from_utf8(bytes).map_err(|error| refuse(error.to_string()))?;
     let written = parse(&text).map_err(refuse)?;
+    // Without a URL on the command line, the first target says where the load goes.
     let first = written.first().map(|target| &target.url);
     let base = match (base, first) {
         (Some(base), _) => base.clone(),
@@ -146,6 +147,7 @@ fn parse(text: &str) -> Result<Vec<Written>, String> {
 
 fn parse_json(text: &str) -> Result<Vec<Written>, String> {
     numbered(text)
+        // A file of lines may end with an empty one.
         .filter(|(_, line)| !line.is_empty())
         .map(|(number, line)| {
             let target: JsonTarget =

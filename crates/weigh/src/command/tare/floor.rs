@@ -47,7 +47,8 @@ pub(crate) struct Floor {
 pub(super) struct Weighed {
     /// By the name of the figure.
     pub(super) floors: BTreeMap<String, Floor>,
-    pub(super) lateness_us_p99: f64,
+    /// Absent when nothing was sent.
+    pub(super) lateness_us_p99: Option<f64>,
     pub(super) cpu_us_per_request: f64,
     /// Requests that did not pass.
     pub(super) not_passed: u64,
@@ -104,6 +105,7 @@ pub(super) fn weigh(
             serve(listener, &Behavior::default(), &server_stop)
         });
         let pairs = pairs(weighing, &job, progress, stop);
+        // Also when a measurement failed: the scope waits for the server's thread.
         server_stop.store(true, Ordering::Relaxed);
         server
             .join()
@@ -145,6 +147,8 @@ fn pairs(
         if stop.is_asked() {
             break;
         }
+        // Which of two equal measurements counts as first is drawn, so that what comes second is
+        // not always the variant.
         pairs.push(if order[0] == 0 {
             [first, second]
         } else {
@@ -175,7 +179,7 @@ fn weighed(pairs: &[[Measurement; 2]], is_interrupted: bool) -> Weighed {
     let sent: u64 = all().map(|found| found.sent).sum();
     Weighed {
         floors,
-        lateness_us_p99: quantile(&lateness, 0.99).unwrap_or(0.0),
+        lateness_us_p99: quantile(&lateness, 0.99),
         cpu_us_per_request: cpu_us / sent.max(1) as f64,
         not_passed: all()
             .map(|found| found.planned - found.outcomes.passed)
@@ -248,6 +252,7 @@ fn places() -> (Option<usize>, Option<usize>) {
     };
     let cpus = || (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     match (cpus().next(), cpus().next_back()) {
+        // One core for both would measure how they take turns, so neither is pinned then.
         (Some(first), Some(last)) if first != last => (Some(first), Some(last)),
         _ => (None, None),
     }

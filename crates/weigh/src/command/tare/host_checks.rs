@@ -90,6 +90,7 @@ fn swap_used(meminfo: &str) -> Option<u64> {
         rest.split_whitespace().next()?.parse().ok()
     };
     let free = kib("SwapFree:")?;
+    // Both lines are read at one moment, but the kernel does not promise that they agree.
     Some(kib("SwapTotal:")?.saturating_sub(free) * 1024)
 }
 

@@ -63,7 +63,7 @@ impl Tare {
     /// Stores it for later labs.
     pub(super) fn store(&self) -> Result<PathBuf, String> {
         let path = place().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
-        let folder = path.parent().unwrap_or(&path);
+        let folder = path.parent().expect("the file lies in a folder");
         let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
         fs::create_dir_all(folder)
             .and_then(|()| fs::write(&path, text + "\n"))
@@ -74,6 +74,7 @@ impl Tare {
     /// The tare that was stored, if it was made on this machine.
     pub(crate) fn stored(machine: &rig::machine::Machine) -> Option<Tare> {
         let text = fs::read_to_string(place()?).ok()?;
+        // One of another version is as good as none: it can be made again.
         let tare: Tare = serde_json::from_str(&text).ok()?;
         (tare.machine == MachineName::of(machine)).then_some(tare)
     }

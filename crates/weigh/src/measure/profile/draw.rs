@@ -29,6 +29,7 @@ pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
                 ),
                 (format!("{name}.folded"), one.stacks.folded()),
             ];
+            // The baseline is sampled first, so it is there when a variant is held against it.
             if Some(variant) == baseline_name.as_ref() {
                 baselines.insert(&one.profile.system, one);
             } else if let Some(baseline) = baselines.get(&**system) {
@@ -45,6 +46,8 @@ pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
             for (file, text) in files {
                 match record::write(&folder.join(FOLDER), &file, &text) {
                     Ok(()) => profile.files.push(format!("{FOLDER}/{file}")),
+                    // A drawing that cannot be written does not end the run: all figures have been
+                    // measured.
                     Err(failure) => profile.missing = Some(failure.message),
                 }
             }

@@ -8,23 +8,23 @@ const HEADERS_MAX: usize = 64;
 /// A request head or body larger than this is refused.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 
-/// Who is connected.
-pub(super) struct Guest {
+/// One connection.
+pub(super) struct Client {
     pub(super) socket: OwnedFd,
     /// What came and is not yet a whole request.
     pub(super) inbox: Vec<u8>,
-    pub(super) doing: Doing,
+    pub(super) activity: Activity,
     /// Answers so far.
     pub(super) answered: u64,
 }
 
-/// What happens to a guest.
+/// What a connection is at.
 #[derive(Debug)]
-pub(super) enum Doing {
+pub(super) enum Activity {
     /// The next request is awaited.
     Listening,
     /// The answer leaves at its time.
-    Waiting(Promise),
+    Waiting(PlannedAnswer),
     /// The answer is partly written.
     Writing(Outgoing),
     /// There will be no answer.
@@ -33,7 +33,7 @@ pub(super) enum Doing {
 
 /// An answer that is decided.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Promise {
+pub(super) struct PlannedAnswer {
     pub(super) is_wrong: bool,
     pub(super) is_last: bool,
     /// To a HEAD request.
@@ -55,16 +55,16 @@ pub(super) struct Outgoing {
 pub(super) enum Text {
     /// The rendered answer with this number.
     Rendered(usize),
-    /// Written for this guest alone.
+    /// Written for this client alone.
     Own(Vec<u8>),
 }
 
 /// A complete request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ParsedRequest {
     /// Length with its body.
     pub(super) bytes: usize,
-    /// The guest wants no further answer on this connection.
+    /// The client wants no further answer on this connection.
     pub(super) is_last: bool,
     pub(super) is_head: bool,
     /// `GET /seen`.
@@ -76,7 +76,7 @@ pub(super) struct Asked {
 pub(super) struct Malformed;
 
 /// The first request in `inbox`, if it is complete.
-pub(super) fn first_request(inbox: &[u8]) -> Result<Option<Asked>, Malformed> {
+pub(super) fn first_request(inbox: &[u8]) -> Result<Option<ParsedRequest>, Malformed> {
     if inbox.is_empty() {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ pub(super) fn first_request(inbox: &[u8]) -> Result<Option<Asked>, Malformed> {
     if inbox.len() < bytes {
         return Ok(None);
     }
-    Ok(Some(Asked {
+    Ok(Some(ParsedRequest {
         bytes,
         is_last,
         is_head: request.method == Some("HEAD"),
