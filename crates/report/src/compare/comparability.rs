@@ -156,6 +156,9 @@ fn machines(found: &mut Comparability, a: &Environment, b: &Environment) {
 }
 
 fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
+    // Side by side, absolute figures are those of systems with neighbors.
+    let order = |recording: &Recording| Some(recording.order_measured().word().to_owned());
+    found.differ(true, "order of variants", order(a), order(b));
     // Models are compared as data and shown as text, because two texts may be equal where the
     // models are not.
     if a.load.model != b.load.model {

@@ -41,27 +41,29 @@ struct Together {
     records: Vec<RoundRecord>,
 }
 
+/// Why there is no measurement of a round.
+struct Spoiled {
+    /// The candidate that spoiled it, as a position among those that are up; none when all did.
+    by: Option<usize>,
+    invalid: Invalid,
+}
+
+impl From<Invalid> for Spoiled {
+    fn from(invalid: Invalid) -> Spoiled {
+        Spoiled { by: None, invalid }
+    }
+}
+
 impl Experiment<'_> {
     /// Measures all candidates that are still in, at once.
     pub(super) fn side_by_side(&mut self, round: &Round) {
         let mut up = self.bring_up(round);
         self.leave_needless(&mut up);
-        let measured = self.ready_together(round, &mut up).and_then(|jobs| {
-            if up.is_empty() {
-                return Ok(None);
-            }
-            self.attempts_together(round, &up, &jobs).map(Some)
-        });
-        match measured {
-            Ok(Some(together)) => self.take_down(up, together),
-            Ok(None) => {}
-            // The load of all could not be made, which is no candidate's doing alone.
-            Err(invalid) => {
-                for Up { seat, running } in up {
-                    let ended = running.ended(&mut self.rig);
-                    self.reject(seat.candidate, root_cause(ended, invalid.clone()));
-                    running.stop(&mut self.rig);
-                }
+        if !up.is_empty() {
+            let jobs = self.ready_together(round, &mut up).map_err(Spoiled::from);
+            match jobs.and_then(|jobs| self.attempts_together(round, &up, &jobs)) {
+                Ok(together) => self.take_down(up, together),
+                Err(spoiled) => self.give_up(up, &spoiled),
             }
         }
         for _ in round.seats() {
@@ -92,10 +94,27 @@ impl Experiment<'_> {
             });
             match proven {
                 Ok(running) => up.push(Up { seat, running }),
+                // The user stopped the run, which is nothing against the candidate.
+                Err(invalid) if invalid.kind == InvalidKind::Interrupted => {}
                 Err(invalid) => self.reject(seat.candidate, invalid),
             }
         }
         up
+    }
+
+    /// Stops all systems of a round that was spoiled. Who spoiled it is out; the others have another
+    /// round. A user who stops the run spoils nothing: what was measured until then stays.
+    fn give_up(&mut self, up: Vec<Up>, spoiled: &Spoiled) {
+        let is_stopped = spoiled.invalid.kind == InvalidKind::Interrupted;
+        for (position, Up { seat, running }) in up.into_iter().enumerate() {
+            let ended = running.ended(&mut self.rig);
+            running.stop(&mut self.rig);
+            let is_its_doing = spoiled.by.is_none_or(|by| by == position);
+            if !is_stopped && (is_its_doing || ended.is_some()) {
+                let invalid = root_cause(ended, spoiled.invalid.clone());
+                self.reject(seat.candidate, invalid);
+            }
+        }
     }
 
     /// Stops what has nothing left to be compared with.
@@ -205,7 +224,7 @@ impl Experiment<'_> {
         round: &Round,
         up: &[Up],
         jobs: &[Job],
-    ) -> Result<Together, Invalid> {
+    ) -> Result<Together, Spoiled> {
         for attempt in 1.. {
             let mut together = self.measure_together(round, up, jobs)?;
             let is_disturbed = attempt < ATTEMPTS
@@ -231,7 +250,7 @@ impl Experiment<'_> {
         round: &Round,
         up: &[Up],
         jobs: &[Job],
-    ) -> Result<Together, Invalid> {
+    ) -> Result<Together, Spoiled> {
         self.session.go_on()?;
         let turns: Vec<Turn<'_>> = up
             .iter()
@@ -245,8 +264,13 @@ impl Experiment<'_> {
         let readings: Vec<Reading<'_>> = turns
             .iter()
             .zip(up)
-            .map(|(turn, one)| turn.begin(&self.rig, &one.running))
-            .collect::<Result<_, _>>()?;
+            .enumerate()
+            .map(|(position, (turn, one))| {
+                let by = Some(position);
+                let reading = turn.begin(&self.rig, &one.running);
+                reading.map_err(|invalid| Spoiled { by, invalid })
+            })
+            .collect::<Result<_, Spoiled>>()?;
         let send = |live: &Live| -> Result<(Vec<Measurement>, Vec<Look>), LoadError> {
             let look = || {
                 readings
@@ -269,7 +293,10 @@ impl Experiment<'_> {
             let left_out = counted
                 .as_ref()
                 .map(|validity| leave_out(&mut measurement, validity, index));
-            let measured = reading.end(&self.rig, look, measurement)?;
+            let by = Some(index);
+            let measured = reading
+                .end(&self.rig, look, measurement)
+                .map_err(|invalid| Spoiled { by, invalid })?;
             let name = turns[index].candidate.name();
             let mut record = measured.record(&self.session, name, up[index].seat);
             record.left_out = left_out;

@@ -1,6 +1,7 @@
 //! Rounds side by side: all variants are up at once, and what the machine does to one it does to all.
 
-use e2e::{ATTEMPTS, Run, World, summary_of, weigh};
+use e2e::{ATTEMPTS, PATIENCE, Run, World, summary_of, wait_until, weigh};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A lab of null servers, which differ in a flag.
@@ -137,4 +138,44 @@ fn the_command_line_chooses_the_order() {
         .run_with(&["--order", "in-turn", "--rounds", "1"])
         .ran();
     assert_eq!(run.recording()["measured"]["order"], "in-turn");
+}
+
+#[test]
+fn an_interrupt_keeps_the_rounds_that_were_measured() {
+    let world = lab(OPEN, "  - {name: again}\n");
+    let child = world.start();
+    wait_until("the third round begins", PATIENCE, || {
+        world.has_logged_round(3)
+    });
+    kill_process(Pid::from_child(&child), Signal::INT).expect("weigh is alive");
+    let run = world.finish(child).exits_with(6);
+    let recording = run.recording();
+    assert_eq!(recording["interrupted"], true);
+    for variant in ["plain", "again"] {
+        let whole = rounds(&recording, variant)
+            .into_iter()
+            .filter(|round| round["interrupted"] == false);
+        assert!(whole.count() >= 2, "{recording}");
+    }
+    let variants = recording["variants"].as_array().expect("variants");
+    assert!(
+        variants
+            .iter()
+            .all(|variant| variant["status"]["state"] == "measured"),
+        "{recording}"
+    );
+}
+
+#[test]
+fn a_system_that_crashes_beside_others_is_a_row_and_the_others_go_on() {
+    World::new()
+        .arrivals("rate: 100/s")
+        .duration("500ms")
+        .variant("fragile", "server.answer: crash, server.honest: 50")
+        .variant("twin", "server.answer: ok")
+        .run_with(&["--order", "side-by-side"])
+        .exits_with(5)
+        .row("fragile", &["exit code 9", "gives up"])
+        .no_number_for("fragile")
+        .number_for("twin");
 }
