@@ -52,7 +52,11 @@ fn every_due_time_is_one_request_to_each_variant_at_once() {
         assert_eq!(one["left_out"]["cycles"], 100);
         // They began within a moment, not one after the other.
         let began = |round: &Value| round["started_offset_us"].as_u64().expect("a time");
-        assert!(began(one).abs_diff(began(other)) < 500_000, "{one} {other}");
+        assert!(
+            began(one).abs_diff(began(other)) < 500_000,
+            "round {}",
+            one["round"]
+        );
     }
     run.shows("all variants side by side");
 }
@@ -92,18 +96,19 @@ fn a_variant_that_answers_wrongly_leaves_the_others_their_numbers() {
 fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
     let variants =
         "  - {name: stalls, with: {server.flag: --stall=300ms@500ms}}\n  - {name: again}\n";
-    let run = lab(OPEN, variants).run().ran();
-    let recording = run.recording();
-    let summary = summary_of(&run.recording_folder());
-    let row = |name: &str| {
-        let rows = summary["variants"].as_array().expect("rows");
-        rows.iter()
-            .find(|row| row["name"] == name)
-            .expect("a row")
-            .clone()
+    let recording = lab(OPEN, variants).run().recording();
+    // From the recording: a machine that is too busy for a verdict shows the stall all the same.
+    let longest_window_ms = |name: &str| -> u64 {
+        let rounds = rounds(&recording, name);
+        let windows = rounds
+            .iter()
+            .map(|round| &round["windows"]["latency_sum_ns"]);
+        let sums = windows.filter_map(Value::as_array).flatten();
+        sums.filter_map(Value::as_u64).max().expect("windows") / 1_000_000
     };
-    let longest = |name: &str| row(name)["distribution"]["latency_us_max"].as_f64();
-    assert!(longest("stalls") > Some(200_000.0), "{summary}");
+    // Thirty requests waited for up to 300 ms, in each round.
+    let stalled_ms = longest_window_ms("stalls");
+    assert!(stalled_ms > 1_000, "{stalled_ms} ms");
     // What stood behind the stall of another variant is left out of every other one, and counted.
     let left_out = |name: &str| -> u64 {
         let rounds = rounds(&recording, name);
@@ -114,8 +119,11 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
             .sum::<Option<u64>>()
             .expect("counted in each round")
     };
-    assert!(left_out("again") >= 20, "{recording}");
-    assert!(left_out("again") > left_out("stalls"));
+    let (again, stalls) = (left_out("again"), left_out("stalls"));
+    assert!(
+        again >= 20 && again > 2 * stalls,
+        "{again} of `again`, {stalls} of `stalls`"
+    );
 }
 
 #[test]
@@ -155,14 +163,15 @@ fn an_interrupt_keeps_the_rounds_that_were_measured() {
         let whole = rounds(&recording, variant)
             .into_iter()
             .filter(|round| round["interrupted"] == false);
-        assert!(whole.count() >= 2, "{recording}");
+        assert!(whole.count() >= 2, "{variant}");
     }
     let variants = recording["variants"].as_array().expect("variants");
     assert!(
         variants
             .iter()
             .all(|variant| variant["status"]["state"] == "measured"),
-        "{recording}"
+        "{}",
+        recording["variants"]
     );
 }
 
