@@ -94,15 +94,14 @@ impl Session<'_> {
             )),
         }
     }
-}
 
-impl Session<'_> {
-    /// As [`Session::discard`], for several candidates at once.
+    /// Sends such a load to several candidates at once, and takes a last look as
+    /// [`load::run_together`] does. Answers are not judged here: a wrong one is found in the
+    /// measurement too, where it disqualifies its candidate alone.
     ///
     /// # Errors
     ///
-    /// As of [`Session::discard`]; a wrong answer is found in the proof or in the measurement too, so
-    /// that only its candidate is out.
+    /// When it cannot be sent.
     pub(super) fn discard_together<T>(
         &self,
         jobs: &[Job],

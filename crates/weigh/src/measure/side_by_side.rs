@@ -71,6 +71,12 @@ impl Experiment<'_> {
         }
     }
 
+    /// The turn of a candidate that is up.
+    fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
+        let candidate = self.candidates.get(one.seat.candidate);
+        Turn::of_round(&self.session, candidate, round)
+    }
+
     /// Starts and proves the candidates in the order of this round, which is another one in each
     /// round: who starts first, and who gets which port, must favor none.
     fn bring_up(&mut self, round: &Round) -> Vec<Up> {
@@ -136,25 +142,22 @@ impl Experiment<'_> {
     fn ready_together(&mut self, round: &Round, up: &mut [Up]) -> Result<Vec<Job>, Invalid> {
         self.settle_together(round, up)?;
         let variants = up.len();
-        let jobs: Vec<Job> = (0..)
+        let mut jobs: Vec<Job> = (0..)
             .zip(&*up)
-            .map(|(variant, one)| {
-                let candidate = self.candidates.get(one.seat.candidate);
-                let turn = Turn::of_round(&self.session, candidate, round);
-                let job = turn.job(&one.running);
-                let slots = plan_of(&job).map_or(u64::MAX, |plan| plan.len());
-                Job {
-                    seat: Some(schedule::Seat {
-                        variant,
-                        variants,
-                        seed: round.arrival_seed,
-                    }),
-                    keep_slots: (slots <= SLOTS_MAX && job.steps.is_empty())
-                        .then(|| usize::try_from(slots).expect("less than the bound")),
-                    ..job
-                }
+            .map(|(variant, one)| Job {
+                seat: Some(schedule::Seat {
+                    variant,
+                    variants,
+                    seed: round.arrival_seed,
+                }),
+                ..self.turn_of(round, one).job(&one.running)
             })
             .collect();
+        // Counted once: all share one plan, and random arrivals are counted by drawing them.
+        let kept = jobs.first().and_then(slots_kept);
+        for job in &mut jobs {
+            job.keep_slots = kept;
+        }
         let warmup = self.session.lab.warmup;
         if !jobs.is_empty() && !warmup.is_zero() {
             let jobs: Vec<Job> = jobs
@@ -180,9 +183,8 @@ impl Experiment<'_> {
             .iter()
             .zip(&settlings)
             .map(|(one, settling)| {
-                let candidate = self.candidates.get(one.seat.candidate);
-                let turn = Turn::of_round(&self.session, candidate, round);
-                turn.settling_job(&one.running, settling)
+                self.turn_of(round, one)
+                    .settling_job(&one.running, settling)
             })
             .collect();
         let label = format!("round {}, settling side by side", round.number + 1);
@@ -252,13 +254,7 @@ impl Experiment<'_> {
         jobs: &[Job],
     ) -> Result<Together, Spoiled> {
         self.session.go_on()?;
-        let turns: Vec<Turn<'_>> = up
-            .iter()
-            .map(|one| {
-                let candidate = self.candidates.get(one.seat.candidate);
-                Turn::of_round(&self.session, candidate, round)
-            })
-            .collect();
+        let turns: Vec<Turn<'_>> = up.iter().map(|one| self.turn_of(round, one)).collect();
         let label = format!("round {}, side by side", round.number + 1);
         tracing::debug!(label, "the load begins");
         let readings: Vec<Reading<'_>> = turns
@@ -344,6 +340,14 @@ fn plan_of(job: &Job) -> Option<OpenPlan> {
         } => OpenPlan::new(phases, *arrival, *requests_max).ok(),
         Load::Closed { .. } => None,
     }
+}
+
+/// How many slots' times are kept of each candidate; none of a scenario, whose slots are several
+/// requests, and of a plan that is too long.
+fn slots_kept(job: &Job) -> Option<usize> {
+    let slots = plan_of(job)?.len();
+    (slots <= SLOTS_MAX && job.steps.is_empty())
+        .then(|| usize::try_from(slots).expect("less than the bound"))
 }
 
 /// Which cycles of the round count; none where slots were not kept or the load was cut short.
