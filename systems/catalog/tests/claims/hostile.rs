@@ -1,4 +1,4 @@
-//! Texts that would be SQL if anybody took them for it come back as data, from every argument.
+//! Texts that would be SQL if they were not bound as values come back as data, from every argument.
 
 use std::cell::RefCell;
 

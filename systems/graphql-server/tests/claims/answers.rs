@@ -59,7 +59,7 @@ fn data_is_the_same() {
     let queries = [
         "{ items(count: 3) { id name quantity inStock note } }",
         "{ items(count: 0) { id } }",
-        "{ a: item(id: \"10000\") { id } b: item(id: 3) { note } c: item(id: \"nobody\") { id } }",
+        "{ a: item(id: \"10000\") { id } b: item(id: 3) { note } c: item(id: \"unknown\") { id } }",
         "{ test { id ...More } __typename } fragment More on Test { id kind: __typename }",
         "{ test { id @skip(if: true) } total @include(if: false) }",
         "{ echo(text: \"\"\"\n  block\n    text\n\"\"\") }",
@@ -72,7 +72,7 @@ fn data_is_the_same() {
       {"data":{"items":[{"id":"1","name":"item 1","quantity":7,"inStock":true,"note":null},{"id":"2","name":"item 2","quantity":14,"inStock":true,"note":null},{"id":"3","name":"item 3","quantity":21,"inStock":true,"note":"item 3 is one of every third"}]}}
     { items(count: 0) { id } }
       {"data":{"items":[]}}
-    { a: item(id: "10000") { id } b: item(id: 3) { note } c: item(id: "nobody") { id } }
+    { a: item(id: "10000") { id } b: item(id: 3) { note } c: item(id: "unknown") { id } }
       {"data":{"a":{"id":"10000"},"b":{"note":"item 3 is one of every third"},"c":null}}
     { test { id ...More } __typename } fragment More on Test { id kind: __typename }
       {"data":{"test":{"id":"1","kind":"Test"},"__typename":"Query"}}

@@ -125,7 +125,7 @@ fn any_variables_are_answered() {
     });
 }
 
-/// A document that was executed before is not validated again; nobody can tell by the answer.
+/// A document that was executed before is not validated again; the answer must not show it.
 #[test]
 fn an_answer_is_the_same_whether_or_not_the_document_is_known() {
     let server = start(&[]);

@@ -1,4 +1,4 @@
-//! Ten thousand bodies that nobody meant, from several clients at once.
+//! Ten thousand malformed bodies, from several clients at once.
 
 use std::thread;
 
