@@ -174,7 +174,7 @@ fn a_body_beyond_all_buffers_comes_back_whole() {
 fn who_leaves_or_says_nothing_is_let_go() {
     exchange(|address, _| drop(open(address)));
     let half = b"POST / HTTP/1.1\r\nhost".as_slice();
-    talk(move |address, _| open(address).write_all(half).unwrap());
+    exchange(move |address, _| open(address).write_all(half).unwrap());
     // Who stays silent has the time for a head.
     let (answer, _) = exchange(move |address, waits| say(address, &waits, &[half]));
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"));
