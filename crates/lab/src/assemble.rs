@@ -39,12 +39,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     systems.check(file.target.as_ref(), reading);
     check_max_time(&file, tree, reading);
-    if let (Some(load), Some(target)) = (&file.load, &file.target) {
-        let Written(Name(target)) = &target.value;
-        if systems.has(target) && !systems.is_encrypted(target) && !reading.has_gaps {
-            load::check_certificate(load, target, reading);
-        }
-    }
+    check_certificate(&file, &systems, reading);
     let baselines = variants::baselines(&file, reading);
     let drafts = variants::variants(&file, reading);
     variants::check_names(&baselines, &drafts, &mut reading.findings);
@@ -96,6 +91,18 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         baseline,
         variants: variants.collect(),
     })
+}
+
+/// Keys about certificates need a target with TLS.
+fn check_certificate(file: &LabFile, systems: &Systems<'_>, reading: &mut Reading<'_>) {
+    // An included file that cannot be read may hold the target's `scheme`; without it a right lab
+    // would be called wrong.
+    if let (Some(load), Some(target), false) = (&file.load, &file.target, reading.has_gaps) {
+        let Written(Name(target)) = &target.value;
+        if systems.has(target) && !systems.is_encrypted(target) {
+            load::check_certificate(load, target, reading);
+        }
+    }
 }
 
 fn order(file: OrderFile) -> Order {

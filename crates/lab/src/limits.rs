@@ -42,7 +42,7 @@ impl Format for Cores {
 /// A limit as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Limit<F> {
-    /// There is none.
+    /// No limit.
     Off,
     Given(F),
     /// What it is depends on settings.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use yaml_with_places::{At, Finding};
+use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::{Balance, Balances, Limits, Setup};
 use crate::formats::{Name, Verbatim};
@@ -51,19 +51,7 @@ pub(crate) fn of(
         return None;
     };
     let replicas = text(replicas_at, reading);
-    let count = replicas.trim().parse().ok();
-    let Some(count) = count.filter(|count| (1..=COUNT_MAX).contains(count)) else {
-        reading.findings.add(
-            Finding::new(
-                replicas_at.place,
-                format!("`{replicas}` is not a number of instances"),
-            )
-            .help(format!(
-                "write a whole number from 1 to {COUNT_MAX}, or a setting that holds one"
-            )),
-        );
-        return None;
-    };
+    let count = count(&replicas, replicas_at.place, reading)?;
     let balance = match balance.as_deref() {
         None | Some("leastconn") => Balance::LeastConn,
         Some("roundrobin") => Balance::RoundRobin,
@@ -100,6 +88,19 @@ pub(crate) fn of(
         return None;
     }
     Some(Replicas { count, balance })
+}
+
+fn count(text: &str, place: Place, reading: &mut Reading<'_>) -> Option<u32> {
+    let number = text.trim().parse().ok();
+    let count = number.filter(|count| (1..=COUNT_MAX).contains(count));
+    if count.is_none() {
+        let advice =
+            format!("write a whole number from 1 to {COUNT_MAX}, or a setting that holds one");
+        reading.findings.add(
+            Finding::new(place, format!("`{text}` is not a number of instances")).help(advice),
+        );
+    }
+    count
 }
 
 /// The balancer in front of the instances of a setup.

@@ -211,7 +211,7 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Sends the request that is made ready, on a new connection where there is none.
+    /// Sends the request that is made ready, on a new connection where none is open.
     #[inline]
     fn go(&mut self, index: usize) {
         let connection = &mut self.connections[index];

@@ -276,7 +276,7 @@ pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadErro
     Ok(rendered)
 }
 
-/// What places stand for; none when there are none.
+/// What places stand for; `None` without places.
 fn values(job: &Job, turn: usize, captures: &[String]) -> Result<Option<Arc<Values>>, LoadError> {
     let nothing = Data {
         columns: Vec::new(),

@@ -150,7 +150,7 @@ const RANGES: u64 = 1 << 48;
 pub(crate) struct Source<'a> {
     /// Method and path, up to the space behind it.
     pub(crate) start: &'a str,
-    /// From there to the value of `Content-Length`, or to the body where there is none.
+    /// From there to the value of `Content-Length`, or to the body where that header is absent.
     pub(crate) before_length: &'a str,
     /// From behind that value to the body.
     pub(crate) after_length: Option<&'a str>,

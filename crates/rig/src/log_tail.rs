@@ -10,7 +10,7 @@ const LINES: usize = 20;
 const BYTES: u64 = 8 * 1024;
 
 /// The last lines written after the first `start_bytes` of the log; empty if
-/// there are none or the log cannot be read.
+/// it has none or the log cannot be read.
 pub(crate) fn last_lines(log: &Path, start_bytes: u64) -> Vec<String> {
     let read = || -> std::io::Result<(u64, Vec<u8>)> {
         let mut file = File::open(log)?;

@@ -21,7 +21,7 @@ pub struct Moment {
     /// Time in which CPUs were wanted here and the host gave them to other guests.
     pub steal: Duration,
     /// How often the group of the calling process was stopped by a CPU limit that others have set
-    /// (a container's, say); `None` where there is none or it cannot be seen.
+    /// (a container's, say); `None` where it is absent or cannot be seen.
     pub throttled: Option<Throttled>,
 }
 

@@ -190,7 +190,7 @@ impl Sampling {
     ///
     /// # Errors
     ///
-    /// What `perf` says when there are none.
+    /// What `perf` says when it has no samples.
     pub(crate) fn finish(mut self) -> Result<PathBuf, String> {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             // The probe ends with `true`; interrupted, it might have no samples.

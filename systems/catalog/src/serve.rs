@@ -46,7 +46,7 @@ fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
         runtime.block_on(Prepared::new(config))?.close();
         return Ok(());
     }
-    // The port is taken first: nobody waits for tables only to hear that it is taken.
+    // The port is bound first: making the tables may take minutes, which a port in use would waste.
     let listener = TcpListener::bind(&config.listen).map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,

@@ -100,6 +100,6 @@ func reply(w http.ResponseWriter, message map[string]any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// The client may be gone; nobody is left to be told.
+	// The client may be gone, and then the error cannot be sent.
 	_, _ = w.Write(text.Bytes())
 }

@@ -44,7 +44,7 @@ def lead(workers: int, listener: socket.socket) -> None:
     """A process serves on one CPU; the others are served by processes of their own.
 
     uvicorn's own leader keeps the port open while its workers finish, so that
-    new connections would wait for nobody.
+    new connections would wait without being accepted.
     """
     # Told to stop between two forks, it is told again when all are there.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
@@ -64,7 +64,7 @@ def lead(workers: int, listener: socket.socket) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    # A worker that ends by itself ends them all: half a service is none.
+    # A worker that ends by itself ends them all: a service with fewer workers would be measured as if it were whole.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
     failed = False
     while children:

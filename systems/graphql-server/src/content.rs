@@ -204,8 +204,8 @@ mod tests {
     fn an_item_is_found_by_its_id_only() {
         let last = Allowance::default().items(Some(ITEMS_MAX)).unwrap().last();
         assert_eq!(Item::with_id("10000"), last);
-        for nobody in ["0", "10001", "-1", "007", "+7", "seven", ""] {
-            assert_eq!(Item::with_id(nobody), None, "{nobody}");
+        for unknown in ["0", "10001", "-1", "007", "+7", "seven", ""] {
+            assert_eq!(Item::with_id(unknown), None, "{unknown}");
         }
     }
 

@@ -28,7 +28,7 @@ impl Query {
         PLACES.iter().map(Location).collect()
     }
 
-    /// One place; null when there is none with this id.
+    /// One place; null when none has this id.
     async fn location(&self, id: ID) -> Option<Location> {
         universe::place(&id).map(Location)
     }

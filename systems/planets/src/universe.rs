@@ -26,7 +26,7 @@ pub(crate) fn place(id: &str) -> Option<&'static Place> {
 }
 
 impl Place {
-    /// The mean of all ratings; nobody knows it before the first review.
+    /// The mean of all ratings; null before the first review.
     pub(crate) fn overall_rating(&self) -> Option<f64> {
         let sum: u32 = self
             .reviews

@@ -115,7 +115,7 @@ impl Handler {
         endpoint: Endpoint,
         request: Request<Incoming>,
     ) -> Result<Reply, Refused> {
-        // Before paths and methods: a browser asks at any path, and OPTIONS is none of their
+        // Before paths and methods: a browser asks at any path, and OPTIONS is not one of their
         // methods.
         if request.method() == Method::OPTIONS
             && let Some(reply) = self.origins.preflight(request.headers())

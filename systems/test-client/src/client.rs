@@ -1,6 +1,11 @@
 //! A client that keeps its connection, as most programs do.
 
-use crate::connection::{Connection, Request, Response, get, post_json};
+use serde_json::{Value, json};
+
+use crate::connection::{Connection, Request, Response, get};
+
+/// The header of a JSON body.
+pub const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// A client with at most one connection, which it opens when it needs one.
 #[derive(Debug)]
@@ -31,8 +36,46 @@ impl Client {
     }
 
     /// Sends a POST of JSON.
-    pub fn post(&mut self, target: &str, body: &str) -> Response {
-        self.send(&post_json(target, body))
+    pub fn post(&mut self, target: &str, body: impl AsRef<[u8]>) -> Response {
+        self.request("POST", target, &[JSON], body)
+    }
+
+    /// Sends a request with these headers.
+    pub fn request(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: impl AsRef<[u8]>,
+    ) -> Response {
+        self.send(&Request {
+            method,
+            target,
+            headers,
+            body: body.as_ref(),
+        })
+    }
+
+    /// Sends a GraphQL request with variables to `/graphql`.
+    pub fn graphql(&mut self, query: &str, variables: &Value) -> Response {
+        let body = json!({"query": query, "variables": variables});
+        self.post("/graphql", body.to_string())
+    }
+
+    /// Sends a GraphQL query to `/graphql`.
+    pub fn query(&mut self, query: &str) -> Response {
+        self.post("/graphql", json!({ "query": query }).to_string())
+    }
+
+    /// The value of a series in `/metrics`; `series` is all that stands before the value.
+    ///
+    /// # Panics
+    /// When the series is missing or its value is no whole number.
+    pub fn metric(&mut self, series: &str) -> u64 {
+        let text = self.get("/metrics").body;
+        let value = text.lines().find_map(|line| line.strip_prefix(series));
+        let value = value.and_then(|value| value.trim().parse().ok());
+        value.unwrap_or_else(|| panic!("no number after {series} in {text}"))
     }
 
     /// Sends a request.

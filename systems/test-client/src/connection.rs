@@ -164,7 +164,7 @@ impl Connection {
     /// Reads one response; one to HEAD has no body, whatever its length says.
     ///
     /// # Panics
-    /// When there is none.
+    /// When no response comes.
     pub fn read(&mut self, is_for_head: bool) -> Response {
         self.try_read(is_for_head)
             .unwrap_or_else(|error| panic!("no response: {error}"))

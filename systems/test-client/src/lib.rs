@@ -4,11 +4,23 @@
 //! It fails a test by panicking, as `assert!` does; that is why its functions return no errors.
 //! Absent on purpose: TLS, HTTP/2 and chunked bodies, which no test here needs.
 
+use std::time::Instant;
+
 pub mod audit;
 mod client;
 mod connection;
 mod process;
 
-pub use client::Client;
+pub use client::{Client, JSON};
 pub use connection::{Connection, Request, Response, get, post_json};
 pub use process::Process;
+
+/// The clock of tests that claim something about time.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a claim about a delay or a deadline needs the clock"
+)]
+pub fn now() -> Instant {
+    Instant::now()
+}

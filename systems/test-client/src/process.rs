@@ -1,59 +1,92 @@
 //! A service as a process on a free port.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::client::Client;
-use crate::connection::Connection;
+use crate::connection::{Connection, Request, Response};
+
+const NEVER_LOCKED: &str = "no thread locks it, so none can panic with it";
 
 /// A running service; dropping it ends the process.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
+    /// The lines of its log that no test has read yet. The mutex is never locked: it lets threads
+    /// of a test share the process.
+    log: Mutex<Receiver<String>>,
     /// Where it listens.
     pub address: String,
 }
 
 impl Process {
-    /// Starts a program that prints `listening on http://ADDRESS` first. Its log is read, so that
-    /// it cannot block, and shown when the program prints something else.
+    /// Starts a program that prints `listening on http://ADDRESS` first. Its log is shown when it
+    /// prints something else.
     ///
     /// # Panics
     /// When it cannot be started or prints something else.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
+        let (process, _) = Self::start_with_addresses::<1>(command);
+        process
+    }
+
+    /// Starts a program whose first lines each contain one `http://ADDRESS`. Its own address is the
+    /// first of them.
+    ///
+    /// # Panics
+    /// When it cannot be started, or a line has no address.
+    #[must_use]
+    pub fn start_with_addresses<const N: usize>(command: &mut Command) -> (Self, [String; N]) {
         let spawned = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
         let mut child = spawned.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let mut log = child.stderr.take().expect("it is piped");
-        let log = thread::spawn(move || {
-            let mut text = String::new();
-            let _ = log.read_to_string(&mut text);
-            text
-        });
-        let mut line = String::new();
+        let log = lines_of(child.stderr.take().expect("it is piped"));
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
-        let _ = output.read_line(&mut line);
-        let Some(address) = line.trim().strip_prefix("listening on http://") else {
-            let _ = child.kill();
-            let log = log.join().unwrap_or_default();
-            panic!("{command:?} printed {line:?} and logged {log}");
-        };
-        Self {
-            address: address.to_owned(),
+        let addresses = [(); N].map(|()| {
+            let mut line = String::new();
+            let _ = output.read_line(&mut line);
+            address_in(&line).unwrap_or_else(|| {
+                let _ = child.kill();
+                let log: String = log.iter().collect();
+                panic!("{command:?} printed {line:?} and logged {log}")
+            })
+        });
+        let process = Self {
             child,
-        }
+            log: Mutex::new(log),
+            address: addresses[0].clone(),
+        };
+        (process, addresses)
     }
 
     /// The number of the process.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The most memory that it has had, in bytes.
+    ///
+    /// # Panics
+    /// When the system does not tell.
+    #[must_use]
+    pub fn memory_peak(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let status = status.expect("the process runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        let kilobytes = kilobytes.and_then(|number| number.parse::<u64>().ok());
+        kilobytes.expect("the peak is in kilobytes") * 1024
     }
 
     /// A client of it.
@@ -68,6 +101,19 @@ impl Process {
         Connection::open(&self.address)
     }
 
+    /// Sends one request on a connection of its own.
+    pub fn send(&self, request: &Request<'_>) -> Response {
+        self.connect().send(request)
+    }
+
+    /// Sends bytes on a connection of their own and gives all that comes back until it closes.
+    #[must_use]
+    pub fn raw(&self, bytes: &[u8]) -> String {
+        let mut connection = self.connect();
+        connection.write(bytes);
+        connection.read_to_end()
+    }
+
     /// Sends a signal.
     ///
     /// # Panics
@@ -76,13 +122,35 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).expect("the process runs");
     }
 
+    /// Reads the log up to a line that contains this text, and gives that line.
+    ///
+    /// # Panics
+    /// When the log ends before, or the line is not JSON.
+    pub fn wait_for(&mut self, text: &str) -> Value {
+        let log = self.log.get_mut().expect(NEVER_LOCKED);
+        let line = log.iter().find(|line| line.contains(text));
+        let line = line.unwrap_or_else(|| panic!("the log ended without `{text}`"));
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
     /// Waits for the process to end.
     ///
     /// # Panics
     /// When the system does not tell.
     #[must_use]
-    pub fn wait(mut self) -> ExitStatus {
-        self.child.wait().expect("the process is a child")
+    pub fn wait(self) -> ExitStatus {
+        self.wait_with_log().0
+    }
+
+    /// Waits for the process to end; gives its status and the lines of its log that were not read.
+    ///
+    /// # Panics
+    /// When the system does not tell.
+    #[must_use]
+    pub fn wait_with_log(mut self) -> (ExitStatus, String) {
+        let log = self.log.get_mut().expect(NEVER_LOCKED);
+        let rest = log.iter().collect();
+        (self.child.wait().expect("the process is a child"), rest)
     }
 }
 
@@ -92,4 +160,28 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The lines of a log as they come. A thread reads them, because a service whose log is full waits.
+fn lines_of(log: ChildStderr) -> Receiver<String> {
+    let (line, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let mut log = BufReader::new(log);
+        let mut bytes = Vec::new();
+        while log
+            .read_until(b'\n', &mut bytes)
+            .is_ok_and(|length| length > 0)
+        {
+            // The test may not be interested; the pipe is emptied all the same.
+            let _ = line.send(String::from_utf8_lossy(&bytes).into_owned());
+            bytes.clear();
+        }
+    });
+    lines
+}
+
+fn address_in(line: &str) -> Option<String> {
+    let (_, address) = line.trim().split_once("http://")?;
+    let address = address.split('/').next()?;
+    (!address.is_empty()).then(|| address.to_owned())
 }

@@ -45,7 +45,7 @@ fn read(path: &Path) -> anyhow::Result<Case> {
     let case: Value = serde_json::from_slice(&fs::read(path)?)?;
     let keys = case.as_object().context("a case is an object")?.keys();
     for key in keys {
-        ensure!(KEYS.contains(&key.as_str()), "nobody reads `{key}`");
+        ensure!(KEYS.contains(&key.as_str()), "unknown key `{key}`");
     }
     let text = |key: &str| case.get(key).and_then(Value::as_str).map(str::to_owned);
     let folder = path.parent().and_then(Path::file_name);

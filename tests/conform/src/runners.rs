@@ -143,7 +143,7 @@ fn runner(name: &str, mut entry: BTreeMap<String, Vec<String>>) -> anyhow::Resul
     // Read by tidy.
     texts("lock")?;
     if let Some(key) = entry.keys().next() {
-        bail!("runners.yaml: `{name}` has a key that nobody reads: `{key}`");
+        bail!("runners.yaml: `{name}` has the unknown key `{key}`");
     }
     Ok(runner)
 }

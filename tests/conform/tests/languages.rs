@@ -13,7 +13,7 @@ fn every_language_answers_every_case_over_tcp_and_unix_sockets() {
             Verdict::NotRun(why) if why.starts_with("by its own word") => {
                 println!("{name}: NOT RUN: {why}");
             }
-            // A language that nobody looked at is no language that passed.
+            // A language that was not tested has not passed.
             Verdict::NotRun(why) => wrong.push(format!("{name}: NOT RUN: {why}")),
             Verdict::Failed(failures) => {
                 wrong.push(format!("{name}:\n  {}", failures.join("\n  ")));

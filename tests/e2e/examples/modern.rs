@@ -62,7 +62,7 @@ fn read(folder: &Path) -> Identity {
 }
 
 fn act(got: &Got, seen: &Mutex<BTreeSet<u64>>) -> Act {
-    let mut seen = seen.lock().expect("nobody panics");
+    let mut seen = seen.lock().expect("no thread panics");
     match got.path.as_str() {
         "/health" => return Act::answer("ok"),
         "/seen" => return Act::Answer(Bytes::from(format!(r#"{{"requests":{}}}"#, seen.len()))),

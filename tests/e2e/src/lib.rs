@@ -420,7 +420,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// With the whole table, when there is none.
+    /// When the table has no such row; it is shown then.
     pub fn row(self, variant: &str, words: &[&str]) -> Run {
         let answer = self.answer();
         // A reason that does not fit into the table stands below it, folded.
@@ -512,7 +512,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When there is none, or more than one.
+    /// When not exactly one is found.
     #[must_use]
     pub fn recording_folder(&self) -> PathBuf {
         let folder = self.folder.as_ref().expect("a run of a world");

@@ -82,7 +82,7 @@ pub fn ratelimiter() -> PathBuf {
 
 /// What cargo tells a test about the test's own package. Build scripts that look at these would take
 /// them for theirs, and their crates and all that is built on them would be built anew: once for
-/// the test, and once for whoever builds next.
+/// the test, and once for the next build.
 pub(crate) const OF_THE_TEST: [&str; 8] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_LINKS",

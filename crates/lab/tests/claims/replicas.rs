@@ -154,7 +154,7 @@ fn names_that_instances_will_have_are_taken() {
         let words = format!("`{name}` is a name that `replicas` of `server` gives");
         assert!(text.contains(&words), "{text}");
     }
-    // Not a number, so nobody's.
+    // Not a number, so it can belong to no instance.
     let fine = check(&[(
         RUN,
         &format!("{RUN}    replicas: 2\n  server-x2: {{run: 'x {{{{addr}}}}'}}\n"),

@@ -185,7 +185,7 @@ struct Witnessed<T> {
 }
 
 impl Course {
-    /// The first that nobody spoiled, or the one that was spoiled least. What decides is what others
+    /// The first that was not disturbed, or the one that was disturbed least. What decides is what others
     /// did, never what was found.
     fn undisturbed<T>(&self, measure: impl Fn() -> T) -> Witnessed<T> {
         let once = || {
@@ -231,7 +231,7 @@ fn rates(senders: &[Sender], course: &Course) {
         let mut found: Vec<Vec<Witnessed<Turn>>> = senders.iter().map(|_| Vec::new()).collect();
         for turn in 0..course.turns as usize {
             for place in 0..senders.len() {
-                // Nobody always runs after the same one.
+                // The order changes, so none always runs after the same one.
                 let index = (turn + place) % senders.len();
                 let turn = || send(senders[index], rate, *length);
                 found[index].push(course.undisturbed(turn));

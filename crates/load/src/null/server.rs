@@ -215,7 +215,7 @@ impl Server {
     }
 
     fn receive(&mut self, index: usize, asked: ParsedRequest) {
-        // Before anything is counted: a question about the counts is none of them.
+        // Before anything is counted: a request for the counts is not counted.
         if asked.is_about_seen {
             let body = self.seen.to_string();
             let bytes = [head(body.len(), asked.is_last), body]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use load::{Failed, Failure, FailureKind, exchange};
 
-use crate::server::{PATIENCE, Server, nobody};
+use crate::server::{PATIENCE, Server, closed_port};
 use crate::{closed, get, job, measure};
 
 #[test]
@@ -54,7 +54,7 @@ fn an_answer_that_never_ends_is_a_timeout_and_its_begin_is_kept() {
 
 #[test]
 fn a_refused_connection_is_counted_and_the_number_of_requests_is_kept() {
-    let target = nobody();
+    let target = closed_port();
     let measurement = measure(&job(&target, closed(2, 6)));
     assert_eq!(
         measurement.outcomes.failed,

@@ -11,7 +11,7 @@ use load::{
 };
 
 use crate::modern::{Act, Got, Modern, Speech};
-use crate::server::{PATIENCE, nobody};
+use crate::server::{PATIENCE, closed_port};
 use crate::{closed, get, job, measure, open};
 
 const HTTP2: Version = Version::Http2 { streams: 1 };
@@ -215,7 +215,7 @@ fn an_answer_that_does_not_come_is_a_timeout_and_leaves_no_socket() {
         let sample = &measurement.failures[0];
         assert_eq!(sample.reason, "no complete answer within 300ms");
         assert!(sample.answer.ends_with("hel"), "{}", sample.answer);
-        // Nobody sends on a connection that has let somebody down.
+        // No request is sent on a connection on which one failed.
         assert_eq!(server.connections(), 4);
         server.wait_until_all_are_gone();
         let failure = exchange(&target, &get("/"), Duration::from_millis(300)).unwrap_err();
@@ -283,7 +283,7 @@ fn a_target_that_goes_away_is_followed_to_a_new_connection() {
 #[test]
 fn a_refused_connection_is_counted_and_the_number_of_requests_is_kept() {
     for (version, is_encrypted) in SPOKEN {
-        let mut target = nobody();
+        let mut target = closed_port();
         target.protocol = Protocol {
             version,
             tls: is_encrypted.then_some(Trust::SkipVerification),
@@ -477,7 +477,7 @@ fn a_stopped_load_ends_at_once_and_closes_its_connections() {
 
 #[test]
 fn what_cannot_be_spoken_is_refused_before_the_first_connection() {
-    let mut plain = job(&nobody(), closed(1, 1));
+    let mut plain = job(&closed_port(), closed(1, 1));
     let refusal = |job: &Job| run(job, &Live::new(), &AtomicBool::new(false)).unwrap_err();
     plain.target.protocol.version = Version::Http2 { streams: 0 };
     assert!(matches!(refusal(&plain), LoadError::Zero("stream")));

@@ -17,13 +17,13 @@ use crate::{closed, get, job, measure, open};
 /// The paths of one run, by the number of the request.
 type Heard = Arc<Mutex<BTreeMap<u64, String>>>;
 
-/// Gives each user a token; `nobody` gets none.
+/// Gives each user a token; `stranger` gets none.
 fn shop(heard: &Heard) -> impl Fn(Got) -> Act + Clone + Send + 'static {
     let heard = Arc::clone(heard);
     move |got: Got| {
         heard.lock().unwrap().insert(got.number, got.path.clone());
         match got.path.strip_prefix("/login/") {
-            Some("nobody") => Act::answer(r#"{"token":null}"#),
+            Some("stranger") => Act::answer(r#"{"token":null}"#),
             Some(user) => Act::Answer(Bytes::from(format!(r#"{{"token":"t-{user}"}}"#))),
             None => Act::answer("yours"),
         }
@@ -118,7 +118,7 @@ fn many_passes_share_the_streams_of_one_connection() {
 #[test]
 fn a_capture_that_finds_nothing_ends_its_pass_and_no_other() {
     for (_server, target) in each(shop(&Heard::default())) {
-        let job = shopping(&target, &["a", "nobody"], closed(2, 10), Duration::ZERO);
+        let job = shopping(&target, &["a", "stranger"], closed(2, 10), Duration::ZERO);
         let measurement = measure(&job);
         assert_eq!(completed(&measurement), [5, 5, 5]);
         assert_eq!(measurement.steps[0].outcomes.mismatched.body, 5);
@@ -196,7 +196,7 @@ fn a_walk_takes_one_pass_and_stops_at_what_is_wrong() {
     for (_server, target) in each(shop(&heard)) {
         heard.lock().unwrap().clear();
         let rest = Duration::from_secs(9);
-        let job = shopping(&target, &["a", "nobody"], closed(1, 1), rest);
+        let job = shopping(&target, &["a", "stranger"], closed(1, 1), rest);
         let answers = walk(&job, 0).unwrap();
         assert_eq!(answers[1].body, b"yours");
         let error = walk(&job, 1).unwrap_err().to_string();

@@ -158,7 +158,7 @@ fn an_idle_connection_that_the_server_closes_is_no_failure() {
 
 #[test]
 fn a_refused_connection_fails_its_slot_and_no_other() {
-    let target = crate::server::nobody();
+    let target = crate::server::closed_port();
     let measurement = measure(&job(&target, open(100.0, Duration::from_millis(50))));
     assert_eq!(
         measurement.outcomes.failed,

@@ -28,7 +28,7 @@ fn shop(heard: &Heard) -> Server {
             let user = line.strip_prefix("GET /login?user=");
             if let Some(user) = user.and_then(|rest| rest.split(' ').next()) {
                 let body = match user {
-                    "nobody" => r#"{"token":null}"#.to_owned(),
+                    "stranger" => r#"{"token":null}"#.to_owned(),
                     user => format!(r#"{{"token":"t-{user}"}}"#),
                 };
                 client.answer(&body);
@@ -115,7 +115,7 @@ fn a_pass_carries_its_own_row_number_and_captured_value_through_all_steps() {
 #[test]
 fn a_capture_that_finds_nothing_ends_its_pass_and_no_other() {
     let server = shop(&Heard::default());
-    let job = shopping(&server, &["a", "nobody"], closed(2, 10), Duration::ZERO);
+    let job = shopping(&server, &["a", "stranger"], closed(2, 10), Duration::ZERO);
     let measurement = measure(&job);
     assert_eq!(completed(&measurement), [5, 5, 5]);
     assert_eq!(measurement.outcomes.mismatched.body, 5);
@@ -206,7 +206,7 @@ fn a_walk_takes_one_pass_and_stops_at_what_is_wrong() {
     let server = shop(&heard);
     let job = shopping(
         &server,
-        &["a", "nobody"],
+        &["a", "stranger"],
         closed(1, 1),
         Duration::from_secs(9),
     );

@@ -244,13 +244,13 @@ impl Drop for Client {
     }
 }
 
-/// An address where nobody listens.
-pub(crate) fn nobody() -> Target {
+/// An address where nothing listens.
+pub(crate) fn closed_port() -> Target {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     Target {
         address: Address::Tcp(address),
-        host: "nobody.test".to_owned(),
+        host: "closed.test".to_owned(),
         protocol: load::Protocol::default(),
     }
 }

@@ -130,11 +130,11 @@ mod tests {
         let hierarchies = Hierarchies::parse(&mounts, "0::/");
         let me = processes::read(processes::own_pid()).unwrap();
         // No process has this number, and this process started at another time.
-        let nobody = i32::MAX;
-        let living = root.path().join(run_name(me.pid, me.start, nobody));
-        let clearing_up = root.path().join(run_name(nobody, 1, me.pid));
-        let empty = root.path().join(run_name(me.pid, me.start + 1, nobody));
-        let full = root.path().join(run_name(nobody, 1, nobody));
+        let unused_pid = i32::MAX;
+        let living = root.path().join(run_name(me.pid, me.start, unused_pid));
+        let clearing_up = root.path().join(run_name(unused_pid, 1, me.pid));
+        let empty = root.path().join(run_name(me.pid, me.start + 1, unused_pid));
+        let full = root.path().join(run_name(unused_pid, 1, unused_pid));
         let foreign = root.path().join("system.slice");
         for group in [&living, &clearing_up, &empty, &full, &foreign] {
             fs::create_dir_all(group.join("1-system")).unwrap();

@@ -1,4 +1,4 @@
-//! Nothing is ever left running, whoever is killed.
+//! No process is left running, whichever process is killed.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

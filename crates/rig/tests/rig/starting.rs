@@ -10,7 +10,7 @@ use rig::{BuildError, BuildSpec, Manner, ReadyError, Rig, SpawnError, State, Sta
 
 use crate::scene::{DEADLINE, FIXTURE, Scene, until, wait_for_line};
 
-/// A stop flag that nobody raises.
+/// A stop flag that is never raised.
 static GO: AtomicBool = AtomicBool::new(false);
 
 #[test]
@@ -49,7 +49,7 @@ fn an_exit_at_the_start_is_reported_at_once_with_the_last_lines() {
     let scene = Scene::new();
     let mut rig = scene.rig();
     let system = rig.spawn(&scene.system("fail", &["3"])).unwrap();
-    let mut never = || Err("nobody answers".to_owned());
+    let mut never = || Err("no answer".to_owned());
     let error = rig
         .wait_ready(&system, DEADLINE, &mut never, &GO)
         .unwrap_err();

@@ -56,7 +56,7 @@ impl QueryRoot {
         list(context, filter, order_by, (limit, offset)).await
     }
 
-    /// The product with this id; null when there is none.
+    /// The product with this id; null when none has it.
     #[graphql(name = "product_by_pk")]
     async fn product_by_pk(
         &self,
@@ -91,7 +91,7 @@ impl QueryRoot {
         Ok(items)
     }
 
-    /// The line item with this id; null when there is none.
+    /// The line item with this id; null when none has it.
     #[graphql(name = "lineItem_by_pk")]
     async fn line_item_by_pk(
         &self,
@@ -247,7 +247,7 @@ impl MutationRoot {
         change(context, Statement::insert(Product::TABLE, product.data())).await
     }
 
-    /// Changes a product; null when there is none with this id.
+    /// Changes a product; null when none has this id.
     async fn update_product_by_pk(
         &self,
         context: &Context<'_>,
@@ -295,7 +295,7 @@ impl MutationRoot {
         change(context, Statement::insert(LineItem::TABLE, item.data())).await
     }
 
-    /// Changes a line item; null when there is none with this id.
+    /// Changes a line item; null when none has this id.
     #[graphql(name = "update_lineItem_by_pk")]
     async fn update_line_item_by_pk(
         &self,

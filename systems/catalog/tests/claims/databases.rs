@@ -99,7 +99,7 @@ impl PostgresServer {
         }
     }
 
-    /// Runs SQL as somebody else and gives what it printed.
+    /// Runs SQL as another client and gives what it printed.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let output = Command::new("psql")
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"])

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use serde_json::{Value, json};
+use test_client::Client;
 
 use crate::databases::Database;
-use crate::server::{Client, PRODUCTS, Server};
+use crate::server::{PRODUCTS, start};
 
 const CONNECTIONS: usize = 20;
 const PER_CONNECTION: usize = 500;
@@ -29,7 +30,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
     let variables = json!({"id": id(connection, number), "name": name, "price": number});
     match number % 5 {
         0 => {
-            let answer = client.graphql(INSERT, &variables);
+            let answer = client.graphql(INSERT, &variables).json();
             let expected = json!({"data": {"insert_product_one": variables}});
             assert_eq!(answer, expected);
         }
@@ -37,7 +38,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
             // The insert of the request before, sent once more as after a lost answer.
             let id = id(connection, number - 1);
             let again = json!({"id": id, "name": "again", "price": 0});
-            let answer = client.graphql(INSERT, &again);
+            let answer = client.graphql(INSERT, &again).json();
             assert_eq!(
                 answer["errors"][0]["extensions"]["code"],
                 "constraint-violation"
@@ -60,7 +61,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
         }
         _ => {
             let name = &product["name"];
-            let answer = client.graphql(BY_NAME, &json!({ "name": name }));
+            let answer = client.graphql(BY_NAME, &json!({ "name": name })).json();
             let expected = json!({"name": name, "price": product["price"]});
             assert_eq!(answer, json!({"data": {"product": [expected]}}));
         }
@@ -90,7 +91,7 @@ fn inserted(client: &mut Client) -> BTreeMap<String, usize> {
 #[test]
 fn of_ten_thousand_concurrent_requests_none_is_lost_or_done_twice() {
     for database in Database::both() {
-        let server = Server::start(&database, &["--workers", "2"]);
+        let server = start(&database, &["--workers", "2"]);
         let seeded = server.client().get("/api/rest/product?limit=1000").json();
         let seeded = &seeded["product"];
         assert_eq!(seeded.as_array().unwrap().len(), PRODUCTS);

@@ -1,13 +1,14 @@
-//! Texts that would be SQL if anybody took them for it come back as data, from every argument.
+//! Texts that would be SQL if they were not bound as values come back as data, from every argument.
 
 use std::cell::RefCell;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
+use test_client::Client;
 
 use crate::databases::Database;
-use crate::server::{Client, PRODUCTS, Server};
+use crate::server::{PRODUCTS, start};
 
 const TEXTS: [&str; 14] = [
     "' OR '1'='1",
@@ -54,13 +55,13 @@ fn in_urls(client: &mut Client, text: &str) {
 fn in_arguments(client: &mut Client, text: &str) {
     let insert = "mutation($name: String!) \
         { insert_product_one(object: {name: $name, price: 7}) { id name } }";
-    let inserted = client.graphql(insert, &json!({ "name": text }));
+    let inserted = client.graphql(insert, &json!({ "name": text })).json();
     let product = &inserted["data"]["insert_product_one"];
     assert_eq!(product["name"], text, "{inserted}");
     let find = "query($name: String!) { equal: product(where: {name: {_eq: $name}}) { name } \
         listed: product(where: {name: {_in: [$name], _gte: $name, _lte: $name}}) { name } \
         other: product(where: {name: {_gt: $name, _lt: $name}}) { name } }";
-    let found = client.graphql(find, &json!({ "name": text }));
+    let found = client.graphql(find, &json!({ "name": text })).json();
     let one = json!([{ "name": text }]);
     assert_eq!(
         found,
@@ -69,11 +70,13 @@ fn in_arguments(client: &mut Client, text: &str) {
     let change = "mutation($id: uuid!, $name: String!) \
         { update_product_by_pk(pk_columns: {id: $id}, _set: {name: $name}) { name price } }";
     let changed = format!("{text}!");
-    let answer = client.graphql(change, &json!({"id": product["id"], "name": changed}));
+    let answer = client
+        .graphql(change, &json!({"id": product["id"], "name": changed}))
+        .json();
     let expected = json!({"name": changed, "price": 7});
     assert_eq!(answer["data"]["update_product_by_pk"], expected, "{answer}");
     let remove = "mutation($id: uuid!) { delete_product_by_pk(id: $id) { name } }";
-    let removed = client.graphql(remove, &json!({"id": product["id"]}));
+    let removed = client.graphql(remove, &json!({"id": product["id"]})).json();
     assert_eq!(removed["data"]["delete_product_by_pk"]["name"], changed);
 }
 
@@ -88,7 +91,7 @@ fn in_wrong_places(client: &mut Client, text: &str) {
         "query($x: [uuid!]) { lineItem(where: {product_id: {_in: $x}}) { id } }",
         "mutation($x: Int!) { insert_product_one(object: {name: \"n\", price: $x}) { id } }",
     ] {
-        let answer = client.graphql(query, &json!({ "x": text }));
+        let answer = client.graphql(query, &json!({ "x": text })).json();
         assert!(
             answer["errors"][0]["message"].is_string(),
             "{query}: {answer}"
@@ -109,7 +112,7 @@ fn count(client: &mut Client) -> usize {
 #[test]
 fn hostile_texts_in_every_argument_come_back_as_data() {
     for database in Database::both() {
-        let server = Server::start(&database, &[]);
+        let server = start(&database, &[]);
         let mut client = server.client();
         for text in TEXTS {
             in_urls(&mut client, text);
@@ -125,7 +128,7 @@ fn hostile_texts_in_every_argument_come_back_as_data() {
 #[test]
 fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
     let servers = Database::both().map(|database| {
-        let server = Server::start(&database, &[]);
+        let server = start(&database, &[]);
         (database, server)
     });
     let clients = servers
@@ -144,7 +147,7 @@ fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
         let name = json!({ "name": text });
         let answers = clients
             .each_ref()
-            .map(|client| client.borrow_mut().graphql(insert, &name));
+            .map(|client| client.borrow_mut().graphql(insert, &name).json());
         prop_assert_eq!(&answers[0], &answers[1]);
         let kept = &answers[0]["data"]["insert_product_one"]["name"];
         let length = text.chars().count();

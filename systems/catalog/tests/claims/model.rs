@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 
 use crate::databases::Database;
-use crate::server::{PRODUCTS, Server};
+use crate::server::{PRODUCTS, start};
 
 const COLUMNS: [&str; 5] = ["id", "name", "price", "created_at", "updated_at"];
 const TESTS: [&str; 5] = ["_eq", "_gt", "_gte", "_lt", "_lte"];
@@ -137,7 +137,7 @@ fn both_databases_answer_what_a_plain_reading_says() {
         $offset: Int) { product(where: $where, order_by: $order, limit: $limit, offset: $offset) \
         { id } }";
     for database in Database::both() {
-        let server = Server::start(&database, &[]);
+        let server = start(&database, &[]);
         let client = RefCell::new(server.client());
         let all = client
             .borrow_mut()
@@ -150,7 +150,10 @@ fn both_databases_answer_what_a_plain_reading_says() {
             ..Config::default()
         };
         let checked = TestRunner::new(config).run(&asked(), |asked| {
-            let answer = client.borrow_mut().graphql(query, &asked.variables(rows));
+            let answer = client
+                .borrow_mut()
+                .graphql(query, &asked.variables(rows))
+                .json();
             prop_assert_eq!(
                 &answer["data"]["product"],
                 &json!(asked.right(rows)),

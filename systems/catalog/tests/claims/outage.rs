@@ -3,8 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use test_client::{Client, Response};
+
 use crate::databases::{Database, PostgresServer};
-use crate::server::{Client, Response, Server};
+use crate::server::start;
 
 /// Attempts until something must have happened; each waits for a database or its limit.
 const ATTEMPTS: usize = 5_000;
@@ -26,7 +28,7 @@ fn until(client: &mut Client, path: &str, status: u16) -> Response {
 #[test]
 fn without_postgres_the_service_says_so_and_heals_by_itself() {
     let database = Database::postgres();
-    let server = Server::start(&database, &["--workers", "2", "--pool", "2"]);
+    let server = start(&database, &["--workers", "2", "--pool", "2"]);
     let mut client = server.client();
     let healthy = until(&mut client, "/health", 200);
     assert_eq!(healthy.json()["database"], "postgres");
@@ -57,7 +59,7 @@ fn without_postgres_the_service_says_so_and_heals_by_itself() {
 #[test]
 fn a_locked_table_costs_one_timeout_and_no_more() {
     let database = Database::postgres();
-    let server = Server::start(
+    let server = start(
         &database,
         &["--workers", "1", "--statement-timeout", "300ms"],
     );
@@ -92,7 +94,7 @@ fn a_locked_table_costs_one_timeout_and_no_more() {
 fn a_writer_elsewhere_keeps_no_reader_from_reading() {
     let database = Database::sqlite();
     let flags = ["--statement-timeout", "300ms", "--workers", "1"];
-    let server = Server::start(&database, &flags);
+    let server = start(&database, &flags);
     let mut client = server.client();
     let file = database.url.strip_prefix("sqlite:").unwrap();
     let elsewhere = rusqlite::Connection::open(file).unwrap();
@@ -100,11 +102,11 @@ fn a_writer_elsewhere_keeps_no_reader_from_reading() {
     elsewhere.execute_batch("BEGIN IMMEDIATE").unwrap();
     until(&mut client, "/api/rest/product?limit=1", 200);
     let insert = "mutation { insert_product_one(object: {name: \"Late\", price: 1}) { name } }";
-    let late = client.graphql(insert, &serde_json::json!({}));
+    let late = client.graphql(insert, &serde_json::json!({})).json();
     let message = late["errors"][0]["message"].as_str().unwrap();
     assert!(message.contains("longer than 300ms"), "{late}");
     elsewhere.execute_batch("ROLLBACK").unwrap();
-    let done = client.graphql(insert, &serde_json::json!({}));
+    let done = client.graphql(insert, &serde_json::json!({})).json();
     assert_eq!(done["data"]["insert_product_one"]["name"], "Late", "{done}");
 }
 

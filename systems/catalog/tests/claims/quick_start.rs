@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::databases::Database;
-use crate::server::Server;
+use crate::server::start;
 
 /// Each curl line with the answer that stands below it, `…` where it depends on when it is asked.
 fn lines() -> Vec<(String, String)> {
@@ -29,7 +29,7 @@ fn the_lines_of_the_readme_print_what_stands_below_them() {
     assert!(lines.len() >= 6, "the README lost its lines");
     for database in Database::both() {
         let flags = ["--seed-products", "10000", "--seed-line-items", "100000"];
-        let server = Server::start(&database, &flags);
+        let server = start(&database, &flags);
         for (line, answer) in &lines {
             let line = line.replace("localhost:4010", &server.address);
             let output = Command::new("sh").args(["-c", &line]).output().unwrap();

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::databases::{Database, PostgresServer};
-use crate::server::{Server, command};
+use crate::server::{command, start};
 
 fn error_of(database: &Database, flags: &[&str]) -> (Option<i32>, String) {
     let output = command(database, flags).output().unwrap();
@@ -66,9 +66,9 @@ fn a_new_file_that_another_process_has_is_waited_for() {
 #[test]
 fn what_was_changed_is_still_there_after_a_restart() {
     for database in Database::both() {
-        let server = Server::start(&database, &[]);
+        let server = start(&database, &[]);
         let insert = "mutation { insert_product_one(object: {name: \"Kept\", price: 1}) { id } }";
-        let done = server.client().graphql(insert, &json!({}));
+        let done = server.client().graphql(insert, &json!({})).json();
         assert!(
             done["data"]["insert_product_one"]["id"].is_string(),
             "{done}"
@@ -76,7 +76,7 @@ fn what_was_changed_is_still_there_after_a_restart() {
         server.signal(Signal::TERM);
         assert!(server.wait().success());
         // Other numbers for new tables change nothing in old ones.
-        let server = Server::start(&database, &["--seed-products", "5"]);
+        let server = start(&database, &["--seed-products", "5"]);
         let kept = server.client().get("/api/rest/product?name=Kept").json();
         assert_eq!(kept["product"].as_array().unwrap().len(), 1);
         let all = server.client().get("/api/rest/product?limit=1000").json();
@@ -126,7 +126,7 @@ fn a_database_that_is_not_there_is_named_without_its_password() {
 #[test]
 fn a_request_in_flight_is_answered_after_sigterm() {
     for database in Database::both() {
-        let server = Server::start(&database, &["--workers", "1", "--stop-timeout", "60s"]);
+        let server = start(&database, &["--workers", "1", "--stop-timeout", "60s"]);
         let body = json!({"query": "{ product(limit: 1) { id } }"}).to_string();
         let (first, second) = body.split_at(10);
         let mut connection = server.connect();
@@ -151,7 +151,7 @@ fn a_request_in_flight_is_answered_after_sigterm() {
 #[test]
 fn a_taken_port_is_named() {
     let database = Database::sqlite();
-    let server = Server::start(&database, &[]);
+    let server = start(&database, &[]);
     let (code, told) = error_of(&database, &["--listen", &server.address]);
     assert_eq!(code, Some(1));
     assert!(

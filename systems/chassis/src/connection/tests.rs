@@ -26,11 +26,11 @@ async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infal
     Ok(Response::new(Full::new(body)))
 }
 
-/// Tells a client that its connection was registered: whoever serves it waits for bytes.
+/// Tells a client that its connection was registered: its worker waits for bytes.
 type Waits = mpsc::Receiver<()>;
 
 /// Serves one connection of `client`: what the client says, and whether it was registered.
-fn talk<T: Send + 'static>(
+fn exchange<T: Send + 'static>(
     client: impl FnOnce(SocketAddr, Waits) -> T + Send + 'static,
 ) -> (T, bool) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -108,7 +108,7 @@ fn a_request_that_is_there_is_answered_without_registering() {
         "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello",
     ] {
         let (answer, is_registered) =
-            talk(move |address, waits| say(address, &waits, &[head.as_bytes()]));
+            exchange(move |address, waits| say(address, &waits, &[head.as_bytes()]));
         assert_eq!(body(&answer), b"hello");
         assert!(!is_registered, "{head}");
     }
@@ -121,12 +121,12 @@ fn what_comes_later_is_waited_for() {
         [head, b"hello", b"world"],
         [&head[..7], &head[7..], b"helloworld"],
     ] {
-        let (answer, is_registered) = talk(move |address, waits| say(address, &waits, &pieces));
+        let (answer, is_registered) = exchange(move |address, waits| say(address, &waits, &pieces));
         assert_eq!(body(&answer), b"helloworld");
         assert!(is_registered);
     }
     let late = b"POST /late HTTP/1.0\r\ncontent-length: 2\r\n\r\nhi".as_slice();
-    let (answer, _) = talk(move |address, waits| say(address, &waits, &[late]));
+    let (answer, _) = exchange(move |address, waits| say(address, &waits, &[late]));
     assert_eq!(body(&answer), b"hi");
 }
 
@@ -135,7 +135,7 @@ fn connections_are_kept_for_as_many_requests_as_are_sent() {
     let one = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n";
     let last = "POST / HTTP/1.1\r\nhost: a\r\nConnection: Close\r\ncontent-length: 3\r\n\r\n";
     for is_at_once in [true, false] {
-        let (answer, _) = talk(move |address, waits| {
+        let (answer, _) = exchange(move |address, waits| {
             let pieces: Vec<String> = (0..9)
                 .map(|number| format!("{}{number:03}", if number == 8 { last } else { one }))
                 .collect();
@@ -157,7 +157,7 @@ fn connections_are_kept_for_as_many_requests_as_are_sent() {
 fn a_body_beyond_all_buffers_comes_back_whole() {
     let sent: Vec<u8> = (0..=250).cycle().take(20_000_000).collect();
     let expected = sent.clone();
-    let (answer, is_registered) = talk(move |address, _| {
+    let (answer, is_registered) = exchange(move |address, _| {
         let mut stream = open(address);
         let head = format!("POST / HTTP/1.0\r\ncontent-length: {}\r\n\r\n", sent.len());
         stream.write_all(head.as_bytes()).unwrap();
@@ -172,11 +172,11 @@ fn a_body_beyond_all_buffers_comes_back_whole() {
 
 #[test]
 fn who_leaves_or_says_nothing_is_let_go() {
-    talk(|address, _| drop(open(address)));
+    exchange(|address, _| drop(open(address)));
     let half = b"POST / HTTP/1.1\r\nhost".as_slice();
-    talk(move |address, _| open(address).write_all(half).unwrap());
+    exchange(move |address, _| open(address).write_all(half).unwrap());
     // Who stays silent has the time for a head.
-    let (answer, _) = talk(move |address, waits| say(address, &waits, &[half]));
+    let (answer, _) = exchange(move |address, waits| say(address, &waits, &[half]));
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"));
 }
 

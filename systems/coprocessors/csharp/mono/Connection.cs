@@ -324,7 +324,7 @@ namespace Coprocessor
             }
         }
 
-        /// <summary>Reads on for a moment: bytes that nobody read would make the kernel take the answer back.</summary>
+        /// <summary>Reads on for a moment: unread bytes would make the kernel discard the answer.</summary>
         void Linger()
         {
             socket.Shutdown(SocketShutdown.Send);

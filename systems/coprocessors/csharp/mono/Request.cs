@@ -38,7 +38,7 @@ namespace Coprocessor
                 int colon = lines[index].IndexOf(':');
                 if (colon <= 0 || !IsName(lines[index], colon))
                 {
-                    throw new Refusal(400, "a header that is none");
+                    throw new Refusal(400, "malformed header");
                 }
                 string value = lines[index].Substring(colon + 1).Trim(' ', '\t');
                 switch (lines[index].Substring(0, colon).ToLowerInvariant())
@@ -85,7 +85,7 @@ namespace Coprocessor
             string[] words = line.Split(' ');
             if (words.Length != 3 || words[0] == "" || words[1] == "" || !IsName(words[0], words[0].Length))
             {
-                throw new Refusal(400, "a first line that is none");
+                throw new Refusal(400, "malformed request line");
             }
             bool isModern = words[2] == "HTTP/1.1";
             if (!isModern && words[2] != "HTTP/1.0")
@@ -122,7 +122,7 @@ namespace Coprocessor
         {
             if (value == "" || value.Trim("0123456789".ToCharArray()) != "")
             {
-                throw new Refusal(400, "a length that is none");
+                throw new Refusal(400, "malformed Content-Length");
             }
             if (value.Length > 9 || int.Parse(value) > Message.BodyLimit)
             {

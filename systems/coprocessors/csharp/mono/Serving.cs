@@ -77,7 +77,7 @@ namespace Coprocessor
             }
             catch (SocketException)
             {
-                // The client is gone; nobody is left to be told.
+                // The client is gone, so the error cannot be sent.
             }
             catch (Exception defect)
             {
@@ -87,7 +87,7 @@ namespace Coprocessor
             {
                 lock (open)
                 {
-                    // Both at once: whoever tells the open ones to leave meets none that is closed.
+                    // Both under one lock, so that the stop never meets a connection that is closed already.
                     connection.Dispose();
                     open.Remove(connection);
                     Monitor.PulseAll(open);

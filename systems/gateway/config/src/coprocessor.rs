@@ -80,9 +80,9 @@ pub enum DnsStrategy {
     Ipv6Only,
     /// Both at once.
     Ipv4AndIpv6,
-    /// IPv6 first, IPv4 when there is none.
+    /// IPv6 first, IPv4 when the name has no IPv6 address.
     Ipv6ThenIpv4,
-    /// IPv4 first, IPv6 when there is none.
+    /// IPv4 first, IPv6 when the name has no IPv4 address.
     Ipv4ThenIpv6,
 }
 

@@ -74,7 +74,7 @@ fn is_reserved(name: &HeaderName) -> bool {
 }
 
 impl Rules {
-    /// The rules for `subgraph`; empty when there are none.
+    /// The rules for `subgraph`; empty without rules for it.
     pub fn of_subgraph(headers: &Headers, subgraph: &str) -> Self {
         let own = headers.subgraphs.get(subgraph);
         // The rules for all run first, so that a subgraph's own can override them.

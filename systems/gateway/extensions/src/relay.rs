@@ -80,18 +80,7 @@ impl Subgraph {
         };
         let Some(service) = &self.service else {
             let reply = self.dispatch(endpoint, request, &sending).await?;
-            // Without stages only cookies are used, so the other headers are never parsed into a
-            // map.
-            let cookies = reply.values(&header::SET_COOKIE);
-            let mut headers = HeaderMap::new();
-            for cookie in cookies {
-                headers.append(header::SET_COOKIE, cookie);
-            }
-            return Ok(Response {
-                status: reply.status,
-                headers,
-                body: reply.body,
-            });
+            return Ok(with_cookies_only(reply));
         };
         let id = identifier::uuid_v4();
         let mut request = Request {
@@ -108,17 +97,7 @@ impl Subgraph {
             .transpose()?;
         let endpoint = rewritten.as_ref().unwrap_or(endpoint);
         let reply = self.dispatch(endpoint, request, &sending).await?;
-        let mut headers = reply.headers();
-        // These describe the message as it came; the body that stages see is decoded and whole.
-        headers.remove(header::CONTENT_LENGTH);
-        headers.remove(header::CONTENT_ENCODING);
-        headers.remove(header::TRANSFER_ENCODING);
-        headers.remove(header::CONNECTION);
-        let mut response = Response {
-            status: reply.status,
-            headers,
-            body: reply.body,
-        };
+        let mut response = for_stages(reply);
         service.response_of(exchange, &mut response, &id).await;
         Ok(response)
     }
@@ -170,6 +149,35 @@ impl Subgraph {
             reply.body = encoding::expand(coding, &reply.body).map_err(RelayError::Encoding)?;
         }
         Ok(reply)
+    }
+}
+
+/// A reply that no stage sees. Only its cookies are used, so the other headers are never parsed into
+/// a map.
+fn with_cookies_only(reply: Reply) -> Response {
+    let mut headers = HeaderMap::new();
+    for cookie in reply.values(&header::SET_COOKIE) {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+    Response {
+        status: reply.status,
+        headers,
+        body: reply.body,
+    }
+}
+
+/// A reply as stages see it.
+fn for_stages(reply: Reply) -> Response {
+    let mut headers = reply.headers();
+    // These describe the message as it came; the body that stages see is decoded and whole.
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove(header::CONTENT_ENCODING);
+    headers.remove(header::TRANSFER_ENCODING);
+    headers.remove(header::CONNECTION);
+    Response {
+        status: reply.status,
+        headers,
+        body: reply.body,
     }
 }
 

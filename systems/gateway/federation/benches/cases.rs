@@ -43,7 +43,7 @@ fn execute(prepared: &Prepared, variables: &[u8], answers: &Answers, policies: &
 fn list(locations: usize, reviews: usize) -> Answers {
     let mut places = String::new();
     let mut ratings = String::new();
-    let description = "a place of plains and waters, which nobody leaves in a hurry ".repeat(4);
+    let description = "a place of plains and waters, which few leave in a hurry ".repeat(4);
     let review = "{\"comment\":\"as far from everything as one could hope for\"}";
     for index in 0..locations {
         let comma = if index > 0 { "," } else { "" };

@@ -9,7 +9,7 @@ use crate::execute::State;
 use crate::fetch::SubgraphAnswer;
 use crate::plan::FetchPlan;
 use crate::prepared::Prepared;
-use crate::store::{Malformed, Value};
+use crate::store::{Malformed, ObjectId, Value};
 
 /// Bytes of a body that an error quotes.
 const QUOTED_MAX: usize = 512;
@@ -63,24 +63,30 @@ pub(crate) fn absorb(
     if let Some(errors) = response.errors {
         absorb_errors(prepared, fetch, state, targets, errors);
     }
-    let concrete = |name: &[u8]| prepared.supergraph.schema.is_object(name);
-    if plan.inputs.is_empty() {
-        match response.data {
-            Some(Value::Object(data)) => {
-                // Rewrite before merging, because merging pairs members by their keys.
-                entities::rewrite(&mut state.store, Value::Object(data), &plan.rewrites);
-                state.store.merge(state.root, data, &concrete);
-                state.root_has_data = true;
-            }
-            // Only noted: another fetch of root fields may still bring data; `respond` decides.
-            Some(Value::Null) => state.root_is_null = true,
-            _ => {}
+    match response.data {
+        Some(Value::Object(data)) if plan.inputs.is_empty() => {
+            // Rewrite before merging, because merging pairs members by their keys.
+            entities::rewrite(&mut state.store, Value::Object(data), &plan.rewrites);
+            let concrete = |name: &[u8]| prepared.supergraph.schema.is_object(name);
+            state.store.merge(state.root, data, &concrete);
+            state.root_has_data = true;
         }
-        return;
+        Some(Value::Object(data)) => merge_entities(prepared, plan, state, targets, data),
+        // Only noted: another fetch of root fields may still bring data; `respond` decides.
+        Some(Value::Null) if plan.inputs.is_empty() => state.root_is_null = true,
+        _ => {}
     }
-    let Some(Value::Object(data)) = response.data else {
-        return;
-    };
+}
+
+/// Merges the entities of an answer into the objects that they were asked for.
+fn merge_entities(
+    prepared: &Prepared,
+    plan: &FetchPlan,
+    state: &mut State,
+    targets: &[Vec<Target>],
+    data: ObjectId,
+) {
+    let concrete = |name: &[u8]| prepared.supergraph.schema.is_object(name);
     for output in &plan.outputs {
         let Some(Value::List(list)) = state.store.get(data, &output.key) else {
             continue;

@@ -87,7 +87,7 @@ static FOUND_ONE: Place = maybe(Shape::AnyOf(&[
         ("phone", maybe(Shape::Text)),
         ("name", always(Shape::Text)),
     ]),
-    // A type that nobody knows.
+    // A type that the schema does not have.
     Shape::Object(&[("__typename", always(Shape::Text))]),
 ]));
 static NAMED: Place = maybe(Shape::Object(&[

@@ -282,26 +282,18 @@ impl Request {
         for name in &self.removed {
             call.headers.remove(name);
         }
-        let rendered = |what: &str, template: &Template| {
-            template
-                .render_text(&scope)
-                .map_err(|source| TransformError::Template {
-                    what: what.to_owned(),
-                    source,
-                })
-        };
+        let rendered = |what: &str, template: &Template| rendered(what, template, &scope);
         let body: Bytes = match &self.body {
             // The payload moves into the call at the end: `tree`, which templates read, borrows it
             // until then.
             Body::Payload => Bytes::new(),
             Body::None => Bytes::new(),
             Body::Json(template) => {
-                let value = template
-                    .render(&scope)
-                    .map_err(|source| TransformError::Template {
-                        what: "body".to_owned(),
-                        source,
-                    })?;
+                let value = template.render(&scope);
+                let value = value.map_err(|source| TransformError::Template {
+                    what: "body".to_owned(),
+                    source,
+                })?;
                 value.to_bytes().into()
             }
             Body::Form(fields) => {
@@ -334,14 +326,7 @@ impl Request {
 
     /// The URL, when a template changes it.
     fn url(&self, scope: &Scope<'_>, base_url: &str) -> Result<Option<String>, TransformError> {
-        let render = |what: &str, template: &Template| {
-            template
-                .render_text(scope)
-                .map_err(|source| TransformError::Template {
-                    what: what.to_owned(),
-                    source,
-                })
-        };
+        let render = |what: &str, template: &Template| rendered(what, template, scope);
         let mut url = match &self.url {
             Some(template) => render("url", template)?.ok_or(TransformError::NoUrl)?,
             // Without a change of URL or parameters the configured endpoint is used as it is, with
@@ -369,6 +354,19 @@ impl Request {
         }
         Ok(Some(url))
     }
+}
+
+/// What a template renders to, or why the field, header or parameter `what` cannot be made.
+fn rendered(
+    what: &str,
+    template: &Template,
+    scope: &Scope<'_>,
+) -> Result<Option<String>, TransformError> {
+    let rendered = template.render_text(scope);
+    rendered.map_err(|source| TransformError::Template {
+        what: what.to_owned(),
+        source,
+    })
 }
 
 /// `$query_params`: the parameters of the handler's own URL.

@@ -143,7 +143,7 @@ fn wrong_templates_say_where_and_what_was_expected() {
         [
             "{{$body.input", "{{ if true }} 1 {{ end }}", "{\"a\": }", "{{ else }}", "[1, 2", "{{ size }}",
             "{{ getSessionVariable('a', 'b', 'c') }}", "\"abc", "{{ range := $body }}", "1 2", "{{$body.}}",
-            "{{$body.missing}}", "{{$nobody}}", "{{ if 1 }} 1 {{ else }} 2 {{ end }}", "{{ 1 < 'a' }}", "\"{{$body}}\"",
+            "{{$body.missing}}", "{{$unknown}}", "{{ if 1 }} 1 {{ else }} 2 {{ end }}", "{{ 1 < 'a' }}", "\"{{$body}}\"",
         ]
         .map(made)
         .join("\n"), @r#"
@@ -159,7 +159,7 @@ fn wrong_templates_say_where_and_what_was_expected() {
         the template is wrong at line 1, column 3: expected the end of the template
         the template is wrong at line 1, column 9: expected a key after `.`; write `['key']` for one that is no word
         error: `$body` has no "missing"; write `?.` or `?[…]` where it may be missing
-        error: there is no variable `$nobody`
+        error: there is no variable `$unknown`
         error: a condition must be a boolean, found a number
         error: a number and a string have no order
         error: an object cannot be part of a text

@@ -1,23 +1,21 @@
 //! The gateway as a process on free ports, with its files in a folder of its own.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use test_client::Process;
 
-use crate::client::{Connection, Request, Response, post};
+use crate::client::{Connection, Response, get, post};
 
 /// The lab's supergraph: `locations` and `reviews`.
 const SUPERGRAPH: &str = include_str!("../../../planets/supergraph.graphql");
 
 /// A running gateway; dropping it ends the process.
 pub(crate) struct Gateway {
-    process: Child,
-    log: BufReader<ChildStderr>,
-    pub(crate) address: String,
+    process: Process,
     /// Where health and metrics are.
     pub(crate) health: String,
     pub(crate) folder: TempDir,
@@ -88,38 +86,16 @@ impl Setup {
             .args(["--workers", "1"])
             .args(&self.flags)
             .envs(self.variables.iter().map(|(name, value)| (*name, value)))
-            .current_dir(folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .current_dir(folder.path());
         (folder, command)
     }
 
     /// Starts the gateway and waits until it listens.
     pub(crate) fn start(self) -> Gateway {
         let (folder, mut command) = self.prepare();
-        let mut process = command.spawn().unwrap();
-        let mut log = BufReader::new(process.stderr.take().unwrap());
-        let mut output = BufReader::new(process.stdout.take().unwrap());
-        let mut line = || {
-            let mut line = String::new();
-            output.read_line(&mut line).unwrap();
-            line
-        };
-        let (first, second) = (line(), line());
-        let address = |line: &str| {
-            let (_, rest) = line.split_once("http://")?;
-            let (address, _) = rest.split_once('/')?;
-            Some(address.to_owned())
-        };
-        let (Some(graphql), Some(health)) = (address(&first), address(&second)) else {
-            let mut talk = String::new();
-            log.read_to_string(&mut talk).unwrap();
-            panic!("it printed {first:?} and said {talk}");
-        };
+        let (process, [_, health]) = Process::start_with_addresses(&mut command);
         Gateway {
             process,
-            log,
-            address: graphql,
             health,
             folder,
         }
@@ -129,8 +105,8 @@ impl Setup {
     pub(crate) fn fail(self) -> (ExitStatus, String) {
         let (_folder, mut command) = self.prepare();
         let output = command.output().unwrap();
-        let talk = String::from_utf8(output.stderr).unwrap();
-        (output.status, talk)
+        let log = String::from_utf8(output.stderr).unwrap();
+        (output.status, log)
     }
 }
 
@@ -157,54 +133,31 @@ impl Gateway {
         response.text().to_owned()
     }
 
-    /// A new connection.
-    pub(crate) fn connect(&self) -> Connection {
-        Connection::open(&self.address)
-    }
-
-    /// One request on a connection of its own.
-    pub(crate) fn send(&self, request: &Request<'_>) -> Response {
-        self.connect().send(request)
-    }
-
     /// One request to where health and metrics are.
     pub(crate) fn ask_health(&self, target: &str) -> Response {
-        Connection::open(&self.health).send(&crate::client::get(target))
+        Connection::open(&self.health).send(&get(target))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).unwrap();
-    }
-
-    /// Reads the log up to a line that contains this.
-    pub(crate) fn wait_for(&mut self, text: &str) -> serde_json::Value {
-        let mut line = String::new();
-        loop {
-            line.clear();
-            let length = self.log.read_line(&mut line).unwrap();
-            assert!(length > 0, "the log ended without `{text}`");
-            if line.contains(text) {
-                return serde_json::from_str(&line).unwrap();
-            }
-        }
-    }
-
     /// Waits for the process to end; gives its status and the rest of its log.
-    pub(crate) fn wait(mut self) -> (ExitStatus, String) {
-        let mut rest = String::new();
-        self.log.read_to_string(&mut rest).unwrap();
-        (self.process.wait().unwrap(), rest)
+    pub(crate) fn wait(self) -> (ExitStatus, String) {
+        self.process.wait_with_log()
     }
 }
 
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        // Both fail only when the process has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+impl Deref for Gateway {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for Gateway {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
     }
 }

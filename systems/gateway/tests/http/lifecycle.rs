@@ -13,27 +13,27 @@ const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
 
 #[test]
 fn mistakes_in_the_configuration_are_told_with_their_lines() {
-    let (status, talk) = Setup::new("supergraph:\n  introspecton: true\n  path: x\n").fail();
+    let (status, log) = Setup::new("supergraph:\n  introspecton: true\n  path: x\n").fail();
     assert_eq!(status.code(), Some(2));
-    assert!(talk.contains("router.yaml:2:3"), "{talk}");
-    assert!(talk.contains("did you mean `introspection`?"), "{talk}");
-    assert!(talk.contains("router.yaml:3:9"), "{talk}");
+    assert!(log.contains("router.yaml:2:3"), "{log}");
+    assert!(log.contains("did you mean `introspection`?"), "{log}");
+    assert!(log.contains("router.yaml:3:9"), "{log}");
 }
 
 #[test]
 fn a_script_that_does_not_compile_is_told_at_the_start() {
-    let (status, talk) = Setup::new("rhai: {scripts: .}")
+    let (status, log) = Setup::new("rhai: {scripts: .}")
         .file("main.rhai", "fn supergraph_service(service) {")
         .fail();
     assert_eq!(status.code(), Some(2));
-    assert!(talk.contains("main.rhai"), "{talk}");
+    assert!(log.contains("main.rhai"), "{log}");
 }
 
 #[test]
 fn a_supergraph_that_is_none_is_told_at_the_start() {
-    let (status, talk) = Setup::new("").file("supergraph.graphql", "type {").fail();
+    let (status, log) = Setup::new("").file("supergraph.graphql", "type {").fail();
     assert_eq!(status.code(), Some(2));
-    assert!(talk.contains("supergraph.graphql"), "{talk}");
+    assert!(log.contains("supergraph.graphql"), "{log}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The quick start of the README, on free ports.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+
+use test_client::Process;
 
 use crate::client::{Connection, Request, get, post};
 use crate::gateway::Setup;
@@ -13,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The program `planets` beside ours; built when nobody has built it yet.
+/// The program `planets` beside ours; built when it is missing.
 fn planets_program() -> PathBuf {
     let ours = Path::new(env!("CARGO_BIN_EXE_gateway"));
     let program = ours.with_file_name("planets");
@@ -31,39 +32,10 @@ fn planets_program() -> PathBuf {
 }
 
 /// The origin on a free port; dropping it ends the process.
-struct Planets {
-    process: Child,
-    address: String,
-}
-
-impl Planets {
-    fn start(flags: &[&str]) -> Self {
-        let mut process = Command::new(planets_program())
-            .args(flags)
-            .args(["--listen", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line.trim().strip_prefix("listening on http://");
-        let address = address.unwrap_or_else(|| panic!("it printed {line:?}"));
-        Self {
-            address: address.to_owned(),
-            process,
-        }
-    }
-}
-
-impl Drop for Planets {
-    fn drop(&mut self) {
-        // Both fail only when the process has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+fn start_planets(flags: &[&str]) -> Process {
+    let mut command = Command::new(planets_program());
+    command.args(flags).args(["--listen", "127.0.0.1:0"]);
+    Process::start(&mut command)
 }
 
 /// The lines of the first shell block of the README.
@@ -113,10 +85,10 @@ fn the_commands_about_merged_schemas_do_what_they_show() {
         .variable("PRODUCTS_URL", &products.url)
         .start();
     let url = format!("http://{}/v1/graphql", internal.address);
-    let nobody = format!("http://{}/", crate::remote_schemas::quiet_address());
+    let closed = format!("http://{}/", crate::remote_schemas::quiet_address());
     let root = Setup::merged(&example("root.yaml"))
         .variable("PRODUCT_URL", &url)
-        .variable("LINE_ITEM_URL", &nobody)
+        .variable("LINE_ITEM_URL", &closed)
         .start();
     let commands = merged_commands();
     assert_eq!(commands.len(), 4);
@@ -128,7 +100,7 @@ fn the_commands_about_merged_schemas_do_what_they_show() {
             "8085" => &internal.address,
             "8081" => &root.address,
             "9081" => &root.health,
-            other => panic!("nobody listens on {other}"),
+            other => panic!("the test starts nothing on {other}"),
         };
         let body = body_of(&command);
         let request = match &body {
@@ -157,7 +129,7 @@ fn the_quick_start_of_the_readme_does_what_it_shows() {
         let (_, flags) = line.split_once(" -- ").unwrap();
         flags.trim_end_matches(" &")
     };
-    let planets = Planets::start(&run("-p planets").split(' ').collect::<Vec<_>>());
+    let planets = start_planets(&run("-p planets").split(' ').collect::<Vec<_>>());
     assert_eq!(
         run("-p gateway"),
         "--supergraph systems/planets/supergraph.graphql --config router.yaml"
@@ -194,7 +166,7 @@ fn the_quick_start_of_the_readme_does_what_it_shows() {
 
 #[test]
 fn both_operations_of_the_lab_are_answered_whole() {
-    let planets = Planets::start(&["--workers", "1"]);
+    let planets = start_planets(&["--workers", "1"]);
     let supergraph = root().join("systems/planets/supergraph.graphql");
     let supergraph = fs::read_to_string(supergraph).unwrap();
     let supergraph = supergraph.replace("127.0.0.1:4001", &planets.address);

@@ -459,7 +459,7 @@ fn a_supergraph_and_merged_schemas_together_are_refused_and_neither_too() {
     assert!(none.1.contains("--supergraph"), "{}", none.1);
 }
 
-/// An address on which nobody listens. Another program can hardly take it: few use this network.
+/// An address on which nothing listens. Another program can hardly take it: few use this network.
 pub(crate) fn quiet_address() -> String {
     let id = std::process::id();
     let host = format!(

@@ -228,7 +228,7 @@ fn what_does_not_fit_is_refused_with_its_status() {
     let response = send(&gateway, "PATCH", "/api/rest/thing/1", "");
     assert_eq!(response.header("allow"), Some("GET, POST"));
     assert!(handler.seen().is_empty());
-    // The same path without stored operations below it is nobody's.
+    // The same path is unknown when no stored operations are below it.
     assert_eq!(gateway.send(&get("/api/other")).status, 404);
 }
 

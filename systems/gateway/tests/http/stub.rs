@@ -62,7 +62,7 @@ impl Stub {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), answer)
     }
 
-    /// A stub on an address that somebody else may have had before.
+    /// A stub on an address that another program may have had before.
     pub(crate) fn on(
         listener: TcpListener,
         answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static,

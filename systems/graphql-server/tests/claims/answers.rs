@@ -1,9 +1,10 @@
 //! The same documents get the same answers.
 
 use serde_json::{Value, json};
+use test_client::Process;
 
 use crate::http::{Request, Response, post};
-use crate::server::{Server, same_answer};
+use crate::server::{both, same_answer};
 
 const LEGACY: &str = "application/json";
 const MODERN: &str = "application/graphql-response+json";
@@ -17,7 +18,7 @@ fn headers(accept: &str) -> [(&str, &str); 2] {
 }
 
 /// The common answer of both servers, in both media types; the statuses are checked.
-fn answer(servers: &[Server; 2], query: &str, variables: &Value) -> Response {
+fn answer(servers: &[Process; 2], query: &str, variables: &Value) -> Response {
     let body = body(query, variables);
     let [modern, legacy] = [MODERN, LEGACY].map(|accept| {
         let headers = &headers(accept);
@@ -33,7 +34,7 @@ fn answer(servers: &[Server; 2], query: &str, variables: &Value) -> Response {
 }
 
 /// Asks both without variables and shows their common answer.
-fn show(servers: &[Server; 2], queries: &[&str]) -> String {
+fn show(servers: &[Process; 2], queries: &[&str]) -> String {
     let shown = queries.iter().map(|query| {
         let answer = answer(servers, query, &Value::Null);
         format!("{query}\n  {}\n", answer.body)
@@ -43,7 +44,7 @@ fn show(servers: &[Server; 2], queries: &[&str]) -> String {
 
 #[test]
 fn the_seeds_query_is_answered() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let request = post(r#"{"query":"{\n  test {\n    id\n  }\n}\n","variables":null}"#);
     let answer = same_answer(&servers, &request);
     assert_eq!(answer.body, r#"{"data":{"test":{"id":"1"}}}"#);
@@ -58,20 +59,20 @@ fn data_is_the_same() {
     let queries = [
         "{ items(count: 3) { id name quantity inStock note } }",
         "{ items(count: 0) { id } }",
-        "{ a: item(id: \"10000\") { id } b: item(id: 3) { note } c: item(id: \"nobody\") { id } }",
+        "{ a: item(id: \"10000\") { id } b: item(id: 3) { note } c: item(id: \"unknown\") { id } }",
         "{ test { id ...More } __typename } fragment More on Test { id kind: __typename }",
         "{ test { id @skip(if: true) } total @include(if: false) }",
         "{ echo(text: \"\"\"\n  block\n    text\n\"\"\") }",
         "{ t: __type(name: \"Item\") { name kind } n: __type(name: \"No\") { name } }",
         "query A { total } query B { total }",
     ];
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     insta::assert_snapshot!(show(&servers, &queries[..7]), @r#"
     { items(count: 3) { id name quantity inStock note } }
       {"data":{"items":[{"id":"1","name":"item 1","quantity":7,"inStock":true,"note":null},{"id":"2","name":"item 2","quantity":14,"inStock":true,"note":null},{"id":"3","name":"item 3","quantity":21,"inStock":true,"note":"item 3 is one of every third"}]}}
     { items(count: 0) { id } }
       {"data":{"items":[]}}
-    { a: item(id: "10000") { id } b: item(id: 3) { note } c: item(id: "nobody") { id } }
+    { a: item(id: "10000") { id } b: item(id: 3) { note } c: item(id: "unknown") { id } }
       {"data":{"a":{"id":"10000"},"b":{"note":"item 3 is one of every third"},"c":null}}
     { test { id ...More } __typename } fragment More on Test { id kind: __typename }
       {"data":{"test":{"id":"1","kind":"Test"},"__typename":"Query"}}
@@ -92,7 +93,7 @@ fn data_is_the_same() {
 
 #[test]
 fn a_list_is_as_long_as_asked() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let length = |query: &str, variables: Value| {
         let answer = answer(&servers, query, &variables).json();
         answer["data"]["items"].as_array().unwrap().len()
@@ -119,7 +120,7 @@ fn a_list_is_as_long_as_asked() {
 
 #[test]
 fn a_text_comes_back_unchanged() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let query = "query($text: String!) { echo(text: $text) }";
     for text in [
         "",
@@ -143,7 +144,7 @@ fn a_failed_field_is_null_up_to_what_may_be_null() {
         "{ total items(count: -1) { id } }",
         "{ test { fail } items(count: -1) { id } }",
     ];
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     insta::assert_snapshot!(show(&servers, &queries), @r#"
     { fail }
       {"data":{"fail":null},"errors":[{"message":"this field always fails","locations":[{"line":1,"column":3}],"path":["fail"]}]}
@@ -162,7 +163,7 @@ fn a_failed_field_is_null_up_to_what_may_be_null() {
 
 #[test]
 fn a_mutation_adds_in_the_order_of_the_document() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let ask = |query: &str| answer_once(&servers, query).body;
     assert_eq!(
         ask("mutation { a: add b: add(amount: 2) }"),
@@ -176,13 +177,13 @@ fn a_mutation_adds_in_the_order_of_the_document() {
     );
 }
 
-fn answer_once(servers: &[Server; 2], query: &str) -> Response {
+fn answer_once(servers: &[Process; 2], query: &str) -> Response {
     same_answer(servers, &post(&body(query, &Value::Null)))
 }
 
 #[test]
 fn a_request_can_ask_for_so_many_items_only() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let query = "{ a: items(count: 10000) { id } b: items(count: 10000) { id } c: items { id } }";
     let answer = answer(&servers, query, &Value::Null);
     insta::assert_snapshot!(answer.body, @r#"{"data":null,"errors":[{"message":"a request may return at most 20000 items; ask for fewer","locations":[{"line":1,"column":63}],"path":["c"]}]}"#);
@@ -262,7 +263,7 @@ fn over_the_limits() -> [String; 7] {
 
 #[test]
 fn both_refuse_what_is_wrong_before_anything_is_executed() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     for (query, variables) in refused() {
         let body = body(&query, &variables);
         for (accept, status) in [(LEGACY, 200), (MODERN, 400)] {
@@ -287,7 +288,7 @@ fn both_refuse_what_is_wrong_before_anything_is_executed() {
 /// A table of the README: if a library changes its mind, this fails and the table gets shorter.
 #[test]
 fn the_known_differences_are_as_the_readme_says() {
-    let [juniper, async_graphql] = Server::both(&[]);
+    let [juniper, async_graphql] = both(&[]);
     let nullable = "query($t: String) { echo(text: $t) }";
     let with_default = "query($t: String = \"d\") { echo(text: $t) }";
     let differences = [
@@ -315,7 +316,7 @@ fn the_schema_is_the_same() {
                      args { name description defaultValue type { ...T } } } } } }
         fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { name } } } }";
     let body = body(query, &Value::Null);
-    let schemas = Server::both(&[]).map(|server| {
+    let schemas = both(&[]).map(|server| {
         let mut schema = server.send(&post(&body)).json()["data"]["__schema"].take();
         let types = schema["types"].as_array_mut().unwrap();
         // Built-in types are described and ordered by each library.

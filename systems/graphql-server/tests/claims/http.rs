@@ -1,6 +1,6 @@
 //! Requests of these tests, and what must be equal between the servers.
 
-pub(crate) use test_client::{Connection, Request, Response, get};
+pub(crate) use test_client::{Request, Response, get};
 
 /// A POST of this JSON text to `/graphql`.
 pub(crate) const fn post(body: &str) -> Request<'_> {

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use rustix::process::Signal;
 
 use crate::http::post;
-use crate::server::{PROGRAMS, Server};
+use crate::server::{PROGRAMS, start};
 
 const QUERY: &str = r#"{"query":"{ total }"}"#;
 
@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> String {
 fn a_request_in_flight_is_finished_before_the_server_stops() {
     for program in PROGRAMS {
         for signal in [Signal::TERM, Signal::INT] {
-            let mut server = Server::start(program, &[]);
+            let mut server = start(program, &[]);
             let mut idle = server.connect();
             assert_eq!(idle.send(&post(QUERY)).status, 200);
             let mut connection = server.connect();
@@ -41,7 +41,7 @@ fn a_request_in_flight_is_finished_before_the_server_stops() {
             connection.write_text(QUERY);
             let answer = connection.read(false);
             assert_eq!(answer.body, r#"{"data":{"total":0}}"#);
-            let (status, log) = server.wait();
+            let (status, log) = server.wait_with_log();
             assert_eq!(status.code(), Some(0), "{log}");
             assert!(log.contains("\"stopped\""), "{log}");
         }
@@ -51,7 +51,7 @@ fn a_request_in_flight_is_finished_before_the_server_stops() {
 #[test]
 fn a_client_that_never_finishes_does_not_keep_the_server() {
     for program in PROGRAMS {
-        let server = Server::start(program, &["--stop-timeout=1s", "--request-timeout=60m"]);
+        let server = start(program, &["--stop-timeout=1s", "--request-timeout=60m"]);
         let mut connection = server.connect();
         let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
         connection.write_text(&format!(
@@ -59,7 +59,7 @@ fn a_client_that_never_finishes_does_not_keep_the_server() {
         ));
         assert_eq!(connection.read(false).status, 100);
         server.signal(Signal::TERM);
-        let (status, log) = server.wait();
+        let (status, log) = server.wait_with_log();
         assert_eq!(status.code(), Some(0), "{log}");
     }
 }
@@ -68,7 +68,7 @@ fn a_client_that_never_finishes_does_not_keep_the_server() {
 fn a_second_signal_ends_the_server_at_once() {
     for program in PROGRAMS {
         let flags = ["--stop-timeout=60m", "--request-timeout=60m"];
-        let mut server = Server::start(program, &flags);
+        let mut server = start(program, &flags);
         let mut connection = server.connect();
         let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
         connection.write_text(&format!(
@@ -78,7 +78,7 @@ fn a_second_signal_ends_the_server_at_once() {
         server.signal(Signal::TERM);
         server.wait_for("stopping");
         server.signal(Signal::TERM);
-        let (status, log) = server.wait();
+        let (status, log) = server.wait_with_log();
         assert_eq!(status.code(), Some(1), "{log}");
         assert!(log.contains("\"aborted\""), "{log}");
     }
@@ -87,9 +87,9 @@ fn a_second_signal_ends_the_server_at_once() {
 #[test]
 fn the_log_says_what_runs_where() {
     for program in PROGRAMS {
-        let mut server = Server::start(program, &[]);
+        let mut server = start(program, &[]);
         let started = server.wait_for("started");
-        assert_eq!(started["address"], server.address());
+        assert_eq!(started["address"], server.address);
         assert_eq!(started["workers"], 1);
         for library in ["graphql", "http"] {
             assert!(
@@ -104,10 +104,10 @@ fn the_log_says_what_runs_where() {
 fn requests_are_logged_only_when_asked() {
     for program in PROGRAMS {
         for (level, expected) in [("info", 0), ("request", 1)] {
-            let server = Server::start(program, &["--log", level]);
+            let server = start(program, &["--log", level]);
             assert_eq!(server.send(&post(QUERY)).status, 200);
             server.signal(Signal::TERM);
-            let (_, log) = server.wait();
+            let (_, log) = server.wait_with_log();
             let lines = log.lines().filter(|line| line.contains("\"request\""));
             assert_eq!(lines.count(), expected, "{log}");
         }
@@ -136,11 +136,11 @@ fn a_wrong_flag_or_variable_ends_with_2_and_names_it() {
 #[test]
 fn an_address_in_use_ends_with_1_and_names_it() {
     for program in PROGRAMS {
-        let taken = Server::start(program, &[]);
-        let output = run(program, &[], &[("LISTEN", taken.address())]);
+        let taken = start(program, &[]);
+        let output = run(program, &[], &[("LISTEN", &taken.address)]);
         assert_eq!(output.status.code(), Some(1));
         let told = text(&output.stderr);
-        let expected = format!("error: cannot listen on `{}`: ", taken.address());
+        let expected = format!("error: cannot listen on `{}`: ", taken.address);
         assert!(told.starts_with(&expected), "{told}");
     }
 }

@@ -1,7 +1,7 @@
 //! HTTP around the documents: methods, media types, limits, pages.
 
 use crate::http::{Request, get, post};
-use crate::server::{Server, same_answer};
+use crate::server::{both, same_answer};
 
 const QUERY: &str = r#"{"query":"{ total }"}"#;
 const BROWSER: &str =
@@ -40,7 +40,7 @@ fn each_wrong_request_is_told_what_is_wrong() {
         get("/graphql?query=mutation%7Badd%7D"),
         get("/graphql?query=query%20A%7Btotal%7Dmutation%20B%7Badd%7D&operationName=B"),
     ];
-    let servers = Server::both(&["--body-limit=1KiB"]);
+    let servers = both(&["--body-limit=1KiB"]);
     let mut shown = String::new();
     for request in &wrong {
         let answer = same_answer(&servers, request);
@@ -82,7 +82,7 @@ fn each_wrong_request_is_told_what_is_wrong() {
 
 #[test]
 fn a_query_in_the_url_is_answered() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let target = "/graphql?query=query%20A(%24text%3A%20String!)%7Becho(text%3A%24text)%7D\
          &variables=%7B%22text%22%3A%22a+b%22%7D&operationName=A&extensions=";
     let answer = same_answer(&servers, &get(target));
@@ -93,7 +93,7 @@ fn a_query_in_the_url_is_answered() {
 
 #[test]
 fn a_mutation_in_the_url_changes_nothing() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let refused = same_answer(&servers, &get("/graphql?query=mutation%7Badd%7D"));
     assert_eq!(
         (refused.status, refused.header("allow")),
@@ -105,7 +105,7 @@ fn a_mutation_in_the_url_changes_nothing() {
 
 #[test]
 fn a_browser_gets_graphiql() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let headers = &[("Accept", BROWSER)];
     for target in ["/graphql", "/graphql?query=%7Btotal%7D"] {
         let request = Request {
@@ -131,7 +131,7 @@ fn a_browser_gets_graphiql() {
 
 #[test]
 fn a_body_at_the_limit_is_read_and_one_beyond_is_not() {
-    let servers = Server::both(&["--body-limit=1KiB"]);
+    let servers = both(&["--body-limit=1KiB"]);
     let padded = |length: usize| format!("{QUERY}{}", " ".repeat(length - QUERY.len()));
     let fits = same_answer(&servers, &post(&padded(1024)));
     assert_eq!(fits.status, 200);
@@ -153,7 +153,7 @@ fn a_body_at_the_limit_is_read_and_one_beyond_is_not() {
 
 #[test]
 fn a_body_in_pieces_is_put_together() {
-    for server in Server::both(&[]) {
+    for server in both(&[]) {
         let mut connection = server.connect();
         let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
         connection.write_text(&format!("{head}Transfer-Encoding: chunked\r\n\r\n"));
@@ -167,7 +167,7 @@ fn a_body_in_pieces_is_put_together() {
 
 #[test]
 fn a_body_that_does_not_come_is_not_waited_for() {
-    for server in Server::both(&["--request-timeout=1s"]) {
+    for server in both(&["--request-timeout=1s"]) {
         let mut connection = server.connect();
         let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
         connection.write_text(&format!("{head}Content-Length: 9\r\n\r\n{{"));
@@ -180,7 +180,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 
 #[test]
 fn a_connection_serves_many_requests() {
-    for server in Server::both(&[]) {
+    for server in both(&[]) {
         let mut connection = server.connect();
         for _ in 0..3 {
             assert_eq!(connection.send(&post(QUERY)).status, 200);
@@ -192,7 +192,7 @@ fn a_connection_serves_many_requests() {
 
 #[test]
 fn without_keep_alive_a_connection_serves_one() {
-    for server in Server::both(&["--keep-alive=0s"]) {
+    for server in both(&["--keep-alive=0s"]) {
         let mut connection = server.connect();
         assert_eq!(connection.send(&post(QUERY)).status, 200);
         assert!(connection.is_closed());
@@ -201,7 +201,7 @@ fn without_keep_alive_a_connection_serves_one() {
 
 #[test]
 fn health_is_well() {
-    let servers = Server::both(&[]);
+    let servers = both(&[]);
     let answer = same_answer(&servers, &get("/health"));
     assert_eq!(
         (answer.status, answer.body.as_str()),
@@ -217,7 +217,7 @@ fn health_is_well() {
 #[test]
 fn metrics_count_what_was_served() {
     let failing = r#"{"query":"{ fail }"}"#;
-    for server in Server::both(&["--workers=2"]) {
+    for server in both(&["--workers=2"]) {
         for _ in 0..5 {
             assert_eq!(server.send(&post(QUERY)).status, 200);
         }

@@ -1,8 +1,9 @@
 //! The answers of the contract, shape by shape.
 
 use serde_json::{Value, json};
+use test_client::{Client, Response};
 
-use crate::server::{Client, Response, Server};
+use crate::server::{is_limited, start};
 
 fn code(response: &Response) -> (u16, String) {
     let code = &response.json()["errors"][0]["extensions"]["code"];
@@ -17,7 +18,7 @@ fn input(fields: &str) -> String {
 fn attack(client: &mut Client, addresses: &[&str]) -> bool {
     let steps = addresses.iter().cycle().take(6).enumerate();
     let limited: Vec<_> = steps
-        .map(|(k, ip)| client.is_limited("LOGIN_FAILED", ip, ["a@b.se", "c@d.se"][k % 2]))
+        .map(|(k, ip)| is_limited(client, "LOGIN_FAILED", ip, ["a@b.se", "c@d.se"][k % 2]))
         .collect();
     assert_eq!(limited[..5], [false; 5]);
     limited[5]
@@ -25,16 +26,26 @@ fn attack(client: &mut Client, addresses: &[&str]) -> bool {
 
 #[test]
 fn the_sixth_failure_is_limited_and_so_is_a_success_afterwards() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.client();
     assert!(attack(&mut client, &["10.0.0.1"]));
-    assert!(client.is_limited("LOGIN_SUCCEEDED", "10.0.0.1", "e@f.se"));
-    assert!(!client.is_limited("LOGIN_FAILED", "10.0.0.2", "a@b.se"));
+    assert!(is_limited(
+        &mut client,
+        "LOGIN_SUCCEEDED",
+        "10.0.0.1",
+        "e@f.se"
+    ));
+    assert!(!is_limited(
+        &mut client,
+        "LOGIN_FAILED",
+        "10.0.0.2",
+        "a@b.se"
+    ));
 }
 
 #[test]
 fn spellings_of_an_address_share_their_counter() {
-    let server = Server::start(&["--window-seconds", "600"]);
+    let server = start(&["--window-seconds", "600"]);
     let mut client = server.client();
     assert!(attack(
         &mut client,
@@ -49,7 +60,7 @@ fn spellings_of_an_address_share_their_counter() {
 
 #[test]
 fn aliases_are_decided_one_after_the_other() {
-    let server = Server::start(&["--window-seconds", "600"]);
+    let server = start(&["--window-seconds", "600"]);
     let fields: String = (0..8)
         .map(|k| format!("a{k}: ratelimit(ratelimitInput: {{eventName: LOGIN_FAILED, ip: \"10.0.0.9\", email: \"a{k}@b.se\"}}) {{ isRateLimited }} "))
         .collect();
@@ -69,7 +80,7 @@ fn aliases_are_decided_one_after_the_other() {
 
 #[test]
 fn an_input_that_is_none_is_reported_property_by_property() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let query = input(r#"eventName: LOGIN_FAILED, ip: "1.2.3", email: "a@b""#);
     let response = server.client().query(&query);
     let target = json!({"eventName": "login_failed", "ip": "1.2.3", "email": "a@b"});
@@ -87,14 +98,14 @@ fn an_input_that_is_none_is_reported_property_by_property() {
         "data": {"ratelimit": null},
     });
     assert_eq!((response.status, response.json()), (200, expected));
-    let strict = Server::start(&["--errors", "strict"]);
+    let strict = start(&["--errors", "strict"]);
     let response = strict.client().query(&query);
     assert_eq!(code(&response), (200, "BAD_USER_INPUT".to_owned()));
 }
 
 #[test]
 fn mistakes_have_the_status_and_the_code_of_the_contract() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.client();
     for (query, expected) in [
         (
@@ -140,7 +151,7 @@ fn mistakes_have_the_status_and_the_code_of_the_contract() {
         json!({"eventName": "LOGIN_FAILED", "ip": "1.2.3.4"}),
     ] {
         let body = json!({"query": query, "variables": {"x": value}}).to_string();
-        let response = client.post(body.as_bytes());
+        let response = client.post("/", body.as_bytes());
         assert_eq!(code(&response), (400, "INTERNAL_SERVER_ERROR".to_owned()));
         let message = response.json()["errors"][0]["message"].to_string();
         assert!(
@@ -152,24 +163,24 @@ fn mistakes_have_the_status_and_the_code_of_the_contract() {
 
 #[test]
 fn variables_may_be_a_text_that_holds_json() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.client();
     let query = "query($ip: String!) { ratelimit(ratelimitInput: {eventName: LOGIN_FAILED, ip: $ip, email: \"a@b.se\"}) { ipFrom } }";
     let body = json!({"query": query, "variables": "{\"ip\": \"01.2.3.4\"}"}).to_string();
-    let answer = client.post(body.as_bytes()).json();
+    let answer = client.post("/", body.as_bytes()).json();
     assert_eq!(answer["data"]["ratelimit"]["ipFrom"], "01.2.3.4");
     let body = json!({"query": query, "variables": "{"}).to_string();
-    let response = client.post(body.as_bytes());
+    let response = client.post("/", body.as_bytes());
     assert_eq!(response.status, 400);
     assert!(response.body.contains("Variables are invalid JSON"));
 }
 
 #[test]
 fn every_path_is_the_endpoint_and_browsers_get_a_page() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.client();
     for path in ["/", "/graphql", "/any/where"] {
-        let response = client.get(&format!("{path}?query=%7B__typename%7D"), "");
+        let response = client.get(&format!("{path}?query=%7B__typename%7D"));
         assert_eq!(response.json(), json!({"data": {"__typename": "Query"}}));
         assert!(
             response
@@ -177,10 +188,11 @@ fn every_path_is_the_endpoint_and_browsers_get_a_page() {
                 .contains("content-type: application/json; charset=utf-8")
         );
         assert!(response.head.contains("access-control-allow-origin: *"));
-        let page = client.get(path, "Accept: text/html,*/*\r\n");
+        let page = client.request("GET", path, &[("accept", "text/html,*/*")], b"");
         assert!(page.body.contains("<html"), "{}", page.body);
-        let program = "Accept: application/json, text/html;q=0.5\r\n";
-        let answer = client.get(&format!("{path}?query=%7B__typename%7D"), program);
+        let program = [("accept", "application/json, text/html;q=0.5")];
+        let target = format!("{path}?query=%7B__typename%7D");
+        let answer = client.request("GET", &target, &program, b"");
         assert_eq!(answer.json(), json!({"data": {"__typename": "Query"}}));
     }
     let options = client.ask(b"OPTIONS / HTTP/1.1\r\nHost: r\r\n\r\n");
@@ -190,7 +202,10 @@ fn every_path_is_the_endpoint_and_browsers_get_a_page() {
         client.ask(b"DELETE / HTTP/1.1\r\nHost: r\r\n\r\n").status,
         405
     );
-    let batch = client.post(br#"[{"query":"{__typename}"},{"query":"{serverinfo{hostname}}"}]"#);
+    let batch = client.post(
+        "/",
+        br#"[{"query":"{__typename}"},{"query":"{serverinfo{hostname}}"}]"#,
+    );
     assert_eq!(
         (batch.status, batch.json().as_array().unwrap().len()),
         (200, 2)
@@ -200,13 +215,13 @@ fn every_path_is_the_endpoint_and_browsers_get_a_page() {
 #[test]
 fn introspection_is_refused_in_production_only() {
     let query = "{ __schema { queryType { fields { name type { kind name } } } } }";
-    let open = Server::start(&[]).client().query(query).json();
+    let open = start(&[]).client().query(query).json();
     let fields = json!([
         {"name": "ratelimit", "type": {"kind": "OBJECT", "name": "RatelimitResponse"}},
         {"name": "serverinfo", "type": {"kind": "OBJECT", "name": "Serverinfo"}},
     ]);
     assert_eq!(open["data"]["__schema"]["queryType"]["fields"], fields);
-    let production = Server::start(&["--node-env", "production"]);
+    let production = start(&["--node-env", "production"]);
     let refused = production.client().query(query);
     assert_eq!(
         code(&refused),
@@ -217,7 +232,7 @@ fn introspection_is_refused_in_production_only() {
 #[test]
 fn an_instance_may_have_a_name_of_its_own() {
     let name = |flags: &[&str]| {
-        let server = Server::start(flags);
+        let server = start(flags);
         let answer = server.client().query("{ serverinfo { hostname } }").json();
         answer["data"]["serverinfo"]["hostname"].clone()
     };

@@ -1,6 +1,6 @@
 //! GraphQL over HTTP, held to the npm package graphql-http.
 
-use crate::server::Server;
+use crate::server::start;
 
 /// SHOULD answer 200 to `application/json` where the contract's clients expect 400: documents that
 /// cannot be parsed, that are not valid, and variables that do not fit.
@@ -8,7 +8,7 @@ const DIFFERENT: [&str; 3] = ["572B", "FDE2", "7B9B"];
 
 #[test]
 fn every_audit_is_ok_but_the_three_that_the_contract_answers_otherwise() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let url = format!("http://{}/graphql", server.address);
     if let Some(report) = test_client::audit::run(&url, &[]) {
         assert_eq!(report.not_ok, DIFFERENT, "{}", report.text);

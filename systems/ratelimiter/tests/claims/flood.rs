@@ -2,8 +2,10 @@
 
 use std::thread;
 
+use test_client::Process;
+
 use crate::redis::Redis;
-use crate::server::Server;
+use crate::server::{self, is_limited};
 
 /// Failures that are forgiven: the current one is not among them.
 const FAILURES_MAX: usize = 999;
@@ -11,14 +13,14 @@ const CONNECTIONS: usize = 10;
 const PER_CONNECTION: usize = 250;
 
 /// The answers "limited" to 10,000 failed logins, dealt out over the servers.
-fn limited_of_ten_thousand(servers: &[Server]) -> usize {
+fn limited_of_ten_thousand(servers: &[Process]) -> usize {
     let per_server = 10_000 / servers.len() / PER_CONNECTION;
     assert!(per_server >= CONNECTIONS);
-    let run = |server: &Server, connection: usize| {
+    let run = |server: &Process, connection: usize| {
         let mut client = server.client();
         let email = |k: usize| ["a@b.se", "c@d.se"][(k + connection) % 2];
         (0..PER_CONNECTION)
-            .filter(|k| client.is_limited("LOGIN_FAILED", "10.0.0.1", email(*k)))
+            .filter(|k| is_limited(&mut client, "LOGIN_FAILED", "10.0.0.1", email(*k)))
             .count()
     };
     thread::scope(|scope| {
@@ -51,9 +53,9 @@ fn flags(more: &[&str]) -> Vec<String> {
     .collect()
 }
 
-fn start(flags: &[String]) -> Server {
+fn start(flags: &[String]) -> Process {
     let words: Vec<_> = flags.iter().map(String::as_str).collect();
-    Server::start(&words)
+    server::start(&words)
 }
 
 #[test]
@@ -64,7 +66,7 @@ fn ten_thousand_failures_over_four_instances_are_all_counted() {
     let limited = limited_of_ten_thousand(&servers);
     assert_eq!(limited, 10_000 - (FAILURES_MAX + 1));
     let bans = servers.iter().filter(|server| {
-        let metrics = server.client().get("/metrics", "").body;
+        let metrics = server.client().get("/metrics").body;
         metrics.contains("\nratelimiter_bans_total 1\n")
     });
     assert_eq!(bans.count(), 1, "one instance started the one ban");

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use test_client::{Client, now};
+
 use crate::redis::Redis;
-use crate::server::{Client, Server, now};
+use crate::server::{is_limited, start};
 
 const BANNED: &str = "10.0.0.66";
 
@@ -13,7 +15,7 @@ const BANNED: &str = "10.0.0.66";
 const HANG: Duration = Duration::from_secs(5);
 
 fn is_banned(client: &mut Client) -> bool {
-    client.is_limited("LOGIN_SUCCEEDED", BANNED, "a@b.se")
+    is_limited(client, "LOGIN_SUCCEEDED", BANNED, "a@b.se")
 }
 
 /// Asks until the answer is the expected one; the time it took.
@@ -42,13 +44,13 @@ fn the_policy_answers_while_redis_is_away_and_bans_outlive_it() {
             "--window-seconds",
             "3600",
         ];
-        Server::start(&[&flags[..], &more].concat())
+        start(&[&flags[..], &more].concat())
     };
     let (open, closed) = (start("open"), start("closed"));
     let mut client = open.client();
     let attack = until(|| {
-        client.is_limited("LOGIN_FAILED", BANNED, "a@b.se");
-        client.is_limited("LOGIN_FAILED", BANNED, "c@d.se")
+        is_limited(&mut client, "LOGIN_FAILED", BANNED, "a@b.se");
+        is_limited(&mut client, "LOGIN_FAILED", BANNED, "c@d.se")
     });
     println!("banned after {attack:?}");
 
@@ -60,7 +62,7 @@ fn the_policy_answers_while_redis_is_away_and_bans_outlive_it() {
                 let (mut client, ip) = (open.client(), format!("10.1.0.{number}"));
                 while !stop.load(Ordering::Relaxed) {
                     let start = now();
-                    client.is_limited("LOGIN_FAILED", &ip, "a@b.se");
+                    is_limited(&mut client, "LOGIN_FAILED", &ip, "a@b.se");
                     let us = u64::try_from(start.elapsed().as_micros()).unwrap();
                     slowest_us.fetch_max(us, Ordering::Relaxed);
                     asked.fetch_add(1, Ordering::Relaxed);
@@ -71,19 +73,19 @@ fn the_policy_answers_while_redis_is_away_and_bans_outlive_it() {
             let mut strict = closed.client();
             until(|| {
                 is_banned(&mut client)
-                    && !strict.is_limited("LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
+                    && !is_limited(&mut strict, "LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
             });
             redis.kill();
             let noticed = until(|| {
                 !is_banned(&mut client)
-                    && strict.is_limited("LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
+                    && is_limited(&mut strict, "LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
             });
             let before = asked.load(Ordering::Relaxed);
             until(|| asked.load(Ordering::Relaxed) > before + 200);
             redis.resume();
             let recovered = until(|| {
                 is_banned(&mut client)
-                    && !strict.is_limited("LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
+                    && !is_limited(&mut strict, "LOGIN_SUCCEEDED", "10.2.0.1", "a@b.se")
             });
             println!("noticed after {noticed:?}, recovered {recovered:?} after Redis was ready");
             assert!(recovered < HANG);
@@ -94,7 +96,7 @@ fn the_policy_answers_while_redis_is_away_and_bans_outlive_it() {
     let slowest = Duration::from_micros(slowest_us.load(Ordering::Relaxed));
     println!("the slowest of {asked:?} requests took {slowest:?}");
     assert!(slowest < HANG, "a request hung for {slowest:?}");
-    let metrics = client.get("/metrics", "").body;
+    let metrics = client.get("/metrics").body;
     assert!(
         !metrics.contains("ratelimiter_policy_decisions_total 0\n"),
         "{metrics}"
@@ -105,13 +107,15 @@ fn the_policy_answers_while_redis_is_away_and_bans_outlive_it() {
 fn without_redis_from_the_start_the_policy_answers() {
     let mut redis = Redis::start();
     redis.kill();
-    let server = Server::start(&["--redis-url", &redis.url(), "--store-failure", "closed"]);
-    assert!(
-        server
-            .client()
-            .is_limited("LOGIN_SUCCEEDED", "10.0.0.1", "a@b.se")
-    );
-    let health = server.client().get("/.well-known/apollo/server-health", "");
+    let server = start(&["--redis-url", &redis.url(), "--store-failure", "closed"]);
+    let mut client = server.client();
+    assert!(is_limited(
+        &mut client,
+        "LOGIN_SUCCEEDED",
+        "10.0.0.1",
+        "a@b.se"
+    ));
+    let health = client.get("/.well-known/apollo/server-health");
     assert_eq!(
         (health.status, &*health.body),
         (200, r#"{"status":"pass"}"#)

@@ -3,12 +3,13 @@
 use std::process::Command;
 
 use serde_json::Value;
+use test_client::Process;
 
 use crate::redis::Redis;
-use crate::server::Server;
+use crate::server::start;
 
 /// Runs every line that starts with `curl`; what they printed.
-fn run_readme(server: &Server) -> Vec<String> {
+fn run_readme(server: &Process) -> Vec<String> {
     let readme = include_str!("../../README.md").replace("\\\n", " ");
     let lines = readme.lines().filter(|line| line.starts_with("curl "));
     let printed: Vec<_> = lines
@@ -47,8 +48,8 @@ fn the_lines_of_the_readme_work_on_both_stores() {
     if !judged::is_installed("curl") {
         return;
     }
-    check(&run_readme(&Server::start(&[])), "memory");
+    check(&run_readme(&start(&[])), "memory");
     let redis = Redis::start();
     let flags = ["--redis-url", &redis.url(), "--store-deadline-ms", "30000"];
-    check(&run_readme(&Server::start(&flags)), "redis");
+    check(&run_readme(&start(&flags)), "redis");
 }

@@ -6,15 +6,17 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
+use test_client::{Client, Connection, now, post_json};
 
-use crate::server::{Client, now};
+use crate::server::is_limited;
 
 /// How long containers may take to come up.
 const UP_WITHIN: Duration = Duration::from_secs(120);
@@ -189,11 +191,14 @@ impl Stack {
         command
     }
 
-    /// The name of the instance that answers a new connection; none while nobody does.
+    /// The name of the instance that answers a new connection; `None` while the stack starts.
     fn hostname(&self) -> Option<String> {
-        let address = format!("127.0.0.1:{}", self.port);
-        TcpStream::connect(&address).ok()?;
-        let answer = Client::to(&address).try_query("{ serverinfo { hostname } }")?;
+        let mut connection = Connection::try_open(&format!("127.0.0.1:{}", self.port)).ok()?;
+        let query = r#"{"query": "{ serverinfo { hostname } }"}"#;
+        connection.begin(&post_json("/graphql", query));
+        // The proxy accepts before an instance does; its answer is then no JSON.
+        let answer = connection.try_read(false).ok()?;
+        let answer: Value = serde_json::from_slice(&answer.bytes).ok()?;
         let name = &answer["data"]["serverinfo"]["hostname"];
         name.as_str().map(str::to_owned)
     }
@@ -234,7 +239,12 @@ fn four_instances_of_the_compose_stack_serve_and_share_their_counts() {
     let limited = (0..6).map(|number| {
         // Each over a connection of its own, so by whichever instance has its turn.
         let email = format!("user{}@example.com", number % 2);
-        Client::to(&address).is_limited("LOGIN_FAILED", "192.0.2.9", &email)
+        is_limited(
+            &mut Client::new(&address),
+            "LOGIN_FAILED",
+            "192.0.2.9",
+            &email,
+        )
     });
     let limited: Vec<bool> = limited.collect();
     assert_eq!(limited, [false, false, false, false, false, true]);

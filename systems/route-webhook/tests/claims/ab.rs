@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::server::Server;
+use crate::server::start;
 
 #[test]
 fn the_seeds_run_has_no_failed_request() {
@@ -13,7 +13,7 @@ fn the_seeds_run_has_no_failed_request() {
     }
     let body = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/webhook/requests/route.json");
     for (path, format, length) in [("/sync", "seed", 1799), ("/webhook/sync", "today", 4153)] {
-        let server = Server::start(&["--compat", format]);
+        let server = start(&["--compat", format]);
         let output = Command::new("ab")
             .args(["-n", "1000", "-c", "10", "-T", "application/json", "-p"])
             .arg(&body)

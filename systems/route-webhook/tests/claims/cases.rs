@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use test_client::{Process, Response};
+
 use crate::ordered::Ordered;
 use crate::python;
-use crate::server::{Response, Server};
+use crate::server::start;
 
 /// Stands in cases for a time that cannot be known.
 const NOW: &str = "$now";
@@ -73,17 +75,17 @@ impl Case {
     }
 
     /// What is wrong with the answer of a server; nothing when all is as it should be.
-    fn ask(&self, server: &Server) -> Vec<String> {
+    fn ask(&self, server: &Process) -> Vec<String> {
         let headers = self.fields.get("headers");
         let headers = headers.map_or(&[][..], Ordered::members).iter();
-        let headers: String = headers
-            .map(|(name, value)| format!("{name}: {}\r\n", value.text().unwrap()))
+        let headers: Vec<(&str, &str)> = headers
+            .map(|(name, value)| (name.as_str(), value.text().unwrap()))
             .collect();
-        let response = server.client().send(
+        let response = server.client().request(
             self.field("method").unwrap_or("POST"),
             self.field("path").unwrap_or("/webhook/sync"),
             &headers,
-            &self.body(),
+            self.body(),
         );
         let mut wrong = Vec::new();
         for (key, expected) in self.fields.get("answer").unwrap().members() {
@@ -175,7 +177,7 @@ fn is_time(text: &str) -> bool {
         })
 }
 
-fn check(start: impl Fn(&str) -> Server) {
+fn check(start: impl Fn(&str) -> Process) {
     let cases = cases();
     assert!(cases.len() > 100, "cases were lost: {}", cases.len());
     let mut wrong = Vec::new();
@@ -189,7 +191,7 @@ fn check(start: impl Fn(&str) -> Server) {
 
 #[test]
 fn rust_answers_as_the_cases_say() {
-    check(|format| Server::start(&["--compat", format]));
+    check(|format| start(&["--compat", format]));
 }
 
 #[test]

@@ -10,8 +10,9 @@ use std::thread;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_client::{Process, Response};
 
-use crate::server::{Response, Server};
+use crate::server::start;
 
 /// A request as the API saw it.
 #[derive(Clone, Debug)]
@@ -74,9 +75,9 @@ impl Api {
         fs::write(self.kubeconfig(), config.to_string()).unwrap();
     }
 
-    fn webhook(&self) -> Server {
+    fn webhook(&self) -> Process {
         let path = self.kubeconfig();
-        Server::start(&["--kubeconfig", path.to_str().unwrap(), "--workers", "1"])
+        start(&["--kubeconfig", path.to_str().unwrap(), "--workers", "1"])
     }
 
     /// What was sent since this was asked last.
@@ -159,9 +160,9 @@ impl State {
     }
 }
 
-fn put(server: &Server, body: &Value) -> Response {
+fn put(server: &Process, body: &Value) -> Response {
     let body = body.to_string();
-    server.client().send("PUT", "/route", "", body.as_bytes())
+    server.client().request("PUT", "/route", &[], body)
 }
 
 #[test]
@@ -330,7 +331,7 @@ fn what_is_wrong_with_an_order_is_said_and_nothing_is_sent() {
         );
         assert!(errors[0]["msg"].is_string() && errors[0].get("input").is_some());
     }
-    let response = server.client().send("PUT", "/route", "", b"{");
+    let response = server.client().request("PUT", "/route", &[], b"{");
     assert_eq!(response.status, 400);
     assert!(response.body.starts_with("Failed to parse request body: "));
     assert!(api.state.lock().unwrap().seen.is_empty());

@@ -1,8 +1,10 @@
-//! Ten thousand bodies that nobody meant, from several clients at once.
+//! Ten thousand malformed bodies, from several clients at once.
 
 use std::thread;
 
-use crate::server::{Client, Server};
+use test_client::Client;
+
+use crate::server::start;
 
 const BODY: &[u8] = include_bytes!("../../../../labs/webhook/requests/route.json");
 const ANSWER: &str = include_str!("../../../../labs/webhook/expected/today.json");
@@ -55,7 +57,7 @@ fn flood(client: &mut Client, numbers: impl Iterator<Item = usize>) -> [usize; 2
 
 #[test]
 fn ten_thousand_spoiled_bodies_are_answered_in_little_memory() {
-    let server = Server::start(&["--workers", "2"]);
+    let server = start(&["--workers", "2"]);
     let counts = thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|first| {
@@ -77,7 +79,7 @@ fn ten_thousand_spoiled_bodies_are_answered_in_little_memory() {
 
 #[test]
 fn bodies_of_hostile_shapes_take_no_multiple_of_their_size() {
-    let server = Server::start(&["--workers", "1"]);
+    let server = start(&["--workers", "1"]);
     let mut client = server.client();
     let size = 4 << 20;
     let zeros = "0,".repeat(size / 2 - 200);

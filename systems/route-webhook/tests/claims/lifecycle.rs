@@ -6,14 +6,14 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::server::Server;
+use crate::server::start;
 
 const BODY: &str = include_str!("../../../../labs/webhook/requests/route.json");
 const ANSWER: &str = include_str!("../../../../labs/webhook/expected/today.json");
 
 #[test]
 fn a_client_of_http_1_0_is_answered_and_the_connection_closed() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let head = format!(
         "POST /sync HTTP/1.0\r\nHost: x\r\nContent-Length: {}\r\n\r\n",
         BODY.len()
@@ -30,7 +30,7 @@ fn a_client_of_http_1_0_is_answered_and_the_connection_closed() {
 
 #[test]
 fn a_connection_is_kept_for_a_client_of_http_1_1() {
-    let server = Server::start(&["--workers", "1"]);
+    let server = start(&["--workers", "1"]);
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let once = format!(
         "POST /webhook/sync HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{BODY}",
@@ -48,20 +48,20 @@ fn a_connection_is_kept_for_a_client_of_http_1_1() {
 
 #[test]
 fn a_body_beyond_the_limit_is_refused() {
-    let server = Server::start(&["--body-limit", "1000"]);
-    let response = server.client().post("/sync", &[b' '; 1001]);
+    let server = start(&["--body-limit", "1000"]);
+    let response = server.client().post("/sync", [b' '; 1001]);
     assert_eq!(response.status, 413);
     assert_eq!(response.body, "expected a body of at most 1000 bytes");
-    assert_eq!(server.client().post("/sync", &[b' '; 1000]).status, 400);
+    assert_eq!(server.client().post("/sync", [b' '; 1000]).status, 400);
     // The largest object that etcd holds, with room for its children.
     let padded = format!("{}{BODY}", " ".repeat((4 << 20) - BODY.len()));
-    let response = Server::start(&[]).client().post("/sync", padded.as_bytes());
+    let response = start(&[]).client().post("/sync", padded.as_bytes());
     assert_eq!((response.status, &*response.body), (200, ANSWER));
 }
 
 #[test]
 fn what_is_under_way_is_finished_before_the_end() {
-    let server = Server::start(&["--workers", "1"]);
+    let server = start(&["--workers", "1"]);
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let head = format!(
         "POST /sync HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n",
@@ -83,24 +83,25 @@ fn what_is_under_way_is_finished_before_the_end() {
 #[test]
 fn pages_of_named_origins_may_ask() {
     let flags = ["--cors-allowed-origins", "http://console.example, http://b"];
-    let server = Server::start(&flags);
-    let origin = "Origin: http://console.example\r\n";
-    let response = server.client().send("GET", "/status", origin, b"");
+    let server = start(&flags);
+    let origin = ("origin", "http://console.example");
+    let response = server.client().request("GET", "/status", &[origin], b"");
     let allowed = response.header("access-control-allow-origin");
     assert_eq!(allowed, Some("http://console.example"));
-    let asked = format!("{origin}Access-Control-Request-Method: PUT\r\n");
-    let response = server.client().send("OPTIONS", "/route", &asked, b"");
+    let method = ("access-control-request-method", "PUT");
+    let asked = [origin, method];
+    let response = server.client().request("OPTIONS", "/route", &asked, b"");
     assert_eq!((response.status, &*response.body), (200, "OK"));
-    let stranger = "Origin: http://c\r\nAccess-Control-Request-Method: PUT\r\n";
-    let response = server.client().send("OPTIONS", "/route", stranger, b"");
+    let stranger = [("origin", "http://c"), method];
+    let response = server.client().request("OPTIONS", "/route", &stranger, b"");
     assert_eq!(response.status, 400);
-    let closed = Server::start(&[]);
-    let response = closed.client().send("GET", "/status", origin, b"");
+    let closed = start(&[]);
+    let response = closed.client().request("GET", "/status", &[origin], b"");
     assert_eq!(response.header("access-control-allow-origin"), None);
     assert_eq!(
         closed
             .client()
-            .send("OPTIONS", "/route", &asked, b"")
+            .request("OPTIONS", "/route", &asked, b"")
             .status,
         405
     );
@@ -108,12 +109,12 @@ fn pages_of_named_origins_may_ask() {
 
 #[test]
 fn metrics_count_answers_by_endpoint_and_status() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.client();
     client.post("/sync", BODY.as_bytes());
     client.post("/webhook/sync", b"{}");
     client.post("/nowhere", b"");
-    let text = client.send("GET", "/metrics", "", b"").body;
+    let text = client.get("/metrics").body;
     for line in [
         "webhook_answers_total{endpoint=\"sync\",status=\"2xx\"} 1\n",
         "webhook_answers_total{endpoint=\"sync\",status=\"4xx\"} 1\n",
@@ -127,14 +128,14 @@ fn metrics_count_answers_by_endpoint_and_status() {
 
 #[test]
 fn the_image_of_the_environment_is_used() {
-    let server = Server::start(&["--integration-image", "registry.example/keip:2"]);
+    let server = start(&["--integration-image", "registry.example/keip:2"]);
     let body = server.client().post("/sync", BODY.as_bytes()).body;
     assert!(body.contains(r#""image":"registry.example/keip:2""#));
 }
 
 #[test]
 fn a_port_that_is_taken_and_a_flag_that_is_wrong_are_said() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let (_, port) = server.address.rsplit_once(':').unwrap();
     let run = |words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_route-webhook"));

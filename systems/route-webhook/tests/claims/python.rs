@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::server::Server;
+use test_client::Process;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("python")
@@ -44,7 +44,7 @@ fn run_readme() -> Result<(), String> {
 }
 
 /// Starts it once it is built.
-pub(crate) fn start(format: &str) -> Server {
+pub(crate) fn start(format: &str) -> Process {
     let mut command = Command::new(folder().join("build/bin/python"));
     command
         .arg("main.py")
@@ -52,5 +52,5 @@ pub(crate) fn start(format: &str) -> Server {
         .env("HOST", "127.0.0.1")
         .env("PORT", "0")
         .env("WEBHOOK_COMPAT", format);
-    Server::of(&mut command)
+    Process::start(&mut command)
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::ordered::Ordered;
-use crate::server::Server;
+use crate::server::start;
 
 #[test]
 fn the_lines_of_the_readme_work() {
@@ -11,7 +11,7 @@ fn the_lines_of_the_readme_work() {
         return;
     }
     // There is no cluster here.
-    let server = Server::start(&["--kubeconfig", "/nowhere"]);
+    let server = start(&["--kubeconfig", "/nowhere"]);
     let readme = include_str!("../../README.md");
     let lines = readme.lines().filter(|line| line.starts_with("curl "));
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

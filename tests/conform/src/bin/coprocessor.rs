@@ -1,5 +1,5 @@
 //! `coprocessor build go`, `coprocessor run go`, `coprocessor version go`: the commands of
-//! `runners.yaml`, for whoever knows a language only by its name, as the labs do.
+//! `runners.yaml`, for callers that know a language only by its name, such as the labs.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ fn prepared(name: &str, task: &str) -> Result<(), (u8, anyhow::Error)> {
 fn carry_out(runner: &Runner, task: &str) -> anyhow::Result<()> {
     match task {
         "build" => runner.build(),
-        // This process becomes the coprocessor: what is measured has nobody beside it.
+        // This process becomes the coprocessor: no second process is measured with it.
         "run" => {
             if let (Some(why), true) = (&runner.no_socket, is_told_a_socket()) {
                 bail!(

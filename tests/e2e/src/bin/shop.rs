@@ -24,7 +24,7 @@ struct Args {
     #[arg(long)]
     origin: Option<SocketAddr>,
     /// Tell the origin so, in the header `source`.
-    #[arg(long, default_value = "nobody")]
+    #[arg(long, default_value = "stranger")]
     source: String,
     /// Stop asking the origin after so many requests.
     #[arg(long)]
@@ -39,7 +39,7 @@ struct Args {
     #[arg(long)]
     trusting: bool,
     /// What `/who` answers.
-    #[arg(long, default_value = "nobody")]
+    #[arg(long, default_value = "stranger")]
     name: String,
     /// Ends, as if by a defect, at this request, when it has this name: `shop-3:30`.
     #[arg(long)]
@@ -94,12 +94,12 @@ fn serve(stream: &TcpStream, args: &Args, seen: &Mutex<Seen>) -> Option<()> {
             "/seen" => ok(told(seen)),
             "/first" => {
                 count(seen, &request);
-                let times = seen.lock().expect("nobody panics").by_path["/first"];
+                let times = seen.lock().expect("no thread panics").by_path["/first"];
                 ok(json!({"is_first": times == 1}).to_string())
             }
             "/metrics" => ok(format!(
                 "# HELP shop_requests_total requests\nshop_requests_total{{kind=\"any\"}} {}\n",
-                seen.lock().expect("nobody panics").requests
+                seen.lock().expect("no thread panics").requests
             )),
             _ => {
                 let number = count(seen, &request);
@@ -128,13 +128,13 @@ fn ok(body: String) -> Reply {
 }
 
 fn told(seen: &Mutex<Seen>) -> String {
-    let seen = seen.lock().expect("nobody panics");
+    let seen = seen.lock().expect("no thread panics");
     json!({"requests": seen.requests, "by_source": seen.by_source, "by_path": seen.by_path})
         .to_string()
 }
 
 fn count(seen: &Mutex<Seen>, request: &Request) -> u64 {
-    let mut seen = seen.lock().expect("nobody panics");
+    let mut seen = seen.lock().expect("no thread panics");
     seen.requests += 1;
     if let Some(source) = request.headers.get("source") {
         *seen.by_source.entry(source.clone()).or_default() += 1;
@@ -160,7 +160,7 @@ fn die(args: &Args, number: u64) {
 #[expect(clippy::disallowed_methods, reason = "a service time, not a wait")]
 fn be_busy(args: &Args, seen: &Mutex<Seen>) {
     if args.busy_ms > 0 {
-        let _one_at_a_time = seen.lock().expect("nobody panics");
+        let _one_at_a_time = seen.lock().expect("no thread panics");
         thread::sleep(Duration::from_millis(args.busy_ms));
     }
 }
@@ -208,7 +208,7 @@ fn answer(args: &Args, request: &Request, number: u64) -> Reply {
 
 fn log_in(body: &[u8]) -> Reply {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let Some(user) = body["user"].as_str().filter(|user| *user != "nobody") else {
+    let Some(user) = body["user"].as_str().filter(|user| *user != "stranger") else {
         return ok(json!({"token": null}).to_string());
     };
     Reply {

@@ -177,7 +177,7 @@ fn payload_sizes_are_each_compared_with_a_baseline_of_their_own() {
     );
     let path = &run.recording()["variants"][3]["requests"][0]["path"];
     assert_eq!(path, "/items?n=10");
-    // Where a check withholds a row, it is compared with nobody.
+    // A row that a check withholds is compared with no other.
     let overheads = rows.iter().filter(|row| {
         let overhead = &row["metrics"]["requests_per_s"]["overhead"];
         assert!(

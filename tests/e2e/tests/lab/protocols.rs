@@ -101,7 +101,7 @@ fn a_scenario_is_the_same_over_each_protocol_and_in_both_loops() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_gives_no_number() {
+fn a_certificate_without_a_trusted_authority_gives_no_number() {
     let speech = Speech {
         load: "",
         ..SPEECHES[1]

@@ -62,7 +62,7 @@ fn a_scenario_sends_its_steps_in_order_with_what_was_captured() {
 #[test]
 fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_pass_is_skipped() {
     let run = scenario("user\nann\nnobody\n", &["-n", "4"]).exits_with(3);
-    // Nobody's login is answered with 200, which is not the status expected; it has no token either.
+    // The login of `stranger` is answered with 200, which is not the status expected; it has no token either.
     for words in [
         "expected status 201, found 200",
         "passed 2, mismatched 2 (status 2)",

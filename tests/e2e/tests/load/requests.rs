@@ -198,9 +198,9 @@ fn rows_of_a_data_set_are_filled_into_requests() {
         sent.contains("{\"id\": 1}") && sent.contains("{\"id\": 2}"),
         "{sent}"
     );
-    let wrong = kept(&["--data-set", file, "-H", "X: {{nobody}}"]);
+    let wrong = kept(&["--data-set", file, "-H", "X: {{unknown}}"]);
     assert!(
-        wrong.contains("no column `nobody`; the data has `id`, `name`"),
+        wrong.contains("no column `unknown`; the data has `id`, `name`"),
         "{wrong}"
     );
     let plain = kept(&["-H", "X: {{index}}"]);

@@ -119,7 +119,7 @@ fn a_slow_answer_passes_with_its_time_unless_it_is_slower_than_allowed() {
     let serve = |mut stream: TcpStream| loop {
         request(&stream)?;
         let late = TcpListener::bind("127.0.0.1:0").ok()?;
-        // Nobody comes: a wait, and not a sleep of the test.
+        // No client connects: a wait, and not a sleep of the test.
         let _ = rustix::event::poll(
             &mut [rustix::event::PollFd::new(
                 &late,
@@ -171,7 +171,7 @@ fn a_server_that_never_answers_is_given_up_and_left() {
     let (outcomes, _) = server.load(&["-n", "12", "--timeout", "100ms"]);
     assert_eq!(outcomes["failed"]["timeout"], 12, "{outcomes:#}");
     assert_eq!(server.connections(), 12);
-    // In an open loop, what nobody was free for is missed, and not forgotten.
+    // In an open loop, a slot for which no connection was free is counted as missed.
     let flags = ["-r", "100", "-z", "200ms", "--timeout", "100ms"];
     let (outcomes, _) = Odd::serving(until_gone).load(&flags);
     let count = |value: &Value| value.as_u64().expect("a count");
@@ -182,7 +182,7 @@ fn a_server_that_never_answers_is_given_up_and_left() {
 
 #[test]
 fn a_connection_is_patient_only_as_long_as_it_may() {
-    // Its queue takes connections, and nobody ever serves them.
+    // Its queue takes connections, and no thread ever serves them.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let server = Odd {
         address: listener.local_addr().expect("it listens").to_string(),

@@ -1,4 +1,4 @@
-//! What somebody sees who opens a GraphQL endpoint of ours in a browser.
+//! What a user sees who opens a GraphQL endpoint of ours in a browser.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

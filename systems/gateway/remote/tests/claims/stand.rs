@@ -115,8 +115,8 @@ pub(crate) fn ask(merged: &Merged, query: &str, sources: &impl Sources) -> (Stri
         client: &HeaderMap::new(),
     };
     let mut work = pin!(prepared.execute(asking, sources));
-    let mut nobody = Context::from_waker(Waker::noop());
-    match work.as_mut().poll(&mut nobody) {
+    let mut context = Context::from_waker(Waker::noop());
+    match work.as_mut().poll(&mut context) {
         Poll::Ready(executed) => {
             let body = String::from_utf8(executed.body.to_vec()).unwrap();
             (body, executed.has_errors)

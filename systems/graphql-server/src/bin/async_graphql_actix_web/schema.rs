@@ -47,7 +47,7 @@ impl Query {
         Ok(allowance.items(count)?.map(Item).collect())
     }
 
-    /// One item; null when there is none with this id.
+    /// One item; null when none has this id.
     async fn item(&self, id: ID) -> Option<Item> {
         content::Item::with_id(&id).map(Item)
     }

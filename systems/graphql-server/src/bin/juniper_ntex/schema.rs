@@ -51,7 +51,7 @@ impl Query {
         Ok(state.allowance.items(count)?.map(Item).collect())
     }
 
-    /// One item; null when there is none with this id.
+    /// One item; null when none has this id.
     fn item(id: ID) -> Option<Item> {
         content::Item::with_id(&id).map(Item)
     }
