@@ -128,6 +128,8 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
             system: setup.system.clone(),
             balance,
         }),
+        // A system with instances cannot be shared.
+        is_shared: false,
     }
 }
 
