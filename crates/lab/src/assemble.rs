@@ -11,6 +11,7 @@ use model::{Data, Order, Settle, Step};
 use crate::data;
 use crate::experiment::{Lab, Variant};
 use crate::formats::{Name, Title, Written};
+use crate::groups;
 use crate::include::Reading;
 use crate::load::{self, time_span};
 use crate::places::Places;
@@ -19,6 +20,7 @@ use crate::quantities::LongerThanZero;
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::setups;
+use crate::shared;
 use crate::structure;
 use crate::systems::{Systems, values};
 use crate::variants::{self, Draft};
@@ -54,6 +56,9 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     assembly.check_sent(reading);
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
+    let target = assembly.target();
+    shared::check(systems.declared, target, &variants, &mut reading.findings);
+    let groups = groups::check(&file, tree, &variants, &mut reading.findings);
     // Only now: what follows needs all parts, and each that is missing has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
@@ -79,7 +84,8 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         threads: sending.threads,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
         settle: file.settle.map(settle),
-        order_asked: file.order.map_or(Order::default(), order),
+        order_asked: file.order.map(order),
+        groups,
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         until: file.until.map(|Written(until)| until),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,

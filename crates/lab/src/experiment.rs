@@ -52,8 +52,12 @@ pub struct Lab {
     pub warmup: Duration,
     /// Load in a closed loop after each start, until it gets no faster; none where absent.
     pub settle: Option<Settle>,
-    /// How a round measures its variants, where the load allows it: [`Lab::order`] says what is done.
-    pub order_asked: Order,
+    /// How a round is to measure its variants, where somebody said so: [`Lab::order`] says what the
+    /// load allows.
+    pub order_asked: Option<Order>,
+    /// Side by side: the variants that are up together, by name, each group with its baselines; absent
+    /// where the lab leaves that to the run. Every variant is in one of them, and no baseline is.
+    pub groups: Option<Vec<Vec<String>>>,
     /// How often every variant is measured. At least 1.
     pub rounds: u32,
     /// The width of an interval to go on for; then `rounds` are the pilot.
@@ -78,12 +82,13 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// How a round measures its variants, and where that is not what was asked for, why.
+    /// How a round measures its variants as far as the load decides, and where that is in turn although
+    /// nobody asked for it, why. A run may find further reasons for measuring in turn.
     #[must_use]
     pub fn order(&self) -> (Order, Option<&'static str>) {
         let obstacle = match (&self.load, self.capacity) {
             // In turn is what was asked for, so there is nothing to explain.
-            _ if self.order_asked == Order::InTurn => None,
+            _ if self.order_asked == Some(Order::InTurn) => None,
             (_, Some(_)) => Some("a search for the highest rate needs the machine to itself"),
             (Load::Closed { .. }, _) => Some(
                 "a closed loop sends as fast as it is answered, so variants would share the cores",
@@ -324,6 +329,9 @@ pub struct Setup {
     pub replicas: Option<u32>,
     /// What it balances, for the setup of a balancer.
     pub balances: Option<Balances>,
+    /// Whether, side by side, one process of it serves all variants. Then it is equal in all variants,
+    /// and needs only such systems.
+    pub is_shared: bool,
 }
 
 /// What a balancer stands in front of.

@@ -11,6 +11,7 @@ use crate::places::{Places, Within};
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::template::Template;
+use crate::text::Text;
 use crate::variants::Draft;
 use crate::wire::{
     DistinctFile, ExpectFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile, default,
@@ -100,6 +101,7 @@ impl Prover<'_> {
                 );
             }
         }
+        self.check_shared(file, &url, ask.place, reading);
         let number = match (&file.json, &file.metric) {
             (Some(json), None) => {
                 let Written(Pointer(pointer)) = &json.value;
@@ -121,6 +123,24 @@ impl Prover<'_> {
             number,
             rule: rule(file, at, reading)?,
         })
+    }
+
+    /// A system that serves all variants counts the requests of all.
+    fn check_shared(&self, file: &ProofFile, url: &Text, place: Place, reading: &mut Reading<'_>) {
+        let is_counted = file.at_least_per_request.is_some()
+            || file.at_most_per_request.is_some()
+            || file.exactly_per_request.is_some();
+        let mut asked = url.systems();
+        let shared = asked.find(|system| self.scope.systems.is_shared(system));
+        if let Some(system) = shared.filter(|_| is_counted) {
+            reading.findings.add(
+                Finding::new(
+                    place,
+                    format!("`{system}` is shared, so it counts the requests of all variants"),
+                )
+                .help("ask a system that each variant has for itself, or remove its `shared`"),
+            );
+        }
     }
 
     fn answer(&self, file: &ProofFile, reading: &mut Reading<'_>) -> Option<ProofWhat> {

@@ -129,6 +129,8 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
             system: setup.system.clone(),
             balance,
         }),
+        // A system with instances cannot be shared.
+        is_shared: false,
     }
 }
 

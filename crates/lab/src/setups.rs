@@ -104,6 +104,7 @@ impl System<'_> {
             settings: self.scope.settings(system, reading),
             replicas: None,
             balances: None,
+            is_shared: self.file.shared.as_ref().is_some_and(|shared| shared.value),
         };
         setup.after = self.after(&setup);
         Some(setup)

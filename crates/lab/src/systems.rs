@@ -57,6 +57,13 @@ impl<'a> Systems<'a> {
         found.is_some_and(|(_, file)| file.scheme == Some(SchemeFile::Https))
     }
 
+    /// Whether, side by side, one process of a system serves all variants.
+    pub(crate) fn is_shared(&self, system: &str) -> bool {
+        let mut declared = self.declared.iter();
+        let found = declared.find(|(name, _)| name.value.0 == system);
+        found.is_some_and(|(_, file)| file.shared.as_ref().is_some_and(|shared| shared.value))
+    }
+
     fn tree_of(&self, system: &str) -> Option<&'a Node> {
         self.tree.get("systems")?.get(system)
     }

@@ -102,10 +102,19 @@ pub(crate) struct LabFile {
     /// How a round measures its variants. `side-by-side`: all are up at once, and every due time is
     /// one request to each, in an order drawn anew, so that what the machine does to one it does to
     /// all; differences are then far more precise, and absolute latencies are those of systems with
-    /// neighbors. `in-turn`: one after the other. A closed loop, a `capacity` and a scenario are
-    /// measured in turn whatever this says, and the report says why.
-    #[schemars(extend("default" = "in-turn"))]
+    /// neighbors. `in-turn`: one after the other, for absolute figures. A closed loop, a `capacity`
+    /// and a scenario are measured in turn whatever this says; so are variants that cannot be up
+    /// together: their memory does not suffice, two listen on the same fixed port, they have more
+    /// instances (`replicas`) than there are cores, or a variant and its baseline together use most of
+    /// the cores. The report then says why.
+    #[schemars(extend("default" = "side-by-side"))]
     pub(crate) order: Option<OrderFile>,
+    /// Side by side: which variants are up together, each group with its baseline, as lists of names:
+    /// `[[config, rhai], [java]]`. Every variant is in one of them. Without this key variants are
+    /// together unless they use so much processor time that they would crowd each other, which the
+    /// first round shows.
+    #[schemars(length(min = 1))]
+    pub(crate) groups: Option<At<Vec<At<Vec<At<Verbatim<Title>>>>>>>,
     /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
@@ -432,6 +441,12 @@ pub(crate) struct SystemFile {
     /// How the balancer chooses an instance: `leastconn` (the default), `roundrobin`, or a template
     /// that says so. With `none` there is no balancer, and no more than one instance.
     pub(crate) balance: Option<At<Verbatim<Template>>>,
+    /// Side by side: whether one process of it serves all variants that are up together, as a database
+    /// would, instead of one for each. It must be the same for all variants, may need no system that is
+    /// not shared, and no proof may count requests on it. Its processor time and memory are in no
+    /// variant's figures. In turn it makes no difference.
+    #[schemars(extend("default" = false))]
+    pub(crate) shared: Option<At<bool>>,
     /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
     #[serde(default)]
     pub(crate) after: OneOrMany<At<Written<Name>>>,

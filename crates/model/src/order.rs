@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// All variants are up at once, and every due time of the plan is one request to each of them.
+    #[default]
     SideBySide,
     /// One variant after the other: each starts, is measured and stops before the next one starts.
-    #[default]
     InTurn,
 }
 

@@ -2,6 +2,7 @@
 
 use model::{Arrival, Capacity, Load, Order, Phase, micros};
 
+use crate::company;
 use crate::digits;
 use crate::metric::{Metric, Unit, float};
 use crate::recording::{
@@ -188,9 +189,13 @@ pub(crate) fn rounds(summary: &Summary) -> String {
     };
     let because = summary.in_turn_because.as_ref();
     let because = because.map_or(String::new(), |because| {
-        format!(", in turn although side by side was asked for: {because}")
+        format!(", in turn and not side by side: {because}")
     });
-    format!("{rounds}, {order}{because}, seed {}{until}", summary.seed)
+    let groups = company::in_words(summary);
+    format!(
+        "{rounds}, {order}{groups}{because}, seed {}{until}",
+        summary.seed
+    )
 }
 
 /// Said at the top of every rendering when the user stopped the run.
@@ -250,6 +255,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
             format!("{decides}, at {}.", percent(summary.confidence))
         });
     }
+    sentences.extend(company::sentences(summary));
     sentences.extend(would_have_shown(summary));
     sentences.push(latency(summary).to_owned());
     sentences

@@ -7,6 +7,7 @@
 //! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
 
 mod cell;
+mod company;
 pub mod compare;
 mod cost;
 mod csv;

@@ -18,8 +18,8 @@ pub use environment::{Environment, NoiseFloor};
 pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
 pub use profile::{HotFunction, Profile};
 pub use round::{
-    InstanceUsage, LeftOut, MachineUse, RoundRecord, SearchRecord, SearchStep, StepRecord,
-    SystemUsage, Windows,
+    InstanceUsage, LeftOut, MachineUse, RoundPart, RoundRecord, SearchRecord, SearchStep,
+    StepRecord, SystemUsage, Windows,
 };
 pub use until::{PilotText, UntilEnd, UntilText};
 pub use variant::{
@@ -87,9 +87,17 @@ pub struct Recording {
 pub struct Measured {
     /// At once, or one after the other.
     pub order: Order,
-    /// Why in turn, where the lab asked for side by side.
+    /// Why in turn, where nobody asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// The variants that were up together, where not all were: each group with its baselines. Empty
+    /// where all were, and in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Vec<String>>,
+    /// Why there are several groups, with what was measured; absent without groups, and where the lab
+    /// names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups_because: Option<String>,
 }
 
 impl Recording {
@@ -240,6 +248,27 @@ impl Recording {
             .variant(variant)
             .and_then(|variant| variant.with.get(KEEP_ALIVE));
         own.map_or(self.load.keep_alive, |switch| switch == "on")
+    }
+
+    /// The groups of variants that were up together; none where all were, and in turn.
+    #[must_use]
+    pub fn groups(&self) -> &[Vec<String>] {
+        self.measured
+            .as_ref()
+            .map_or(&[], |measured| &measured.groups)
+    }
+
+    /// The systems of which one process served all variants that were up together.
+    #[must_use]
+    pub fn shared_systems(&self) -> Vec<&str> {
+        let systems = self.variants.iter().flat_map(|variant| &variant.systems);
+        let mut shared: Vec<&str> = Vec::new();
+        for system in systems.filter(|system| system.shared) {
+            if !shared.contains(&system.name.as_str()) {
+                shared.push(&system.name);
+            }
+        }
+        shared
     }
 
     /// The name of the variant that another is compared with; its own for a baseline.

@@ -202,6 +202,8 @@ impl Sample {
             passes: None,
             proofs: Vec::new(),
             left_out: None,
+            group: None,
+            shared: Vec::new(),
             machine: Some(MachineUse {
                 cores: 2,
                 looked_us: elapsed_us,
@@ -370,6 +372,7 @@ fn variant(name: &str) -> VariantRecord {
             limits_by: None,
             cpus: Some(vec![0]),
             replicas: None,
+            shared: false,
             build_ms: Some(41_000),
         }],
         proof: Some(Proof {

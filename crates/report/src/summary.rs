@@ -17,16 +17,16 @@ mod verdict;
 
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
-pub(crate) use figures::rates;
 pub use figures::{
     ClaimName, Distribution, InstanceSummary, MetricSummary, OverheadSummary, RateWindows,
     SystemSummary,
 };
+pub(crate) use figures::{mean_by_round, rates};
 pub use pooled::PooledDifference;
 pub use search::SearchSummary;
 pub use verdict::{Invalidity, Verdict};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{InvalidKind, Order, Outcomes};
 use serde::Serialize;
@@ -63,9 +63,20 @@ pub struct Summary {
     pub is_open_loop: bool,
     /// How rounds measured the variants.
     pub order: Order,
-    /// Why in turn, where the lab asked for side by side.
+    /// Why in turn, where nobody asked for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_turn_because: Option<String>,
+    /// The variants that were up together, where not all were: each group with its baselines. A
+    /// difference is from the baseline of the variant's own group.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Vec<String>>,
+    /// Why there are several groups; absent without groups, and where the lab names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups_because: Option<String>,
+    /// Systems of which one process served all variants that were up together, and whose cost is in no
+    /// figure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared_systems: Vec<String>,
     /// Whether every round looked for the highest rate that is sustained, which `requests_per_s` then
     /// is.
     pub is_capacity: bool,
@@ -109,7 +120,7 @@ pub struct VariantSummary {
     pub is_baseline: bool,
     /// The variant that it is compared with; its own name for a baseline.
     pub baseline: String,
-    /// Complete measurements of it, one a round.
+    /// Rounds in which it was measured completely.
     pub rounds: usize,
     /// The verdict.
     pub verdict: Verdict,
@@ -191,6 +202,16 @@ impl Summary {
                 .measured
                 .as_ref()
                 .and_then(|measured| measured.because.clone()),
+            groups: recording.groups().to_vec(),
+            groups_because: recording
+                .measured
+                .as_ref()
+                .and_then(|measured| measured.groups_because.clone()),
+            shared_systems: recording
+                .shared_systems()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),
@@ -381,7 +402,12 @@ impl<'a> Row<'a> {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
             baseline: self.baseline.to_owned(),
-            rounds: self.complete.len(),
+            rounds: self
+                .complete
+                .iter()
+                .map(|round| round.round)
+                .collect::<BTreeSet<u32>>()
+                .len(),
             verdict_text: remarked(verdict.to_string(), remark),
             remark: remark.map(str::to_owned),
             verdict,

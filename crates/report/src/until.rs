@@ -10,7 +10,7 @@ use stats::{Interval, paired, width};
 
 use crate::digits;
 use crate::metric::{Metric, figure};
-use crate::recording::{Recording, RoundRecord, UntilEnd};
+use crate::recording::{Recording, RoundPart, RoundRecord, UntilEnd};
 use crate::summary::CONFIDENCE;
 
 /// The figure of every variant in every round, for one wish.
@@ -19,7 +19,7 @@ pub struct Watch {
     metric: Metric,
     half_width: HalfWidth,
     baseline: String,
-    figures: BTreeMap<String, BTreeMap<u32, f64>>,
+    figures: BTreeMap<String, BTreeMap<RoundPart, f64>>,
 }
 
 /// How wide the interval of one variant is.
@@ -70,7 +70,7 @@ impl Watch {
         let latency = round.latency_ns_hdr.histogram();
         if let Some(figure) = figure(self.metric, round, &latency) {
             let rounds = self.figures.entry(round.variant.clone()).or_default();
-            rounds.insert(round.round, figure);
+            rounds.insert(round.part(), figure);
         }
     }
 
@@ -91,7 +91,7 @@ impl Watch {
         let (base, own): (Vec<f64>, Vec<f64>) = own
             .iter()
             // Pairs only: a round that one of the two lacks says nothing about a difference.
-            .filter_map(|(round, value)| Some((*of_baseline.get(round)?, *value)))
+            .filter_map(|(part, value)| Some((*of_baseline.get(part)?, *value)))
             .unzip();
         let overhead = paired::overhead(&base, &own, confidence).ok()?;
         let percent = paired::hodges_lehmann(&base)?.abs() / 100.0;

@@ -71,6 +71,24 @@ impl Groups {
         }
     }
 
+    /// How much of the memory limit is left, page cache counted as free; `None` without a limit.
+    pub(crate) fn memory_left(&self) -> Option<u64> {
+        let left = |dir: &Path, limit: &str, used: &str, cache: &str| {
+            // `max` is no number, which is no limit.
+            let limit = read_number(&dir.join(limit))?;
+            let used = read_number(&dir.join(used))?;
+            let cache = read_key(&dir.join("memory.stat"), cache).unwrap_or(0);
+            Some(limit.saturating_sub(used.saturating_sub(cache)))
+        };
+        let v2 = self.v2.as_deref();
+        let v1 = self.v1_memory.as_deref();
+        v2.and_then(|dir| left(dir, "memory.max", "memory.current", "inactive_file"))
+            .or_else(|| {
+                let (limit, used) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+                left(v1?, limit, used, "total_inactive_file")
+            })
+    }
+
     /// How many processes the kernel has killed because of the memory limit.
     pub(crate) fn out_of_memory_kills(&self) -> u64 {
         let v2 = self.v2.as_ref().map(|dir| dir.join("memory.events"));

@@ -19,6 +19,7 @@ pub mod keeper;
 pub mod launch;
 mod lines;
 mod link;
+mod listening;
 mod log_tail;
 pub mod machine;
 mod moment;
@@ -34,6 +35,7 @@ mod usage;
 mod wakeups;
 
 pub use error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
+pub use listening::listening;
 pub use moment::{Moment, busy_share_for, moment, stolen};
 pub use outcome::{Enforced, Leftover, Manner, State, Status, Stopped};
 pub use port::{PortLease, free_port};

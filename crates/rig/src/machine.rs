@@ -79,6 +79,18 @@ pub fn snapshot() -> Machine {
     }
 }
 
+/// Memory that programs may still take, in bytes, without pushing others out: what the kernel says of
+/// the machine, or less where this process's own group is limited (a container's limit, say). `None`
+/// where the kernel does not say.
+#[must_use]
+pub fn memory_available() -> Option<u64> {
+    let meminfo = text("/proc/meminfo")?;
+    let kib = colon_value(&meminfo, "MemAvailable")?;
+    let of_machine = kib.strip_suffix(" kB")?.parse::<u64>().ok()? * 1024;
+    let of_group = Hierarchies::detect().own_groups().memory_left();
+    Some(of_group.map_or(of_machine, |left| left.min(of_machine)))
+}
+
 fn text(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();

@@ -6,6 +6,7 @@
 //! | builds and first proofs | [`preparation`] |
 //! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
 //! | one round, one candidate after the other | [`in_turn`], [`capacity`] |
+//! | side by side or in turn, and who beside whom | [`design`], [`groups`] |
 //! | one round, all candidates at once | [`side_by_side`], [`host_watch`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
@@ -13,6 +14,9 @@
 
 mod candidate;
 mod capacity;
+mod cores_used;
+mod design;
+mod groups;
 mod host_watch;
 mod in_turn;
 mod preparation;
@@ -32,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use candidate::{CandidateId, Candidates};
+use design::Design;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order};
@@ -79,6 +84,7 @@ pub(crate) struct Experiment<'a> {
     host: Host,
     candidates: Candidates<'a>,
     rounds: Rounds,
+    design: Design,
     reused: ReusedSystems,
     /// In the order in which they were measured.
     records: Vec<RoundRecord>,
@@ -139,6 +145,7 @@ impl<'a> Experiment<'a> {
             host,
             candidates,
             rounds,
+            design: Design::of(lab),
             reused: ReusedSystems::off(),
             records: Vec::new(),
             flamegraphs: None,
@@ -211,6 +218,7 @@ impl<'a> Experiment<'a> {
 
     /// All rounds.
     fn measure(&mut self) {
+        self.choose_design();
         let began = instant();
         while !self.is_over()
             && let Some(round) = self.rounds.begin()
@@ -220,7 +228,7 @@ impl<'a> Experiment<'a> {
                 planned = round.planned,
                 "a round begins"
             );
-            match self.session.lab.order().0 {
+            match self.design.order {
                 Order::SideBySide => self.side_by_side(&round),
                 Order::InTurn => self.in_turn(&round),
             }
@@ -274,18 +282,23 @@ impl<'a> Experiment<'a> {
     fn recording(&mut self) -> Recording {
         let lab = self.session.lab;
         let is_interrupted = self.session.stop.is_asked();
-        let measured: BTreeSet<&str> = self
+        let names: BTreeSet<&str> = self
             .records
             .iter()
             .map(|record| record.variant.as_str())
             .collect();
-        let variants = self.candidates.records(lab, &measured, is_interrupted);
+        let mut variants = self.candidates.records(lab, &names, is_interrupted);
+        if self.shares() {
+            record::mark_shared(lab, &mut variants);
+        }
         let described = environment::describe(
             &self.host.before,
             self.session.generator_cpus.clone(),
             self.host.awake.is_some(),
         );
+        let measured = self.design.record(&self.candidates);
         let outline = Outline {
+            measured,
             keeps_systems: self.reused.is_on(),
             order: self
                 .rounds

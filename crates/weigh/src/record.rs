@@ -27,6 +27,7 @@ use sent::{empty_request, requests_of, with_content};
 /// The parts of a lab's recording that only the run knows.
 pub(crate) struct Outline {
     pub(crate) order: Vec<Vec<String>>,
+    pub(crate) measured: Measured,
     pub(crate) seed: u64,
     pub(crate) until: Option<wire::UntilText>,
     pub(crate) started_at: String,
@@ -68,10 +69,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         interrupted: run.is_interrupted,
         seed: run.seed,
         order: run.order,
-        measured: Some(Measured {
-            order: lab.order().0,
-            because: lab.order().1.map(str::to_owned),
-        }),
+        measured: Some(run.measured),
         until: run.until,
         environment: run.environment,
         load: LoadText {
@@ -220,6 +218,8 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         generator: seen.generator.clone(),
         machine: None,
         left_out: None,
+        group: None,
+        shared: Vec::new(),
         systems: Vec::new(),
         steps: seen.steps.iter().map(step).collect(),
         passes: (!seen.steps.is_empty()).then_some(seen.passes),
@@ -293,7 +293,21 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
         limits_by: None,
         cpus: setup.pin.clone(),
         replicas: setup.replicas,
+        shared: false,
         build_ms: None,
+    }
+}
+
+/// Says of the systems that variants have shared that they did.
+pub(crate) fn mark_shared(lab: &Lab, variants: &mut [VariantRecord]) {
+    let mut setups = lab.all().flat_map(Variant::systems);
+    let names: Vec<&str> = setups
+        .by_ref()
+        .filter(|setup| setup.is_shared)
+        .map(|setup| setup.system.as_str())
+        .collect();
+    for system in variants.iter_mut().flat_map(|one| &mut one.systems) {
+        system.shared = names.contains(&system.name.as_str());
     }
 }
 

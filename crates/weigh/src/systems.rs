@@ -59,8 +59,18 @@ impl Invalid {
 /// A variant's systems while they run; the target is the last.
 pub(crate) struct RunningSystems {
     running: Vec<RunningProcess>,
+    /// The systems that these share with others, which run elsewhere.
+    shared: Vec<SharedSystem>,
     /// The folder of their Unix sockets, where there are any.
     _sockets: Option<TempDir>,
+}
+
+/// A system that serves all variants, as one of them knows it.
+#[derive(Clone)]
+struct SharedSystem {
+    system: String,
+    place: Endpoint,
+    protocol: Protocol,
 }
 
 /// What systems are started from.
@@ -72,6 +82,8 @@ pub(crate) struct Startup<'a> {
     /// The folder of their logs, which exists.
     pub(crate) logs: &'a Path,
     pub(crate) stop: &'a Stop,
+    /// Systems that run already and serve these; none where each variant has its own.
+    pub(crate) shared: Option<&'a RunningSystems>,
 }
 
 /// What one system of the records has used since its start, all instances of it together.
@@ -128,7 +140,11 @@ impl RunningSystems {
         let sockets = socket_folder(setups)?;
         // All ports before the first start: a system may be told the address of one that starts
         // later.
-        let ports = Ports::of(setups, sockets.as_ref().map(TempDir::path))?;
+        let shared = startup.shared.map_or_else(Vec::new, RunningSystems::served);
+        let known = shared
+            .iter()
+            .map(|it| (it.system.clone(), it.place.clone()));
+        let ports = Ports::of(setups, sockets.as_ref().map(TempDir::path))?.beside(known);
         let mut starter = Starter {
             rig,
             lab: startup.lab,
@@ -138,6 +154,7 @@ impl RunningSystems {
         };
         let mut systems = RunningSystems {
             running: Vec::new(),
+            shared,
             _sockets: sockets,
         };
         for setup in setups {
@@ -200,25 +217,58 @@ impl RunningSystems {
     /// The protocol of the process that listens there; HTTP/1.1 in the clear for any other address.
     pub(crate) fn target_at(&self, address: SocketAddr) -> Target {
         let mut running = self.running.iter();
+        let mut shared = self.shared.iter();
         match running.find(|running| running.place.address == address) {
             // Proofs may ask a system that speaks TLS, and know only its address.
             Some(running) => running.target(),
-            None => target(&address.into(), Protocol::default()),
+            None => match shared.find(|shared| shared.place.address == address) {
+                Some(shared) => target(&shared.place, shared.protocol.clone()),
+                None => target(&address.into(), Protocol::default()),
+            },
         }
     }
 
     /// Where a system listens.
     pub(crate) fn find(&self, system: &str) -> Option<Endpoint> {
         let mut running = self.running.iter();
-        let found = running.find(|running| running.serves.as_deref() == Some(system))?;
-        Some(found.place.clone())
+        let found = running.find(|running| running.serves.as_deref() == Some(system));
+        let place = found.map(|running| running.place.clone());
+        let mut shared = self.shared.iter();
+        place.or_else(|| {
+            let found = shared.find(|shared| shared.system == system)?;
+            Some(found.place.clone())
+        })
     }
 
     /// Where each instance of a system listens, or the system itself where there is no balancer
     /// before it.
     pub(crate) fn addresses_of(&self, system: &str) -> Vec<SocketAddr> {
         let instances = self.running.iter().filter(|it| it.record == system);
-        instances.map(|it| it.place.address).collect()
+        let shared = self.shared.iter().filter(|it| it.system == system);
+        let own = instances.map(|it| it.place.address);
+        own.chain(shared.map(|it| it.place.address)).collect()
+    }
+
+    /// Whether this is an address that one of them was given.
+    pub(crate) fn is_given(&self, address: SocketAddr) -> bool {
+        self.running.iter().any(|running| {
+            let balances = running.balances.as_ref();
+            // A system may listen on its port at every address.
+            running.place.address.port() == address.port()
+                || balances.is_some_and(|it| it.statistics.port() == address.port())
+        })
+    }
+
+    /// What these systems are to those that share them.
+    fn served(&self) -> Vec<SharedSystem> {
+        let serving = self.running.iter().filter_map(|running| {
+            Some(SharedSystem {
+                system: running.serves.clone()?,
+                place: running.place.clone(),
+                protocol: running.protocol.clone(),
+            })
+        });
+        serving.collect()
     }
 
     /// What every system has used so far, in the order in which they were started.

@@ -4,6 +4,7 @@ mod foreign;
 
 use super::side::Side;
 use super::{Operand, Source};
+use crate::company;
 use crate::describe;
 use crate::recording::{Environment, LoadText, Recording, SystemRecord, VariantRecord};
 
@@ -76,7 +77,17 @@ pub(super) fn of(
     }
     match (&a.source, &b.source) {
         // Two variants of one recording share machine, load and version.
-        (Source::Recording(_), Source::Recording(_)) if is_same_run => {}
+        (Source::Recording(one), Source::Recording(_)) if is_same_run => {
+            let strangers = sides
+                .iter()
+                .filter(|(of_a, of_b)| !company::is_together(one, &of_a.name, &of_b.name));
+            found.obstacles.extend(strangers.map(|(of_a, of_b)| {
+                format!(
+                    "{} and {} were measured in different groups",
+                    of_a.name, of_b.name
+                )
+            }));
+        }
         (Source::Recording(one), Source::Recording(other)) => {
             recordings(&mut found, one, other, sides);
         }
@@ -159,6 +170,12 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
     // Side by side, absolute figures are those of systems with neighbors.
     let order = |recording: &Recording| Some(recording.order_measured().word().to_owned());
     found.differ(true, "order of variants", order(a), order(b));
+    // Other neighbors, other absolute figures.
+    let groups = |recording: &Recording| {
+        let text = company::listed(recording.groups());
+        Some(text.unwrap_or_else(|| "all".to_owned()))
+    };
+    found.differ(true, "variants up together", groups(a), groups(b));
     // Models are compared as data and shown as text, because two texts may be equal where the
     // models are not.
     if a.load.model != b.load.model {
@@ -254,5 +271,14 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
         };
         let (then, now) = (limits(other), limits(system));
         found.differ(false, &what("limits"), Some(then), Some(now));
+        let processes = |system: &SystemRecord| {
+            let what = if system.shared {
+                "one for all variants"
+            } else {
+                "one a variant"
+            };
+            Some(what.to_owned())
+        };
+        found.differ(false, &what("process"), processes(other), processes(system));
     }
 }

@@ -8,7 +8,7 @@ use super::comparability::{self, Comparability};
 use super::side::{self, Side};
 use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairing, Row, Source};
 use crate::metric::Metric;
-use crate::recording::Recording;
+use crate::recording::{Recording, RoundPart};
 use crate::summary::{CONFIDENCE, MetricSummary, OverheadSummary, Summary, Verdict};
 
 pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Comparison, CompareError> {
@@ -278,12 +278,11 @@ impl Frame {
         let compare = |metric: Metric| {
             let (a, b) = (of_a.figures.get(&metric)?, of_b.figures.get(&metric)?);
             let (base, own): (Vec<f64>, Vec<f64>) = if self.is_same_run {
-                // Paired by the number of the round: a round that only one side completed has no
-                // partner.
-                let pair = |(round, value): (&u32, &f64)| Some((*value, *b.get(round)?));
+                // Paired by round and group: what only one side completed has no partner.
+                let pair = |(part, value): (&RoundPart, &f64)| Some((*value, *b.get(part)?));
                 a.iter().filter_map(pair).unzip()
             } else {
-                (a.values().copied().collect(), b.values().copied().collect())
+                (of_a.rounds(metric)?, of_b.rounds(metric)?)
             };
             let overhead = if self.is_same_run {
                 paired::overhead(&base, &own, self.confidence)

@@ -6,17 +6,17 @@ use super::{NoNumber, Operand, Source};
 use crate::digits;
 use crate::import::ForeignRun;
 use crate::metric::{Metric, figure};
-use crate::recording::{Kind, Recording};
-use crate::summary::{Summary, Verdict};
+use crate::recording::{Kind, Recording, RoundPart};
+use crate::summary::{Summary, Verdict, mean_by_round};
 
 /// One side of one row.
 pub(super) struct Side {
     pub(super) name: String,
     pub(super) is_baseline: bool,
-    /// Values by round; runs of other tools are numbered as they come.
-    pub(super) figures: BTreeMap<Metric, BTreeMap<u32, f64>>,
+    /// Values by round and group; runs of other tools are numbered as they come.
+    pub(super) figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
     /// The same of its result's own baseline; empty without one.
-    pub(super) of_baseline: BTreeMap<Metric, BTreeMap<u32, f64>>,
+    pub(super) of_baseline: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
     pub(super) no_number: Option<NoNumber>,
     /// Why its figures are doubtful.
     pub(super) trouble: Option<String>,
@@ -71,17 +71,17 @@ impl Side {
         Self {
             name: row.name.clone(),
             is_baseline: row.is_baseline,
-            figures: by_round(recording, &row.name),
-            of_baseline: baseline.map_or_else(BTreeMap::new, |baseline| {
-                by_round(recording, &baseline.name)
-            }),
+            figures: by_unit(recording, &row.name),
+            of_baseline: baseline
+                .map_or_else(BTreeMap::new, |baseline| by_unit(recording, &baseline.name)),
             no_number,
             trouble: None,
         }
     }
 
     fn of_run(run: &ForeignRun, name: String) -> Self {
-        let numbered = |values: &Vec<f64>| (0..).zip(values.iter().copied()).collect();
+        let part = |round: u32| RoundPart { round, group: 0 };
+        let numbered = |values: &Vec<f64>| (0..).map(part).zip(values.iter().copied()).collect();
         // Failures are an obstacle and not a missing number: other tools count failed requests into
         // their figures.
         let trouble = run.failed.filter(|failed| *failed > 0).map(|failed| {
@@ -104,6 +104,14 @@ impl Side {
         }
     }
 
+    /// A figure of each round. A baseline has several measurements in a round of several groups, which
+    /// count as one.
+    pub(super) fn rounds(&self, metric: Metric) -> Option<Vec<f64>> {
+        let values = self.figures.get(&metric)?;
+        let pairs = values.iter().map(|(part, value)| (part.round, *value));
+        Some(mean_by_round(pairs))
+    }
+
     /// Variant minus own baseline, of the rounds in which both were measured.
     pub(super) fn overheads(&self, metric: Metric) -> Vec<f64> {
         let (Some(own), Some(base)) = (self.figures.get(&metric), self.of_baseline.get(&metric))
@@ -112,14 +120,14 @@ impl Side {
         };
         let pairs = own
             .iter()
-            .filter_map(|(round, value)| Some(value - base.get(round)?));
+            .filter_map(|(part, value)| Some(value - base.get(part)?));
         pairs.collect()
     }
 }
 
 /// The figures of the complete measurements of a variant.
-fn by_round(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<u32, f64>> {
-    let mut figures: BTreeMap<Metric, BTreeMap<u32, f64>> = BTreeMap::new();
+fn by_unit(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<RoundPart, f64>> {
+    let mut figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>> = BTreeMap::new();
     for round in recording.rounds_of(name) {
         // The same rounds as in the summary: interrupted and disturbed ones count for nothing.
         if (round.interrupted || round.disturbed) && recording.kind == Kind::Lab {
@@ -131,7 +139,7 @@ fn by_round(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<u32,
                 figures
                     .entry(metric)
                     .or_default()
-                    .insert(round.round, value);
+                    .insert(round.part(), value);
             }
         }
     }

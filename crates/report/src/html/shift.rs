@@ -6,7 +6,7 @@ use super::markup::escape;
 use super::plot::{Frame, Scale, Tick};
 use crate::digits;
 use crate::metric::{Metric, Unit};
-use crate::recording::Recording;
+use crate::recording::{Recording, RoundPart};
 use crate::summary::{ClaimName, Summary, complete_rounds};
 use stats::Histogram;
 use stats::shift::Shift;
@@ -61,19 +61,19 @@ pub(super) fn shifts(recording: &Recording, summary: &Summary) -> String {
     panels.iter().map(|panel| panel.draw(scale)).collect()
 }
 
-/// Latencies by round.
-fn histograms(recording: &Recording, name: &str) -> Vec<(u32, Histogram)> {
+/// Latencies by round, or by group of a round.
+fn histograms(recording: &Recording, name: &str) -> Vec<(RoundPart, Histogram)> {
     complete_rounds(recording, name)
         .iter()
-        .map(|round| (round.round, round.latency_ns_hdr.histogram()))
+        .map(|round| (round.part(), round.latency_ns_hdr.histogram()))
         .filter(|(_, latency)| !latency.is_empty())
         .collect()
 }
 
 /// None where there are too few rounds for intervals.
 fn shift(
-    baseline: &[(u32, Histogram)],
-    variant: &[(u32, Histogram)],
+    baseline: &[(RoundPart, Histogram)],
+    variant: &[(RoundPart, Histogram)],
     confidence: f64,
 ) -> Option<Vec<Shift>> {
     let mut base = Vec::new();

@@ -18,6 +18,10 @@ pub struct RoundRecord {
     pub round: u32,
     /// The variant's turn within the round, from 0.
     pub position: u32,
+    /// The group of variants that were up together, from 0, where a round has several. A baseline has
+    /// one measurement in each of its groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
     /// The variant's name.
     pub variant: String,
     /// How its rate was found, where the highest one was looked for.
@@ -83,8 +87,21 @@ pub struct RoundRecord {
     pub machine: Option<MachineUse>,
     /// What each system cost.
     pub systems: Vec<SystemUsage>,
+    /// What the systems cost that the variant shared with all others that were up: the same in the
+    /// measurement of each of them, and in no figure of any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<SystemUsage>,
     /// The first few failures of each kind.
     pub failures: Vec<FailureSample>,
+}
+
+/// A round, or a group of one: what a difference is taken within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RoundPart {
+    /// The round, from 0.
+    pub round: u32,
+    /// The group of variants in it, from 0.
+    pub group: u32,
 }
 
 /// Cycles (due times, each one request to every variant) that say nothing about the variants, and are
@@ -227,6 +244,15 @@ pub struct InstanceUsage {
 }
 
 impl RoundRecord {
+    /// The round and the group in it: what was measured at the same time has the same, and is paired.
+    #[must_use]
+    pub fn part(&self) -> RoundPart {
+        RoundPart {
+            round: self.round,
+            group: self.group.unwrap_or(0),
+        }
+    }
+
     /// The share of its threads' time in which the generator was ready to run while others had the
     /// core; absent where the kernel does not count it.
     pub fn starved_share(&self) -> Option<f64> {

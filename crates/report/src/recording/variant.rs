@@ -73,6 +73,9 @@ pub struct SystemRecord {
     /// How many instances of it ran behind a balancer; absent for one that was spoken to itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
+    /// Whether one process of it served all variants that were up together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// How long its build took, in milliseconds; absent when it has none or shared another's.
     pub build_ms: Option<u64>,
 }

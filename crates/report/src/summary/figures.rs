@@ -9,7 +9,7 @@ use stats::{Claim, Histogram, Interval, Overhead, paired, sample, width};
 use super::CONFIDENCE;
 use crate::describe;
 use crate::metric::{Metric, figure, float};
-use crate::recording::{InstanceUsage, RoundRecord, SystemUsage, VariantRecord};
+use crate::recording::{InstanceUsage, RoundPart, RoundRecord, SystemUsage, VariantRecord};
 
 /// One metric of one variant over its rounds, in the unit of the metric's name.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -20,7 +20,8 @@ pub struct MetricSummary {
     pub low: Option<f64>,
     /// Upper end of its interval; absent with too few rounds.
     pub high: Option<f64>,
-    /// The figure of each complete measurement, in the order made.
+    /// The figure of each round in which it was measured completely, in the order made. Of a baseline
+    /// that was measured in several groups of a round, their mean.
     pub rounds: Vec<f64>,
     /// Against the baseline; absent for the baseline itself.
     pub overhead: Option<OverheadSummary>,
@@ -29,7 +30,7 @@ pub struct MetricSummary {
 /// A variant's metric minus the baseline's, paired by round.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OverheadSummary {
-    /// Rounds in which both were measured.
+    /// Rounds in which both were measured, in the same group.
     pub rounds: usize,
     /// Hodges-Lehmann estimate of the difference, in the metric's unit.
     pub difference: f64,
@@ -163,8 +164,8 @@ pub struct InstanceSummary {
 
 /// The figures of one variant, round by round.
 pub(crate) struct Figures {
-    /// The round of each entry below.
-    rounds: Vec<u32>,
+    /// The round, and the group in it, of each entry below.
+    parts: Vec<RoundPart>,
     by_metric: BTreeMap<Metric, Vec<Option<f64>>>,
     systems: Vec<SystemFigures>,
     /// Latency of all rounds.
@@ -173,14 +174,17 @@ pub(crate) struct Figures {
     pub(crate) lateness: Histogram,
 }
 
+/// Values with their rounds.
+type ByRound = Vec<(u32, f64)>;
+
 struct SystemFigures {
     name: String,
     source: String,
-    cpu: Vec<f64>,
-    memory: Vec<f64>,
-    switches: Vec<f64>,
-    switches_involuntary: Vec<f64>,
-    waited: Vec<f64>,
+    cpu: ByRound,
+    memory: ByRound,
+    switches: ByRound,
+    switches_involuntary: ByRound,
+    waited: ByRound,
     periods: u64,
     throttled_periods: u64,
     instances: Vec<InstanceUsage>,
@@ -189,7 +193,7 @@ struct SystemFigures {
 impl Figures {
     pub(crate) fn of(complete: &[&RoundRecord]) -> Self {
         let mut figures = Self {
-            rounds: complete.iter().map(|round| round.round).collect(),
+            parts: complete.iter().map(|round| round.part()).collect(),
             by_metric: BTreeMap::new(),
             systems: Vec::new(),
             latency: Histogram::new(),
@@ -202,7 +206,7 @@ impl Figures {
                 values.push(figure(metric, round, &latency));
             }
             for usage in &round.systems {
-                figures.add_system(usage, round.outcomes.completed());
+                figures.add_system(usage, round);
             }
             figures.latency.add(&latency);
             figures.lateness.add(&round.lateness_ns_hdr.histogram());
@@ -210,7 +214,8 @@ impl Figures {
         figures
     }
 
-    fn add_system(&mut self, usage: &SystemUsage, completed: u64) {
+    fn add_system(&mut self, usage: &SystemUsage, round: &RoundRecord) {
+        let completed = round.outcomes.completed();
         let known = self
             .systems
             .iter()
@@ -232,7 +237,7 @@ impl Figures {
         });
         let system = &mut self.systems[index];
         if completed > 0 {
-            let per_request = |amount: u64| float(amount) / float(completed);
+            let per_request = |amount: u64| (round.round, float(amount) / float(completed));
             let switches = usage.context_switches.map(per_request);
             let involuntary = usage.context_switches_involuntary.map(per_request);
             system.cpu.extend(usage.cpu_us.map(per_request));
@@ -241,7 +246,10 @@ impl Figures {
             let waited = usage.waited_for_cpu_us.map(per_request);
             system.waited.extend(waited);
         }
-        system.memory.extend(usage.memory_peak_bytes.map(float));
+        let memory = usage.memory_peak_bytes.map(float);
+        system
+            .memory
+            .extend(memory.map(|bytes| (round.round, bytes)));
         if let Some(throttled) = usage.throttled {
             system.periods += throttled.periods;
             system.throttled_periods += throttled.throttled_periods;
@@ -257,7 +265,9 @@ impl Figures {
         confidence: f64,
     ) -> BTreeMap<Metric, MetricSummary> {
         let summarize = |(metric, values): (&Metric, &Vec<Option<f64>>)| {
-            let mut summary = MetricSummary::of(values.iter().flatten().copied().collect())?;
+            let measured = self.parts.iter().zip(values);
+            let by_round = measured.filter_map(|(part, value)| Some((part.round, (*value)?)));
+            let mut summary = MetricSummary::of(mean_by_round(by_round))?;
             summary.overhead =
                 baseline.and_then(|baseline| self.overhead(baseline, *metric, confidence));
             Some((*metric, summary))
@@ -265,17 +275,18 @@ impl Figures {
         self.by_metric.iter().filter_map(summarize).collect()
     }
 
-    /// Pairs the rounds in which both were measured; the baseline appears once a round.
+    /// Pairs the rounds, or groups of rounds, in which both were measured: the baseline appears once in
+    /// each.
     fn overhead(
         &self,
         baseline: &Self,
         metric: Metric,
         confidence: f64,
     ) -> Option<OverheadSummary> {
-        let of_baseline: BTreeMap<u32, f64> = baseline.by_round(metric).collect();
+        let of_baseline: BTreeMap<RoundPart, f64> = baseline.by_part(metric).collect();
         let (base, own): (Vec<f64>, Vec<f64>) = self
-            .by_round(metric)
-            .filter_map(|(round, value)| Some((*of_baseline.get(&round)?, value)))
+            .by_part(metric)
+            .filter_map(|(part, value)| Some((*of_baseline.get(&part)?, value)))
             .unzip();
         // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
         let overhead = paired::overhead(&base, &own, confidence).ok()?;
@@ -284,10 +295,10 @@ impl Figures {
         Some(OverheadSummary::of(&overhead, rounds, needed).with_power(&overhead))
     }
 
-    pub(super) fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
+    pub(super) fn by_part(&self, metric: Metric) -> impl Iterator<Item = (RoundPart, f64)> {
         let values = self.by_metric.get(&metric).into_iter().flatten();
-        let pairs = self.rounds.iter().zip(values);
-        pairs.filter_map(|(round, value)| Some((*round, (*value)?)))
+        let pairs = self.parts.iter().zip(values);
+        pairs.filter_map(|(part, value)| Some((*part, (*value)?)))
     }
 
     pub(crate) fn systems(&self, variant: &VariantRecord) -> Vec<SystemSummary> {
@@ -295,13 +306,17 @@ impl Figures {
         let summarize = |system: &SystemFigures| SystemSummary {
             name: system.name.clone(),
             version: record(&system.name).and_then(|record| record.version.clone()),
-            cpu_us_per_request: MetricSummary::of(system.cpu.clone()),
-            memory_peak_bytes: MetricSummary::of(system.memory.clone()),
-            context_switches_per_request: MetricSummary::of(system.switches.clone()),
-            context_switches_involuntary_per_request: MetricSummary::of(
-                system.switches_involuntary.clone(),
-            ),
-            waited_for_cpu_us_per_request: MetricSummary::of(system.waited.clone()),
+            cpu_us_per_request: MetricSummary::of(mean_by_round(system.cpu.iter().copied())),
+            memory_peak_bytes: MetricSummary::of(mean_by_round(system.memory.iter().copied())),
+            context_switches_per_request: MetricSummary::of(mean_by_round(
+                system.switches.iter().copied(),
+            )),
+            context_switches_involuntary_per_request: MetricSummary::of(mean_by_round(
+                system.switches_involuntary.iter().copied(),
+            )),
+            waited_for_cpu_us_per_request: MetricSummary::of(mean_by_round(
+                system.waited.iter().copied(),
+            )),
             limits: record(&system.name).map_or_else(String::new, describe::limits_in_force),
             is_limit_unmet: record(&system.name).is_some_and(describe::is_limit_unmet),
             throttled_periods_share: (system.periods > 0)
@@ -429,6 +444,19 @@ impl From<Claim> for ClaimName {
             Claim::TooFewRounds { .. } => Self::TooFewRounds,
         }
     }
+}
+
+/// One value for each round: the mean of what was measured in it. A baseline that was measured in
+/// several groups of a round has one value a round all the same, since the round is the unit.
+pub(crate) fn mean_by_round(values: impl Iterator<Item = (u32, f64)>) -> Vec<f64> {
+    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (round, value) in values {
+        rounds.entry(round).or_default().push(value);
+    }
+    let means = rounds.values().map(|values| sample::mean(values));
+    means
+        .map(|mean| mean.expect("a round has a value"))
+        .collect()
 }
 
 /// Answers per second in each window that the end of its round did not cut short.

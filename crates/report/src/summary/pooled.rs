@@ -9,7 +9,7 @@ use serde::Serialize;
 use stats::Histogram;
 use stats::bootstrap::{self, pooled_shift};
 
-use crate::recording::RoundRecord;
+use crate::recording::{RoundPart, RoundRecord};
 
 /// The percentiles compared.
 const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
@@ -35,11 +35,13 @@ pub(super) fn differences(
     variant: &[&RoundRecord],
     confidence: f64,
 ) -> Vec<PooledDifference> {
-    let of_baseline: BTreeMap<u32, &RoundRecord> =
-        baseline.iter().map(|round| (round.round, *round)).collect();
+    let of_baseline: BTreeMap<RoundPart, &RoundRecord> = baseline
+        .iter()
+        .map(|round| (round.part(), *round))
+        .collect();
     // The rounds of the baseline that the variant has, so that both pools saw the same machine.
     let pairs = variant.iter().filter_map(|own| {
-        let base = of_baseline.get(&own.round)?;
+        let base = of_baseline.get(&own.part())?;
         Some((
             base.latency_ns_hdr.histogram(),
             own.latency_ns_hdr.histogram(),

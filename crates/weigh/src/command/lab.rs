@@ -87,7 +87,13 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let mut labs = labs::read(&args.labs, &args.settings.with, console)?;
     for lab in &mut labs {
         labs::only(lab, &args.variants)?;
-        lab.order_asked = args.order.unwrap_or(lab.order_asked);
+        lab.order_asked = args.order.or(lab.order_asked);
+        if args.order == Some(Order::InTurn) && lab.groups.is_some() {
+            return Err(Failure::bad_input(format!(
+                "`{}` has `groups`, which are side by side; remove them, or `--order in-turn`",
+                lab.name
+            )));
+        }
         if args.quick {
             hurry(lab);
         }

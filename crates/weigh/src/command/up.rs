@@ -58,6 +58,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             setups,
             logs: logs.path(),
             stop,
+            shared: None,
         };
         RunningSystems::start(&mut rig, startup)
     });

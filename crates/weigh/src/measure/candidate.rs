@@ -6,6 +6,8 @@ use lab::{Lab, Variant};
 use model::InvalidKind;
 use report::recording::{SystemRecord, VariantRecord, VariantStatus};
 
+use super::design::Footprint;
+use super::groups::{CoresUsed, Member};
 use crate::prove::Proven;
 use crate::record;
 use crate::systems::Invalid;
@@ -19,12 +21,22 @@ pub(super) struct Candidate<'a> {
     pub(super) variant: &'a Variant,
     /// The candidate that it is compared with; none for a baseline.
     against: Option<CandidateId>,
+    /// What the first start of its systems showed.
+    pub(super) footprint: Footprint,
     /// Its systems as the recording has them, in the order in which they start.
     pub(super) systems: Vec<SystemRecord>,
     /// What it was seen to answer; none before its proof.
     proven: Option<Proven>,
     /// Why it has no number; none while it may get one.
     invalid: Option<Invalid>,
+}
+
+impl CandidateId {
+    /// One that belongs to no lab.
+    #[cfg(test)]
+    pub(super) fn numbered(number: usize) -> CandidateId {
+        CandidateId(number)
+    }
 }
 
 /// All candidates of a run, baseline first.
@@ -40,6 +52,7 @@ impl<'a> Candidate<'a> {
             variant,
             against,
             systems: variant.systems().iter().map(record::system).collect(),
+            footprint: Footprint::default(),
             proven: None,
             invalid: None,
         }
@@ -148,6 +161,54 @@ impl<'a> Candidates<'a> {
         candidate.invalid.is_some()
             || self.has_lost_baseline(id)
             || (candidate.against.is_none() && !is_compared())
+    }
+
+    /// As [`Candidates::is_needless`], in a group of these variants and their baselines.
+    pub(super) fn is_needless_in(&self, id: CandidateId, variants: &[CandidateId]) -> bool {
+        let is_compared = || {
+            variants.iter().any(|other| {
+                let other = self.get(*other);
+                other.against == Some(id) && other.invalid.is_none()
+            })
+        };
+        let is_member = variants.contains(&id) || is_compared();
+        !is_member || self.is_needless(id)
+    }
+
+    /// These variants and their baselines, in the order of the report.
+    pub(super) fn with_baselines(&self, variants: &[CandidateId]) -> Vec<CandidateId> {
+        let baselines = variants.iter().filter_map(|id| self.get(*id).against);
+        let all: BTreeSet<CandidateId> = variants.iter().copied().chain(baselines).collect();
+        all.into_iter().collect()
+    }
+
+    /// Every variant that is compared with a baseline.
+    pub(super) fn compared(&self) -> Vec<CandidateId> {
+        let ids = self.ids();
+        ids.filter(|id| self.get(*id).against.is_some()).collect()
+    }
+
+    /// The variants of these names, group by group; a name that was left out of the run has none.
+    pub(super) fn grouped(&self, names: &[Vec<String>]) -> Vec<Vec<CandidateId>> {
+        let id_of = |name: &String| {
+            let mut compared = self.compared().into_iter();
+            compared.find(|id| self.get(*id).name() == name)
+        };
+        let groups = names
+            .iter()
+            .map(|group| group.iter().filter_map(id_of).collect());
+        groups.filter(|group: &Vec<_>| !group.is_empty()).collect()
+    }
+
+    /// A candidate as one that may be put into a group.
+    pub(super) fn member(&self, id: CandidateId, used: Option<CoresUsed>) -> Member {
+        let candidate = self.get(id);
+        Member {
+            id,
+            name: candidate.name().to_owned(),
+            baseline: candidate.against,
+            used,
+        }
     }
 
     pub(super) fn has_lost_baseline(&self, id: CandidateId) -> bool {

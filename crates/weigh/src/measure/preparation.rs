@@ -2,17 +2,28 @@
 
 use std::time::Duration;
 
+use lab::Setup;
+use model::Order;
+use rig::Rig;
+
 use super::Experiment;
 use super::candidate::CandidateId;
+use super::design::Footprint;
 use super::running::root_cause;
 use super::turn::Turn;
 use crate::build_cache::{BuildCache, missing_program};
-use crate::systems::Invalid;
+use crate::systems::{Invalid, RunningSystems};
 
 /// A build that took longer is told of.
 const BUILD_WORTH_TELLING: Duration = Duration::from_secs(1);
 
 impl Experiment<'_> {
+    /// Whether candidates that are up together share systems.
+    pub(super) fn shares(&self) -> bool {
+        let mut setups = self.session.lab.all().flat_map(|one| one.systems());
+        self.design.order == Order::SideBySide && setups.any(|setup| setup.is_shared)
+    }
+
     /// Builds and proves every candidate, each after its baseline, with which it is compared.
     pub(super) fn prepare(&mut self, builds: &mut BuildCache) {
         for id in self.candidates.ids() {
@@ -67,15 +78,20 @@ impl Experiment<'_> {
             return Err(self.candidates.why_unmeasured(id, false));
         }
         let mut running = turn.start(&mut self.rig)?;
+        let candidate = turn.candidate;
         let baseline = self.candidates.baseline_of(id);
         let proven = turn.prove(&mut running, baseline.map(|baseline| baseline.proven()));
         let ended = running.ended(&mut self.rig);
+        let footprint = footprint(&self.rig, candidate.variant.systems(), &running.systems);
+        // One that would be in the way of others, or has systems that others are to share, is not kept.
+        let may_stay = footprint.fixed.is_empty() && !self.shares();
         let candidate = self.candidates.get_mut(id);
+        candidate.footprint = footprint;
         // Also when the proof fails: the row then says what was started.
         running.systems.describe(&mut candidate.systems);
         // A proof that was given stays given when a process ends right after it. The systems are then
         // started anew in the first round, which tells whether that was more than once.
-        let is_well = proven.is_ok() && ended.is_none();
+        let is_well = proven.is_ok() && ended.is_none() && may_stay;
         self.reused
             .keep_or_stop(&mut self.rig, id, running, is_well);
         let proven = proven.map_err(|symptom| root_cause(ended, symptom))?;
@@ -87,5 +103,28 @@ impl Experiment<'_> {
         }
         candidate.set_proven(proven);
         Ok(())
+    }
+}
+
+/// What systems that are up show of themselves.
+fn footprint(rig: &Rig, setups: &[Setup], systems: &RunningSystems) -> Footprint {
+    let usage = systems.usage(rig);
+    let memory = usage.iter().zip(setups).map(|(seen, setup)| {
+        assert_eq!(seen.system, setup.system, "systems start in their order");
+        // Each instance has the limit, and may use all of it.
+        let instances = u64::from(setup.replicas.unwrap_or(1));
+        let limit = setup
+            .limits
+            .memory
+            .map(|bytes| bytes.saturating_mul(instances));
+        limit.or(seen.usage.as_ref()?.memory_peak)
+    });
+    let processes = systems.processes(rig);
+    let pids: Vec<i32> = processes.into_iter().flat_map(|one| one.pids).collect();
+    let mut fixed = rig::listening(&pids);
+    fixed.retain(|address| !systems.is_given(*address));
+    Footprint {
+        memory: memory.sum(),
+        fixed,
     }
 }

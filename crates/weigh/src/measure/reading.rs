@@ -130,6 +130,7 @@ impl Measured {
         RoundRecord {
             round: number(seat.round),
             position: number(seat.position),
+            group: seat.group,
             variant: variant.to_owned(),
             started_offset_us: record::micros(self.began.duration_since(session.started)),
             machine: self.machine,
@@ -141,7 +142,7 @@ impl Measured {
 }
 
 /// What each system used between two readings, with the shares of its instances.
-fn systems_used(
+pub(super) fn systems_used(
     before: &[UsageReading],
     after: &[UsageReading],
     shares: &[Shares],

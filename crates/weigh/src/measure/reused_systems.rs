@@ -6,11 +6,14 @@ use rig::Rig;
 
 use super::candidate::CandidateId;
 use super::running::Running;
+use crate::systems::RunningSystems;
 
 /// The systems that are up between two turns of their candidates; none unless the run reuses any.
 pub(super) struct ReusedSystems {
     is_on: bool,
     up: BTreeMap<CandidateId, Running>,
+    /// Those that all candidates share.
+    shared: Option<RunningSystems>,
 }
 
 impl ReusedSystems {
@@ -18,6 +21,7 @@ impl ReusedSystems {
         ReusedSystems {
             is_on: false,
             up: BTreeMap::new(),
+            shared: None,
         }
     }
 
@@ -54,11 +58,40 @@ impl ReusedSystems {
         }
     }
 
+    /// The systems that all candidates share, if they are still up from an earlier round.
+    pub(super) fn take_shared(&mut self) -> Option<RunningSystems> {
+        self.shared.take()
+    }
+
+    /// As [`ReusedSystems::keep_or_stop`], for the systems that all candidates share.
+    pub(super) fn keep_or_stop_shared(
+        &mut self,
+        rig: &mut Rig,
+        shared: RunningSystems,
+        is_well: bool,
+    ) {
+        if self.is_on && is_well {
+            self.shared = Some(shared);
+        } else {
+            shared.stop(rig);
+        }
+    }
+
+    /// Keeps none from here on.
+    pub(super) fn turn_off(&mut self, rig: &mut Rig) {
+        self.stop_all(rig);
+        self.is_on = false;
+    }
+
     /// Stops all of them.
     pub(super) fn stop_all(&mut self, rig: &mut Rig) {
         // Taken out one by one, because stopping consumes them.
         while let Some((_, running)) = self.up.pop_first() {
             running.stop(rig);
+        }
+        // Last, since the others depend on them.
+        if let Some(shared) = self.shared.take() {
+            shared.stop(rig);
         }
     }
 }

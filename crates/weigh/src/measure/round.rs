@@ -29,6 +29,8 @@ pub(super) struct Seat {
     /// The place in the round's order, from 0.
     pub(super) position: usize,
     pub(super) candidate: CandidateId,
+    /// The group in which it is measured, from 0, where a round has several.
+    pub(super) group: Option<u32>,
 }
 
 impl Round {
@@ -38,6 +40,7 @@ impl Round {
             round: self.number,
             position,
             candidate: *candidate,
+            group: None,
         })
     }
 }

@@ -39,7 +39,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Starts systems; their logs are in the folder `VARIANT/OCCASION`.
+    /// Starts systems, beside those that all variants share; their logs are in the folder
+    /// `VARIANT/OCCASION`.
     ///
     /// # Errors
     ///
@@ -50,6 +51,7 @@ impl Session<'_> {
         setups: &[Setup],
         variant: &str,
         occasion: &str,
+        shared: Option<&RunningSystems>,
     ) -> Result<RunningSystems, Invalid> {
         self.go_on()?;
         let logs = self.logs.join(record::file_name(variant)).join(occasion);
@@ -65,6 +67,7 @@ impl Session<'_> {
             setups,
             logs: &logs,
             stop: self.stop,
+            shared,
         };
         RunningSystems::start(rig, startup)
     }

@@ -25,6 +25,8 @@ pub(super) struct Settling {
     /// How fast it was, window by window: requests that passed, per second of the window or of
     /// processor time.
     speeds: Vec<f64>,
+    /// Whether all of these are per second of processor time.
+    is_in_processor_time: bool,
 }
 
 impl Settling {
@@ -33,6 +35,7 @@ impl Settling {
             settle,
             began: instant(),
             speeds: Vec::new(),
+            is_in_processor_time: true,
         }
     }
 
@@ -55,12 +58,24 @@ impl Settling {
 
     pub(super) fn add(&mut self, window: &Measurement) {
         self.add_in(window, window.elapsed);
+        self.is_in_processor_time = false;
     }
 
     /// As [`Settling::add`], with the processor time that the systems had in the window.
     pub(super) fn add_in(&mut self, window: &Measurement, time: Duration) {
         self.speeds
             .push(window.outcomes.passed as f64 / time.as_secs_f64());
+    }
+}
+
+impl Settling {
+    /// Processor time per answer in the last windows; none where it is not known.
+    pub(super) fn cost(&self) -> Option<Duration> {
+        let from = self.speeds.len().saturating_sub(WINDOWS_STILL);
+        let last = &self.speeds[from..];
+        let speed = last.iter().sum::<f64>() / last.len() as f64;
+        let is_known = self.is_in_processor_time && speed.is_finite() && speed > 0.0;
+        is_known.then(|| Duration::from_secs_f64(1.0 / speed))
     }
 }
 

@@ -4,26 +4,34 @@
 //! What the machine does in a round, it does to all candidates alike, so their differences hardly
 //! contain it. What it costs is that each candidate has the others beside it: caches and cores are
 //! shared, and absolute latencies are higher than alone.
+//!
+//! Candidates that would crowd each other are up in groups, one after the other, each with the
+//! baselines of its variants. Who is in which group is decided in the first round, in which all are up
+//! and warmed up before anything is measured.
 
 use std::time::Duration;
 
+use lab::Setup;
 use load::{Job, Live, LoadError, Measurement};
-use model::{InvalidKind, Load};
+use model::{InvalidKind, Load, Order};
 use report::recording::RoundRecord;
+use rig::Rig;
 use schedule::OpenPlan;
 use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 
 use super::Experiment;
+use super::cores_used::{Used, planned};
+use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
 use super::host_watch::HostWatch;
 use super::in_turn::{ATTEMPTS, in_round};
-use super::reading::{Look, Measured, Reading};
+use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::{Running, root_cause};
 use super::session::load_failed;
 use super::settling::Settling;
 use super::turn::Turn;
 use crate::record;
-use crate::systems::Invalid;
+use crate::systems::{Invalid, RunningSystems, UsageReading};
 
 /// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
 /// without leaving any out.
@@ -33,6 +41,15 @@ const SLOTS_MAX: u64 = 1 << 20;
 struct Up {
     seat: Seat,
     running: Running,
+    /// What settling and warming up have shown; none where neither was done.
+    used: Option<CoresUsed>,
+}
+
+/// What candidates that are up have beside them.
+struct Beside<'g> {
+    group: &'g Group,
+    /// The systems that they share; none where each has its own.
+    shared: Option<RunningSystems>,
 }
 
 /// What one load of all candidates came to, in their order.
@@ -57,38 +74,176 @@ impl From<Invalid> for Spoiled {
 impl Experiment<'_> {
     /// Measures all candidates that are still in, at once.
     pub(super) fn side_by_side(&mut self, round: &Round) {
-        let mut up = self.bring_up(round);
-        self.leave_needless(&mut up);
-        if !up.is_empty() {
-            let jobs = self.ready_together(round, &mut up).map_err(Spoiled::from);
-            match jobs.and_then(|jobs| self.attempts_together(round, &up, &jobs)) {
-                Ok(together) => self.take_down(up, together),
-                Err(spoiled) => self.give_up(up, &spoiled),
+        if self.design.groups.is_none() {
+            let all = Group {
+                number: None,
+                variants: self.candidates.compared(),
+            };
+            self.group(round, &all);
+            if self.design.order == Order::InTurn {
+                return self.in_turn(round);
             }
+        }
+        let groups = self.design.groups.as_ref();
+        // One group that was just measured, to find out that all fit, is not measured again.
+        let groups = groups.map_or_else(Vec::new, |groups| groups.in_round(round.number));
+        for group in groups {
+            let has_had_its_turn = |record: &RoundRecord| record.round as usize == round.number;
+            if group.number.is_none() && self.records.iter().any(has_had_its_turn) {
+                continue;
+            }
+            self.group(round, &group);
         }
         for _ in round.seats() {
             self.session.progress.step();
         }
     }
 
+    /// Brings a group up, measures it and stops it. Where nobody knows yet who may be up together,
+    /// finds out; and measures nothing where that is not all.
+    fn group(&mut self, round: &Round, group: &Group) {
+        let shared = match self.bring_up_shared(round, group) {
+            Ok(shared) => shared,
+            Err(invalid) => return self.reject_all(group, &invalid),
+        };
+        let beside = Beside { group, shared };
+        let mut up = self.bring_up(round, &beside);
+        self.leave_needless(&mut up, &beside);
+        if !up.is_empty() {
+            let jobs = self.ready_together(round, &mut up, &beside);
+            let jobs = jobs.map_err(Spoiled::from);
+            if jobs.is_ok() && self.design.groups.is_none() && !self.is_over() {
+                self.decide_groups(&up);
+            }
+            // Measured only if this is a group as it will be in all rounds.
+            let is_final = self.design.order == Order::SideBySide
+                && (group.number.is_some() || self.design.is_one_group());
+            if jobs.is_ok() && !is_final && !self.is_over() {
+                for Up { seat, running, .. } in up {
+                    self.reused
+                        .keep_or_stop(&mut self.rig, seat.candidate, running, true);
+                }
+            } else {
+                let together =
+                    jobs.and_then(|jobs| self.attempts_together(round, &up, &jobs, &beside));
+                let ended = beside.shared.as_ref();
+                let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
+                match (together, ended) {
+                    (Ok(together), None) => self.take_down(up, together),
+                    (Err(spoiled), None) => self.give_up(up, &spoiled),
+                    // Nobody's doing among those that share it, and the end of all.
+                    (_, Some(ended)) => {
+                        let invalid = Invalid::new(InvalidKind::Crashed, ended);
+                        self.give_up(up, &Spoiled::from(invalid));
+                    }
+                }
+            }
+        }
+        if let Some(shared) = beside.shared {
+            let is_well = shared.ended(&mut self.rig).is_none();
+            self.reused
+                .keep_or_stop_shared(&mut self.rig, shared, is_well);
+        }
+    }
+
+    /// Starts the systems that all candidates of a group share; none where there are no such.
+    fn bring_up_shared(
+        &mut self,
+        round: &Round,
+        group: &Group,
+    ) -> Result<Option<RunningSystems>, Invalid> {
+        if let Some(shared) = self.reused.take_shared() {
+            return Ok(Some(shared));
+        }
+        let mut setups: Vec<Setup> = Vec::new();
+        for id in self.candidates.with_baselines(&group.variants) {
+            if self.candidates.is_needless_in(id, &group.variants) {
+                continue;
+            }
+            let own = self.candidates.get(id).variant.systems().iter();
+            for setup in own.filter(|setup| setup.is_shared) {
+                // Equal in all variants; each stands after those that it needs.
+                if setups.iter().all(|known| known.system != setup.system) {
+                    setups.push(setup.clone());
+                }
+            }
+        }
+        if setups.is_empty() {
+            return Ok(None);
+        }
+        let occasion = match group.number {
+            None => format!("round-{}", round.number + 1),
+            Some((number, _)) => format!("round-{}-group-{}", round.number + 1, number + 1),
+        };
+        self.session
+            .start(&mut self.rig, &setups, "shared", &occasion, None)
+            .map(Some)
+    }
+
+    /// Takes all candidates of a group out that are still in.
+    fn reject_all(&mut self, group: &Group, invalid: &Invalid) {
+        for id in self.candidates.with_baselines(&group.variants) {
+            let is_in = self.candidates.get(id).invalid().is_none();
+            if is_in && invalid.kind != InvalidKind::Interrupted {
+                self.reject(id, invalid.clone());
+            }
+        }
+    }
+
+    /// Decides who is up together in all rounds, by what the warm-up of all has shown.
+    fn decide_groups(&mut self, up: &[Up]) {
+        let members: Vec<Member> = up
+            .iter()
+            .map(|one| self.candidates.member(one.seat.candidate, one.used.clone()))
+            .collect();
+        for member in &members {
+            let used = member.used.as_ref().map(CoresUsed::total);
+            tracing::debug!(variant = member.name, cores = ?used, "processor time side by side");
+        }
+        let cores = self.host.before.cpus_allowed;
+        let all = self.candidates.compared();
+        match groups::split(&members, cores as f64) {
+            Crowd::Fits => self.design.groups = Some(Groups::whole(all)),
+            Crowd::Splits(variants, because) => {
+                let seed = self.session.seed.wrapping_add(1);
+                let groups = Groups::of(variants, Some(because.clone()), seed);
+                let count = groups.several().map_or(1, <[_]>::len);
+                self.session.progress.note(&format!(
+                    "measured in {count} groups, each with its baseline: {because}"
+                ));
+                self.design.groups = Some(groups);
+            }
+            Crowd::PairDoesNotFit(because) => self.measure_in_turn(because),
+        }
+    }
+
     /// The turn of a candidate that is up.
     fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
         let candidate = self.candidates.get(one.seat.candidate);
-        Turn::of_round(&self.session, candidate, round)
+        Turn::of_round(&self.session, candidate, round).in_group(one.seat.group)
     }
 
     /// Starts and proves the candidates in the order of this round, which is another one in each
     /// round: who starts first, and who gets which port, must favor none.
-    fn bring_up(&mut self, round: &Round) -> Vec<Up> {
+    fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<Up> {
         let mut up = Vec::new();
+        let group = beside.group;
         for seat in round.seats() {
-            if self.is_over() || self.candidates.is_needless(seat.candidate) {
+            let seat = Seat {
+                group: group.number.map(|(number, _)| number),
+                ..seat
+            };
+            let is_needless = self
+                .candidates
+                .is_needless_in(seat.candidate, &group.variants);
+            if self.is_over() || is_needless {
                 continue;
             }
-            let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round);
+            let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round)
+                .in_group(seat.group);
             let running = match self.reused.take(seat.candidate) {
                 Some(running) => Ok(running),
-                None => turn.start(&mut self.rig),
+                None => turn.start_beside(&mut self.rig, beside.shared.as_ref()),
             };
             let proven = running.and_then(|mut running| match turn.prove_once(&mut running) {
                 Ok(()) => Ok(running),
@@ -99,7 +254,11 @@ impl Experiment<'_> {
                 }
             });
             match proven {
-                Ok(running) => up.push(Up { seat, running }),
+                Ok(running) => up.push(Up {
+                    seat,
+                    running,
+                    used: None,
+                }),
                 // The user stopped the run, which is nothing against the candidate.
                 Err(invalid) if invalid.kind == InvalidKind::Interrupted => {}
                 Err(invalid) => self.reject(seat.candidate, invalid),
@@ -112,7 +271,7 @@ impl Experiment<'_> {
     /// round. A user who stops the run spoils nothing: what was measured until then stays.
     fn give_up(&mut self, up: Vec<Up>, spoiled: &Spoiled) {
         let is_stopped = spoiled.invalid.kind == InvalidKind::Interrupted;
-        for (position, Up { seat, running }) in up.into_iter().enumerate() {
+        for (position, Up { seat, running, .. }) in up.into_iter().enumerate() {
             let ended = running.ended(&mut self.rig);
             running.stop(&mut self.rig);
             let is_its_doing = spoiled.by.is_none_or(|by| by == position);
@@ -124,23 +283,30 @@ impl Experiment<'_> {
     }
 
     /// Stops what has nothing left to be compared with.
-    fn leave_needless(&mut self, up: &mut Vec<Up>) {
+    fn leave_needless(&mut self, up: &mut Vec<Up>, beside: &Beside<'_>) {
         let is_over = self.is_over();
-        let (stay, leave) = std::mem::take(up)
-            .into_iter()
-            .partition(|one| !is_over && !self.candidates.is_needless(one.seat.candidate));
+        let variants = &beside.group.variants;
+        let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
+            let id = one.seat.candidate;
+            !is_over && !self.candidates.is_needless_in(id, variants)
+        });
         *up = stay;
         for one in leave {
             let is_well = !is_over;
-            let Up { seat, running } = one;
+            let Up { seat, running, .. } = one;
             self.reused
                 .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
         }
     }
 
     /// Settles each candidate, and warms all up as they will be measured. Gives the loads.
-    fn ready_together(&mut self, round: &Round, up: &mut [Up]) -> Result<Vec<Job>, Invalid> {
-        self.settle_together(round, up)?;
+    fn ready_together(
+        &mut self,
+        round: &Round,
+        up: &mut [Up],
+        beside: &Beside<'_>,
+    ) -> Result<Vec<Job>, Invalid> {
+        let costs = self.settle_together(round, up)?;
         let variants = up.len();
         let mut jobs: Vec<Job> = (0..)
             .zip(&*up)
@@ -160,23 +326,45 @@ impl Experiment<'_> {
         }
         let warmup = self.session.lab.warmup;
         if !jobs.is_empty() && !warmup.is_zero() {
-            let jobs: Vec<Job> = jobs
+            let short: Vec<Job> = jobs
                 .iter()
                 .map(|job| Turn::warmup_job(job, warmup))
                 .collect();
-            let label = format!("round {}, warming up", round.number + 1);
-            self.session.discard_together(&jobs, &label, || ())?;
+            let label = beside.label(round, "warming up");
+            let usage = || -> Vec<Vec<UsageReading>> {
+                let systems = up.iter().map(|one| &one.running.systems);
+                systems.map(|systems| systems.usage(&self.rig)).collect()
+            };
+            let before = usage();
+            let (sent, after) = self.session.discard_together(&short, &label, usage)?;
+            for (index, one) in up.iter_mut().enumerate() {
+                let setups = self.candidates.get(one.seat.candidate).variant.systems();
+                let used = Used {
+                    before: &before[index],
+                    after: &after[index],
+                    sent: &sent[index],
+                };
+                one.used = used.cores(setups);
+            }
+        }
+        for ((one, cost), job) in up.iter_mut().zip(costs).zip(&jobs) {
+            one.used = planned(one.used.take(), cost, &job.load);
         }
         Ok(jobs)
     }
 
     /// Sends the load that comes once after a start to all candidates at once, until none of them gets
     /// faster: one after the other would take most of a round.
-    fn settle_together(&mut self, round: &Round, up: &mut [Up]) -> Result<(), Invalid> {
+    /// Gives the processor time per answer of each that it ended with, where that is known.
+    fn settle_together(
+        &mut self,
+        round: &Round,
+        up: &mut [Up],
+    ) -> Result<Vec<Option<Duration>>, Invalid> {
         let lab_settle = self.session.lab.settle;
         let Some(settle) = lab_settle.filter(|_| up.iter().any(|one| !one.running.is_settled))
         else {
-            return Ok(());
+            return Ok(vec![None; up.len()]);
         };
         let mut settlings: Vec<Settling> = up.iter().map(|_| Settling::new(settle)).collect();
         let jobs: Vec<Job> = up
@@ -207,16 +395,16 @@ impl Experiment<'_> {
                 let time = before
                     .zip(after)
                     .map(|(before, after)| after.saturating_sub(before));
-                let time = time
-                    .filter(|time| !time.is_zero())
-                    .unwrap_or(window.elapsed);
-                settling.add_in(window, time);
+                match time.filter(|time| !time.is_zero()) {
+                    Some(time) => settling.add_in(window, time),
+                    None => settling.add(window),
+                }
             }
         }
         for one in up {
             one.running.is_settled = true;
         }
-        Ok(())
+        Ok(settlings.iter().map(Settling::cost).collect())
     }
 
     /// Measures until the generator was left to run, a few times at the most. A disturbed measurement
@@ -226,9 +414,10 @@ impl Experiment<'_> {
         round: &Round,
         up: &[Up],
         jobs: &[Job],
+        beside: &Beside<'_>,
     ) -> Result<Together, Spoiled> {
         for attempt in 1.. {
-            let mut together = self.measure_together(round, up, jobs)?;
+            let mut together = self.measure_together(round, up, jobs, beside)?;
             let is_disturbed = attempt < ATTEMPTS
                 && together.records.iter().all(|record| !record.interrupted)
                 && together.records.iter().any(report::summary::is_disturbed);
@@ -252,10 +441,11 @@ impl Experiment<'_> {
         round: &Round,
         up: &[Up],
         jobs: &[Job],
+        beside: &Beside<'_>,
     ) -> Result<Together, Spoiled> {
         self.session.go_on()?;
         let turns: Vec<Turn<'_>> = up.iter().map(|one| self.turn_of(round, one)).collect();
-        let label = format!("round {}, side by side", round.number + 1);
+        let label = beside.label(round, "side by side");
         tracing::debug!(label, "the load begins");
         let readings: Vec<Reading<'_>> = turns
             .iter()
@@ -267,17 +457,17 @@ impl Experiment<'_> {
                 reading.map_err(|invalid| Spoiled { by, invalid })
             })
             .collect::<Result<_, Spoiled>>()?;
-        let send = |live: &Live| -> Result<(Vec<Measurement>, Vec<Look>), LoadError> {
+        let shared_before = beside.usage(&self.rig);
+        let send = |live: &Live| -> Result<(Vec<Measurement>, (Vec<Look>, Vec<_>)), LoadError> {
             let look = || {
-                readings
-                    .iter()
-                    .map(|reading| reading.look(&self.rig))
-                    .collect()
+                let looks = readings.iter().map(|reading| reading.look(&self.rig));
+                (looks.collect(), beside.usage(&self.rig))
             };
             load::run_together(jobs, live, self.session.stop.flag(), look)
         };
         let (sent, host) = HostWatch::during(|| self.session.progress.during(&label, send));
-        let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
+        let (measurements, (looks, shared_after)) = sent.map_err(|error| load_failed(&error))?;
+        let shared = systems_used(&shared_before, &shared_after, &[]);
         tracing::debug!(label, "the load has ended");
         let counted = counted(jobs, &measurements, &host);
         let mut together = Together {
@@ -296,6 +486,7 @@ impl Experiment<'_> {
             let name = turns[index].candidate.name();
             let mut record = measured.record(&self.session, name, up[index].seat);
             record.left_out = left_out;
+            record.shared.clone_from(&shared);
             together.records.push(record);
             together.measured.push(measured);
         }
@@ -305,8 +496,8 @@ impl Experiment<'_> {
     /// Judges each candidate's answers, and stops or keeps its systems.
     fn take_down(&mut self, up: Vec<Up>, together: Together) {
         let Together { measured, records } = together;
-        for ((Up { seat, running }, measured), record) in up.into_iter().zip(measured).zip(records)
-        {
+        let each = up.into_iter().zip(measured).zip(records);
+        for ((Up { seat, running, .. }, measured), record) in each {
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
             let unproven = measured.unproven;
@@ -326,6 +517,25 @@ impl Experiment<'_> {
                 self.reject(seat.candidate, invalid);
             }
         }
+    }
+}
+
+impl Beside<'_> {
+    /// `round 2, group 1 of 2, warming up`
+    fn label(&self, round: &Round, what: &str) -> String {
+        let number = round.number + 1;
+        match self.group.number {
+            None => format!("round {number}, {what}"),
+            Some((group, count)) => {
+                format!("round {number}, group {} of {count}, {what}", group + 1)
+            }
+        }
+    }
+
+    /// What the systems that all share have used so far.
+    fn usage(&self, rig: &Rig) -> Vec<UsageReading> {
+        let shared = self.shared.as_ref();
+        shared.map_or_else(Vec::new, |shared| shared.usage(rig))
     }
 }
 

@@ -18,7 +18,7 @@ use super::running::Running;
 use super::session::{Session, load_failed};
 use super::settling::Settling;
 use crate::prove::{Proven, Subject, prove};
-use crate::systems::Invalid;
+use crate::systems::{Invalid, RunningSystems};
 
 /// Why a candidate's systems are up.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Turn<'t> {
     pub(super) session: &'t Session<'t>,
     pub(super) candidate: &'t Candidate<'t>,
     occasion: Occasion,
+    /// The group that it is measured in, from 0, where a round has several.
+    group: Option<u32>,
     /// The seed of random arrivals; see [`Round::arrival_seed`].
     arrival_seed: u64,
 }
@@ -59,6 +61,7 @@ impl<'t> Turn<'t> {
             session,
             candidate,
             occasion: Occasion::Proof,
+            group: None,
             arrival_seed: session.seed,
         }
     }
@@ -72,6 +75,7 @@ impl<'t> Turn<'t> {
             session,
             candidate,
             occasion: Occasion::Round(round.number),
+            group: None,
             arrival_seed: round.arrival_seed,
         }
     }
@@ -85,7 +89,22 @@ impl<'t> Turn<'t> {
             session,
             candidate,
             occasion: Occasion::Flamegraph,
+            group: None,
             arrival_seed,
+        }
+    }
+
+    /// The same, in a group of the round.
+    pub(super) fn in_group(self, group: Option<u32>) -> Turn<'t> {
+        Turn { group, ..self }
+    }
+
+    /// The folder of its logs: a baseline is up once in each of its groups.
+    fn folder(&self) -> String {
+        let folder = self.occasion.folder();
+        match self.group {
+            None => folder,
+            Some(group) => format!("{folder}-group-{}", group + 1),
         }
     }
 
@@ -111,7 +130,33 @@ impl<'t> Turn<'t> {
     /// As [`Turn::start`], with setups that differ from the variant's own.
     pub(super) fn start_as(&self, rig: &mut Rig, setups: &[Setup]) -> Result<Running, Invalid> {
         self.session
-            .start(rig, setups, self.candidate.name(), &self.occasion.folder())
+            .start(rig, setups, self.candidate.name(), &self.folder(), None)
+            .map(Running::fresh)
+    }
+
+    /// As [`Turn::start`], beside systems that all candidates share.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Turn::start`].
+    pub(super) fn start_beside(
+        &self,
+        rig: &mut Rig,
+        shared: Option<&RunningSystems>,
+    ) -> Result<Running, Invalid> {
+        let Some(shared) = shared else {
+            return self.start(rig);
+        };
+        let setups = self.candidate.variant.systems().iter();
+        let own: Vec<Setup> = setups.filter(|setup| !setup.is_shared).cloned().collect();
+        self.session
+            .start(
+                rig,
+                &own,
+                self.candidate.name(),
+                &self.folder(),
+                Some(shared),
+            )
             .map(Running::fresh)
     }
 

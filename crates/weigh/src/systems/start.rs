@@ -69,6 +69,12 @@ impl Ports {
         Ok(Ports { leases, places })
     }
 
+    /// With the places of systems that run already.
+    pub(super) fn beside(mut self, known: impl Iterator<Item = (String, Endpoint)>) -> Ports {
+        self.places.extend(known);
+        self
+    }
+
     /// The port is let go right before the process takes it.
     fn take(&mut self, name: &str) -> Endpoint {
         // Only now, and nothing in between: from here on another program could bind the port.

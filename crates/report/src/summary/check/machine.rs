@@ -146,11 +146,11 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
 }
 
 /// Whether the systems of `other` were loaded during this measurement: itself and, side by side, the
-/// other variants of its round, which are no strangers.
+/// other variants of its round and group, which are no strangers.
 fn is_beside(watched: &Watched<'_>, round: &RoundRecord, other: &RoundRecord) -> bool {
     match watched.recording.order_measured() {
         // An attempt that was made again has systems and time of its own.
-        Order::SideBySide => other.round == round.round && other.disturbed == round.disturbed,
+        Order::SideBySide => other.part() == round.part() && other.disturbed == round.disturbed,
         Order::InTurn => std::ptr::eq(round, other),
     }
 }
@@ -162,7 +162,9 @@ fn others(watched: &Watched<'_>) -> Option<f64> {
         let machine = round.machine.as_ref()?;
         let is_beside = |other: &&RoundRecord| is_beside(watched, round, other);
         let beside = watched.recording.rounds.iter().filter(is_beside);
-        let systems = beside.flat_map(|one| one.systems.iter().map(|usage| usage.cpu_us));
+        let own = beside.flat_map(|one| &one.systems);
+        // What all share stands in each measurement and was used once.
+        let systems = own.chain(&round.shared).map(|usage| usage.cpu_us);
         let systems_us: u64 = systems.sum::<Option<u64>>()?;
         others_us += float(machine.busy_us) - float(systems_us + micros(round.generator.cpu));
         cores_us += machine.cores_us();

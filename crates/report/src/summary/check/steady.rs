@@ -9,8 +9,8 @@ use super::arrival::only_rate;
 use super::{Check, CheckName, Limits, Watched, ratio};
 use crate::digits;
 use crate::metric::{Metric, float};
-use crate::recording::RoundRecord;
-use crate::summary::CONFIDENCE;
+use crate::recording::{RoundPart, RoundRecord};
+use crate::summary::{CONFIDENCE, mean_by_round};
 
 /// A window without an answer means something only where this many are usual.
 const ANSWERS_USUAL: f64 = 20.0;
@@ -199,21 +199,23 @@ pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
     let recording = watched.recording;
     let baseline = recording.baseline_of(watched.variant);
     let is_baseline = watched.variant.name == baseline;
-    let of_baseline: BTreeMap<u32, f64> = recording
+    let of_baseline: BTreeMap<RoundPart, f64> = recording
         .rounds_of(baseline)
         .filter(|round| !round.interrupted && !round.disturbed)
-        .filter_map(|round| Some((round.round, round.latency_ns_hdr.histogram().mean_ns()?)))
+        .filter_map(|round| Some((round.part(), round.latency_ns_hdr.histogram().mean_ns()?)))
         .collect();
-    let logarithms: Vec<f64> = watched
+    let logarithms = watched
         .figures
-        .by_round(Metric::Mean)
-        .filter_map(|(round, mean_us)| {
+        .by_part(Metric::Mean)
+        .filter_map(|(part, mean_us)| {
             let beside = match is_baseline {
                 true => 1.0,
-                false => *of_baseline.get(&round)?,
+                false => *of_baseline.get(&part)?,
             };
-            Some((mean_us / beside).ln())
-        })
+            Some((part.round, (mean_us / beside).ln()))
+        });
+    let logarithms: Vec<f64> = mean_by_round(logarithms)
+        .into_iter()
         .filter(|logarithm| logarithm.is_finite())
         .collect();
     if logarithms.len() < stats::rounds_needed(CONFIDENCE) {

@@ -1,0 +1,74 @@
+//! Who was measured beside whom: groups of variants, and systems that all of them share.
+
+use crate::recording::Recording;
+use crate::summary::Summary;
+
+/// `config, rhai; java`: the groups without the baselines, which are in each; none where all variants
+/// were up together.
+pub(crate) fn listed(groups: &[Vec<String>]) -> Option<String> {
+    let in_several = |name: &String| groups.iter().filter(|group| group.contains(name)).count() > 1;
+    let names = |group: &Vec<String>| {
+        let own: Vec<&str> = group
+            .iter()
+            .filter(|name| !in_several(name))
+            .map(String::as_str)
+            .collect();
+        own.join(", ")
+    };
+    let texts: Vec<String> = groups.iter().map(names).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// What is said of the groups where a report says how rounds were measured; nothing without groups.
+pub(crate) fn in_words(summary: &Summary) -> String {
+    let Some(listed) = listed(&summary.groups) else {
+        return String::new();
+    };
+    let because = summary.groups_because.as_ref();
+    let because = because.map_or_else(
+        || "as the lab says".to_owned(),
+        |because| format!("since {because}"),
+    );
+    format!(
+        ", measured in {} groups, each with {}: {listed} ({because})",
+        summary.groups.len(),
+        if summary.baselines > 1 {
+            "its baselines"
+        } else {
+            "the baseline"
+        },
+    )
+}
+
+/// How to read figures that depend on who was beside whom, a sentence each.
+pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if !summary.groups.is_empty() {
+        sentences.push(
+            "A difference is from the baseline as it was in the variant's own group; what is shown of \
+             a baseline is the mean over its groups, so absolute figures of different groups do not \
+             add up."
+                .to_owned(),
+        );
+    }
+    let shared = &summary.shared_systems;
+    if !shared.is_empty() {
+        let quoted: Vec<String> = shared.iter().map(|name| format!("`{name}`")).collect();
+        sentences.push(format!(
+            "All variants that were up together shared one {}; its processor time and memory are in \
+             no figure.",
+            quoted.join(", one ")
+        ));
+    }
+    sentences
+}
+
+/// Whether two variants were measured at the same time, or one of them with each group.
+pub(crate) fn is_together(recording: &Recording, one: &str, other: &str) -> bool {
+    let groups = recording.groups();
+    let has = |group: &Vec<String>, name: &str| group.iter().any(|known| known == name);
+    groups.is_empty()
+        || groups
+            .iter()
+            .any(|group| has(group, one) && has(group, other))
+}

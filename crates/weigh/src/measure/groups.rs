@@ -1,0 +1,237 @@
+//! Which candidates are up together in a round side by side.
+//!
+//! Candidates that use much of the machine change what it does to those beside them, so they are
+//! split into groups, each with the baselines of its members. What decides is processor time, read
+//! while all were up and loaded as planned; a latency never does.
+
+use std::collections::BTreeMap;
+
+use super::candidate::CandidateId;
+use super::stopping_rule::ROUNDS_MAX;
+
+/// The share of the cores that the candidates of one group may use together. The rest is for the
+/// generator, for the peaks of one while another works, and for the kernel.
+const GROUP_SHARE: f64 = 0.5;
+/// Beyond this share a variant and its baseline would crowd each other already.
+const PAIR_SHARE: f64 = 0.8;
+/// A candidate that uses more than this share of the cores is heavy, if the others are not.
+const HEAVY_SHARE: f64 = 0.15;
+/// How many times as much as the median of all candidates a heavy one uses, at least.
+const HEAVY_TIMES: f64 = 4.0;
+
+/// Processor time per second that a candidate's systems use, in cores, by the cores that they may run
+/// on; none for all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct CoresUsed(Vec<(Option<Vec<usize>>, f64)>);
+
+/// A candidate that is compared, or a baseline.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) id: CandidateId,
+    pub(super) name: String,
+    /// None for a baseline.
+    pub(super) baseline: Option<CandidateId>,
+    /// None where it was not seen.
+    pub(super) used: Option<CoresUsed>,
+}
+
+/// The groups of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    /// The variants of each, without the baselines. At least one.
+    variants: Vec<Vec<CandidateId>>,
+    /// In which order a round measures them.
+    orders: Vec<Vec<usize>>,
+    /// Why there are several; none for one, and where the lab names them.
+    pub(super) because: Option<String>,
+}
+
+/// The candidates that are up together.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Its number from 0, and how many there are; none for the only one.
+    pub(super) number: Option<(u32, u32)>,
+    /// The variants, without the baselines.
+    pub(super) variants: Vec<CandidateId>,
+}
+
+/// What the first round came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Crowd {
+    /// All fit together.
+    Fits,
+    /// The variants of each group, and why.
+    Splits(Vec<Vec<CandidateId>>, String),
+    /// Not even a variant and its baseline fit together, and why.
+    PairDoesNotFit(String),
+}
+
+impl CoresUsed {
+    /// By cores that a system may run on; none for all of them.
+    pub(super) fn new(by_cores: Vec<(Option<Vec<usize>>, f64)>) -> CoresUsed {
+        CoresUsed(by_cores)
+    }
+
+    /// In cores.
+    pub(super) fn total(&self) -> f64 {
+        self.0.iter().map(|(_, used)| used).sum()
+    }
+
+    /// The same proportions, with another total.
+    pub(super) fn scaled_to(self, total: f64) -> CoresUsed {
+        let own = self.total();
+        if own <= 0.0 {
+            return CoresUsed(vec![(None, total)]);
+        }
+        let scaled = self
+            .0
+            .into_iter()
+            .map(|(on, used)| (on, used * total / own));
+        CoresUsed(scaled.collect())
+    }
+
+    /// The fullest of all sets of cores, as a share of it: pins make a few cores narrow while others
+    /// are idle.
+    fn share(all: &[&CoresUsed], cores: f64) -> f64 {
+        let parts = || all.iter().flat_map(|one| &one.0);
+        let total: f64 = parts().map(|(_, used)| used).sum();
+        let sets = parts().filter_map(|(on, _)| on.as_ref());
+        let of_set = |set: &Vec<usize>| {
+            let is_within =
+                |on: &&Vec<usize>| !set.is_empty() && on.iter().all(|core| set.contains(core));
+            let inside = parts().filter(|(on, _)| on.as_ref().filter(is_within).is_some());
+            inside.map(|(_, used)| used).sum::<f64>() / set.len().max(1) as f64
+        };
+        sets.map(of_set).fold(total / cores, f64::max)
+    }
+}
+
+impl Groups {
+    /// All candidates in one.
+    pub(super) fn whole(variants: Vec<CandidateId>) -> Groups {
+        Groups::of(vec![variants], None, 0)
+    }
+
+    /// These variants, in an order that the seed shuffles from round to round.
+    pub(super) fn of(
+        variants: Vec<Vec<CandidateId>>,
+        because: Option<String>,
+        seed: u64,
+    ) -> Groups {
+        assert!(!variants.is_empty(), "a lab has a variant");
+        Groups {
+            orders: schedule::round_order(variants.len(), ROUNDS_MAX, seed),
+            variants,
+            because,
+        }
+    }
+
+    /// The variants of each group, where there are several.
+    pub(super) fn several(&self) -> Option<&[Vec<CandidateId>]> {
+        (self.variants.len() > 1).then_some(&*self.variants)
+    }
+
+    /// The groups of a round, in its order.
+    pub(super) fn in_round(&self, round: usize) -> Vec<Group> {
+        let count = u32::try_from(self.variants.len()).expect("no lab has so many variants");
+        let order = &self.orders[round % self.orders.len()];
+        let group = |index: &usize| Group {
+            number: (count > 1).then(|| {
+                let number = u32::try_from(*index).expect("below their count");
+                (number, count)
+            }),
+            variants: self.variants[*index].clone(),
+        };
+        order.iter().map(group).collect()
+    }
+}
+
+/// Splits candidates into the fewest groups that do not crowd the machine of so many cores, by first
+/// fit: the heaviest first, heavy ones apart from light ones.
+pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
+    let used: BTreeMap<CandidateId, CoresUsed> = members
+        .iter()
+        .filter_map(|member| Some((member.id, member.used.clone()?)))
+        .collect();
+    let total = |member: &Member| member.used.as_ref().map_or(0.0, CoresUsed::total);
+    // How full the machine is with these variants and their baselines.
+    let share = |variants: &[&Member]| {
+        let mut ids: Vec<CandidateId> = variants.iter().map(|member| member.id).collect();
+        ids.extend(variants.iter().filter_map(|member| member.baseline));
+        ids.sort_unstable();
+        ids.dedup();
+        let up: Vec<&CoresUsed> = ids.iter().filter_map(|id| used.get(id)).collect();
+        CoresUsed::share(&up, cores)
+    };
+    let mut variants: Vec<&Member> = members
+        .iter()
+        .filter(|member| member.baseline.is_some())
+        .collect();
+    for variant in &variants {
+        let pair = share(&[*variant]);
+        if pair > PAIR_SHARE {
+            return Crowd::PairDoesNotFit(format!(
+                "`{}` and its baseline together would use {:.0} % of the cores that they may run on",
+                variant.name,
+                pair * 100.0
+            ));
+        }
+    }
+    let median = median(members.iter().map(total).collect());
+    let is_heavy = |member: &Member| {
+        total(member) > HEAVY_SHARE * cores && total(member) > HEAVY_TIMES * median
+    };
+    let all = share(&variants);
+    let heavy: Vec<String> = variants
+        .iter()
+        .filter(|variant| is_heavy(variant))
+        .map(|variant| format!("`{}` uses {:.2}", variant.name, total(variant)))
+        .collect();
+    // Stable, so that equals stay in the order of the report.
+    variants.sort_by(|one, other| total(other).total_cmp(&total(one)));
+    let mut groups: Vec<Vec<&Member>> = Vec::new();
+    for variant in variants {
+        let place = groups.iter().position(|group| {
+            let with: Vec<&Member> = group.iter().copied().chain([variant]).collect();
+            is_heavy(group[0]) == is_heavy(variant) && share(&with) <= GROUP_SHARE
+        });
+        match place {
+            Some(index) => groups[index].push(variant),
+            None => groups.push(vec![variant]),
+        }
+    }
+    if groups.len() < 2 {
+        return Crowd::Fits;
+    }
+    let because = match heavy.is_empty() {
+        true => format!(
+            "all together would use {:.0} % of the cores that they may run on",
+            all * 100.0
+        ),
+        false => format!(
+            "{} of {cores} cores, the median of all is {median:.2}",
+            heavy.join(" and ")
+        ),
+    };
+    let order = |id: &CandidateId| members.iter().position(|member| member.id == *id);
+    let mut named: Vec<Vec<CandidateId>> = groups
+        .iter()
+        .map(|group| {
+            let mut ids: Vec<CandidateId> = group.iter().map(|member| member.id).collect();
+            ids.sort_by_key(order);
+            ids
+        })
+        .collect();
+    named.sort_by_key(|group| order(&group[0]));
+    Crowd::Splits(named, because)
+}
+
+/// The lower of the two in the middle where there are two.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len().saturating_sub(1) / 2;
+    values.get(middle).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests;

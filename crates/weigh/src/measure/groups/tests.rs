@@ -1,0 +1,100 @@
+use super::*;
+
+/// A baseline and variants of it, by the cores that each uses.
+fn members(used: &[f64]) -> Vec<Member> {
+    let id = CandidateId::numbered;
+    (0..)
+        .zip(used)
+        .map(|(index, used)| Member {
+            id: id(index),
+            name: format!("v{index}"),
+            baseline: (index > 0).then(|| id(0)),
+            used: Some(CoresUsed::new(vec![(None, *used)])),
+        })
+        .collect()
+}
+
+/// The numbers of the variants in each group.
+fn numbers(crowd: &Crowd) -> Vec<Vec<usize>> {
+    let Crowd::Splits(groups, _) = crowd else {
+        panic!("expected groups, found {crowd:?}");
+    };
+    let number = |id: &CandidateId| {
+        let mut numbers = 0..100;
+        numbers.find(|number| CandidateId::numbered(*number) == *id)
+    };
+    let numbers = |group: &Vec<CandidateId>| group.iter().filter_map(number).collect();
+    groups.iter().map(numbers).collect()
+}
+
+#[test]
+fn light_variants_are_together() {
+    assert_eq!(split(&members(&[0.05; 9]), 2.0), Crowd::Fits);
+    // Half of the cores may be used, and no variant stands out.
+    assert_eq!(
+        split(&members(&[0.2, 0.2, 0.2, 0.2, 0.2]), 2.0),
+        Crowd::Fits
+    );
+}
+
+#[test]
+fn a_heavy_variant_gets_a_group_of_its_own() {
+    let crowd = split(&members(&[0.02, 0.03, 0.5, 0.02]), 2.0);
+    assert_eq!(numbers(&crowd), [vec![1, 3], vec![2]]);
+    let Crowd::Splits(_, because) = crowd else {
+        unreachable!("it was split")
+    };
+    assert_eq!(
+        because,
+        "`v2` uses 0.50 of 2 cores, the median of all is 0.02"
+    );
+    // On a machine with many cores it is in nobody's way.
+    assert_eq!(split(&members(&[0.02, 0.03, 0.5, 0.02]), 16.0), Crowd::Fits);
+    // The only variant has nobody beside it but the baseline.
+    assert_eq!(split(&members(&[0.02, 0.5]), 2.0), Crowd::Fits);
+}
+
+#[test]
+fn variants_that_together_use_too_much_are_split_into_few_groups() {
+    // The baseline is in each: 0.2 and three times 0.25 are the most that half of two cores hold.
+    let crowd = split(&members(&[0.2, 0.25, 0.25, 0.25, 0.25]), 2.0);
+    assert_eq!(numbers(&crowd), [vec![1, 2, 3], vec![4]]);
+}
+
+#[test]
+fn a_pair_that_fills_the_cores_is_not_measured_side_by_side() {
+    let crowd = split(&members(&[0.9, 0.9]), 2.0);
+    let Crowd::PairDoesNotFit(because) = crowd else {
+        panic!("expected a refusal, found {crowd:?}");
+    };
+    assert_eq!(
+        because,
+        "`v1` and its baseline together would use 90 % of the cores that they may run on"
+    );
+}
+
+#[test]
+fn systems_pinned_to_a_core_share_that_core() {
+    let mut pinned = members(&[0.2; 4]);
+    for member in &mut pinned {
+        member.used = Some(CoresUsed::new(vec![(Some(vec![1]), 0.2)]));
+    }
+    // 0.8 of sixteen cores is nothing; of core 1 it is too much.
+    let crowd = split(&pinned, 16.0);
+    assert_eq!(numbers(&crowd), [vec![1], vec![2], vec![3]]);
+}
+
+#[test]
+fn every_round_measures_every_group_once_in_an_order_that_changes() {
+    let id = CandidateId::numbered;
+    let groups = Groups::of(vec![vec![id(1)], vec![id(2)]], None, 7);
+    let firsts: Vec<u32> = (0..20)
+        .map(|round| {
+            let group = groups.in_round(round);
+            assert_eq!(group.len(), 2);
+            group[0].number.expect("one of two").0
+        })
+        .collect();
+    assert_eq!(firsts.iter().filter(|first| **first == 0).count(), 10);
+    assert!(Groups::whole(vec![id(1)]).in_round(3)[0].number.is_none());
+}
