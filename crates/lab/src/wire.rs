@@ -44,6 +44,7 @@ pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
 /// What a lab says by leaving a key out.
 pub(crate) mod default {
     pub(crate) const TIMEOUT: &str = "5s";
+    pub(crate) const SLICE: &str = "300ms";
     pub(crate) const THREADS: u32 = 1;
     pub(crate) const CONNECTIONS_MAX: u32 = 1000;
     pub(crate) const PATH: &str = "/";
@@ -102,8 +103,10 @@ pub(crate) struct LabFile {
     /// How a round measures its variants. `side-by-side`: all are up at once, and every due time is
     /// one request to each, in an order drawn anew, so that what the machine does to one it does to
     /// all; differences are then far more precise, and absolute latencies are those of systems with
-    /// neighbors. `in-turn`: one after the other. A closed loop, a `capacity` and a scenario are
-    /// measured in turn whatever this says, and the report says why.
+    /// neighbors. A closed loop moves from variant to variant in slices of time (`slice`), and the
+    /// searches of a `capacity` advance rate by rate, in shuffled order. `in-turn`: one after the other.
+    /// A scenario, and a closed loop that ends by `count`, are measured in turn whatever this says, and
+    /// the report says why.
     #[schemars(extend("default" = "in-turn"))]
     pub(crate) order: Option<OrderFile>,
     /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
@@ -172,6 +175,11 @@ pub(crate) struct LoadFile {
     /// Stop sending after this many requests, per variant and round.
     #[schemars(range(min = 1))]
     pub(crate) count: Option<At<u64>>,
+    /// Closed loop side by side: about how long one variant has the load before the next one has it, at
+    /// least 50 ms. The first 30 ms, of a short slice its first third, do not count, so a shorter
+    /// slice wastes more; fewer slices leave more to the luck of each.
+    #[schemars(extend("default" = default::SLICE))]
+    pub(crate) slice: Option<At<Written<LongerThanZero>>>,
     /// What is sent, in rotation: files (`queries/*.json`; the `*` stands in the name of the file
     /// only), requests written here, or a list of both. A `.json` file is the body of a request, a
     /// `.graphql` file is its query. Without it, one request without a body goes to `path`.

@@ -11,8 +11,10 @@ use crate::recording::{RoundRecord, SystemUsage};
 pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -> Option<f64> {
     let elapsed_s = float(round.elapsed_us) / 1e6;
     let per_second = |amount: f64| (elapsed_s > 0.0).then(|| amount / elapsed_s);
-    let completed = round.outcomes.completed();
-    let per_request = |amount: u64| (completed > 0).then(|| float(amount) / float(completed));
+    let answered = round.answered();
+    let per_request = |amount: u64| (answered > 0).then(|| float(amount) / float(answered));
+    // Bytes are counted of all requests, and time only of those that count.
+    let counted_share = float(round.outcomes.completed()) / float(answered.max(1));
     let of_systems = |of: fn(&SystemUsage) -> Option<u64>| sum(round.systems.iter().map(of));
     let us = |nanoseconds: f64| nanoseconds / 1e3;
     let quantile = |share: f64| latency.quantile_ns(share).map(float).map(us);
@@ -28,7 +30,9 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
         Metric::P99 => quantile(0.99),
         Metric::P999 => quantile(0.999),
         Metric::Max => latency.max_ns().map(float).map(us),
-        Metric::Throughput => per_second(float(round.bytes_in + round.bytes_out) / 1e6),
+        Metric::Throughput => {
+            per_second(float(round.bytes_in + round.bytes_out) * counted_share / 1e6)
+        }
         Metric::Cpu => per_request(of_systems(|system| system.cpu_us)?),
         Metric::Memory => of_systems(|system| system.memory_peak_bytes).map(float),
         Metric::ContextSwitches => per_request(of_systems(|system| system.context_switches)?),
@@ -36,6 +40,8 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
             per_request(of_systems(|system| system.context_switches_involuntary)?)
         }
         Metric::WaitedForCpu => per_request(of_systems(|system| system.waited_for_cpu_us)?),
+        // In slices, what the generator spent on other variants is not told apart.
+        Metric::GeneratorCpu if round.slices.is_some() => None,
         Metric::GeneratorCpu => per_request(micros(round.generator.cpu)),
     }
 }

@@ -202,6 +202,7 @@ impl Sample {
             passes: None,
             proofs: Vec::new(),
             left_out: None,
+            slices: None,
             machine: Some(MachineUse {
                 cores: 2,
                 looked_us: elapsed_us,

@@ -5,8 +5,9 @@
 //! | a variant on its way to a number | [`candidate`] |
 //! | builds and first proofs | [`preparation`] |
 //! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
-//! | one round, one candidate after the other | [`in_turn`], [`capacity`] |
-//! | one round, all candidates at once | [`side_by_side`], [`host_watch`] |
+//! | one round, one candidate after the other | [`in_turn`] |
+//! | one round, all candidates at once | [`side_by_side`], [`in_slices`], [`host_watch`] |
+//! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
 //! | sampled rounds, which are not counted | [`profile`] |
@@ -14,6 +15,7 @@
 mod candidate;
 mod capacity;
 mod host_watch;
+mod in_slices;
 mod in_turn;
 mod preparation;
 mod profile;

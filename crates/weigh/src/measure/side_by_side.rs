@@ -1,5 +1,6 @@
-//! A round side by side: the systems of all candidates are up at once, and every due time of the plan
-//! is one request to each of them.
+//! A round side by side: the systems of all candidates are up at once. In an open loop every due time of
+//! the plan is one request to each of them; the load of a closed loop moves from one to the next
+//! ([`super::in_slices`]), and searches for the highest rate advance in turns ([`super::capacity`]).
 //!
 //! What the machine does in a round, it does to all candidates alike, so their differences hardly
 //! contain it. What it costs is that each candidate has the others beside it: caches and cores are
@@ -10,11 +11,12 @@ use std::time::Duration;
 use load::{Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load};
 use report::recording::RoundRecord;
-use schedule::OpenPlan;
+use schedule::{OpenPlan, SlicePlan};
 use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 
 use super::Experiment;
 use super::host_watch::HostWatch;
+use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, in_round};
 use super::reading::{Look, Measured, Reading};
 use super::round::{Round, Seat};
@@ -30,9 +32,16 @@ use crate::systems::Invalid;
 const SLOTS_MAX: u64 = 1 << 20;
 
 /// A candidate whose systems are up.
-struct Up {
-    seat: Seat,
-    running: Running,
+pub(super) struct Up {
+    pub(super) seat: Seat,
+    pub(super) running: Running,
+}
+
+/// The loads of a round, one for each candidate that is up.
+struct Loads {
+    jobs: Vec<Job>,
+    /// Who has the load of a closed loop when.
+    slices: Option<SlicePlan>,
 }
 
 /// What one load of all candidates came to, in their order.
@@ -59,9 +68,16 @@ impl Experiment<'_> {
     pub(super) fn side_by_side(&mut self, round: &Round) {
         let mut up = self.bring_up(round);
         self.leave_needless(&mut up);
-        if !up.is_empty() {
-            let jobs = self.ready_together(round, &mut up).map_err(Spoiled::from);
-            match jobs.and_then(|jobs| self.attempts_together(round, &up, &jobs)) {
+        if let Some(capacity) = self.session.lab.capacity
+            && !up.is_empty()
+        {
+            match self.ready_together(round, &mut up) {
+                Ok(loads) => self.search_together(round, up, loads.jobs, capacity),
+                Err(invalid) => self.give_up(up, &Spoiled::from(invalid)),
+            }
+        } else if !up.is_empty() {
+            let loads = self.ready_together(round, &mut up).map_err(Spoiled::from);
+            match loads.and_then(|loads| self.attempts_together(round, &up, &loads)) {
                 Ok(together) => self.take_down(up, together),
                 Err(spoiled) => self.give_up(up, &spoiled),
             }
@@ -72,7 +88,7 @@ impl Experiment<'_> {
     }
 
     /// The turn of a candidate that is up.
-    fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
+    pub(super) fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
         let candidate = self.candidates.get(one.seat.candidate);
         Turn::of_round(&self.session, candidate, round)
     }
@@ -124,7 +140,7 @@ impl Experiment<'_> {
     }
 
     /// Stops what has nothing left to be compared with.
-    fn leave_needless(&mut self, up: &mut Vec<Up>) {
+    pub(super) fn leave_needless(&mut self, up: &mut Vec<Up>) {
         let is_over = self.is_over();
         let (stay, leave) = std::mem::take(up)
             .into_iter()
@@ -139,13 +155,20 @@ impl Experiment<'_> {
     }
 
     /// Settles each candidate, and warms all up as they will be measured. Gives the loads.
-    fn ready_together(&mut self, round: &Round, up: &mut [Up]) -> Result<Vec<Job>, Invalid> {
+    fn ready_together(&mut self, round: &Round, up: &mut [Up]) -> Result<Loads, Invalid> {
         self.settle_together(round, up)?;
+        if !self.session.lab.load.is_open() {
+            let (jobs, slices) = self.ready_in_slices(round, up)?;
+            let slices = Some(slices);
+            return Ok(Loads { jobs, slices });
+        }
         let variants = up.len();
+        // The rates of a search are not those of another.
+        let is_shared = self.session.lab.capacity.is_none();
         let mut jobs: Vec<Job> = (0..)
             .zip(&*up)
             .map(|(variant, one)| Job {
-                seat: Some(schedule::Seat {
+                seat: is_shared.then_some(schedule::Seat {
                     variant,
                     variants,
                     seed: round.arrival_seed,
@@ -154,7 +177,7 @@ impl Experiment<'_> {
             })
             .collect();
         // Counted once: all share one plan, and random arrivals are counted by drawing them.
-        let kept = jobs.first().and_then(slots_kept);
+        let kept = jobs.first().filter(|_| is_shared).and_then(slots_kept);
         for job in &mut jobs {
             job.keep_slots = kept;
         }
@@ -167,7 +190,8 @@ impl Experiment<'_> {
             let label = format!("round {}, warming up", round.number + 1);
             self.session.discard_together(&jobs, &label, || ())?;
         }
-        Ok(jobs)
+        let slices = None;
+        Ok(Loads { jobs, slices })
     }
 
     /// Sends the load that comes once after a start to all candidates at once, until none of them gets
@@ -225,10 +249,10 @@ impl Experiment<'_> {
         &mut self,
         round: &Round,
         up: &[Up],
-        jobs: &[Job],
+        loads: &Loads,
     ) -> Result<Together, Spoiled> {
         for attempt in 1.. {
-            let mut together = self.measure_together(round, up, jobs)?;
+            let mut together = self.measure_together(round, up, loads)?;
             let is_disturbed = attempt < ATTEMPTS
                 && together.records.iter().all(|record| !record.interrupted)
                 && together.records.iter().any(report::summary::is_disturbed);
@@ -251,7 +275,7 @@ impl Experiment<'_> {
         &self,
         round: &Round,
         up: &[Up],
-        jobs: &[Job],
+        loads: &Loads,
     ) -> Result<Together, Spoiled> {
         self.session.go_on()?;
         let turns: Vec<Turn<'_>> = up.iter().map(|one| self.turn_of(round, one)).collect();
@@ -274,12 +298,14 @@ impl Experiment<'_> {
                     .map(|reading| reading.look(&self.rig))
                     .collect()
             };
-            load::run_together(jobs, live, self.session.stop.flag(), look)
+            load::run_together(&loads.jobs, live, self.session.stop.flag(), look)
         };
         let (sent, host) = HostWatch::during(|| self.session.progress.during(&label, send));
         let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
         tracing::debug!(label, "the load has ended");
-        let counted = counted(jobs, &measurements, &host);
+        let in_slices = loads.slices.as_ref();
+        let in_slices = in_slices.map(|plan| InSlices::of(plan, &measurements, &host));
+        let counted = counted(&loads.jobs, &measurements, &host);
         let mut together = Together {
             measured: Vec::new(),
             records: Vec::new(),
@@ -289,6 +315,9 @@ impl Experiment<'_> {
             let left_out = counted
                 .as_ref()
                 .map(|validity| leave_out(&mut measurement, validity, index));
+            if let Some(in_slices) = &in_slices {
+                in_slices.fold(&mut measurement, index);
+            }
             let by = Some(index);
             let measured = reading
                 .end(&self.rig, look, measurement)
@@ -296,6 +325,10 @@ impl Experiment<'_> {
             let name = turns[index].candidate.name();
             let mut record = measured.record(&self.session, name, up[index].seat);
             record.left_out = left_out;
+            if let Some(in_slices) = &in_slices {
+                record.left_out = in_slices.left_out();
+                record.slices = Some(in_slices.record(&measured.measurement));
+            }
             together.records.push(record);
             together.measured.push(measured);
         }
@@ -376,7 +409,7 @@ fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Opti
     Some(Validity::of(&variants, &dues_ns, &disturbances))
 }
 
-fn nanoseconds(duration: std::time::Duration) -> u64 {
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).expect("no round lasts for centuries")
 }
 
