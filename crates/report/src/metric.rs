@@ -60,3 +60,49 @@ pub(crate) fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 pub(crate) fn float(count: u64) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use model::Outcomes;
+
+    use super::*;
+    use crate::recording::SlicesRecord;
+    use crate::sample::Sample;
+
+    #[test]
+    fn in_slices_cost_is_for_all_requests_and_rates_are_for_those_that_count() {
+        let mut round = Sample::closed()
+            .rounds(1)
+            .variant("a", 700.0)
+            .build()
+            .rounds
+            .remove(0);
+        let of = |metric, round: &RoundRecord| {
+            figure(metric, round, &round.latency_ns_hdr.histogram()).unwrap_or(f64::NAN)
+        };
+        let whole =
+            [Metric::Requests, Metric::Cpu, Metric::Throughput].map(|metric| of(metric, &round));
+        // As many requests again do not count, and two variants had the load in turns.
+        let discarded = Outcomes {
+            passed: round.outcomes.passed,
+            ..Outcomes::default()
+        };
+        round.slices = Some(SlicesRecord {
+            length_us: 300_000,
+            uncounted_us: 150_000,
+            gap_us: 10_000,
+            took_us: round.elapsed_us * 4,
+            discarded,
+        });
+        let [requests, cpu, throughput] = whole;
+        assert!((of(Metric::Requests, &round) - requests).abs() < 1e-9);
+        assert!((of(Metric::Cpu, &round) - cpu / 2.0).abs() < 1e-9);
+        assert!((of(Metric::Throughput, &round) - throughput / 2.0).abs() < 1e-9);
+        assert!(of(Metric::GeneratorCpu, &round).is_nan(), "not told apart");
+        // The generator worked for all of the load.
+        let starved = |round: &RoundRecord| round.starved_share().unwrap_or(f64::NAN);
+        let in_slices = starved(&round);
+        round.slices = None;
+        assert!((in_slices - starved(&round) / 4.0).abs() < 1e-9);
+    }
+}

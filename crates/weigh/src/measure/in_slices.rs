@@ -301,13 +301,12 @@ impl Folded {
         measurement.sent = measurement.sent + discarded_before - measurement.discarded.passed;
         measurement.planned = measurement.outcomes.total();
         // Times are kept without the status. Nearly always there is one, which all answers have.
-        if let [only] = measurement
-            .statuses
-            .by_code
-            .values_mut()
-            .collect::<Vec<_>>()[..]
-        {
-            *only = measurement.outcomes.completed();
+        let counted_answers = measurement.outcomes.completed();
+        let by_code = &mut measurement.statuses.by_code;
+        if by_code.len() == 1 {
+            by_code
+                .values_mut()
+                .for_each(|count| *count = counted_answers);
         }
         measurement.latency = self.latency;
         measurement.service = self.service;
