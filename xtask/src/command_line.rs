@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use crate::{aa, bench, calibrate, chores, gateway_bench, method, results, shape};
+use crate::{aa, bench, calibrate, chores, gateway_bench, method, results, shape, slices};
 
 /// Chores of the repository.
 #[derive(Debug, Parser)]
@@ -22,6 +22,8 @@ pub(crate) enum Chore {
     BenchLoad(bench::Args),
     /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
     Aa(aa::Args),
+    /// Try lengths of slices for a closed loop side by side: half-widths at equal total time.
+    Slices(slices::Args),
     /// Measure what the gateway adds to its origin.
     BenchGateway(gateway_bench::Args),
     /// Write RESULTS.md of a folder of labs from the recordings committed with it.
@@ -43,6 +45,7 @@ impl Chore {
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Results(args) => results::run(&args),
             Chore::Aa(args) => aa::run(&args),
+            Chore::Slices(args) => slices::run(&args),
             Chore::Calibrate(args) => calibrate::calibrate(&args),
         }
     }

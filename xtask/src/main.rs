@@ -12,6 +12,7 @@ mod page;
 mod results;
 mod rust_source;
 mod shape;
+mod slices;
 #[cfg(test)]
 mod tidy;
 

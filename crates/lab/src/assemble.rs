@@ -72,6 +72,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         sources: Vec::new(),
         load: sending.load,
         capacity: sending.capacity,
+        slice: sending.slice,
         requests: baseline.requests.clone(),
         steps,
         data: data.clone(),

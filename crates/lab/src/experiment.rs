@@ -27,6 +27,9 @@ pub struct Lab {
     /// The search for the highest rate that is sustained, which every round makes anew; `load` is
     /// then its first step.
     pub capacity: Option<Capacity>,
+    /// About how long one variant has a closed loop side by side before the next one has it. At least
+    /// 50 ms.
+    pub slice: Duration,
     /// What is sent to the baseline, in rotation or as the steps of a scenario. At least one. What
     /// is sent to another variant is its own [`Variant::requests`].
     pub requests: Vec<LabRequest>,
@@ -86,16 +89,15 @@ impl Lab {
     /// nobody asked for it, why. A run may find further reasons for measuring in turn.
     #[must_use]
     pub fn order(&self) -> (Order, Option<&'static str>) {
-        let obstacle = match (&self.load, self.capacity) {
+        let obstacle = match &self.load {
             // In turn is what was asked for, so there is nothing to explain.
             _ if self.order_asked == Some(Order::InTurn) => None,
-            (_, Some(_)) => Some("a search for the highest rate needs the machine to itself"),
-            (Load::Closed { .. }, _) => Some(
-                "a closed loop sends as fast as it is answered, so variants would share the cores",
-            ),
             _ if !self.steps.is_empty() => {
                 Some("the steps of a scenario have no due times to share")
             }
+            Load::Closed { stop, .. } if stop.requests.is_some() => Some(
+                "a closed loop moves from variant to variant by time, and a `count` ends it at another time for each",
+            ),
             _ => return (Order::SideBySide, None),
         };
         (Order::InTurn, obstacle)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{Arrival, Capacity, Load, Phase, Rate, Stop};
 use schedule::OpenPlan;
-use yaml_with_places::{At, Entry, Finding, Node};
+use yaml_with_places::{At, Entry, Finding, Findings, Node};
 
 use crate::capacity;
 use crate::experiment::Protocol;
@@ -21,6 +21,7 @@ pub(crate) use protocol::{check_certificate, keeps_connections};
 pub(crate) struct Sending {
     pub(crate) load: Load,
     pub(crate) capacity: Option<Capacity>,
+    pub(crate) slice: Duration,
     pub(crate) timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) threads: u32,
@@ -74,6 +75,7 @@ pub(crate) fn check(
             .help("a thread without a connection sends nothing; write fewer threads"),
         );
     }
+    check_slice(file, finds);
     let protocol = protocol::check(file, reading);
     Some(Sending {
         protocol,
@@ -91,6 +93,11 @@ pub(crate) fn check(
             .is_none_or(|awake| awake.value == Switch::On),
         load,
         capacity,
+        slice: time_span(
+            file.slice.as_ref().map(|slice| &slice.value),
+            default::SLICE,
+        )
+        .0,
         timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,
         keep_alive: file.keep_alive != Some(Switch::Off),
         threads: threads.map_or(default::THREADS, |threads| threads.value),
@@ -139,6 +146,43 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
     Some(first)
 }
 
+/// The shortest slice: what a scheduler does to it within its tens of milliseconds would be all of it.
+const SLICE_MIN: Duration = Duration::from_millis(50);
+
+/// A slice must hold more than its beginning, and be a part of the load.
+fn check_slice(file: &LoadFile, findings: &mut Findings) {
+    let Some(At { value, place }) = &file.slice else {
+        return;
+    };
+    let (Written(LongerThanZero(slice)), place) = (*value, *place);
+    if let Some(count) = &file.count {
+        findings.add(
+            Finding::new(place, "`slice` beside `count`")
+                .related(count.place, "which is given here")
+                .help("slices are planned by time; end the load by `duration` alone"),
+        );
+    }
+    if slice < SLICE_MIN {
+        findings.add(
+            Finding::new(place, format!("a slice of {slice:?} is too short"))
+                .help("write at least `50ms`; its beginning does not count"),
+        );
+    }
+    if let Some(duration) = &file.duration {
+        let Written(LongerThanZero(whole)) = duration.value;
+        if slice > whole {
+            findings.add(
+                Finding::new(
+                    place,
+                    format!("a slice of {slice:?} is longer than the load of {whole:?}"),
+                )
+                .related(duration.place, "given here")
+                .help("write a shorter slice, so that variants take turns within a round"),
+            );
+        }
+    }
+}
+
 /// Keys that go with one kind of load and not with another, and the end that each needs.
 fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
     let findings = &mut reading.findings;
@@ -156,8 +200,9 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
     }
     let misplaced: &[&str] = match choice.key.as_str() {
         "connections" => &["arrival", "connections-max", "spin", "realtime"],
-        "phases" => &["duration"],
-        "capacity" => &["count"],
+        "rate" => &["slice"],
+        "phases" => &["duration", "slice"],
+        "capacity" => &["count", "slice"],
         _ => &[],
     };
     let given = misplaced.iter().filter_map(|key| load.entry(key));
@@ -170,6 +215,10 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
             "count" => (
                 "`count` beside `capacity`",
                 "each rate is held for `duration`, which is how long it must be sustained; remove this key",
+            ),
+            "slice" => (
+                "`slice` in an open loop",
+                "only a closed loop (`connections`) moves from variant to variant in slices; side by side, an open loop sends each request to all of them",
             ),
             "arrival" => (
                 "`arrival` beside `connections`",

@@ -44,6 +44,7 @@ pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
 /// What a lab says by leaving a key out.
 pub(crate) mod default {
     pub(crate) const TIMEOUT: &str = "5s";
+    pub(crate) const SLICE: &str = "300ms";
     pub(crate) const THREADS: u32 = 1;
     pub(crate) const CONNECTIONS_MAX: u32 = 1000;
     pub(crate) const PATH: &str = "/";
@@ -102,11 +103,12 @@ pub(crate) struct LabFile {
     /// How a round measures its variants. `side-by-side`: all are up at once, and every due time is
     /// one request to each, in an order drawn anew, so that what the machine does to one it does to
     /// all; differences are then far more precise, and absolute latencies are those of systems with
-    /// neighbors. `in-turn`: one after the other, for absolute figures. A closed loop, a `capacity`
-    /// and a scenario are measured in turn whatever this says; so are variants that cannot be up
-    /// together: their memory does not suffice, two listen on the same fixed port, they have more
-    /// instances (`replicas`) than there are cores, or a variant and its baseline together use most of
-    /// the cores. The report then says why.
+    /// neighbors. A closed loop moves from variant to variant in slices of time (`slice`), and the
+    /// searches of a `capacity` advance rate by rate, in shuffled order. `in-turn`: one after the other,
+    /// for absolute figures. A scenario, and a closed loop that ends by `count`, are measured in turn
+    /// whatever this says; so are variants that cannot be up together: their memory does not suffice,
+    /// two listen on the same fixed port, they have more instances (`replicas`) than there are cores, or
+    /// a variant and its baseline together use most of the cores. The report then says why.
     #[schemars(extend("default" = "side-by-side"))]
     pub(crate) order: Option<OrderFile>,
     /// Side by side: which variants are up together, each group with its baseline, as lists of names:
@@ -181,6 +183,11 @@ pub(crate) struct LoadFile {
     /// Stop sending after this many requests, per variant and round.
     #[schemars(range(min = 1))]
     pub(crate) count: Option<At<u64>>,
+    /// Closed loop side by side: about how long one variant has the load before the next one has it, at
+    /// least 50 ms. The first 30 ms, of a short slice its first third, do not count, so a shorter
+    /// slice wastes more; fewer slices leave more to the luck of each.
+    #[schemars(extend("default" = default::SLICE))]
+    pub(crate) slice: Option<At<Written<LongerThanZero>>>,
     /// What is sent, in rotation: files (`queries/*.json`; the `*` stands in the name of the file
     /// only), requests written here, or a list of both. A `.json` file is the body of a request, a
     /// `.graphql` file is its query. Without it, one request without a body goes to `path`.

@@ -54,8 +54,8 @@ pub struct Job {
     /// Open loop: where between the due times of the plan its slots stand; `None` leaves them there.
     pub seat: Option<schedule::Seat>,
     /// Keeps the times of every slot ([`Measurement::slots`](crate::Measurement::slots), 32 bytes
-    /// each), at most so many: a plan with more is refused. Nothing is kept of a closed loop without
-    /// a number of requests.
+    /// each), at most so many: a plan with more is refused. A closed loop without a number of requests
+    /// that turns out to have more keeps none.
     pub keep_slots: Option<usize>,
     /// Closed loop of a rotation: when slots exist, in order and disjoint; empty for always.
     pub slices: Vec<Slice>,

@@ -211,8 +211,11 @@ impl Lane {
             return;
         }
         let sent_ns = slot.slot_sent_ns.unwrap_or(done_ns);
+        // In a closed loop a request that needed a connection counts from there. The steps of a
+        // scenario each set the time anew, so of a pass it says nothing.
+        let connect_ns = slot.due_ns.filter(|_| self.work.script.is_empty());
         let times = Times {
-            due_ns: slot.slot_due_ns.unwrap_or(sent_ns),
+            due_ns: slot.slot_due_ns.or(connect_ns).unwrap_or(sent_ns),
             sent_ns,
             first_byte_ns: sent_ns,
             done_ns,

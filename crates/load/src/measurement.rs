@@ -67,7 +67,7 @@ pub struct Measurement {
     /// Of a scenario: what became of its passes. All 0 for a rotation.
     pub passes: Passes,
     /// The times of every slot, in the order of their indices, where [`Job::keep_slots`] asks for
-    /// them; else empty.
+    /// them; else empty. Those that do not count are among them.
     ///
     /// [`Job::keep_slots`]: crate::Job::keep_slots
     pub slots: Vec<SlotTimes>,
@@ -168,7 +168,8 @@ pub struct SlotTimes {
     pub index: u32,
     /// Complete and right.
     pub passed: bool,
-    /// When it should have left; in a closed loop, when it left.
+    /// When it should have left; in a closed loop, when it left, or when the connection for it began to
+    /// be opened.
     pub due_ns: u64,
     /// When it left; when it ended, where it never did.
     pub sent_ns: u64,

@@ -79,8 +79,19 @@ pub(crate) struct Recorder {
     /// Of a scenario, each step apart.
     pub(crate) steps: Vec<StepMeasurement>,
     pub(crate) passes: Passes,
-    /// The times of every slot, where they are asked for.
+    /// The times of every slot, where they are asked for and there were not too many.
     slots: Option<Vec<SlotTimes>>,
+    /// With so many slots, there are too many.
+    slots_most: usize,
+}
+
+/// Of how many slots the times are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SlotsKept {
+    /// There are so many.
+    All(usize),
+    /// It is not known how many there will be; with more than this, none are kept.
+    Most(usize),
 }
 
 impl Recorder {
@@ -121,12 +132,17 @@ impl Recorder {
             steps: Vec::new(),
             passes: Passes::default(),
             slots: None,
+            slots_most: 0,
         }
     }
 
-    /// Keeps the times of every slot, of which there are at most so many.
-    pub(crate) fn with_slots(mut self, slots: Option<usize>) -> Recorder {
-        self.slots = slots.map(Vec::with_capacity);
+    /// Keeps the times of every slot.
+    pub(crate) fn with_slots(mut self, kept: Option<SlotsKept>) -> Recorder {
+        (self.slots, self.slots_most) = match kept {
+            None => (None, 0),
+            Some(SlotsKept::All(slots)) => (Some(Vec::with_capacity(slots)), slots),
+            Some(SlotsKept::Most(most)) => (Some(Vec::new()), most),
+        };
         self
     }
 
@@ -140,6 +156,11 @@ impl Recorder {
         let Some(slots) = &mut self.slots else {
             return;
         };
+        if slots.len() >= self.slots_most {
+            // Some without the others would say nothing about the load.
+            self.slots = None;
+            return;
+        }
         slots.push(SlotTimes {
             index: u32::try_from(index).expect("no run keeps more slots than 32 bits count"),
             passed,
@@ -356,9 +377,14 @@ impl Recorder {
         for (total, part) in self.steps.iter_mut().zip(&other.steps) {
             total.add(part);
         }
-        if let (Some(slots), Some(others)) = (&mut self.slots, other.slots) {
-            slots.extend(others);
-        }
+        // Where one thread had too many, the slots of the others are a part.
+        self.slots = match (self.slots.take(), other.slots) {
+            (Some(mut slots), Some(others)) => {
+                slots.extend(others);
+                Some(slots)
+            }
+            _ => None,
+        };
     }
 
     /// The account as others read it.
@@ -369,7 +395,7 @@ impl Recorder {
         self.service.add(&self.whole_at_once);
         self.first_byte.add(&self.whole_at_once);
         self.pauses.sort_unstable();
-        // Empty where the times of slots were not asked for.
+        // Empty where the times of slots were not asked for, or there were too many.
         let mut slots = self.slots.unwrap_or_default();
         // Answers end slots in any order, and threads each have every other one.
         slots.sort_unstable_by_key(|slot| slot.index);

@@ -181,11 +181,19 @@ pub(crate) fn rounds(summary: &Summary) -> String {
     };
     let until = summary.until.as_ref();
     let until = until.map_or(String::new(), |until| format!("; {}", until.sentence));
-    let order = match summary.order {
-        Order::SideBySide => {
-            "all variants side by side in each, every due time one request to each"
+    let order = match (summary.order, summary.slice_us) {
+        (Order::SideBySide, _) if summary.is_capacity => {
+            "all variants side by side in each, whose searches advance rate by rate in shuffled order"
+                .to_owned()
         }
-        Order::InTurn => "every variant once a round in shuffled order",
+        (Order::SideBySide, Some(slice_us)) => format!(
+            "all variants side by side in each, in slices of {} in shuffled order",
+            digits::length_us(slice_us)
+        ),
+        (Order::SideBySide, None) => {
+            "all variants side by side in each, every due time one request to each".to_owned()
+        }
+        (Order::InTurn, _) => "every variant once a round in shuffled order".to_owned(),
     };
     let because = summary.in_turn_because.as_ref();
     let because = because.map_or(String::new(), |because| {

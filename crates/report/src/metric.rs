@@ -11,8 +11,10 @@ use crate::recording::{RoundRecord, SystemUsage};
 pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -> Option<f64> {
     let elapsed_s = float(round.elapsed_us) / 1e6;
     let per_second = |amount: f64| (elapsed_s > 0.0).then(|| amount / elapsed_s);
-    let completed = round.outcomes.completed();
-    let per_request = |amount: u64| (completed > 0).then(|| float(amount) / float(completed));
+    let answered = round.answered();
+    let per_request = |amount: u64| (answered > 0).then(|| float(amount) / float(answered));
+    // Bytes are counted of all requests, and time only of those that count.
+    let counted_share = float(round.outcomes.completed()) / float(answered.max(1));
     let of_systems = |of: fn(&SystemUsage) -> Option<u64>| sum(round.systems.iter().map(of));
     let us = |nanoseconds: f64| nanoseconds / 1e3;
     let quantile = |share: f64| latency.quantile_ns(share).map(float).map(us);
@@ -28,7 +30,9 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
         Metric::P99 => quantile(0.99),
         Metric::P999 => quantile(0.999),
         Metric::Max => latency.max_ns().map(float).map(us),
-        Metric::Throughput => per_second(float(round.bytes_in + round.bytes_out) / 1e6),
+        Metric::Throughput => {
+            per_second(float(round.bytes_in + round.bytes_out) * counted_share / 1e6)
+        }
         Metric::Cpu => per_request(of_systems(|system| system.cpu_us)?),
         Metric::Memory => of_systems(|system| system.memory_peak_bytes).map(float),
         Metric::ContextSwitches => per_request(of_systems(|system| system.context_switches)?),
@@ -36,6 +40,8 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
             per_request(of_systems(|system| system.context_switches_involuntary)?)
         }
         Metric::WaitedForCpu => per_request(of_systems(|system| system.waited_for_cpu_us)?),
+        // In slices, what the generator spent on other variants is not told apart.
+        Metric::GeneratorCpu if round.slices.is_some() => None,
         Metric::GeneratorCpu => per_request(micros(round.generator.cpu)),
     }
 }
@@ -53,4 +59,50 @@ pub(crate) fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 )]
 pub(crate) fn float(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Outcomes;
+
+    use super::*;
+    use crate::recording::SlicesRecord;
+    use crate::sample::Sample;
+
+    #[test]
+    fn in_slices_cost_is_for_all_requests_and_rates_are_for_those_that_count() {
+        let mut round = Sample::closed()
+            .rounds(1)
+            .variant("a", 700.0)
+            .build()
+            .rounds
+            .remove(0);
+        let of = |metric, round: &RoundRecord| {
+            figure(metric, round, &round.latency_ns_hdr.histogram()).unwrap_or(f64::NAN)
+        };
+        let whole =
+            [Metric::Requests, Metric::Cpu, Metric::Throughput].map(|metric| of(metric, &round));
+        // As many requests again do not count, and two variants had the load in turns.
+        let discarded = Outcomes {
+            passed: round.outcomes.passed,
+            ..Outcomes::default()
+        };
+        round.slices = Some(SlicesRecord {
+            length_us: 300_000,
+            uncounted_us: 150_000,
+            gap_us: 10_000,
+            took_us: round.elapsed_us * 4,
+            discarded,
+        });
+        let [requests, cpu, throughput] = whole;
+        assert!((of(Metric::Requests, &round) - requests).abs() < 1e-9);
+        assert!((of(Metric::Cpu, &round) - cpu / 2.0).abs() < 1e-9);
+        assert!((of(Metric::Throughput, &round) - throughput / 2.0).abs() < 1e-9);
+        assert!(of(Metric::GeneratorCpu, &round).is_nan(), "not told apart");
+        // The generator worked for all of the load.
+        let starved = |round: &RoundRecord| round.starved_share().unwrap_or(f64::NAN);
+        let in_slices = starved(&round);
+        round.slices = None;
+        assert!((in_slices - starved(&round) / 4.0).abs() < 1e-9);
+    }
 }

@@ -18,7 +18,7 @@ pub use environment::{Environment, NoiseFloor};
 pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
 pub use profile::{HotFunction, Profile};
 pub use round::{
-    InstanceUsage, LeftOut, MachineUse, RoundPart, RoundRecord, SearchRecord, SearchStep,
+    InstanceUsage, LeftOut, MachineUse, RoundPart, RoundRecord, SearchRecord, SearchStep, SlicesRecord,
     StepRecord, SystemUsage, Windows,
 };
 pub use until::{PilotText, UntilEnd, UntilText};

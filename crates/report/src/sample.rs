@@ -204,6 +204,7 @@ impl Sample {
             left_out: None,
             group: None,
             shared: Vec::new(),
+            slices: None,
             machine: Some(MachineUse {
                 cores: 2,
                 looked_us: elapsed_us,

@@ -63,7 +63,10 @@ pub struct Summary {
     pub is_open_loop: bool,
     /// How rounds measured the variants.
     pub order: Order,
-    /// Why in turn, where nobody asked for that.
+    /// The length of a slice in microseconds, where a closed loop was measured side by side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice_us: Option<u64>,
+    /// Why in turn, where the lab did not ask for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_turn_because: Option<String>,
     /// The variants that were up together, where not all were: each group with its baselines. A
@@ -198,6 +201,10 @@ impl Summary {
             round_s: round_seconds(recording),
             is_open_loop,
             order,
+            slice_us: recording
+                .rounds
+                .iter()
+                .find_map(|round| Some(round.slices?.length_us)),
             in_turn_because: recording
                 .measured
                 .as_ref()

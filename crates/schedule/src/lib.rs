@@ -13,8 +13,10 @@ mod plan;
 mod random;
 mod seats;
 mod segment;
+mod slices;
 
 pub use capacity::Search;
 pub use order::round_order;
 pub use plan::{OpenPlan, PlanError, Slot, Slots};
 pub use seats::{Seat, SeatedSlots};
+pub use slices::{PlannedSlice, SlicePlan};

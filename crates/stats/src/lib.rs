@@ -23,6 +23,7 @@ pub mod sample;
 pub mod shift;
 mod signed_rank;
 pub mod simultaneous;
+pub mod slices;
 mod student;
 pub mod trend;
 pub mod unpaired;

@@ -5,9 +5,10 @@
 //! | a variant on its way to a number | [`candidate`] |
 //! | builds and first proofs | [`preparation`] |
 //! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
-//! | one round, one candidate after the other | [`in_turn`], [`capacity`] |
+//! | one round, one candidate after the other | [`in_turn`] |
 //! | side by side or in turn, and who beside whom | [`design`], [`groups`] |
-//! | one round, all candidates at once | [`side_by_side`], [`host_watch`] |
+//! | one round, all candidates at once | [`side_by_side`], [`in_slices`], [`host_watch`] |
+//! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
 //! | sampled rounds, which are not counted | [`profile`] |
@@ -18,6 +19,7 @@ mod cores_used;
 mod design;
 mod groups;
 mod host_watch;
+mod in_slices;
 mod in_turn;
 mod preparation;
 mod profile;

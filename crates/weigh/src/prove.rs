@@ -45,17 +45,15 @@ pub(crate) struct RequestCounts {
 impl RequestCounts {
     /// What the generator counted.
     pub(crate) fn of(measurement: &Measurement) -> RequestCounts {
-        let outcomes = &measurement.outcomes;
-        let answered = outcomes.passed + outcomes.mismatched.total();
+        // What does not count for figures was sent and answered all the same.
+        let discarded = &measurement.discarded;
+        let answered = measurement.outcomes.completed() + discarded.completed();
+        let sent = measurement.sent + discarded.total() - discarded.failed.connect;
         assert!(
-            answered <= measurement.sent,
-            "{answered} answers to {} requests: every answer is to a request that was sent",
-            measurement.sent
+            answered <= sent,
+            "{answered} answers to {sent} requests: every answer is to a request that was sent"
         );
-        RequestCounts {
-            answered,
-            sent: measurement.sent,
-        }
+        RequestCounts { answered, sent }
     }
 }
 

@@ -220,6 +220,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         left_out: None,
         group: None,
         shared: Vec::new(),
+        slices: None,
         systems: Vec::new(),
         steps: seen.steps.iter().map(step).collect(),
         passes: (!seen.steps.is_empty()).then_some(seen.passes),
@@ -337,13 +338,17 @@ pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
 
 /// Why the answers of a recorded measurement disqualify its variant, if they do.
 pub(crate) fn wrong_answers(record: &RoundRecord) -> Option<String> {
-    let mismatched = &record.outcomes.mismatched;
+    // Also of requests that are in no other figure: a variant answers right all the time.
+    let discarded = record.slices.map(|slices| slices.discarded);
+    let discarded = discarded.unwrap_or_default();
+    let mismatched = record.outcomes.mismatched.total() + discarded.mismatched.total();
+    let all = record.outcomes.total() + discarded.total();
     let example = record
         .failures
         .iter()
         .find(|failure| failure.kind.is_mismatch())
         .map(|failure| failure.reason.as_str());
-    wrong_sentence(mismatched.total(), record.outcomes.total(), example)
+    wrong_sentence(mismatched, all, example)
         .map(|sentence| format!("in round {}, {sentence}", record.round + 1))
 }
 

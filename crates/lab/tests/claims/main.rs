@@ -17,6 +17,7 @@ mod replicas;
 mod repository;
 mod scenario;
 mod sent;
+mod slices;
 mod systems;
 
 use std::collections::BTreeMap;

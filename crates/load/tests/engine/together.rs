@@ -256,3 +256,28 @@ fn a_closed_loop_in_slices_sends_within_them_and_counts_the_later_part_of_each()
         "slices end the load"
     );
 }
+
+#[test]
+fn a_closed_loop_that_ends_by_time_keeps_the_times_of_all_its_slots_or_of_none() {
+    let server = Server::tcp(polite);
+    let mut job = job(&server.target, closed(2, 1));
+    job.load = Load::Closed {
+        connections: 2,
+        stop: Stop {
+            requests: None,
+            duration: Some(Duration::from_millis(100)),
+        },
+    };
+    job.slices = vec![Slice {
+        from: Duration::ZERO,
+        count_from: Duration::from_millis(50),
+        to: Duration::from_millis(100),
+    }];
+    job.keep_slots = Some(1 << 20);
+    let found = &together(std::slice::from_ref(&job))[0];
+    let all = found.outcomes.total() + found.discarded.total();
+    assert!(found.discarded.passed > 0);
+    assert_eq!(found.slots.len() as u64, all, "those that do not count too");
+    job.keep_slots = Some(1);
+    assert_eq!(together(&[job])[0].slots, []);
+}

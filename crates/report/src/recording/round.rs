@@ -82,6 +82,11 @@ pub struct RoundRecord {
     /// What of a round side by side is in no latency; absent in turn, and where times were not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
+    /// The slices of time in which it had the load, where a closed loop was measured side by side. All
+    /// figures are then of what counts of them, put end to end: `elapsed_us` is their sum, and a
+    /// window is a slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<SlicesRecord>,
     /// What the whole machine did meanwhile; absent where it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineUse>,
@@ -104,8 +109,9 @@ pub struct RoundPart {
     pub group: u32,
 }
 
-/// Cycles (due times, each one request to every variant) that say nothing about the variants, and are
-/// in no latency. Decided by clocks and counters, never by a latency of the variant itself.
+/// Cycles that say nothing about the variants, and are in no figure of latency or rate: due times, each
+/// one request to every variant, or in a closed loop slices, one for every variant. Decided by clocks
+/// and counters, never by a latency of the variant itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// All cycles of the round.
@@ -116,6 +122,22 @@ pub struct LeftOut {
     pub generator: u64,
     /// Left out because a request to another variant took longer than a cycle.
     pub overrun: u64,
+}
+
+/// How the load of a round moved from variant to variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SlicesRecord {
+    /// Length of a slice in microseconds.
+    pub length_us: u64,
+    /// Its beginning that does not count, in microseconds.
+    pub uncounted_us: u64,
+    /// How long nothing was sent after each slice, in microseconds.
+    pub gap_us: u64,
+    /// From the beginning of the load to its end, in microseconds, for all variants together.
+    pub took_us: u64,
+    /// What became of the requests that are in no other figure: of beginnings that do not count, and
+    /// of slices that were left out. What systems cost is for these requests too.
+    pub discarded: Outcomes,
 }
 
 /// One step of a scenario in one measurement.
@@ -253,18 +275,34 @@ impl RoundRecord {
         }
     }
 
+    /// How long the load took, in microseconds: with the slices of other variants, whose cost for the
+    /// generator is not told apart.
+    pub(crate) fn loaded_us(&self) -> u64 {
+        self.slices
+            .map_or(self.elapsed_us, |slices| slices.took_us)
+            // Answers to the last requests may come after the last slice.
+            .max(self.elapsed_us)
+    }
+
+    /// Complete answers, also of requests that are in no other figure: what systems and bytes are
+    /// counted for.
+    pub(crate) fn answered(&self) -> u64 {
+        let discarded = self.slices.map_or(0, |slices| slices.discarded.completed());
+        self.outcomes.completed() + discarded
+    }
+
     /// The share of its threads' time in which the generator was ready to run while others had the
     /// core; absent where the kernel does not count it.
     pub fn starved_share(&self) -> Option<f64> {
-        let threads_us = float(self.elapsed_us) * f64::from(self.generator.threads);
+        let threads_us = float(self.loaded_us()) * f64::from(self.generator.threads);
         let waited_us = float(micros(self.generator.waited_for_cpu?));
         (threads_us > 0.0).then(|| waited_us / threads_us)
     }
 
     /// The share of the measurement in which the generator's threads had real-time priority, 0 to 1.
     pub fn realtime_share(&self) -> f64 {
-        let elapsed = Duration::from_micros(self.elapsed_us);
-        self.generator.realtime_share(elapsed)
+        let loaded = Duration::from_micros(self.loaded_us());
+        self.generator.realtime_share(loaded)
     }
 
     /// The share of the measurement in which the generator did not run although work was due: 0 for

@@ -229,6 +229,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
         Load::Closed { .. } if rests => {}
         Load::Closed { connections, .. } => {
             checks.extend(littles_law(*connections, load.model.duration(), complete));
+            checks.extend(left_out(complete));
         }
         Load::Open { .. } => {
             checks.push(missed(&totals));

@@ -1,4 +1,5 @@
-//! A turn in which the highest rate is looked for that a candidate sustains.
+//! The highest rate is looked for that a candidate sustains: in a turn of its own, or rate by rate in
+//! turns with the others.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,8 +9,12 @@ use model::{Capacity, InvalidKind, Load, Phase, Rate};
 use report::recording::{SearchRecord, SearchStep};
 use schedule::Search;
 
+use super::Experiment;
 use super::in_turn::{Measuring, in_round};
 use super::reading::Measured;
+use super::round::Round;
+use super::running::root_cause;
+use super::side_by_side::Up;
 use crate::record;
 use crate::systems::Invalid;
 
@@ -17,21 +22,87 @@ use crate::systems::Invalid;
 /// counts all the same: else a search on a busy host would have no end.
 const DISTURBED_MAX: usize = 3;
 
+/// Orders that are drawn for the passes of a round; a search that takes more passes has them again.
+const ORDERS: usize = 64;
+
 /// The share of answers whose latency must stay below the limit.
 const SHARE: f64 = 0.99;
+
+/// A search on its way.
+struct Searching {
+    capacity: Capacity,
+    search: Search,
+    /// The load of the first rate.
+    first: Job,
+    steps: Vec<SearchStep>,
+    /// What was measured at the highest rate that was sustained.
+    best: Option<Measured>,
+    /// Why answers at the lowest rate were wrong.
+    wrong: Option<String>,
+}
+
+impl Searching {
+    fn new(capacity: Capacity, first: Job) -> Searching {
+        Searching {
+            capacity,
+            search: Search::new(capacity),
+            first,
+            steps: Vec::new(),
+            best: None,
+            wrong: None,
+        }
+    }
+
+    /// The next rate with its load; none when the search has ended.
+    fn next(&self) -> Option<(Rate, Job)> {
+        let rate = self.search.rate()?;
+        Some((rate, at_rate(&self.first, rate)))
+    }
+
+    /// Tells what became of a rate. Gives the step for people.
+    fn tell(&mut self, rate: Rate, measured: Measured) -> String {
+        let mut step = step(&measured.measurement, rate, self.capacity.p99_below());
+        step.is_disturbed = !step.is_sustained && is_excused(&measured, &step, &self.steps);
+        let shown = Shown(&step).to_string();
+        // A disturbed rate says nothing of the target, so the search tries it again.
+        if !step.is_disturbed {
+            self.search.tell(step.is_sustained);
+            if step.is_sustained {
+                self.best = Some(measured);
+            } else if self.best.is_none() {
+                self.wrong = record::wrong_in(&measured.measurement);
+            }
+        }
+        self.steps.push(step);
+        shown
+    }
+
+    /// What was measured at the rate that was found, and how it was found.
+    ///
+    /// # Errors
+    ///
+    /// When no rate was sustained. A wrong answer at a rate that is too high is overload, not a mistake
+    /// of the variant, so it is judged only here.
+    fn end(self) -> Result<(Measured, SearchRecord), Invalid> {
+        let Some(measured) = self.best else {
+            return Err(not_sustained(&self.steps, self.capacity, self.wrong));
+        };
+        let search = SearchRecord {
+            steps: self.steps,
+            is_at_top: self.search.is_at_top(),
+        };
+        Ok((measured, search))
+    }
+}
 
 impl Measuring<'_> {
     /// Tries rates until the highest is found that is sustained; what was measured at it becomes the
     /// record of the round.
     pub(super) fn search(&mut self, capacity: Capacity) -> Result<(), Invalid> {
-        let first = self.ready()?;
-        let mut search = Search::new(capacity);
-        let mut steps: Vec<SearchStep> = Vec::new();
-        let mut best: Option<Measured> = None;
-        let mut wrong = None;
-        while let Some(rate) = search.rate() {
+        let mut searching = Searching::new(capacity, self.ready()?);
+        while let Some((rate, job)) = searching.next() {
             // Without another warm-up: the rate before has warmed the systems.
-            let measured = self.measure(&at_rate(&first, rate))?;
+            let measured = self.measure(&job)?;
             if measured.measurement.interrupted || self.turn.session.stop.is_asked() {
                 return Err(Invalid::interrupted());
             }
@@ -39,36 +110,118 @@ impl Measuring<'_> {
             if let Some(ended) = self.running.ended(self.rig) {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
-            let mut step = step(&measured.measurement, rate, capacity.p99_below());
-            step.is_disturbed = !step.is_sustained && is_excused(&measured, &step, &steps);
-            let shown = Shown(&step);
+            let shown = searching.tell(rate, measured);
             let number = self.seat.round + 1;
             let progress = &self.turn.session.progress;
             progress.note(&format!("round {number}: {shown}"));
-            // A disturbed rate says nothing of the target, so the search tries it again.
-            if !step.is_disturbed {
-                search.tell(step.is_sustained);
-                if step.is_sustained {
-                    best = Some(measured);
-                } else if best.is_none() {
-                    wrong = record::wrong_in(&measured.measurement);
-                }
-            }
-            steps.push(step);
         }
-        // Judged only at the end: a wrong answer at a rate that is too high is overload, not a
-        // mistake of the variant.
-        let Some(measured) = best else {
-            return Err(not_sustained(&steps, capacity, wrong));
-        };
+        let (measured, search) = searching.end()?;
         let mut record = self.record(&measured);
-        record.search = Some(SearchRecord {
-            steps,
-            is_at_top: search.is_at_top(),
-        });
+        record.search = Some(search);
         self.keep(record);
         let unproven = measured.unproven;
         unproven.map_or(Ok(()), |invalid| Err(in_round(invalid, self.seat.round)))
+    }
+}
+
+/// A candidate that is up, with its search.
+struct Seeker {
+    up: Up,
+    searching: Searching,
+}
+
+impl Experiment<'_> {
+    /// Searches for the highest rates of all candidates side by side: one rate of one candidate at a
+    /// time, with the others idle, in an order drawn anew for each pass, so that the machine's moods
+    /// hit all searches alike.
+    pub(super) fn search_together(
+        &mut self,
+        round: &Round,
+        up: Vec<Up>,
+        jobs: Vec<Job>,
+        capacity: Capacity,
+    ) {
+        let mut seekers: Vec<Option<Seeker>> = up
+            .into_iter()
+            .zip(jobs)
+            .map(|(up, job)| {
+                let searching = Searching::new(capacity, job);
+                Some(Seeker { up, searching })
+            })
+            .collect();
+        let orders = schedule::round_order(seekers.len(), ORDERS, round.arrival_seed);
+        for order in orders.iter().cycle() {
+            if seekers.iter().all(Option::is_none) {
+                return;
+            }
+            for position in order {
+                if let Some(seeker) = seekers[*position].take() {
+                    seekers[*position] = self.advance(round, seeker);
+                }
+            }
+        }
+    }
+
+    /// Tries the next rate of one search; gives it back unless it has ended.
+    fn advance(&mut self, round: &Round, mut seeker: Seeker) -> Option<Seeker> {
+        let id = seeker.up.seat.candidate;
+        // The user stopped the run, or nothing is left to compare it with.
+        if self.is_over() || self.candidates.is_needless(id) {
+            seeker.up.running.stop(&mut self.rig);
+            return None;
+        }
+        let Some((rate, job)) = seeker.searching.next() else {
+            self.conclude(round, seeker);
+            return None;
+        };
+        let turn = self.turn_of(round, &seeker.up);
+        let measured = turn.measure(&self.rig, &seeker.up.running, &job);
+        let name = self.candidates.get(id).name();
+        let ended = seeker.up.running.ended(&mut self.rig);
+        let symptom = match measured {
+            Ok(measured) if ended.is_none() => {
+                // What was cut short says nothing; the next pass ends the search.
+                if !measured.measurement.interrupted {
+                    let shown = seeker.searching.tell(rate, measured);
+                    let number = round.number + 1;
+                    let progress = &self.session.progress;
+                    progress.note(&format!("round {number}, {name}: {shown}"));
+                }
+                return Some(seeker);
+            }
+            Ok(_) => Invalid::new(InvalidKind::Crashed, "a system ended during the search"),
+            Err(invalid) => invalid,
+        };
+        seeker.up.running.stop(&mut self.rig);
+        if symptom.kind != InvalidKind::Interrupted {
+            self.reject(id, root_cause(ended, symptom));
+        }
+        None
+    }
+
+    /// Records what a search has found, and stops or keeps the systems.
+    fn conclude(&mut self, round: &Round, seeker: Seeker) {
+        let Seeker { up, searching } = seeker;
+        let Up { seat, running } = up;
+        let end = match searching.end() {
+            Ok((measured, search)) => {
+                let name = self.candidates.get(seat.candidate).name();
+                let mut record = measured.record(&self.session, name, seat);
+                record.search = Some(search);
+                let line = record::line(&record, round.planned);
+                self.session.progress.note(&line);
+                self.records.push(record);
+                measured
+                    .unproven
+                    .map(|invalid| in_round(invalid, seat.round))
+            }
+            Err(invalid) => Some(invalid),
+        };
+        self.reused
+            .keep_or_stop(&mut self.rig, seat.candidate, running, end.is_none());
+        if let Some(invalid) = end {
+            self.reject(seat.candidate, invalid);
+        }
     }
 }
 

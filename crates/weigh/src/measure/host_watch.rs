@@ -58,4 +58,52 @@ impl HostWatch {
             })
         })
     }
+
+    /// How much was taken of this stretch of time, summed over cores. A reading that the stretch cuts
+    /// counts for the part that is inside.
+    pub(super) fn stolen_in(&self, from: Instant, to: Instant) -> Duration {
+        let inside = |pair: &[(Instant, Duration)]| {
+            let [(began, before), (ended, after)] = pair else {
+                unreachable!("windows of two")
+            };
+            let length = ended.saturating_duration_since(*began);
+            let common = (*ended)
+                .min(to)
+                .saturating_duration_since((*began).max(from));
+            let share = common.as_secs_f64() / length.as_secs_f64().max(1e-9);
+            after.saturating_sub(*before).mul_f64(share)
+        };
+        self.readings.windows(2).map(inside).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_is_counted_for_the_stretch_it_was_taken_in() {
+        let (ms, began) = (Duration::from_millis(1), instant());
+        // 20 ms between readings; 10 ms are taken in the second and in the fourth of them.
+        let readings = [0, 0, 10, 10, 20].iter().enumerate();
+        let host = HostWatch {
+            readings: readings
+                .map(|(index, stolen)| (began + 20 * ms * index as u32, ms * *stolen))
+                .collect(),
+        };
+        let stolen_ms = |from: u32, to: u32| {
+            let stolen = host.stolen_in(began + from * ms, began + to * ms);
+            stolen.as_secs_f64() * 1e3
+        };
+        for (from, to, expected) in [
+            (0, 80, 20.0),
+            (0, 20, 0.0),
+            (0, 30, 5.0),
+            (40, 60, 0.0),
+            (50, 90, 10.0),
+        ] {
+            let found = stolen_ms(from, to);
+            assert!((found - expected).abs() < 0.001, "{from} to {to}: {found}");
+        }
+    }
 }

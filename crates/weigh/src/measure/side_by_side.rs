@@ -1,5 +1,6 @@
-//! A round side by side: the systems of all candidates are up at once, and every due time of the plan
-//! is one request to each of them.
+//! A round side by side: the systems of all candidates are up at once. In an open loop every due time of
+//! the plan is one request to each of them; the load of a closed loop moves from one to the next
+//! ([`super::in_slices`]), and searches for the highest rate advance in turns ([`super::capacity`]).
 //!
 //! What the machine does in a round, it does to all candidates alike, so their differences hardly
 //! contain it. What it costs is that each candidate has the others beside it: caches and cores are
@@ -16,13 +17,14 @@ use load::{Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load, Order};
 use report::recording::RoundRecord;
 use rig::Rig;
-use schedule::OpenPlan;
+use schedule::{OpenPlan, SlicePlan};
 use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 
 use super::Experiment;
 use super::cores_used::{Used, planned};
 use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
 use super::host_watch::HostWatch;
+use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, in_round};
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
@@ -38,15 +40,22 @@ use crate::systems::{Invalid, RunningSystems, UsageReading};
 const SLOTS_MAX: u64 = 1 << 20;
 
 /// A candidate whose systems are up.
-struct Up {
-    seat: Seat,
-    running: Running,
+pub(super) struct Up {
+    pub(super) seat: Seat,
+    pub(super) running: Running,
     /// What settling and warming up have shown; none where neither was done.
     used: Option<CoresUsed>,
 }
 
+/// The loads of a round, one for each candidate that is up.
+struct Loads {
+    jobs: Vec<Job>,
+    /// Who has the load of a closed loop when.
+    slices: Option<SlicePlan>,
+}
+
 /// What candidates that are up have beside them.
-struct Beside<'g> {
+pub(super) struct Beside<'g> {
     group: &'g Group,
     /// The systems that they share; none where each has its own.
     shared: Option<RunningSystems>,
@@ -110,22 +119,27 @@ impl Experiment<'_> {
         let mut up = self.bring_up(round, &beside);
         self.leave_needless(&mut up, &beside);
         if !up.is_empty() {
-            let jobs = self.ready_together(round, &mut up, &beside);
-            let jobs = jobs.map_err(Spoiled::from);
-            if jobs.is_ok() && self.design.groups.is_none() && !self.is_over() {
+            let loads = self.ready_together(round, &mut up, &beside);
+            let loads = loads.map_err(Spoiled::from);
+            if loads.is_ok() && self.design.groups.is_none() && !self.is_over() {
                 self.decide_groups(&up);
             }
             // Measured only if this is a group as it will be in all rounds.
             let is_final = self.design.order == Order::SideBySide
                 && (group.number.is_some() || self.design.is_one_group());
-            if jobs.is_ok() && !is_final && !self.is_over() {
+            if loads.is_ok() && !is_final && !self.is_over() {
                 for Up { seat, running, .. } in up {
                     self.reused
                         .keep_or_stop(&mut self.rig, seat.candidate, running, true);
                 }
+            } else if let Some(capacity) = self.session.lab.capacity {
+                match loads {
+                    Ok(loads) => self.search_together(round, up, loads.jobs, capacity),
+                    Err(spoiled) => self.give_up(up, &spoiled),
+                }
             } else {
                 let together =
-                    jobs.and_then(|jobs| self.attempts_together(round, &up, &jobs, &beside));
+                    loads.and_then(|loads| self.attempts_together(round, &up, &loads, &beside));
                 let ended = beside.shared.as_ref();
                 let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
                 match (together, ended) {
@@ -218,7 +232,7 @@ impl Experiment<'_> {
     }
 
     /// The turn of a candidate that is up.
-    fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
+    pub(super) fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
         let candidate = self.candidates.get(one.seat.candidate);
         Turn::of_round(&self.session, candidate, round).in_group(one.seat.group)
     }
@@ -283,7 +297,7 @@ impl Experiment<'_> {
     }
 
     /// Stops what has nothing left to be compared with.
-    fn leave_needless(&mut self, up: &mut Vec<Up>, beside: &Beside<'_>) {
+    pub(super) fn leave_needless(&mut self, up: &mut Vec<Up>, beside: &Beside<'_>) {
         let is_over = self.is_over();
         let variants = &beside.group.variants;
         let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
@@ -305,13 +319,21 @@ impl Experiment<'_> {
         round: &Round,
         up: &mut [Up],
         beside: &Beside<'_>,
-    ) -> Result<Vec<Job>, Invalid> {
+    ) -> Result<Loads, Invalid> {
         let costs = self.settle_together(round, up)?;
+        if !self.session.lab.load.is_open() {
+            // One variant has the load at a time, so none crowds another by what it answers.
+            let (jobs, slices) = self.ready_in_slices(round, up)?;
+            let slices = Some(slices);
+            return Ok(Loads { jobs, slices });
+        }
         let variants = up.len();
+        // The rates of a search are not those of another.
+        let is_shared = self.session.lab.capacity.is_none();
         let mut jobs: Vec<Job> = (0..)
             .zip(&*up)
             .map(|(variant, one)| Job {
-                seat: Some(schedule::Seat {
+                seat: is_shared.then_some(schedule::Seat {
                     variant,
                     variants,
                     seed: round.arrival_seed,
@@ -320,7 +342,7 @@ impl Experiment<'_> {
             })
             .collect();
         // Counted once: all share one plan, and random arrivals are counted by drawing them.
-        let kept = jobs.first().and_then(slots_kept);
+        let kept = jobs.first().filter(|_| is_shared).and_then(slots_kept);
         for job in &mut jobs {
             job.keep_slots = kept;
         }
@@ -348,9 +370,12 @@ impl Experiment<'_> {
             }
         }
         for ((one, cost), job) in up.iter_mut().zip(costs).zip(&jobs) {
-            one.used = planned(one.used.take(), cost, &job.load);
+            let used = one.used.take();
+            // One search has the load at a time, so none crowds another by what it answers.
+            one.used = planned(used, cost, &job.load).filter(|_| is_shared);
         }
-        Ok(jobs)
+        let slices = None;
+        Ok(Loads { jobs, slices })
     }
 
     /// Sends the load that comes once after a start to all candidates at once, until none of them gets
@@ -413,11 +438,11 @@ impl Experiment<'_> {
         &mut self,
         round: &Round,
         up: &[Up],
-        jobs: &[Job],
+        loads: &Loads,
         beside: &Beside<'_>,
     ) -> Result<Together, Spoiled> {
         for attempt in 1.. {
-            let mut together = self.measure_together(round, up, jobs, beside)?;
+            let mut together = self.measure_together(round, up, loads, beside)?;
             let is_disturbed = attempt < ATTEMPTS
                 && together.records.iter().all(|record| !record.interrupted)
                 && together.records.iter().any(report::summary::is_disturbed);
@@ -440,7 +465,7 @@ impl Experiment<'_> {
         &self,
         round: &Round,
         up: &[Up],
-        jobs: &[Job],
+        loads: &Loads,
         beside: &Beside<'_>,
     ) -> Result<Together, Spoiled> {
         self.session.go_on()?;
@@ -463,13 +488,15 @@ impl Experiment<'_> {
                 let looks = readings.iter().map(|reading| reading.look(&self.rig));
                 (looks.collect(), beside.usage(&self.rig))
             };
-            load::run_together(jobs, live, self.session.stop.flag(), look)
+            load::run_together(&loads.jobs, live, self.session.stop.flag(), look)
         };
         let (sent, host) = HostWatch::during(|| self.session.progress.during(&label, send));
         let (measurements, (looks, shared_after)) = sent.map_err(|error| load_failed(&error))?;
         let shared = systems_used(&shared_before, &shared_after, &[]);
         tracing::debug!(label, "the load has ended");
-        let counted = counted(jobs, &measurements, &host);
+        let in_slices = loads.slices.as_ref();
+        let in_slices = in_slices.map(|plan| InSlices::of(plan, &measurements, &host));
+        let counted = counted(&loads.jobs, &measurements, &host);
         let mut together = Together {
             measured: Vec::new(),
             records: Vec::new(),
@@ -479,6 +506,9 @@ impl Experiment<'_> {
             let left_out = counted
                 .as_ref()
                 .map(|validity| leave_out(&mut measurement, validity, index));
+            if let Some(in_slices) = &in_slices {
+                in_slices.fold(&mut measurement, index);
+            }
             let by = Some(index);
             let measured = reading
                 .end(&self.rig, look, measurement)
@@ -487,6 +517,10 @@ impl Experiment<'_> {
             let mut record = measured.record(&self.session, name, up[index].seat);
             record.left_out = left_out;
             record.shared.clone_from(&shared);
+            if let Some(in_slices) = &in_slices {
+                record.left_out = in_slices.left_out();
+                record.slices = Some(in_slices.record(&measured.measurement));
+            }
             together.records.push(record);
             together.measured.push(measured);
         }
@@ -586,7 +620,7 @@ fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Opti
     Some(Validity::of(&variants, &dues_ns, &disturbances))
 }
 
-fn nanoseconds(duration: std::time::Duration) -> u64 {
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).expect("no round lasts for centuries")
 }
 

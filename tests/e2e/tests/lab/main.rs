@@ -12,6 +12,7 @@ mod protocols;
 mod replicas;
 mod scenarios;
 mod side_by_side;
+mod slices;
 mod stopping;
 mod until;
 mod verdicts;

@@ -129,7 +129,7 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
 #[test]
 fn what_cannot_be_measured_side_by_side_is_measured_in_turn_and_says_why() {
     let run: Run = lab(
-        "{connections: 2, duration: 100ms, path: /}",
+        "{connections: 2, count: 100, path: /}",
         "  - {name: again}\n",
     )
     .run()

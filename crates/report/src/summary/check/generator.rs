@@ -29,7 +29,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
         .map(|round| float(micros(round.generator.cpu)))
         .sum();
     let time_us =
-        |round: &&RoundRecord| float(round.elapsed_us) * f64::from(round.generator.threads);
+        |round: &&RoundRecord| float(round.loaded_us()) * f64::from(round.generator.threads);
     let available_us: f64 = complete.iter().map(time_us).sum();
     // Without an answer there is no time that it could have been busy in.
     if available_us <= 0.0 {
@@ -79,7 +79,7 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut threads_us) = (0.0, 0.0);
     for round in complete {
         waited_us += float(micros(round.generator.waited_for_cpu?));
-        threads_us += float(round.elapsed_us) * f64::from(round.generator.threads);
+        threads_us += float(round.loaded_us()) * f64::from(round.generator.threads);
     }
     // What pauses account for is theirs: a generator that stands still may well be waiting.
     let share = ratio((waited_us - paused_us(complete)).max(0.0), threads_us);

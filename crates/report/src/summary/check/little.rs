@@ -22,7 +22,9 @@ pub(super) fn littles_law(
 ) -> Option<Check> {
     // The law holds for what stays in the system; a connection that idles or fails has left it.
     let is_lawful = |round: &RoundRecord| {
-        let by_time = planned.is_some_and(|planned| round.elapsed_us >= micros(planned));
+        // Slices end by time, and fewer than planned may count.
+        let by_time = round.slices.is_some()
+            || planned.is_some_and(|planned| round.elapsed_us >= micros(planned));
         round.outcomes.is_all_completed() && (by_time || round.generator.threads <= 1)
     };
     if !complete.iter().all(|round| is_lawful(round)) {
@@ -66,6 +68,8 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
     let connecting_s = connect.mean_ns().unwrap_or(0.0) / 1e9 * float(reopened);
     let lengths = round.generator.pauses.iter().map(|pause| pause.length);
     let paused_us: u64 = lengths.map(micros).sum();
+    // In slices the generator's time is that of all variants, and the rest of it was for the others.
+    let own_share = elapsed_s * 1e6 / float(round.loaded_us().max(1));
     ClosedLoop {
         connections,
         sending_s: elapsed_s - draining_s,
@@ -75,7 +79,7 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
         // Between an answer and the next send a connection idles for as long as the generator works
         // on it: at most all of the generator's processor time, one connection a moment.
         unseen_s: connecting_s
-            + float(micros(round.generator.cpu)) / 1e6
+            + float(micros(round.generator.cpu)) / 1e6 * own_share
             + float(paused_us) / 1e6 * f64::from(connections),
     }
 }

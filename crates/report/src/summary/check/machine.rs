@@ -149,6 +149,10 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
 /// other variants of its round and group, which are no strangers.
 fn is_beside(watched: &Watched<'_>, round: &RoundRecord, other: &RoundRecord) -> bool {
     match watched.recording.order_measured() {
+        // While one is asked for its highest rate, the others idle.
+        Order::SideBySide if watched.recording.load.capacity.is_some() => {
+            std::ptr::eq(round, other)
+        }
         // An attempt that was made again has systems and time of its own.
         Order::SideBySide => other.part() == round.part() && other.disturbed == round.disturbed,
         Order::InTurn => std::ptr::eq(round, other),

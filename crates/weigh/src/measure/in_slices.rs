@@ -1,0 +1,332 @@
+//! A round of a closed loop side by side: all systems are up, and the load moves from candidate to
+//! candidate in slices of time.
+//!
+//! What counts of a candidate's slices is put end to end, as if it had had the load without a break:
+//! its length is the sum of theirs, and one window of it is one slice. So whatever is said of a closed
+//! loop holds for it too, and the idle gaps are in no figure. What systems use is read around the
+//! whole load; it is held against *all* requests, those that do not count included.
+
+use std::time::{Duration, Instant};
+
+use load::{Job, Measurement, Slice, Window};
+use model::{Load, Pause, Stop};
+use report::recording::{LeftOut, SlicesRecord};
+use schedule::{PlannedSlice, SlicePlan};
+use stats::Histogram;
+use stats::cycles::Cause;
+use stats::slices::Lost;
+
+use super::Experiment;
+use super::host_watch::HostWatch;
+use super::round::Round;
+use super::side_by_side::{Up, nanoseconds};
+use crate::record::micros;
+use crate::systems::Invalid;
+
+/// Requests of a candidate whose times are kept for a round, 32 bytes each. A round with more is
+/// recorded without leaving any slice out.
+const SLOTS_MAX: usize = 1 << 21;
+
+/// The shortest time without load after a slice.
+const GAP_MIN: Duration = Duration::from_millis(10);
+
+impl Experiment<'_> {
+    /// Warms the candidates up, each as it will be measured: alone under load. Gives the loads, and who
+    /// has it when.
+    pub(super) fn ready_in_slices(
+        &self,
+        round: &Round,
+        up: &[Up],
+    ) -> Result<(Vec<Job>, SlicePlan), Invalid> {
+        let lab = self.session.lab;
+        let mut jobs: Vec<Job> = up
+            .iter()
+            .map(|one| self.turn_of(round, one).job(&one.running))
+            .collect();
+        let mut gap = GAP_MIN;
+        if !lab.warmup.is_zero() {
+            let plan = SlicePlan::new(
+                up.len(),
+                lab.warmup,
+                // One slice for each.
+                lab.warmup * 2,
+                GAP_MIN,
+                round.arrival_seed,
+            );
+            let warmups = in_slices(&jobs, &plan);
+            let label = format!("round {}, warming up", round.number + 1);
+            let (seen, ()) = self.session.discard_together(&warmups, &label, || ())?;
+            gap = gap_after(&seen, lab.slice);
+        }
+        // Labs that end by a count are measured in turn.
+        let total = lab.load.duration().expect("side by side ends by time");
+        let plan = SlicePlan::new(up.len(), total, lab.slice, gap, round.arrival_seed);
+        jobs = in_slices(&jobs, &plan);
+        for job in &mut jobs {
+            job.keep_slots = Some(SLOTS_MAX);
+        }
+        Ok((jobs, plan))
+    }
+}
+
+/// The loads with their slices.
+fn in_slices(jobs: &[Job], plan: &SlicePlan) -> Vec<Job> {
+    let sliced = |(variant, job): (usize, &Job)| {
+        let mut job = job.clone();
+        if let Load::Closed { stop, .. } = &mut job.load {
+            // The last slice ends it.
+            *stop = Stop {
+                requests: None,
+                duration: Some(plan.length()),
+            };
+        }
+        let slices = plan.slices(variant).into_iter();
+        job.slices = slices
+            .map(|slice| Slice {
+                from: slice.from,
+                to: slice.to,
+                count_from: slice.count_from,
+            })
+            .collect();
+        job
+    };
+    jobs.iter().enumerate().map(sliced).collect()
+}
+
+/// How long nothing is sent after a slice: as long as nearly all answers took in the warm-up of the
+/// slowest candidate, so that few requests reach into the slice of the next one; but not longer than a
+/// slice.
+fn gap_after(warmups: &[Measurement], slice: Duration) -> Duration {
+    let latencies = warmups.iter().map(|seen| seen.latency.quantile_ns(0.99));
+    let slowest = latencies.flatten().max().unwrap_or(0);
+    Duration::from_nanos(slowest).clamp(GAP_MIN, slice.max(GAP_MIN))
+}
+
+/// Which slices of a round count, and what becomes of a measurement.
+pub(super) struct InSlices<'a> {
+    plan: &'a SlicePlan,
+    /// For each cycle why it is left out, if it is; none where the times of requests were not kept.
+    causes: Option<Vec<Option<Cause>>>,
+    took: Duration,
+}
+
+impl InSlices<'_> {
+    /// Decides by what the host and the generator have lost in each slice.
+    pub(super) fn of<'a>(
+        plan: &'a SlicePlan,
+        measurements: &[Measurement],
+        host: &HostWatch,
+    ) -> InSlices<'a> {
+        let is_kept = |seen: &Measurement| {
+            seen.slots.len() as u64 == seen.outcomes.total() + seen.discarded.total()
+        };
+        let is_whole = measurements
+            .iter()
+            .all(|seen| is_kept(seen) && !seen.interrupted);
+        if is_whole && tracing::enabled!(tracing::Level::DEBUG) {
+            let counts = sent_by_age(plan, measurements);
+            tracing::debug!(?counts, "requests sent in each 10 ms of a slice");
+        }
+        let began = measurements.iter().find_map(|seen| seen.began);
+        let causes = began.filter(|_| is_whole).map(|began| {
+            let lost: Vec<Vec<Lost>> = measurements
+                .iter()
+                .enumerate()
+                .map(|(variant, seen)| lost(&plan.slices(variant), seen, host, began))
+                .collect();
+            let cycle = |cycle: usize| lost.iter().map(|own| own[cycle]).collect();
+            let cycles: Vec<Vec<Lost>> = (0..plan.cycles()).map(cycle).collect();
+            stats::slices::left_out(&cycles)
+        });
+        InSlices {
+            plan,
+            causes,
+            took: plan.length(),
+        }
+    }
+
+    /// How many cycles were left out, and why.
+    pub(super) fn left_out(&self) -> Option<LeftOut> {
+        let causes = self.causes.as_ref()?;
+        let count = |cause: Cause| causes.iter().filter(|one| **one == Some(cause)).count() as u64;
+        Some(LeftOut {
+            cycles: causes.len() as u64,
+            host: count(Cause::Host),
+            generator: count(Cause::Generator),
+            overrun: 0,
+        })
+    }
+
+    /// What the recording says of the slices, with a measurement that has been folded.
+    pub(super) fn record(&self, folded: &Measurement) -> SlicesRecord {
+        SlicesRecord {
+            length_us: micros(self.plan.slice()),
+            uncounted_us: micros(self.plan.uncounted()),
+            gap_us: micros(self.plan.gap()),
+            took_us: micros(self.took),
+            discarded: folded.discarded,
+        }
+    }
+
+    /// Puts what counts of a variant's slices end to end. An interrupted load stays as it is: it is
+    /// never compared.
+    pub(super) fn fold(&self, measurement: &mut Measurement, variant: usize) {
+        if measurement.interrupted {
+            return;
+        }
+        let slices = self.plan.slices(variant);
+        let Some(causes) = &self.causes else {
+            // Without the times of requests all slices count, and none can be told from the others.
+            measurement.elapsed = self.plan.counted() * count(slices.len());
+            measurement.windows = Vec::new();
+            return;
+        };
+        let counted: Vec<PlannedSlice> = slices
+            .into_iter()
+            .zip(causes)
+            .filter(|(_, cause)| cause.is_none())
+            .map(|(slice, _)| slice)
+            .collect();
+        Folded::of(measurement, &counted).put_into(measurement, self.plan.counted(), &counted);
+    }
+}
+
+/// How many requests were sent in each 10 ms of a slice, over all slices of all variants: what shows
+/// how long a slice takes to come up to speed.
+fn sent_by_age(plan: &SlicePlan, measurements: &[Measurement]) -> Vec<u64> {
+    let age_ns = nanoseconds(AGE);
+    let ages = nanoseconds(plan.slice()) / age_ns;
+    let mut counts = vec![0; usize::try_from(ages).expect("a slice has few ages")];
+    for (variant, seen) in measurements.iter().enumerate() {
+        let slices = plan.slices(variant).into_iter();
+        let begins_ns: Vec<u64> = slices.map(|slice| nanoseconds(slice.from)).collect();
+        for slot in &seen.slots {
+            let begun = begins_ns.partition_point(|begin_ns| *begin_ns <= slot.due_ns);
+            let Some(begin_ns) = begun.checked_sub(1).map(|index| begins_ns[index]) else {
+                continue;
+            };
+            let age = usize::try_from((slot.due_ns - begin_ns) / age_ns);
+            if let Some(count) = age.ok().and_then(|age| counts.get_mut(age)) {
+                *count += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// The resolution of the ages of a slice.
+const AGE: Duration = Duration::from_millis(10);
+
+/// What each slice of a variant has lost to the host and to pauses of the generator.
+fn lost(
+    slices: &[PlannedSlice],
+    seen: &Measurement,
+    host: &HostWatch,
+    began: Instant,
+) -> Vec<Lost> {
+    let of = |slice: &PlannedSlice| {
+        let length_s = (slice.to - slice.from).as_secs_f64();
+        let stolen = host.stolen_in(began + slice.from, began + slice.to);
+        let pauses = seen.generator.pauses.iter();
+        let paused: Duration = pauses
+            .map(|pause| common(slice.from, slice.to, pause))
+            .sum();
+        Lost {
+            host: stolen.as_secs_f64() / length_s,
+            generator: paused.as_secs_f64() / length_s,
+        }
+    };
+    slices.iter().map(of).collect()
+}
+
+/// How much of a pause lies between two times.
+fn common(from: Duration, to: Duration, pause: &Pause) -> Duration {
+    let (begin, end) = (pause.at.max(from), (pause.at + pause.length).min(to));
+    end.saturating_sub(begin)
+}
+
+/// A count of slices, as durations are multiplied.
+fn count(slices: usize) -> u32 {
+    u32::try_from(slices).expect("fewer slices than 32 bits count")
+}
+
+/// The requests that count, each as part of the slice in which it was sent.
+struct Folded {
+    latency: Histogram,
+    service: Histogram,
+    windows: Vec<Window>,
+}
+
+impl Folded {
+    fn of(measurement: &Measurement, counted: &[PlannedSlice]) -> Folded {
+        let mut folded = Folded {
+            latency: Histogram::new(),
+            service: Histogram::new(),
+            windows: vec![Window::default(); counted.len()],
+        };
+        let begins_ns: Vec<u64> = counted
+            .iter()
+            .map(|slice| nanoseconds(slice.count_from))
+            .collect();
+        let ends_ns: Vec<u64> = counted.iter().map(|slice| nanoseconds(slice.to)).collect();
+        for slot in &measurement.slots {
+            let begun = begins_ns.partition_point(|begin_ns| *begin_ns <= slot.due_ns);
+            let Some(index) = begun
+                .checked_sub(1)
+                .filter(|index| slot.due_ns < ends_ns[*index])
+            else {
+                continue;
+            };
+            let window = &mut folded.windows[index];
+            if !slot.passed {
+                window.errors += 1;
+                continue;
+            }
+            let latency_ns = slot.done_ns - slot.due_ns;
+            window.completed += 1;
+            window.latency_sum_ns += latency_ns;
+            folded.latency.record_ns(latency_ns);
+            folded.service.record_ns(slot.done_ns - slot.sent_ns);
+        }
+        folded
+    }
+
+    fn put_into(self, measurement: &mut Measurement, width: Duration, counted: &[PlannedSlice]) {
+        let passed: u64 = self.windows.iter().map(|window| window.completed).sum();
+        let discarded_before = measurement.discarded.passed;
+        // A request that failed stays where it is: no machine excuses it.
+        let all = measurement.outcomes.passed + discarded_before;
+        measurement.outcomes.passed = passed;
+        measurement.discarded.passed = all - passed;
+        measurement.sent = measurement.sent + discarded_before - measurement.discarded.passed;
+        measurement.planned = measurement.outcomes.total();
+        // Times are kept without the status. Nearly always there is one, which all answers have.
+        let counted_answers = measurement.outcomes.completed();
+        let by_code = &mut measurement.statuses.by_code;
+        if by_code.len() == 1 {
+            by_code
+                .values_mut()
+                .for_each(|count| *count = counted_answers);
+        }
+        measurement.latency = self.latency;
+        measurement.service = self.service;
+        measurement.windows = self.windows;
+        measurement.window_width = width;
+        measurement.elapsed = width * count(counted.len());
+        measurement.sending = measurement.elapsed;
+        let pauses = std::mem::take(&mut measurement.generator.pauses);
+        measurement.generator.pauses = (0..)
+            .zip(counted)
+            .flat_map(|(index, slice)| {
+                let inside = pauses.iter().map(move |pause| Pause {
+                    at: width * index + pause.at.saturating_sub(slice.count_from),
+                    length: common(slice.count_from, slice.to, pause),
+                });
+                inside.filter(|pause| !pause.length.is_zero())
+            })
+            .collect();
+    }
+}
+
+#[cfg(test)]
+mod tests;
