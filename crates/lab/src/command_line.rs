@@ -8,7 +8,7 @@ use model::Rate;
 
 use crate::Files;
 use crate::formats::{Format, Misspelling};
-use crate::quantities::{LongerThanZero, PositiveRate};
+use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
 
 /// A duration above 0, written as in a lab file: `30s`, `1.5m`, `200ms`.
 ///
@@ -27,6 +27,16 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 pub fn rate(text: &str) -> Result<Rate, String> {
     PositiveRate::read(text)
         .map(|PositiveRate(rate)| rate)
+        .map_err(sentence)
+}
+
+/// A size in bytes above 0, written as in a lab file: `4MiB`.
+///
+/// # Errors
+/// What is wrong with it, and what to write instead.
+pub fn size(text: &str) -> Result<u64, String> {
+    Bytes::read(text)
+        .map(|Bytes(bytes)| bytes)
         .map_err(sentence)
 }
 

@@ -51,7 +51,7 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 
-pub use command_line::{duration, find, rate};
+pub use command_line::{duration, find, rate, size};
 pub use experiment::{
     Balance, Balances, DistinctValues, Expect, HeaderValues, Lab, LabRequest, Limits, Probe, Proof,
     ProofWhat, Protocol, Ready, Scenario, SeenNumber, SeenRule, Setup, System, Variant,

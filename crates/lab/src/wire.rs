@@ -122,8 +122,8 @@ pub(crate) struct LabFile {
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
     pub(crate) rounds: Option<u32>,
     /// Go on after these rounds until the interval of the difference is so narrow: `p99 ±2%` of the
-    /// baseline's own value, or an amount, `p99 ±0.1ms`. `rounds` are the pilot then, which predicts
-    /// how many it takes.
+    /// baseline's own value, or an amount, `p99 ±0.1ms`. `rounds` are the pilot then, at least 8,
+    /// which predicts how many it takes.
     pub(crate) until: Option<Written<Until>>,
     /// Measure no longer than this, counted from the first round on, whether or not `until` is
     /// reached.

@@ -102,7 +102,7 @@ pub struct Summary {
     /// Variants compared with the baseline.
     pub comparisons: usize,
     /// Confidence of each overhead's interval, so that all headline intervals hold together with
-    /// `confidence` (Bonferroni). Other metrics use the same and are not corrected for their number.
+    /// `confidence` (Bonferroni), also where rounds went on until they were narrow. Other metrics use the same and are not corrected for their number.
     pub confidence_each: f64,
     /// The variants, baseline first.
     pub variants: Vec<VariantSummary>,
@@ -184,7 +184,7 @@ impl Summary {
         let frame = Frame {
             kind: recording.kind,
             headline: headline(recording),
-            confidence_each: stats::multiple::per_comparison_confidence(CONFIDENCE, comparisons),
+            confidence_each: confidence_each(recording, comparisons),
             // The floor was weighed in turn, and says nothing about systems side by side.
             noise_floor: match order {
                 Order::SideBySide => None,
@@ -318,6 +318,16 @@ impl VariantSummary {
             ("others", all - known),
         ]
     }
+}
+
+/// The confidence of each interval. A run that went on until its intervals were narrow has looked at
+/// them many times, for which they must have more.
+fn confidence_each(recording: &Recording, comparisons: usize) -> f64 {
+    let overall = match recording.until {
+        Some(_) => stats::width::watched_confidence(CONFIDENCE),
+        None => CONFIDENCE,
+    };
+    stats::per_comparison_confidence(overall, comparisons)
 }
 
 /// What all rows share.

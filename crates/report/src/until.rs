@@ -77,7 +77,8 @@ impl Watch {
     /// The widths of the intervals of these variants, which hold together.
     #[must_use]
     pub fn look(&self, variants: &[&str]) -> Vec<Seen> {
-        let confidence = stats::per_comparison_confidence(CONFIDENCE, variants.len());
+        let overall = width::watched_confidence(CONFIDENCE);
+        let confidence = stats::per_comparison_confidence(overall, variants.len());
         let seen = variants
             .iter()
             .filter_map(|name| self.see(name, confidence));

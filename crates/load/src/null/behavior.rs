@@ -9,10 +9,17 @@ pub struct Behavior {
     pub pace: Pace,
     /// Processor time spent on each request, all handling included.
     pub burn: Duration,
+    /// Only every so many requests; 1 for each.
+    pub burn_every: u64,
+    /// Bytes of memory that are written on each request, one in each cache line: a neighbor who takes
+    /// caches away. 0 for none.
+    pub thrash_bytes: usize,
     /// One stretch in which the server does nothing.
     pub stall: Option<Stall>,
     /// Length of a body in bytes. From [`Behavior::JSON_BYTES_MIN`] on it is a GraphQL answer.
     pub body_bytes: usize,
+    /// The body, instead of one of that length.
+    pub answer: Option<String>,
     /// Every so many answers, one body differs in one byte.
     pub wrong_every: Option<u64>,
     /// Every so many requests, the connection is reset instead of an answer.
@@ -77,7 +84,7 @@ impl Behavior {
     /// # Errors
     /// See [`BehaviorError`].
     pub fn check(&self) -> Result<(), BehaviorError> {
-        if self.wrong_every.is_some() && self.body_bytes == 0 {
+        if self.wrong_every.is_some() && self.body().is_empty() {
             return Err(BehaviorError::NothingToBeWrong);
         }
         let counts = [
@@ -85,11 +92,24 @@ impl Behavior {
             self.reset_every,
             self.never_every,
             self.close_after,
+            Some(self.burn_every),
         ];
         if counts.contains(&Some(0)) {
             return Err(BehaviorError::Never);
         }
         Ok(())
+    }
+
+    /// The body of a right answer.
+    pub(super) fn body(&self) -> String {
+        match (
+            &self.answer,
+            self.body_bytes.checked_sub(Behavior::JSON_BYTES_MIN),
+        ) {
+            (Some(answer), _) => answer.clone(),
+            (None, Some(fill)) => format!("{{\"data\":{{\"fill\":\"{}\"}}}}", "x".repeat(fill)),
+            (None, None) => "x".repeat(self.body_bytes),
+        }
     }
 }
 
@@ -99,8 +119,11 @@ impl Default for Behavior {
         Behavior {
             pace: Pace::Delay(Duration::ZERO),
             burn: Duration::ZERO,
+            burn_every: 1,
+            thrash_bytes: 0,
             stall: None,
             body_bytes: Behavior::JSON_BYTES_MIN,
+            answer: None,
             wrong_every: None,
             reset_every: None,
             never_every: None,

@@ -24,6 +24,9 @@ use crate::socket::{self, Moved};
 /// No wait is longer: the stop flag must be seen.
 const WAIT_MAX_NS: u64 = 20_000_000;
 
+/// As on all machines that weigh runs on, or a multiple of theirs.
+const CACHE_LINE_BYTES: usize = 64;
+
 /// The token of the listener; clients have smaller ones.
 const LISTENER: u64 = u64::MAX;
 
@@ -59,6 +62,8 @@ pub(super) struct Server {
     behavior: Behavior,
     rendered: [Rendered; 4],
     buffer: Vec<u8>,
+    /// Memory to be written to.
+    thrashed: Vec<u8>,
     /// Processor time of this thread when the last answer left.
     spent_ns: u64,
     pub(super) seen: Seen,
@@ -78,8 +83,9 @@ impl Server {
             due: BinaryHeap::new(),
             timetable: Timetable::new(behavior),
             behavior: behavior.clone(),
-            rendered: [0, WRONG, LAST, WRONG | LAST].map(|kind| render(behavior.body_bytes, kind)),
+            rendered: [0, WRONG, LAST, WRONG | LAST].map(|kind| render(behavior.body(), kind)),
             buffer: vec![0; 64 * 1024],
+            thrashed: vec![0; behavior.thrash_bytes],
             spent_ns: clock::thread_cpu_ns(),
             seen: Seen::default(),
         })
@@ -298,7 +304,8 @@ impl Server {
     /// Spends what is left of a request's processor time. What came before counts from the last
     /// answer on, so a busy server spends exactly so much on each.
     fn burn(&mut self) {
-        if self.behavior.burn.is_zero() {
+        let is_turn = self.seen.answered.is_multiple_of(self.behavior.burn_every);
+        if self.behavior.burn.is_zero() || !is_turn {
             return;
         }
         let enough_ns = self.spent_ns + to_ns(self.behavior.burn);
@@ -308,10 +315,19 @@ impl Server {
         self.spent_ns = clock::thread_cpu_ns();
     }
 
+    /// Takes other programs' lines out of the caches.
+    fn thrash(&mut self) {
+        for byte in self.thrashed.iter_mut().step_by(CACHE_LINE_BYTES) {
+            *byte = byte.wrapping_add(1);
+        }
+    }
+
     /// Sends the answer that was planned.
     fn send_planned(&mut self, index: usize, planned: PlannedAnswer) {
         let kind =
             if planned.is_wrong { WRONG } else { 0 } | if planned.is_last { LAST } else { 0 };
+        // First, so that it is a part of what is burned.
+        self.thrash();
         self.burn();
         let rendered = &self.rendered[kind];
         self.seen.answered += 1;
@@ -385,15 +401,12 @@ fn head(body_bytes: usize, is_last: bool) -> String {
     )
 }
 
-fn render(body_bytes: usize, kind: usize) -> Rendered {
-    let head = head(body_bytes, kind & LAST != 0);
-    let mut body = match body_bytes.checked_sub(Behavior::JSON_BYTES_MIN) {
-        Some(fill) => format!("{{\"data\":{{\"fill\":\"{}\"}}}}", "x".repeat(fill)),
-        None => "x".repeat(body_bytes),
-    }
-    .into_bytes();
+fn render(body: String, kind: usize) -> Rendered {
+    let head = head(body.len(), kind & LAST != 0);
+    let mut body = body.into_bytes();
+    let middle = body.len() / 2;
     if kind & WRONG != 0
-        && let Some(byte) = body.get_mut(body_bytes / 2)
+        && let Some(byte) = body.get_mut(middle)
     {
         *byte ^= 1;
     }
@@ -410,7 +423,12 @@ mod tests {
     #[test]
     fn a_wrong_body_differs_in_one_byte_and_nothing_else() {
         for body_bytes in [1, 19, 20, 8192] {
-            let (right, wrong) = (render(body_bytes, 0), render(body_bytes, WRONG));
+            let behavior = Behavior {
+                body_bytes,
+                ..Behavior::default()
+            };
+            let rendered = |kind| render(behavior.body(), kind);
+            let (right, wrong) = (rendered(0), rendered(WRONG));
             assert_eq!(right.bytes.len(), right.head_bytes + body_bytes);
             let differing = right
                 .bytes

@@ -10,6 +10,12 @@
 )]
 mod machine;
 mod requests;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "made-up times are positive and far below the limits"
+)]
+mod side_by_side;
 mod stopping;
 mod table;
 

@@ -4,11 +4,17 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::machine::{Order, Quantile};
-use crate::{DIFFERENT, coverage, share, stopping};
+use crate::side_by_side::{Asked, Cost, ESTIMATORS, Score, scores};
+use crate::stopping::{self, Wish};
+use crate::{DIFFERENT, coverage, share};
 use stats::Claim;
 
-const BEGIN: &str = "<!-- written by UPDATE_METHODOLOGY=1 cargo test -p stats: begin -->";
-const END: &str = "<!-- written by UPDATE_METHODOLOGY=1 cargo test -p stats: end -->";
+/// The lines before and after a table of that name.
+fn marks(name: &str) -> [String; 2] {
+    ["begin", "end"].map(|end| {
+        format!("<!-- written by UPDATE_METHODOLOGY=1 cargo test -p stats{name}: {end} -->")
+    })
+}
 
 fn table() -> String {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -41,11 +47,16 @@ fn table() -> String {
             covered.join(", "),
         ));
     }
-    let wish = (10, 0.008);
-    let is_different = |ended: &stopping::Ended| DIFFERENT.contains(&ended.claim);
+    let longest = |wish: fn(usize, f64) -> Wish| percent(stopping::alarms_max(1_000, wish));
     rows.push((
-        "identical systems, rounds until ±0.8 % (`--until`): a difference is claimed in".to_owned(),
-        percent(stopping::share(250, 0.0, wish, is_different)),
+        "identical systems, rounds until an interval is narrow (`--until`), the worst of eight \
+         wishes, 1,000 labs each: a difference is claimed in"
+            .to_owned(),
+        longest(Wish::watched),
+    ));
+    rows.push((
+        "the same, if intervals were not made wider for having looked".to_owned(),
+        longest(Wish::plain),
     ));
     let mut text = "| simulated labs | share |\n|---|---|\n".to_owned();
     for (what, how_often) in rows {
@@ -54,22 +65,71 @@ fn table() -> String {
     text
 }
 
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the one switch of these tests")]
-fn the_table_in_methodology_is_what_these_simulations_say() {
+/// Runs of each line of the table of estimators.
+const RUNS: u64 = 1_000;
+
+fn estimators() -> String {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut text = "| load | figure of a round | equal: claimed | +5 us: found, inside | \
+                    +20 us: found, inside | typical interval |\n|---|---|---|---|---|---|\n"
+        .to_owned();
+    for (asked, load) in [
+        (Asked::One, "one query"),
+        (Asked::TwoInTurn, "two queries, 150 us apart"),
+    ] {
+        let [none, five, twenty] = [0.0, 5.0, 20.0].map(|us| scores(RUNS, asked, Cost::Each(us)));
+        for (index, (_, name)) in ESTIMATORS.iter().enumerate() {
+            let found =
+                |score: Score| format!("{}, {}", percent(score.higher), percent(score.inside));
+            let _ = writeln!(
+                text,
+                "| {load} | {name} | {} | {} | {} | ±{:.1} us |",
+                percent(none[index].claimed),
+                found(five[index]),
+                found(twenty[index]),
+                none[index].half_width_us
+            );
+        }
+    }
+    let tenth = scores(RUNS, Asked::One, Cost::Tenth(200.0));
+    for (score, (_, name)) in tenth.iter().zip(ESTIMATORS) {
+        let _ = writeln!(
+            text,
+            "| one query; a tenth of the requests pays 200 us | {name} | – | – | {}, {} | ±{:.1} us |",
+            percent(score.higher),
+            percent(score.inside),
+            score.half_width_us
+        );
+    }
+    text
+}
+
+fn is_updated(name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../METHODOLOGY.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let expected = format!("{before}{BEGIN}\n\n{}\n{END}{after}", table());
-    if std::env::var_os("UPDATE_METHODOLOGY").is_some() {
+    let [begin, end] = marks(name);
+    let (before, rest) = page.split_once(&begin).unwrap();
+    let (_, after) = rest.split_once(&end).unwrap();
+    let expected = format!("{before}{begin}\n\n{table}\n{end}{after}");
+    if is_to_be_written() {
         std::fs::write(&path, &expected).unwrap();
         return;
     }
     assert!(
         page == expected,
         "the table in METHODOLOGY.md is out of date; run `UPDATE_METHODOLOGY=1 cargo test -p stats`; \
-         it should be\n{}",
-        table()
+         it should be\n{table}"
     );
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one switch of these tests")]
+fn is_to_be_written() -> bool {
+    std::env::var_os("UPDATE_METHODOLOGY").is_some()
+}
+
+// One test for both tables: they are in one file, which two tests would write at the same time.
+#[test]
+fn the_tables_in_methodology_are_what_these_simulations_say() {
+    is_updated("", &table());
+    is_updated(", estimators", &estimators());
 }

@@ -161,7 +161,7 @@ fn names(lab: &Lab) -> Vec<&str> {
 fn until_help() -> String {
     format!(
         "Go on after the lab's rounds, the pilot, until the interval of the difference is so \
-         narrow. The pilot predicts how many rounds and minutes that takes.\n\n{}",
+         narrow. The pilot, of at least 8 rounds, predicts how many rounds and minutes that takes.\n\n{}",
         model::until_grammar()
     )
 }

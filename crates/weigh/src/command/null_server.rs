@@ -33,6 +33,12 @@ pub(crate) struct Args {
     /// Spend so much processor time on each request, all handling included.
     #[arg(long, value_name = "TIME", value_parser = lab::duration)]
     burn: Option<Duration>,
+    /// Spend it on every Nth request only.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    burn_every: u64,
+    /// Write to so much memory on each request, a byte in each cache line: 4MiB.
+    #[arg(long, value_name = "SIZE", value_parser = lab::size)]
+    thrash: Option<u64>,
     /// Seed of --mix.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -42,6 +48,9 @@ pub(crate) struct Args {
     /// Length of a body; 20 bytes and more are a GraphQL answer.
     #[arg(long, value_name = "BYTES", default_value_t = Behavior::JSON_BYTES_MIN)]
     body: usize,
+    /// The body itself, the same for each request.
+    #[arg(long, value_name = "TEXT", conflicts_with = "body")]
+    answer: Option<String>,
     /// Change one byte of the body in every Nth answer.
     #[arg(long, value_name = "N")]
     wrong_every: Option<u64>,
@@ -67,8 +76,12 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             (None, None) => Pace::Delay(args.delay.unwrap_or_default()),
         },
         burn: args.burn.unwrap_or_default(),
+        burn_every: args.burn_every,
+        // Cut to what can be addressed, which is more than there is.
+        thrash_bytes: usize::try_from(args.thrash.unwrap_or_default()).unwrap_or(usize::MAX),
         stall: args.stall,
         body_bytes: args.body,
+        answer: args.answer.clone(),
         wrong_every: args.wrong_every,
         reset_every: args.reset_every,
         never_every: args.never_every,

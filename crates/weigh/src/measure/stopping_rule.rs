@@ -1,7 +1,8 @@
 //! Rounds that go on until an interval is narrow.
 //!
 //! The first rounds are the pilot: it says how many rounds and minutes the rule takes, before they
-//! are spent. Widths decide when to stop, never where an interval lies.
+//! are spent. Widths decide when to stop, never where an interval lies; what looking at them costs is
+//! paid with wider intervals (`stats::width::watched_confidence`).
 
 use std::time::Duration;
 
@@ -13,6 +14,10 @@ use crate::record::micros;
 
 /// No lab has more rounds.
 pub(super) const ROUNDS_MAX: usize = 1_000;
+
+/// The first look is not before so many rounds: where differences have short tails, six lie close
+/// together too often for what `watched_confidence` makes up for.
+const PILOT_MIN: usize = 8;
 
 /// Measures until an interval is narrow enough, or until time or rounds run out.
 pub(super) struct StoppingRule {
@@ -46,13 +51,14 @@ impl StoppingRule {
             ended: UntilEnd::Stopped,
             pilot: None,
         };
-        let needed = stats::multiple::rounds_needed(report::CONFIDENCE, lab.variants.len());
+        let confidence = stats::width::watched_confidence(report::CONFIDENCE);
+        let needed = stats::multiple::rounds_needed(confidence, lab.variants.len());
         // It is cut to that number below in any case.
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
         Some(StoppingRule {
             max_time: lab.max_time,
             // With fewer rounds than `needed` there is no interval whose width could be watched.
-            pilot: asked.clamp(needed, ROUNDS_MAX),
+            pilot: asked.clamp(needed.max(PILOT_MIN), ROUNDS_MAX),
             watch: Watch::new(until, &lab.baseline.name),
             text,
             watched: 0,

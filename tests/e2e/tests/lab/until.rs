@@ -15,7 +15,7 @@ fn rounds_begun(run: &Run) -> usize {
 #[test]
 fn a_wide_wish_ends_with_the_pilot() {
     let run = twins().run_with(&["--until", "mean ±5000%"]).ran();
-    assert_eq!(rounds_begun(&run), 6, "{}", run.talk());
+    assert_eq!(rounds_begun(&run), 8, "{}", run.talk());
     let until = &run.recording()["until"];
     assert_eq!(until["ended"], "reached", "{until}");
     assert_eq!(until["figure"], "latency_us_mean", "{until}");
@@ -24,16 +24,16 @@ fn a_wide_wish_ends_with_the_pilot() {
 
 #[test]
 fn a_wish_that_cannot_be_reached_ends_with_its_time_and_says_so() {
-    let flags = ["--until", "mean +-0.0001%", "--max-time", "6s"];
+    let flags = ["--until", "mean +-0.0001%", "--max-time", "8s"];
     let run = twins().run_with(&flags).exits_with(7);
     assert_eq!(run.recording()["until"]["ended"], "max-time");
-    run.shows("until mean ±0.0001%: NOT REACHED within 6 s");
+    run.shows("until mean ±0.0001%: NOT REACHED within 8 s");
     // The prediction belongs to the pilot, if there was time for one.
     let was_predicted = run.recording()["until"]["pilot"].is_object();
-    assert_eq!(was_predicted, rounds_begun(&run) >= 6, "{}", run.talk());
+    assert_eq!(was_predicted, rounds_begun(&run) >= 8, "{}", run.talk());
     assert_eq!(
-        unwrapped(&run.talk()).contains("after 6 rounds, mean: "),
-        was_predicted && rounds_begun(&run) > 6
+        unwrapped(&run.talk()).contains("after 8 rounds, mean: "),
+        was_predicted && rounds_begun(&run) > 8
     );
 }
 

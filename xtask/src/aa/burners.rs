@@ -1,0 +1,37 @@
+//! Programs that keep every core busy, as a compiler would that was started with `nice`.
+
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+
+/// Runs until its parent is gone, so that a bench that is killed leaves nothing behind.
+const LOOP: &str = "while kill -0 \"$PPID\" 2>/dev/null; do :; done";
+
+/// One such process for each core; they end when this is dropped.
+pub(super) struct Burners(Vec<Child>);
+
+impl Burners {
+    pub(super) fn start() -> anyhow::Result<Burners> {
+        let cores = std::thread::available_parallelism().context("the number of cores")?;
+        let mut burners = Burners(Vec::new());
+        for _ in 0..cores.get() {
+            let burner = Command::new("nice")
+                .args(["-n", "19", "sh", "-c", LOOP])
+                .stdin(Stdio::null())
+                .spawn()
+                .context("`nice` and `sh` start")?;
+            burners.0.push(burner);
+        }
+        Ok(burners)
+    }
+}
+
+impl Drop for Burners {
+    fn drop(&mut self) {
+        for burner in &mut self.0 {
+            // One that has ended already needs no end.
+            let _ = burner.kill();
+            let _ = burner.wait();
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Labs whose truth is known, written and run.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use super::figures::{Run, list, text};
+use crate::bench;
+use crate::chores::root;
+
+/// How often a lab is run when checks withhold a number: it then says nothing about the instrument.
+const ATTEMPTS: u32 = 10;
+
+/// The programs under test.
+pub(super) struct Programs {
+    pub(super) weigh: PathBuf,
+    gateway: PathBuf,
+    planets: PathBuf,
+}
+
+impl Programs {
+    /// Those of a folder.
+    pub(super) fn of(folder: &Path) -> anyhow::Result<Programs> {
+        let program = |name: &str| {
+            let path = folder.join(name);
+            fs::canonicalize(&path).with_context(|| format!("`{}` is a program", path.display()))
+        };
+        Ok(Programs {
+            weigh: program("weigh")?,
+            gateway: program("gateway")?,
+            planets: program("planets")?,
+        })
+    }
+
+    /// Builds them, as labs do.
+    pub(super) fn built() -> anyhow::Result<Programs> {
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--locked", "--release"])
+            .args(["--package", "gateway", "--package", "planets"])
+            .current_dir(root())
+            .status()
+            .context("cargo starts")?;
+        if !status.success() {
+            bail!("gateway and planets do not build");
+        }
+        let weigh = bench::built()?;
+        Programs::of(weigh.parent().context("weigh is in a folder")?)
+    }
+}
+
+/// Where labs are written and run.
+pub(super) struct Bench {
+    pub(super) programs: Programs,
+    /// Recordings go here.
+    pub(super) folder: PathBuf,
+    /// Length of the load of a round side by side.
+    pub(super) seconds: f64,
+    /// Rounds of a run side by side, if its variants do not need more.
+    pub(super) rounds: u32,
+    /// Labs that were run again because a check withheld a number.
+    pub(super) withheld: Cell<u64>,
+    /// Labs that were run so far.
+    pub(super) runs: Cell<u64>,
+}
+
+impl Bench {
+    /// Says how many labs were run again, and starts counting anew.
+    pub(super) fn withheld(&self) -> String {
+        match self.withheld.take() {
+            0 => String::new(),
+            1 => "\nOne lab was run again because a check withheld a number.\n".to_owned(),
+            many => format!("\n{many} labs were run again because a check withheld a number.\n"),
+        }
+    }
+
+    /// How rounds are made, for the text above a table.
+    pub(super) fn setting(&self, variants: usize) -> String {
+        format!(
+            "{} rounds of {} s at 100 requests/s",
+            self.rounds(variants),
+            self.seconds
+        )
+    }
+
+    /// The rounds of a lab with so many variants beside the baseline.
+    fn rounds(&self, variants: usize) -> usize {
+        let asked = usize::try_from(self.rounds).expect("32 bits fit");
+        stats::multiple::rounds_needed(0.95, variants).max(asked)
+    }
+
+    /// The beginning of every lab side by side; what is behind the gateway comes after it.
+    pub(super) fn side_by_side(&self, variants: usize) -> String {
+        format!(
+            "question: Is what was planted found?\n\
+             load: {{rate: 100/s, duration: {}s, requests: '{}'}}\n\
+             order: side-by-side\nsettle: {{connections: 4, within: 1s}}\nwarmup: 300ms\n\
+             rounds: {}\ntarget: gateway\n\
+             systems:\n  planets:\n    run: \"'{}' --listen {{{{addr}}}} --workers 1\"\n    \
+             ready: {{path: /health}}\n",
+            self.seconds,
+            root().join("systems/planets/queries/*.json").display(),
+            self.rounds(variants),
+            self.programs.planets.display(),
+        )
+    }
+
+    /// The gateway of a lab, carried out by that command, with these lines in its settings and in its
+    /// environment.
+    pub(super) fn gateway(&self, settings: &str, command: &str, environment: &str) -> String {
+        format!(
+            "  gateway:\n    settings: {{{settings}}}\n    run: {command}\n    env:\n      \
+             APOLLO_ROUTER_SUPERGRAPH_PATH: '{}'\n      \
+             APOLLO_ROUTER_LISTEN_ADDRESS: \"{{{{addr}}}}\"\n      GATEWAY_WORKERS: 1\n      \
+             LISTEN: \"{{{{addr}}}}\"\n      PLANETS: \"{{{{planets.url}}}}\"\n{environment}    \
+             ready: {{path: /health}}\n",
+            root().join("systems/planets/supergraph.graphql").display(),
+        )
+    }
+
+    /// The command of the gateway itself, with a configuration.
+    pub(super) fn gateway_command(&self, configuration: &Path) -> String {
+        format!(
+            "'{}' --config '{}'",
+            self.programs.gateway.display(),
+            configuration.display()
+        )
+    }
+
+    /// Runs a lab until every row has a number.
+    pub(super) fn lab(&self, name: &str, lab: &str, seed: u64) -> anyhow::Result<Run> {
+        let path = self.folder.join(format!("{name}.yaml"));
+        fs::write(&path, lab).context("a lab can be written")?;
+        let path = path.to_string_lossy();
+        for _ in 0..ATTEMPTS {
+            let run = self.weigh(&[&path, "--seed", &seed.to_string()])?;
+            let Some(without) =
+                list(&run.summary["variants"]).find(|row| row["verdict"]["state"] == "invalid")
+            else {
+                return Ok(run);
+            };
+            let why = text(without, "verdict_text");
+            if without["verdict"]["kind"] != "check-failed" {
+                bail!("{name}, seed {seed}: {why}");
+            }
+            bench::say(&format!("{name}, seed {seed}: {why}"));
+            self.withheld.set(self.withheld.get() + 1);
+        }
+        bail!("a check withheld a number {ATTEMPTS} times; free the machine, then run this again")
+    }
+
+    /// Runs `weigh lab` once, and reads what it recorded and what it says.
+    pub(super) fn weigh(&self, arguments: &[&str]) -> anyhow::Result<Run> {
+        self.runs.set(self.runs.get() + 1);
+        // A folder of its own, so that the recording is the only one in it.
+        let out = self.folder.join(format!("run-{}", self.runs.get()));
+        let output = Command::new(&self.programs.weigh)
+            .args(["lab", "--format", "json", "--out"])
+            .arg(&out)
+            .args(arguments)
+            .current_dir(root())
+            .stderr(Stdio::piped())
+            .output()
+            .context("weigh starts")?;
+        let answer: Value = serde_json::from_slice(&output.stdout).with_context(|| {
+            let talk = String::from_utf8_lossy(&output.stderr);
+            format!("weigh ended with {} and said:\n{talk}", output.status)
+        })?;
+        let recorded = fs::read_dir(&out)?.next().context("weigh records")??;
+        let recording = fs::read_to_string(recorded.path().join("recording.json"))?;
+        Ok(Run {
+            summary: answer["summary"].clone(),
+            recording: serde_json::from_str(&recording)?,
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! An equal pair beside a bad neighbor: does the pair stay equal, and is the neighbor itself charged?
+
+use std::fmt::Write as _;
+
+use super::figures::{Figure, median};
+use super::labs::Bench;
+use crate::bench;
+use crate::chores::root;
+
+/// A bad neighbor: a null server, and what is known of it.
+struct Neighbor {
+    name: &'static str,
+    flags: &'static str,
+    /// Mean latency and processor time per request that it cannot have less of, in microseconds.
+    mean_us: f64,
+    cpu_us: f64,
+}
+
+const NEIGHBORS: [Neighbor; 3] = [
+    Neighbor {
+        name: "burns a third of a core",
+        flags: "--burn=3ms",
+        mean_us: 3_000.0,
+        cpu_us: 3_000.0,
+    },
+    Neighbor {
+        name: "writes to 4 MiB on each request",
+        flags: "--thrash=4MiB",
+        mean_us: 0.0,
+        cpu_us: 0.0,
+    },
+    // In the way of whoever runs on that core, for six cycles in fifty.
+    Neighbor {
+        name: "holds a core for 60 ms, at real-time priority, on each 50th request",
+        flags: "--realtime --burn=60ms --burn-every=50",
+        mean_us: 1_200.0,
+        cpu_us: 1_200.0,
+    },
+];
+
+/// Figures in which the pair is compared.
+const COMPARED: [Figure; 3] = [Figure::Median, Figure::Mean, Figure::Cpu];
+
+pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
+    let mut rows = String::new();
+    for neighbor in &NEIGHBORS {
+        rows += &row(bench, neighbor, repeat)?;
+    }
+    Ok(format!(
+        "The same gateway twice and a null server that is a bad neighbor, {}, {repeat} runs each:\n\n\
+         | the neighbor | runs that claim a difference of the pair: p50, mean, processor time | \
+         typical interval of its p50 | cycles in which the neighbor was in the pair's way | the \
+         neighbor's own mean | its processor time | at least |\n\
+         |---|---|---|---|---|---|---|\n{rows}",
+        bench.setting(2)
+    ))
+}
+
+fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String> {
+    let lab = lab(bench, neighbor);
+    let mut claims = [0_u64; COMPARED.len()];
+    let (mut widths, mut left_out) = (Vec::new(), Vec::new());
+    let (mut means, mut times) = (Vec::new(), Vec::new());
+    for seed in 1..=repeat {
+        let run = bench.lab("neighbors", &lab, seed)?;
+        for (count, figure) in claims.iter_mut().zip(COMPARED) {
+            *count += u64::from(run.difference("again", figure)?.is_claimed());
+        }
+        widths.push(run.difference("again", Figure::Median)?.half_width());
+        left_out.push(run.overrun_share("again"));
+        means.push(run.value("neighbor", Figure::Mean)?);
+        times.push(run.value("neighbor", Figure::Cpu)?);
+        let name = neighbor.name;
+        bench::say(&format!(
+            "{name}, {seed}/{repeat}: claims so far {claims:?}"
+        ));
+    }
+    let [p50, mean, cpu] = claims;
+    let mut row = String::new();
+    let _ = writeln!(
+        row,
+        "| {} | {p50}, {mean}, {cpu} of {repeat} | ±{:.1} us | {:.1} % | {:.0} us | {:.0} us | \
+         {:.0} us, {:.0} us |",
+        neighbor.name,
+        median(&widths),
+        median(&left_out) * 100.0,
+        median(&means),
+        median(&times),
+        neighbor.mean_us,
+        neighbor.cpu_us
+    );
+    Ok(row)
+}
+
+fn lab(bench: &Bench, neighbor: &Neighbor) -> String {
+    let configuration = root().join("labs/router-extensibility/baseline/baseline.yaml");
+    let gateway = bench.gateway_command(&configuration);
+    let null = format!(
+        "'{}' null-server --listen $LISTEN {}",
+        bench.programs.weigh.display(),
+        neighbor.flags
+    );
+    bench.side_by_side(2)
+        // By a shell, since a setting is one word of a command, and told twice, for its own quotes.
+        + &bench.gateway(
+            &format!("command: \"{gateway}\""),
+            "sh -c \"eval exec $COMMAND\"",
+            "      COMMAND: \"{{command}}\"\n",
+        )
+        + "expect: {status: 200, graphql: no-errors}\n\
+           baseline: {name: plain}\nvariants:\n  - {name: again}\n  "
+        + &format!("- {{name: neighbor, with: {{gateway.command: \"{null}\"}}}}\n")
+}

@@ -1,0 +1,118 @@
+//! A known amount on top of a gateway: what it asks before each answer is later, or burns more.
+//!
+//! The gateway asks a coprocessor once a request, which is a null server here. So the planted amount
+//! comes through a real system, with all that varies from start to start.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::Context as _;
+
+use super::figures::{Figure, median};
+use super::labs::Bench;
+use crate::bench;
+use crate::chores::root;
+
+/// The figures in which an amount is looked for, and what the null server of the baseline does.
+struct Planted<'a> {
+    what: &'a str,
+    flag: &'a str,
+    base_us: u32,
+    figures: &'a [Figure],
+}
+
+/// What the coprocessor answers: go on, and change nothing.
+const GO_ON: &str = r#"{\"version\":1,\"stage\":\"RouterRequest\",\"control\":\"continue\"}"#;
+
+/// How a gateway is told to ask it.
+const ASK: &str = "coprocessor:\n  url: ${env.COPROCESSOR}\n  timeout: 5s\n  \
+                   router: {request: {headers: true}}\n";
+
+pub(super) fn delay(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Result<String> {
+    let planted = Planted {
+        what: "later",
+        flag: "--delay",
+        base_us: 200,
+        figures: &[Figure::Median, Figure::Trimmed, Figure::Mean],
+    };
+    section(bench, &planted, amounts, repeat)
+}
+
+pub(super) fn burn(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Result<String> {
+    let planted = Planted {
+        what: "of processor time more",
+        flag: "--burn",
+        // More than the null server needs by itself, so that all of it is burned.
+        base_us: 200,
+        figures: &[Figure::Cpu, Figure::Median],
+    };
+    section(bench, &planted, amounts, repeat)
+}
+
+fn section(
+    bench: &Bench,
+    planted: &Planted<'_>,
+    amounts: &[u32],
+    repeat: u64,
+) -> anyhow::Result<String> {
+    let mut rows = String::new();
+    for amount in amounts {
+        let lab = lab(bench, planted, *amount)?;
+        let truth = f64::from(*amount);
+        let mut counts = vec![(0_u64, 0_u64, Vec::new(), Vec::new()); planted.figures.len()];
+        for seed in 1..=repeat {
+            let run = bench.lab(&format!("planted-{amount}"), &lab, seed)?;
+            let mut line = format!("{amount} us, {seed}/{repeat}:");
+            for (figure, (found, inside, values, half_widths)) in
+                planted.figures.iter().zip(&mut counts)
+            {
+                let difference = run.difference("planted", *figure)?;
+                *found += u64::from(difference.low > 0.0);
+                *inside += u64::from(difference.contains(truth));
+                values.push(difference.value);
+                half_widths.push(difference.half_width());
+                let (low, high) = (difference.low, difference.high);
+                let _ = write!(line, " {} {low:+.1} to {high:+.1} us,", figure.name());
+            }
+            bench::say(line.trim_end_matches(','));
+        }
+        for (figure, (found, inside, values, half_widths)) in planted.figures.iter().zip(&counts) {
+            let _ = writeln!(
+                rows,
+                "| {amount} us | {} | {found} of {repeat} | {inside} of {repeat} | {:+.1} us ±{:.1} |",
+                figure.name(),
+                median(values),
+                median(half_widths)
+            );
+        }
+    }
+    Ok(format!(
+        "A gateway whose coprocessor is so much {}, against one whose coprocessor is not; {}, \
+         {repeat} runs each:\n\n\
+         | planted | figure | found in | inside the interval in | typical result |\n\
+         |---|---|---|---|---|\n{rows}",
+        planted.what,
+        bench.setting(1)
+    ))
+}
+
+fn lab(bench: &Bench, planted: &Planted<'_>, amount: u32) -> anyhow::Result<String> {
+    let plain = root().join("labs/router-extensibility/baseline/baseline.yaml");
+    let configuration = bench.folder.join("with-coprocessor.yaml");
+    fs::write(&configuration, fs::read_to_string(plain)? + ASK)
+        .context("a configuration can be written")?;
+    let Planted { flag, base_us, .. } = planted;
+    let command = format!("\"{}\"", bench.gateway_command(&configuration));
+    let gateway = bench.gateway("", &command, "      COPROCESSOR: \"{{coprocessor.url}}\"\n");
+    Ok(format!(
+        "{}  coprocessor:\n    settings: {{flag: {flag}={base_us}us}}\n    \
+         run: \"'{}' null-server --listen {{{{addr}}}} --answer '{GO_ON}' {{{{flag}}}}\"\n    \
+         ready: {{path: /}}\n{gateway}\
+         expect: {{status: 200, graphql: no-errors, same-as: baseline}}\n\
+         baseline: {{name: plain}}\nvariants:\n  \
+         - {{name: planted, with: {{coprocessor.flag: {flag}={}us}}}}\n",
+        bench.side_by_side(1),
+        bench.programs.weigh.display(),
+        base_us + amount
+    ))
+}
