@@ -10,9 +10,11 @@
 
 mod check;
 mod figures;
+pub(crate) mod in_words;
 mod noise;
 mod pooled;
 mod search;
+pub(crate) mod tail;
 mod verdict;
 
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
@@ -31,6 +33,7 @@ use std::collections::BTreeMap;
 use model::{InvalidKind, Order, Outcomes};
 use serde::Serialize;
 
+use crate::describe;
 use crate::gate::{self, Gate, Judged, Judgement, Undecided};
 use crate::metric::{Metric, float};
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
@@ -66,6 +69,10 @@ pub struct Summary {
     /// Why in turn, where the lab asked for side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_turn_because: Option<String>,
+    /// Which systems were started once, so that what differs from start to start of them is in no
+    /// interval, as a sentence; absent where every system was started anew in every round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts_omitted: Option<String>,
     /// Whether every round looked for the highest rate that is sustained, which `requests_per_s` then
     /// is.
     pub is_capacity: bool,
@@ -115,6 +122,10 @@ pub struct VariantSummary {
     pub verdict: Verdict,
     /// The verdict in words, with a remark where the overhead is below the noise floor.
     pub verdict_text: String,
+    /// What the verdict means for a person, in a sentence: what a request pays, or what this run would
+    /// have shown. Absent where nothing was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_words: Option<String>,
     /// What a reader of the verdict must not miss; a part of `verdict_text`.
     pub remark: Option<String>,
     /// What became of all intended sends, over all its measurements.
@@ -171,6 +182,7 @@ impl Summary {
             kind: recording.kind,
             headline: headline(recording),
             confidence_each: stats::multiple::per_comparison_confidence(CONFIDENCE, comparisons),
+            round_s: round_seconds(recording),
             // The floor was weighed in turn, and says nothing about systems side by side.
             noise_floor: match order {
                 Order::SideBySide => None,
@@ -184,13 +196,14 @@ impl Summary {
             kind: recording.kind,
             interrupted: recording.interrupted,
             seed: recording.seed,
-            round_s: round_seconds(recording),
+            round_s: frame.round_s,
             is_open_loop,
             order,
             in_turn_because: recording
                 .measured
                 .as_ref()
                 .and_then(|measured| measured.because.clone()),
+            starts_omitted: describe::starts_omitted(recording),
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),
@@ -297,6 +310,7 @@ struct Frame<'a> {
     kind: Kind,
     headline: Metric,
     confidence_each: f64,
+    round_s: Option<f64>,
     noise_floor: Option<&'a NoiseFloor>,
 }
 
@@ -357,6 +371,24 @@ impl<'a> Row<'a> {
         self.variant.name == self.baseline
     }
 
+    /// The verdict in words; `baseline` is the row that it was compared with.
+    fn in_words(
+        &self,
+        baseline: &Self,
+        metrics: &BTreeMap<Metric, MetricSummary>,
+        frame: &Frame<'_>,
+    ) -> Option<String> {
+        let typical = MetricSummary::of(baseline.figures.values(frame.headline))?;
+        in_words::sentence(&in_words::Compared {
+            subject: &format!("`{}`", self.variant.name),
+            whose: "the baseline's",
+            headline: frame.headline,
+            metrics,
+            of_baseline: typical.value,
+            round_s: frame.round_s,
+        })
+    }
+
     fn summarize(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
@@ -383,6 +415,9 @@ impl<'a> Row<'a> {
             baseline: self.baseline.to_owned(),
             rounds: self.complete.len(),
             verdict_text: remarked(verdict.to_string(), remark),
+            in_words: compared
+                .filter(|_| !verdict.is_invalid())
+                .and_then(|row| self.in_words(row, &metrics, frame)),
             remark: remark.map(str::to_owned),
             verdict,
             outcomes: self.outcomes,

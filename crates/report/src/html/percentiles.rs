@@ -5,11 +5,10 @@ use super::markup::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
 use crate::metric::float;
 use crate::recording::Recording;
+use crate::summary::tail::BEYOND;
 use crate::summary::{Summary, VariantSummary, complete_rounds};
 use stats::Histogram;
 
-/// So many requests must lie beyond a percentile for it to be more than an anecdote.
-const BEYOND: f64 = 10.0;
 /// Height of the plot in pixels, as in the style sheet.
 const HEIGHT: f64 = 320.0;
 /// Room of a label in pixels.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Claim, Histogram, Interval, Overhead, paired, sample, width};
 
-use super::CONFIDENCE;
+use super::{CONFIDENCE, tail};
 use crate::describe;
 use crate::metric::{Metric, figure, float};
 use crate::recording::{InstanceUsage, RoundRecord, SystemUsage, VariantRecord};
@@ -24,6 +24,10 @@ pub struct MetricSummary {
     pub rounds: Vec<f64>,
     /// Against the baseline; absent for the baseline itself.
     pub overhead: Option<OverheadSummary>,
+    /// Whether fewer than ten requests of a round lie beyond this percentile. Such a figure is not
+    /// printed; what the requests of all rounds together come to is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_sparse: bool,
 }
 
 /// A variant's metric minus the baseline's, paired by round.
@@ -102,6 +106,24 @@ pub struct Distribution {
     pub latency_us_max: f64,
 }
 
+impl Distribution {
+    /// A percentile, as far as enough requests lie beyond it, in microseconds; none of what is no
+    /// percentile.
+    pub(crate) fn percentile_us(&self, metric: Metric) -> Option<f64> {
+        let us = match metric {
+            Metric::P50 => self.latency_us_p50,
+            Metric::P75 => self.latency_us_p75,
+            Metric::P90 => self.latency_us_p90,
+            Metric::P95 => self.latency_us_p95,
+            Metric::P99 => self.latency_us_p99,
+            Metric::P999 => self.latency_us_p999,
+            _ => return None,
+        };
+        let share = tail::share_of(metric)?;
+        tail::has_enough(self.requests, share).then_some(us)
+    }
+}
+
 /// Requests per second in windows within rounds; windows that the end cut short are left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateWindows {
@@ -167,6 +189,8 @@ pub(crate) struct Figures {
     rounds: Vec<u32>,
     by_metric: BTreeMap<Metric, Vec<Option<f64>>>,
     systems: Vec<SystemFigures>,
+    /// Latencies of the round that has the fewest.
+    requests_fewest: u64,
     /// Latency of all rounds.
     pub(crate) latency: Histogram,
     /// Lateness of all rounds.
@@ -192,6 +216,7 @@ impl Figures {
             rounds: complete.iter().map(|round| round.round).collect(),
             by_metric: BTreeMap::new(),
             systems: Vec::new(),
+            requests_fewest: u64::MAX,
             latency: Histogram::new(),
             lateness: Histogram::new(),
         };
@@ -204,6 +229,7 @@ impl Figures {
             for usage in &round.systems {
                 figures.add_system(usage, round.outcomes.completed());
             }
+            figures.requests_fewest = figures.requests_fewest.min(latency.len());
             figures.latency.add(&latency);
             figures.lateness.add(&round.lateness_ns_hdr.histogram());
         }
@@ -258,6 +284,8 @@ impl Figures {
     ) -> BTreeMap<Metric, MetricSummary> {
         let summarize = |(metric, values): (&Metric, &Vec<Option<f64>>)| {
             let mut summary = MetricSummary::of(values.iter().flatten().copied().collect())?;
+            summary.is_sparse = tail::share_of(*metric)
+                .is_some_and(|share| !tail::has_enough(self.requests_fewest, share));
             summary.overhead =
                 baseline.and_then(|baseline| self.overhead(baseline, *metric, confidence));
             Some((*metric, summary))
@@ -282,6 +310,11 @@ impl Figures {
         let needed = paired::rounds_needed(confidence);
         let rounds = base.len();
         Some(OverheadSummary::of(&overhead, rounds, needed).with_power(&overhead))
+    }
+
+    /// A figure of each round in which it was measured.
+    pub(super) fn values(&self, metric: Metric) -> Vec<f64> {
+        self.by_round(metric).map(|(_, value)| value).collect()
     }
 
     pub(super) fn by_round(&self, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
@@ -368,6 +401,7 @@ impl MetricSummary {
             high: estimate.interval.map(|interval| interval.high),
             rounds,
             overhead: None,
+            is_sparse: false,
         })
     }
 
