@@ -159,6 +159,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
     };
     let name = name.map_or_else(String::new, |name| format!("<b>{}</b>", escape(name)));
     // The day only; RFC 3339 begins with ten characters of date.
+    // An ISO date is ten characters; a recording by another hand may have anything.
     let day = recording.started_at.get(..10).unwrap_or_default();
     let mut out = format!(
         "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span>{name}<time>{}</time></p>\n\

@@ -200,6 +200,7 @@ impl Recording {
         if head.format != "weighbridge-recording" {
             let found = match head.format {
                 serde_json::Value::Null => "none".to_owned(),
+                // A number or a list here is no name that a person would recognize.
                 other => format!("`{}`", other.as_str().unwrap_or("something else")),
             };
             return Err(ReadError::OtherFormat { found });

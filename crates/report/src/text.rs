@@ -362,6 +362,7 @@ pub(crate) fn table(
         .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
         // One column more, because the last column's padding is cut off at the end.
+        // A terminal that wide breaks no line, so the exact width no longer matters.
         .set_width(u16::try_from(width + 1).unwrap_or(u16::MAX))
         .set_header(header);
     // A name is broken between its words, not within one.

@@ -171,6 +171,7 @@ fn origin(operand: &Operand) -> Origin {
         Source::Recording(recording) => (comparability::described(recording), Vec::new()),
         Source::Runs(runs) => {
             let first = runs.first().expect("a source has a run");
+            // A run may lack a figure; the one with the most values tells how many runs there are.
             let count = first.figures.values().map(Vec::len).max().unwrap_or(0);
             let of_many = match (runs.len(), count) {
                 (1, 1) => String::new(),

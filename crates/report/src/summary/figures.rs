@@ -385,6 +385,7 @@ impl SystemFigures {
         let summary = |it: &InstanceUsage| InstanceSummary {
             name: it.name.clone(),
             answers: it.answers,
+            // Where no instance answered, each had nothing of it.
             share: ratio(it.answers, all).unwrap_or(0.0),
             cpu_us_per_answer: it.cpu_us.and_then(|cpu_us| ratio(cpu_us, it.answers)),
         };
@@ -473,7 +474,7 @@ pub(crate) fn rates(complete: &[&RoundRecord]) -> Vec<f64> {
         if width_us == 0 {
             continue;
         }
-        let whole = usize::try_from(round.elapsed_us / width_us).unwrap_or(usize::MAX);
+        let whole = usize::try_from(round.elapsed_us / width_us).expect("a usize has 64 bits");
         let counts = round.windows.completed.iter().take(whole);
         rates.extend(counts.map(|count| float(*count) * 1e6 / float(width_us)));
     }
