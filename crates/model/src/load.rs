@@ -140,6 +140,7 @@ impl Load {
             Load::Closed { stop, .. } => stop.duration,
             Load::Open { phases, .. } => {
                 let lengths = phases.iter().map(|phase| phase.duration);
+                // Saturating, because a phase that only a count ends has the largest length.
                 Some(lengths.fold(Duration::ZERO, Duration::saturating_add))
             }
         }
@@ -184,6 +185,7 @@ impl From<Arrival> for Law {
 }
 
 impl JsonSchema for Arrival {
+    // The schema is that of the name, since the seed is not serialized.
     fn schema_name() -> std::borrow::Cow<'static, str> {
         Law::schema_name()
     }

@@ -241,6 +241,7 @@ impl Metric {
     /// The metric that a person means: one of its names or its key, in any case.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
+        // All names are ASCII, and a tool may write `P99` or `RPS`.
         let word = word.to_ascii_lowercase();
         Self::ALL
             .into_iter()
@@ -325,6 +326,7 @@ impl Unit {
     #[must_use]
     pub fn written(self) -> &'static [(&'static str, f64)] {
         match self {
+            // The same for both: what differs is how values are shown, not how people write them.
             Self::Milliseconds | Self::Microseconds => &[
                 ("ns", 1e-3),
                 ("us", 1.0),
@@ -355,6 +357,7 @@ impl Unit {
         let units = self.written();
         let size = units.iter().find(|(name, _)| *name == written);
         size.map(|(_, size)| *size).ok_or_else(|| {
+            // An empty pair of backticks would not say that the unit is missing.
             let found = if written.is_empty() { "none" } else { written };
             let known: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
             match known[..] {

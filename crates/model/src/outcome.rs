@@ -112,6 +112,7 @@ mod empty_as_null {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
+        // In memory no answer and an empty one are the same: both have nothing to show.
         Ok(Option::deserialize(deserializer)?.unwrap_or_default())
     }
 }
@@ -159,12 +160,14 @@ impl Outcomes {
             FailureKind::Closed => &mut self.failed.closed,
             FailureKind::Protocol => &mut self.failed.protocol,
             FailureKind::TooLarge => &mut self.failed.too_large,
+            // Neither mismatched nor failed: it was never sent.
             FailureKind::Missed => &mut self.missed,
         } += 1;
     }
 
     /// Adds the counts of another thread or of another measurement.
     pub fn add(&mut self, other: &Outcomes) {
+        // Field by field; a test adds one of each kind, so that a new kind cannot be lost here.
         self.passed += other.passed;
         self.mismatched.status += other.mismatched.status;
         self.mismatched.graphql += other.mismatched.graphql;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Rate(f64);
+
 /// A number that is not a rate.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("expected a rate of at least 0 requests per second, found {found}")]

@@ -26,6 +26,8 @@ impl Throttled {
     /// when a group was made anew, is 0.
     #[must_use]
     pub fn since(self, before: Throttled) -> Throttled {
+        // Saturating, because a group that was made anew counts from 0, and an unsigned count below the
+        // earlier one would wrap to centuries of being stopped.
         Throttled {
             periods: self.periods.saturating_sub(before.periods),
             throttled_periods: self

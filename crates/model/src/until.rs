@@ -1,7 +1,7 @@
 //! When enough rounds have been measured: a narrow interval, such as `p99 ±2%`.
 //!
 //! The one idea: it says how *sure* a difference shall be, never how large. Rounds that go on until
-//! a difference shows would show one sooner or later where there is none.
+//! a difference shows would show one sooner or later between equals.
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,15 +2,24 @@
 
 use crate::digits;
 use crate::metric::{Metric, Unit};
-use crate::summary::{MetricSummary, VariantSummary};
+use crate::summary::{MetricSummary, PooledDifference, VariantSummary, tail};
 
 /// What stands where there is no number.
 pub(crate) const NOTHING: &str = "–";
 
 /// `0.90`
 pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
-    row.metric(metric)
-        .map_or_else(|| NOTHING.to_owned(), |summary| of(summary, metric.unit()))
+    let Some(summary) = row.metric(metric) else {
+        return NOTHING.to_owned();
+    };
+    if summary.is_sparse {
+        let pooled = row.distribution.as_ref();
+        return single(
+            pooled.and_then(|of| of.percentile_us(metric)),
+            metric.unit(),
+        );
+    }
+    of(summary, metric.unit())
 }
 
 /// The same for a figure that is not in the row's metrics.
@@ -28,7 +37,26 @@ pub(crate) fn with_error(summary: &MetricSummary, unit: Unit) -> String {
 /// `+0.22 ±0.03`; none for the baseline and where nothing was compared.
 pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let summary = row.metric(metric)?;
+    if summary.is_sparse {
+        return pooled_difference(row, metric);
+    }
     difference_of(summary, metric.unit(), summary.value)
+}
+
+/// The same over the requests of all rounds together; none without an interval.
+fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
+    let value = row.distribution.as_ref()?.percentile_us(metric)?;
+    let share = tail::share_of(metric)?;
+    let of_share = |it: &&PooledDifference| it.quantile.to_bits() == share.to_bits();
+    let pooled = row.pooled_differences.iter().find(of_share)?;
+    let (low, high) = pooled.latency_us_low.zip(pooled.latency_us_high)?;
+    let shown = |us: f64| metric.unit().shown(us);
+    let ends = Some((shown(low), shown(high)));
+    Some(digits::estimate(
+        shown(pooled.latency_us),
+        ends,
+        shown(value),
+    ))
 }
 
 /// The same for a figure that is not in the row's metrics; `scale` is the size of the values that

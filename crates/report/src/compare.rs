@@ -48,7 +48,7 @@ pub struct Operand {
 /// Why a file holds no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// It says that it is a recording, and is none that can be read.
+    /// It says that it is a recording, and cannot be read as one.
     #[error(transparent)]
     Recording(#[from] ReadError),
     /// It is a result of no tool known, or lacks something.
@@ -192,8 +192,11 @@ pub struct Row {
     pub is_baseline: bool,
     /// What may be said; absent where nothing may.
     pub verdict: Option<Verdict>,
-    /// The verdict in words, or why there is none.
+    /// The verdict in words, or why none is given.
     pub verdict_text: String,
+    /// What the verdict means for a person, in a sentence; absent where nothing may be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_words: Option<String>,
     /// Figures of both; empty when a side has no number.
     pub metrics: BTreeMap<Metric, Compared>,
     /// The overhead against each result's own baseline, then and now. What disturbs a whole run

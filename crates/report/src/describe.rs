@@ -4,7 +4,7 @@ use model::{Arrival, Capacity, Load, Order, Phase, micros};
 
 use crate::company;
 use crate::digits;
-use crate::metric::{Metric, Unit, float};
+use crate::metric::Metric;
 use crate::recording::{
     Environment, HttpText, Kind, LimitsText, LoadText, NoiseFloor, ProtocolText, Recording,
     SystemRecord, TlsText,
@@ -159,11 +159,53 @@ fn length(recording: &Recording) -> String {
             plural(settle.connections.into(), "connection"),
             digits::length_us(micros(settle.within))
         );
+        if let Some(again_us) = recording.load.settled_again_us {
+            text += &format!(", from round 2 on for {}", digits::length_us(again_us));
+        }
     }
     if recording.load.keeps_systems {
         text += ", systems kept running from round to round";
     }
+    if !recording.load.kept_systems.is_empty() {
+        text += &format!(
+            ", {} kept running from round to round",
+            named_systems(&recording.load.kept_systems)
+        );
+    }
     text
+}
+
+/// `` `planets` and `gateway` ``
+fn named_systems(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// What differs from start to start and is in no interval, because systems were started once.
+pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
+    let load = &recording.load;
+    let (who, whose) = match (load.keeps_systems, &*load.kept_systems) {
+        (false, []) => return None,
+        (true, _) => ("All systems were".to_owned(), "another start of them"),
+        (false, [one]) => (format!("`{one}` was"), "another start of it"),
+        (false, many) => (
+            format!("{} were", named_systems(many)),
+            "another start of them",
+        ),
+    };
+    let others = if load.keeps_systems {
+        String::new()
+    } else {
+        ", the other systems anew in every round".to_owned()
+    };
+    Some(format!(
+        "{who} started once{others}: an interval says what these processes cost, and {whose} can \
+         differ from it by more; a lab without `--quick` starts everything anew in every round."
+    ))
 }
 
 /// `8 rounds, every variant once a round in shuffled order, seed 7`.
@@ -264,56 +306,39 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
         });
     }
     sentences.extend(company::sentences(summary));
-    sentences.extend(would_have_shown(summary));
+    sentences.extend(summary.starts_omitted.clone());
+    sentences.extend(sparse(summary));
     sentences.push(latency(summary).to_owned());
     sentences
 }
 
-/// What a run like this would have shown of each variant for which it showed nothing.
-fn would_have_shown(summary: &Summary) -> Option<String> {
-    let unit = summary.headline.unit();
-    let rows = summary.variants.iter().filter_map(|row| {
-        let overhead = row.metric(summary.headline)?.overhead.as_ref()?;
-        if overhead.claim != ClaimName::NoDifferenceShown || row.verdict.is_invalid() {
-            return None;
-        }
-        let amount = |value: f64| match unit {
-            Unit::Milliseconds => digits::duration_ns(value * 1e3),
-            other => format!(
-                "{} {}",
-                digits::value(other.shown(value), None),
-                other.sign()
-            ),
-        };
-        let shown = overhead.detectable?;
-        let half = overhead.rounds_for_half.map_or(String::new(), |rounds| {
-            let time = summary
-                .round_s
-                .map(|seconds| seconds * float(rounds as u64));
-            let time = time.map_or(String::new(), |seconds| {
-                format!(", some {}", digits::length_us(micros_of(seconds)))
-            });
-            format!("; half of that takes {rounds} rounds{time}")
-        });
-        Some(format!("`{}` from {} on{half}", row.name, amount(shown)))
-    });
-    let rows: Vec<String> = rows.collect();
-    (!rows.is_empty()).then(|| {
-        format!(
-            "Where no difference is shown, four of five runs like this one would have shown one: {}.",
-            rows.join("; ")
-        )
-    })
+/// What each verdict means, a sentence a variant.
+pub(crate) fn in_words(summary: &Summary) -> Vec<String> {
+    let rows = summary.variants.iter();
+    rows.filter_map(|row| row.in_words.clone()).collect()
 }
 
-/// Whole seconds, in microseconds.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a run of positive length far below centuries"
-)]
-fn micros_of(seconds: f64) -> u64 {
-    seconds.round() as u64 * 1_000_000
+/// What stands in the tables for percentiles beyond which a round has too few requests; nothing where
+/// each round has enough.
+fn sparse(summary: &Summary) -> Option<String> {
+    let with_number = || summary.variants.iter().filter(|row| row.has_number());
+    let is_sparse = |metric: &Metric| {
+        with_number().any(|row| row.metric(*metric).is_some_and(|it| it.is_sparse))
+    };
+    let sparse: Vec<&str> = Metric::ALL
+        .into_iter()
+        .filter(is_sparse)
+        .map(Metric::label)
+        .collect();
+    (!sparse.is_empty()).then(|| {
+        format!(
+            "{}: fewer than ten requests of a round lie beyond, so the tables have the percentile of \
+             the requests of all rounds together, and nothing where fewer than ten of those lie \
+             beyond. Its difference has a bootstrap interval over rounds, from ten rounds and twenty \
+             requests beyond on.",
+            sparse.join(", ")
+        )
+    })
 }
 
 /// What the differences of this recording have: an interval, or too few rounds for one.

@@ -93,6 +93,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
     vec![
         Section::new("answer", "The answer", answer(summary)).lead(answer_lead(summary)),
         Section::new("gates", "Gates", tables::gates(summary)),
+        Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
         Section::new("overhead", "Overhead by metric", overheads(summary)).lead(format!(
             "The dot is the estimate, the line its {} interval; a line that crosses zero shows no \
@@ -158,6 +159,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
     };
     let name = name.map_or_else(String::new, |name| format!("<b>{}</b>", escape(name)));
     // The day only; RFC 3339 begins with ten characters of date.
+    // An ISO date is ten characters; a recording by another hand may have anything.
     let day = recording.started_at.get(..10).unwrap_or_default();
     let mut out = format!(
         "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span>{name}<time>{}</time></p>\n\
@@ -238,6 +240,7 @@ fn answer_lead(summary: &Summary) -> String {
     let baseline = escape(&summary.baseline);
     let what = match summary.headline {
         Metric::Requests => "Change in requests per second",
+        Metric::P50 => "Difference in median latency",
         _ => "Difference in mean latency",
     };
     let has_intervals = summary.variants.iter().any(|row| {

@@ -99,7 +99,7 @@ impl Condition {
     }
 }
 
-/// Why a file is none that can be read.
+/// Why a file cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// No reader recognizes it.
@@ -130,7 +130,7 @@ struct Missing(String);
 /// A file on its way to figures.
 struct Document<'a> {
     text: &'a str,
-    /// The whole file where it is one JSON value, else where and why it is none.
+    /// The whole file where it is one JSON value, else where and why it is not.
     json: Result<Value, serde_json::Error>,
 }
 

@@ -46,12 +46,20 @@ pub fn junit(recording: &Recording, summary: &Summary) -> String {
                     reason,
                 } => Outcome::Skipped(reason.clone()),
                 Verdict::Invalid { reason, .. } => Outcome::Error(reason.clone()),
-                _ => Outcome::Passed(row.verdict_text.clone()),
+                _ => Outcome::Passed(verdict(&row.verdict_text, row.in_words.as_deref())),
             },
         }
     };
     let cases: Vec<Case> = summary.variants.iter().map(case).collect();
     document(&summary.title, &cases, &summary.gates)
+}
+
+/// A verdict, and what it means for a person.
+pub(crate) fn verdict(text: &str, in_words: Option<&str>) -> String {
+    match in_words {
+        Some(words) => format!("{text}: {words}"),
+        None => text.to_owned(),
+    }
 }
 
 /// A whole document with one suite of that name.

@@ -98,6 +98,7 @@ impl Layout {
         recording: &Recording,
         variant: Option<&str>,
     ) -> Result<String, LayoutError> {
+        // A single load has one variant, which is its own baseline.
         let name = variant.unwrap_or(&recording.baseline);
         let summary = Summary::of(recording);
         let row = summary

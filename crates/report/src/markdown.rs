@@ -34,6 +34,7 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     };
     add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
+    add("In words", &list(&describe::in_words(summary)));
     add("Rate and cost", &cost_table(summary));
     add(
         "The highest rate sustained, by round",
@@ -199,7 +200,7 @@ fn distribution_table(summary: &Summary) -> String {
     let row = |row: &VariantSummary| {
         let distribution = row.distribution.as_ref()?;
         let mut cells = vec![escape(&row.name)];
-        cells.extend(latencies(distribution).map(|us| cell::single(Some(us), Unit::Milliseconds)));
+        cells.extend(latencies(distribution).map(|us| cell::single(us, Unit::Milliseconds)));
         Some(cells)
     };
     let rows: Vec<_> = summary.variants.iter().filter_map(row).collect();

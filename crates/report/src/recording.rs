@@ -18,8 +18,8 @@ pub use environment::{Environment, NoiseFloor};
 pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
 pub use profile::{HotFunction, Profile};
 pub use round::{
-    InstanceUsage, LeftOut, MachineUse, RoundPart, RoundRecord, SearchRecord, SearchStep, SlicesRecord,
-    StepRecord, SystemUsage, Windows,
+    InstanceUsage, LeftOut, MachineUse, RoundPart, RoundRecord, SearchRecord, SearchStep,
+    SlicesRecord, StepRecord, SystemUsage, Windows,
 };
 pub use until::{PilotText, UntilEnd, UntilText};
 pub use variant::{
@@ -208,6 +208,7 @@ impl Recording {
         if head.format != "weighbridge-recording" {
             let found = match head.format {
                 serde_json::Value::Null => "none".to_owned(),
+                // A number or a list here is no name that a person would recognize.
                 other => format!("`{}`", other.as_str().unwrap_or("something else")),
             };
             return Err(ReadError::OtherFormat { found });

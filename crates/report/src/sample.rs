@@ -329,6 +329,8 @@ fn load(is_open: bool) -> LoadText {
         warmup_us: 1_000_000,
         settle: None,
         keeps_systems: false,
+        kept_systems: Vec::new(),
+        settled_again_us: None,
         threads: 1,
         timeout_us: 5_000_000,
         keep_alive: true,

@@ -6,7 +6,7 @@ use crate::digits;
 use crate::metric::{Metric, Unit, float};
 use crate::recording::{Recording, RoundRecord};
 use crate::step;
-use crate::summary::{CheckState, Distribution, Summary, VariantSummary};
+use crate::summary::{CheckState, Distribution, Summary, VariantSummary, tail};
 use crate::text::counts;
 use model::micros;
 
@@ -99,16 +99,22 @@ fn statistics(row: &VariantSummary, summary: &Summary) -> String {
 
 fn percentiles(distribution: &Distribution) -> String {
     let ladder = [
-        ("50 %", distribution.latency_us_p50),
-        ("75 %", distribution.latency_us_p75),
-        ("90 %", distribution.latency_us_p90),
-        ("95 %", distribution.latency_us_p95),
-        ("99 %", distribution.latency_us_p99),
-        ("99.9 %", distribution.latency_us_p999),
-        ("99.99 %", distribution.latency_us_p9999),
+        ("50 %", 0.5, distribution.latency_us_p50),
+        ("75 %", 0.75, distribution.latency_us_p75),
+        ("90 %", 0.9, distribution.latency_us_p90),
+        ("95 %", 0.95, distribution.latency_us_p95),
+        ("99 %", 0.99, distribution.latency_us_p99),
+        ("99.9 %", 0.999, distribution.latency_us_p999),
+        ("99.99 %", 0.9999, distribution.latency_us_p9999),
     ];
-    let line =
-        |(share, us): (&str, f64)| format!("  {share:>13} {:>12}\n", digits::duration_ns(us * 1e3));
+    let line = |(label, share, us): (&str, f64, f64)| {
+        let shown = if tail::has_enough(distribution.requests, share) {
+            digits::duration_ns(us * 1e3)
+        } else {
+            format!("{}   (fewer than ten requests beyond)", cell::NOTHING)
+        };
+        format!("  {label:>13} {shown:>12}\n")
+    };
     format!("  Latency distribution\n{}\n", ladder.map(line).concat())
 }
 

@@ -7,7 +7,7 @@ use crate::cell;
 use crate::digits;
 use crate::metric::{Unit, float};
 use crate::recording::{Recording, RoundRecord};
-use crate::summary::named_outcomes;
+use crate::summary::{named_outcomes, tail};
 
 /// One step over several measurements.
 pub(crate) struct Step {
@@ -66,11 +66,13 @@ pub(crate) fn rows(recording: &Recording) -> Vec<(String, [String; 5])> {
 }
 
 impl Step {
-    /// p50, p99 and the longest, in microseconds; none without an answer.
+    /// p50, p99 and the longest, in microseconds; none without an answer, and no p99 where too few
+    /// requests lie beyond it.
     pub(crate) fn quantiles_us(&self) -> [Option<f64>; 3] {
+        let has_p99 = tail::has_enough(self.latency.len(), 0.99);
         [
             self.latency.quantile_ns(0.5),
-            self.latency.quantile_ns(0.99),
+            self.latency.quantile_ns(0.99).filter(|_| has_p99),
             self.latency.max_ns(),
         ]
         .map(|ns| ns.map(|ns| float(ns) / 1e3))

@@ -10,9 +10,11 @@
 
 mod check;
 mod figures;
+pub(crate) mod in_words;
 mod noise;
 mod pooled;
 mod search;
+pub(crate) mod tail;
 mod verdict;
 
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
@@ -31,6 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{InvalidKind, Order, Outcomes};
 use serde::Serialize;
 
+use crate::describe;
 use crate::gate::{self, Gate, Judged, Judgement, Undecided};
 use crate::metric::{Metric, float};
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
@@ -80,6 +83,10 @@ pub struct Summary {
     /// figure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared_systems: Vec<String>,
+    /// Which systems were started once, so that what differs from start to start of them is in no
+    /// interval, as a sentence; absent where every system was started anew in every round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts_omitted: Option<String>,
     /// Whether every round looked for the highest rate that is sustained, which `requests_per_s` then
     /// is.
     pub is_capacity: bool,
@@ -129,6 +136,10 @@ pub struct VariantSummary {
     pub verdict: Verdict,
     /// The verdict in words, with a remark where the overhead is below the noise floor.
     pub verdict_text: String,
+    /// What the verdict means for a person, in a sentence: what a request pays, or what this run would
+    /// have shown. Absent where nothing was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_words: Option<String>,
     /// What a reader of the verdict must not miss; a part of `verdict_text`.
     pub remark: Option<String>,
     /// What became of all intended sends, over all its measurements.
@@ -185,6 +196,7 @@ impl Summary {
             kind: recording.kind,
             headline: headline(recording),
             confidence_each: confidence_each(recording, comparisons),
+            round_s: round_seconds(recording),
             // The floor was weighed in turn, and says nothing about systems side by side.
             noise_floor: match order {
                 Order::SideBySide => None,
@@ -198,7 +210,7 @@ impl Summary {
             kind: recording.kind,
             interrupted: recording.interrupted,
             seed: recording.seed,
-            round_s: round_seconds(recording),
+            round_s: frame.round_s,
             is_open_loop,
             order,
             slice_us: recording
@@ -219,6 +231,7 @@ impl Summary {
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),
+            starts_omitted: describe::starts_omitted(recording),
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),
@@ -335,6 +348,7 @@ struct Frame<'a> {
     kind: Kind,
     headline: Metric,
     confidence_each: f64,
+    round_s: Option<f64>,
     noise_floor: Option<&'a NoiseFloor>,
 }
 
@@ -395,6 +409,24 @@ impl<'a> Row<'a> {
         self.variant.name == self.baseline
     }
 
+    /// The verdict in words; `baseline` is the row that it was compared with.
+    fn in_words(
+        &self,
+        baseline: &Self,
+        metrics: &BTreeMap<Metric, MetricSummary>,
+        frame: &Frame<'_>,
+    ) -> Option<String> {
+        let typical = MetricSummary::of(baseline.figures.values(frame.headline))?;
+        in_words::sentence(&in_words::Compared {
+            subject: &format!("`{}`", self.variant.name),
+            whose: "the baseline's",
+            headline: frame.headline,
+            metrics,
+            of_baseline: typical.value,
+            round_s: frame.round_s,
+        })
+    }
+
     fn summarize(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
@@ -426,6 +458,9 @@ impl<'a> Row<'a> {
                 .collect::<BTreeSet<u32>>()
                 .len(),
             verdict_text: remarked(verdict.to_string(), remark),
+            in_words: compared
+                .filter(|_| !verdict.is_invalid())
+                .and_then(|row| self.in_words(row, &metrics, frame)),
             remark: remark.map(str::to_owned),
             verdict,
             outcomes: self.outcomes,

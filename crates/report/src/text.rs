@@ -37,6 +37,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     add("", &results(summary, width));
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
+    add("In words", &list(&describe::in_words(summary), width));
     add(&overhead_title(summary), &overheads(summary, width));
     add(&intervals_title(summary), &plots::intervals(summary, width));
     add(
@@ -209,26 +210,26 @@ fn distributions(summary: &Summary, width: usize) -> String {
     let row = |row: &VariantSummary| {
         let distribution = row.distribution.as_ref()?;
         let mut cells = vec![row.name.clone()];
-        cells.extend(latencies(distribution).map(|us| cell::single(Some(us), Unit::Milliseconds)));
+        cells.extend(latencies(distribution).map(|us| cell::single(us, Unit::Milliseconds)));
         Some(cells)
     };
     let header = header.map(str::to_owned).to_vec();
     table(width, header, summary.variants.iter().filter_map(row), &[0])
 }
 
-/// The columns of the distribution, in microseconds.
-pub(crate) fn latencies(distribution: &Distribution) -> [f64; 10] {
+/// The columns of the distribution, in microseconds; none where too few requests lie beyond.
+pub(crate) fn latencies(distribution: &Distribution) -> [Option<f64>; 10] {
     [
-        distribution.latency_us_min,
-        distribution.latency_us_mean,
-        distribution.latency_us_stdev,
-        distribution.latency_us_p50,
-        distribution.latency_us_p75,
-        distribution.latency_us_p90,
-        distribution.latency_us_p95,
-        distribution.latency_us_p99,
-        distribution.latency_us_p999,
-        distribution.latency_us_max,
+        Some(distribution.latency_us_min),
+        Some(distribution.latency_us_mean),
+        Some(distribution.latency_us_stdev),
+        distribution.percentile_us(Metric::P50),
+        distribution.percentile_us(Metric::P75),
+        distribution.percentile_us(Metric::P90),
+        distribution.percentile_us(Metric::P95),
+        distribution.percentile_us(Metric::P99),
+        distribution.percentile_us(Metric::P999),
+        Some(distribution.latency_us_max),
     ]
 }
 
@@ -361,6 +362,7 @@ pub(crate) fn table(
         .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
         // One column more, because the last column's padding is cut off at the end.
+        // A terminal that wide breaks no line, so the exact width no longer matters.
         .set_width(u16::try_from(width + 1).unwrap_or(u16::MAX))
         .set_header(header);
     // A name is broken between its words, not within one.

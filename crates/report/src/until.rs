@@ -87,6 +87,7 @@ impl Watch {
 
     fn see(&self, variant: &str, confidence: f64) -> Option<Seen> {
         let empty = BTreeMap::new();
+        // A variant that has not been measured yet has no rounds, and then nothing is seen of it.
         let of_baseline = self.figures.get(&self.baseline).unwrap_or(&empty);
         let own = self.figures.get(variant).unwrap_or(&empty);
         let (base, own): (Vec<f64>, Vec<f64>) = own

@@ -44,11 +44,13 @@ use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order};
 use report::Recording;
 use report::recording::{Environment, Profile, RoundRecord};
+pub(crate) use reused_systems::Reuse;
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
 use round::Rounds;
 use session::Session;
+pub(crate) use side_by_side::RESETTLE;
 use stopping_rule::Next;
 
 use crate::build_cache::BuildCache;
@@ -163,8 +165,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Starts systems once, at their proof, and not anew in every round. What differs from start to
-    /// start is then no part of the interval.
+    /// Starts systems once, at their proof, and not all anew in every round; see [`ReusedSystems`].
+    /// What differs from start to start of those that are kept is then no part of the interval.
     pub(crate) fn reusing_systems(self) -> Self {
         Experiment {
             reused: ReusedSystems::on(),
@@ -179,6 +181,11 @@ impl<'a> Experiment<'a> {
     /// When the machine below refuses to go on.
     pub(crate) fn run(mut self, builds: &mut BuildCache) -> Result<Recording, Failure> {
         self.prepare(builds);
+        if self.session.lab.order().0 == Order::SideBySide {
+            let lab = self.session.lab;
+            let setups: Vec<_> = lab.all().flat_map(|variant| variant.systems()).collect();
+            self.reused.keep_slow_only(&setups);
+        }
         self.measure();
         // Before samples are taken, as those are of systems that are started anew.
         self.reused.stop_all(&mut self.rig);
@@ -301,7 +308,7 @@ impl<'a> Experiment<'a> {
         let measured = self.design.record(&self.candidates);
         let outline = Outline {
             measured,
-            keeps_systems: self.reused.is_on(),
+            reuse: self.reused.reuse().clone(),
             order: self
                 .rounds
                 .orders_recorded(&self.candidates, is_interrupted),

@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cli::Failure;
 use crate::environment;
+use crate::measure::{RESETTLE, Reuse};
 
 mod sent;
 
@@ -36,7 +37,7 @@ pub(crate) struct Outline {
     pub(crate) variants: Vec<VariantRecord>,
     pub(crate) rounds: Vec<RoundRecord>,
     pub(crate) profiles: Vec<Profile>,
-    pub(crate) keeps_systems: bool,
+    pub(crate) reuse: Reuse,
 }
 
 /// The recording of a lab.
@@ -50,6 +51,13 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             text: Some(source.text.clone()),
         })
         .collect();
+    let (kept_systems, settled_again_us) = match &run.reuse {
+        Reuse::Nothing | Reuse::All => (Vec::new(), None),
+        Reuse::Only(kept) => (
+            kept.iter().cloned().collect(),
+            lab.settle.map(|settle| micros(settle.within.min(RESETTLE))),
+        ),
+    };
     Recording {
         format: Format::Recording,
         method: METHOD,
@@ -79,7 +87,9 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             protocol: Some(ProtocolText::from(&lab.protocol.with(is_encrypted(lab)))),
             warmup_us: micros(lab.warmup),
             settle: lab.settle,
-            keeps_systems: run.keeps_systems,
+            keeps_systems: matches!(run.reuse, Reuse::All),
+            kept_systems,
+            settled_again_us,
             threads: lab.threads,
             timeout_us: micros(lab.timeout),
             keep_alive: lab.keep_alive,
@@ -157,6 +167,8 @@ pub(crate) fn of_load(
             warmup_us: 0,
             settle: None,
             keeps_systems: false,
+            kept_systems: Vec::new(),
+            settled_again_us: None,
             threads: job.threads,
             timeout_us: micros(job.timeout),
             keep_alive: job.keep_alive,

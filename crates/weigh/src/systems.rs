@@ -2,6 +2,7 @@
 
 mod balancer;
 mod instances;
+mod restart;
 mod start;
 
 use std::collections::BTreeMap;
@@ -14,13 +15,14 @@ use load::{Address, Target};
 use model::{InvalidKind, Protocol, Trust, Version};
 use report::recording::{LimitsText, SystemRecord};
 use rig::{ReadyError, Rig, SpawnError, State, Usage};
-use start::{Ports, Starter, probe};
+use start::probe;
 use tempfile::TempDir;
 
 use crate::exit::Exit;
 use crate::stop::Stop;
 
 pub(crate) use instances::{Shares, Tally, between};
+pub(crate) use restart::closed;
 
 /// The hidden subcommand that keeps what `weigh` starts.
 pub(crate) const KEEPER: &str = "keeper";
@@ -61,8 +63,8 @@ pub(crate) struct RunningSystems {
     running: Vec<RunningProcess>,
     /// The systems that these share with others, which run elsewhere.
     shared: Vec<SharedSystem>,
-    /// The folder of their Unix sockets, where there are any.
-    _sockets: Option<TempDir>,
+    /// The folders of their Unix sockets, where there are any: one for each start.
+    sockets: Vec<TempDir>,
 }
 
 /// A system that serves all variants, as one of them knows it.
@@ -114,6 +116,8 @@ struct RunningProcess {
     protocol: Protocol,
     command: Vec<String>,
     env: BTreeMap<String, String>,
+    /// From its start until it was ready; zero while it is waited for.
+    ready_after: Duration,
 }
 
 /// Instance `number` of `count`, counted from 1.
@@ -136,61 +140,30 @@ impl RunningSystems {
     ///
     /// The first system that did not start or become ready. Nothing is left running then.
     pub(crate) fn start(rig: &mut Rig, startup: Startup<'_>) -> Result<RunningSystems, Invalid> {
-        let setups = startup.setups;
-        let sockets = socket_folder(setups)?;
-        // All ports before the first start: a system may be told the address of one that starts
-        // later.
-        let shared = startup.shared.map_or_else(Vec::new, RunningSystems::served);
-        let known = shared
-            .iter()
-            .map(|it| (it.system.clone(), it.place.clone()));
-        let ports = Ports::of(setups, sockets.as_ref().map(TempDir::path))?.beside(known);
-        let mut starter = Starter {
-            rig,
-            lab: startup.lab,
-            logs: startup.logs,
-            ports,
-            target: target_of(setups),
-        };
-        let mut systems = RunningSystems {
+        let nothing = RunningSystems {
             running: Vec::new(),
-            shared,
-            _sockets: sockets,
+            shared: startup.shared.map_or_else(Vec::new, RunningSystems::served),
+            sockets: Vec::new(),
         };
-        for setup in setups {
-            let first = systems.running.len();
-            // What did start is in `running` even when a later process of the setup did not, so that
-            // it is stopped here and its port is free for the next variant.
-            let started = starter
-                .start(setup, &mut systems.running)
-                .and_then(|()| systems.wait_ready(starter.rig, setup, first, startup.stop));
-            if let Err(invalid) = started {
-                systems.stop(starter.rig);
-                return Err(invalid);
-            }
-        }
-        assert!(
-            !systems.running.is_empty(),
-            "every variant has a target, so something was started"
-        );
-        Ok(systems)
+        nothing.complete(rig, startup)
     }
 
     /// Waits for the processes of a setup: those from `first` on.
     fn wait_ready(
-        &self,
+        &mut self,
         rig: &mut Rig,
         setup: &Setup,
         first: usize,
         stop: &Stop,
     ) -> Result<(), Invalid> {
-        for running in &self.running[first..] {
+        for running in &mut self.running[first..] {
             let mut target = running.target();
             // Only readiness is asked for here. The certificate is verified by the proof and the load.
             target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
             tracing::debug!(system = running.system.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
-            rig.wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
+            running.ready_after = rig
+                .wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
                 .map_err(invalid_ready)?;
         }
         Ok(())
@@ -422,8 +395,8 @@ fn target(place: &Endpoint, protocol: Protocol) -> Target {
 
 /// A folder for Unix sockets, if a system listens on one. It is not among the logs, because the kernel
 /// allows a socket's path 107 bytes.
-fn socket_folder(setups: &[Setup]) -> Result<Option<TempDir>, Invalid> {
-    if !setups.iter().any(Setup::is_on_socket) {
+fn socket_folder(setups: &[&Setup]) -> Result<Option<TempDir>, Invalid> {
+    if !setups.iter().any(|setup| setup.is_on_socket()) {
         return Ok(None);
     }
     let made = tempfile::Builder::new()

@@ -215,11 +215,11 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
     found.differ(false, "timeout", ms(a.timeout_us), ms(b.timeout_us));
     found.differ(false, "warm-up", ms(a.warmup_us), ms(b.warmup_us));
     let systems = |load: &LoadText| {
-        let what = match load.keeps_systems {
-            true => "kept from round to round",
-            false => "started anew in each round",
-        };
-        Some(what.to_owned())
+        Some(match (load.keeps_systems, &*load.kept_systems) {
+            (true, _) => "kept from round to round".to_owned(),
+            (false, []) => "started anew in each round".to_owned(),
+            (false, kept) => format!("{} kept from round to round", kept.join(", ")),
+        })
     };
     found.differ(false, "systems", systems(a), systems(b));
     let threads = |load: &LoadText| Some(load.threads.to_string());

@@ -9,7 +9,7 @@ use super::side::{self, Side};
 use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairing, Row, Source};
 use crate::metric::Metric;
 use crate::recording::{Recording, RoundPart};
-use crate::summary::{CONFIDENCE, MetricSummary, OverheadSummary, Summary, Verdict};
+use crate::summary::{CONFIDENCE, MetricSummary, OverheadSummary, Summary, Verdict, in_words};
 
 pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Comparison, CompareError> {
     let is_same_run = match (&a.source, &b.source) {
@@ -60,6 +60,7 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         headline: headline(a, b, &sides),
         confidence: confidence_each,
         is_withheld: !obstacles.is_empty(),
+        round_s: summaries[1].as_ref().and_then(|summary| summary.round_s),
     };
     Ok(Comparison {
         format: "weighbridge-comparison",
@@ -170,6 +171,7 @@ fn origin(operand: &Operand) -> Origin {
         Source::Recording(recording) => (comparability::described(recording), Vec::new()),
         Source::Runs(runs) => {
             let first = runs.first().expect("a source has a run");
+            // A run may lack a figure; the one with the most values tells how many runs there are.
             let count = first.figures.values().map(Vec::len).max().unwrap_or(0);
             let of_many = match (runs.len(), count) {
                 (1, 1) => String::new(),
@@ -219,6 +221,8 @@ struct Frame {
     headline: Metric,
     confidence: f64,
     is_withheld: bool,
+    /// How long a round took, in seconds, where both are of one run.
+    round_s: Option<f64>,
 }
 
 impl Frame {
@@ -258,12 +262,38 @@ impl Frame {
             name_a: of_a.name.clone(),
             name_b: of_b.name.clone(),
             is_baseline: of_a.is_baseline && of_b.is_baseline,
+            in_words: verdict
+                .as_ref()
+                .and_then(|_| self.in_words(of_a, of_b, &metrics)),
             verdict,
             verdict_text,
             metrics,
             overheads,
             no_number,
         }
+    }
+
+    fn in_words(
+        &self,
+        of_a: &Side,
+        of_b: &Side,
+        metrics: &BTreeMap<Metric, Compared>,
+    ) -> Option<String> {
+        let own = |(metric, found): (&Metric, &Compared)| (*metric, found.b.clone());
+        // Of two runs the names are the same, or say nothing of which run is meant.
+        let (subject, whose) = if self.is_same_run {
+            (format!("`{}`", of_b.name), format!("`{}`'s", of_a.name))
+        } else {
+            ("B".to_owned(), "A's".to_owned())
+        };
+        in_words::sentence(&in_words::Compared {
+            subject: &subject,
+            whose: &whose,
+            headline: self.headline,
+            metrics: &metrics.iter().map(own).collect(),
+            of_baseline: metrics.get(&self.headline)?.a.value,
+            round_s: self.round_s,
+        })
     }
 
     fn rounds_needed(&self) -> usize {
@@ -291,6 +321,8 @@ impl Frame {
             };
             let overhead = overhead.ok()?;
             let mut found = compared(base, own, &overhead, self.rounds_needed())?;
+            found.a.is_sparse = of_a.sparse.contains(&metric);
+            found.b.is_sparse = of_b.sparse.contains(&metric);
             if self.is_same_run {
                 found.b.overhead = found.b.overhead.map(|one| one.with_power(&overhead));
             }
@@ -306,7 +338,10 @@ impl Frame {
             let mut change = unpaired::overhead(&then, &now, self.confidence).ok()?;
             // A ratio of differences that may be 0 says nothing.
             change.ratio = None;
-            Some((metric, compared(then, now, &change, self.rounds_needed())?))
+            let mut found = compared(then, now, &change, self.rounds_needed())?;
+            found.a.is_sparse = of_a.sparse.contains(&metric);
+            found.b.is_sparse = of_b.sparse.contains(&metric);
+            Some((metric, found))
         };
         let metrics = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
         metrics.into_iter().filter_map(compare).collect()

@@ -30,6 +30,9 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
         let header = HEADINGS.map(str::to_owned).to_vec();
         // Column 0 has words and is aligned left.
         let table = text::table(width, header, figures.into_iter(), &[0]);
+        let words = row.in_words.iter();
+        let words: String = words.map(|it| text::wrapped("", it, width)).collect();
+        let title = title + &words;
         add(title.trim_end(), if table.is_empty() { "" } else { &table });
         if table.is_empty() {
             add(title.trim_end(), "no figures\n");
@@ -79,7 +82,14 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     for row in &comparison.rows {
         let figures = lines(&row.metrics, comparison.pairing);
         let table = markdown::grid(&HEADINGS.map(str::to_owned), &figures);
-        let body = format!("**{}**\n\n{table}", markdown::escape(&row.verdict_text));
+        let words = row.in_words.iter();
+        let words: String = words
+            .map(|it| format!("{}\n\n", markdown::escape(it)))
+            .collect();
+        let body = format!(
+            "**{}**\n\n{words}{table}",
+            markdown::escape(&row.verdict_text)
+        );
         add(&markdown::escape(&title(row)), body.trim_start());
     }
     add(
@@ -112,7 +122,9 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
         outcome: match (&row.no_number, comparison.obstacles.is_empty()) {
             (Some(none), _) => Outcome::Error(none.reason.clone()),
             (None, false) => Outcome::Error(comparison.obstacles.join("; ")),
-            (None, true) => Outcome::Passed(row.verdict_text.clone()),
+            (None, true) => {
+                Outcome::Passed(junit::verdict(&row.verdict_text, row.in_words.as_deref()))
+            }
         },
     };
     let name = format!("{} against {}", comparison.b.label, comparison.a.label);
@@ -176,11 +188,17 @@ fn lines(
     let line = |metric: Metric| {
         let compared = metrics.get(&metric)?;
         let unit = metric.unit();
+        // Of a percentile beyond which a round has too few requests, rounds say nothing.
+        let is_sparse = compared.a.is_sparse || compared.b.is_sparse;
         let value = |summary| match pairing {
+            _ if is_sparse => cell::NOTHING.to_owned(),
             Pairing::Single => cell::of(summary, unit),
             _ => cell::with_error(summary, unit),
         };
-        let or_nothing = |cell: Option<String>| cell.unwrap_or_else(|| cell::NOTHING.to_owned());
+        let or_nothing = |cell: Option<String>| {
+            let shown = cell.filter(|_| !is_sparse);
+            shown.unwrap_or_else(|| cell::NOTHING.to_owned())
+        };
         Some(vec![
             name_of(metric),
             value(&compared.a),
@@ -200,6 +218,9 @@ fn overheads(
     let mut rows = Vec::new();
     for row in &comparison.rows {
         for (metric, compared) in &row.overheads {
+            if compared.a.is_sparse || compared.b.is_sparse {
+                continue;
+            }
             let unit = metric.unit();
             rows.push(vec![
                 row.name.clone(),
@@ -247,6 +268,17 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
              next run would differ. Six runs of each, in a folder each, have an interval."
                 .to_owned(),
         ),
+    }
+    let is_sparse = |row: &Row| {
+        row.metrics
+            .values()
+            .any(|it| it.a.is_sparse || it.b.is_sparse)
+    };
+    if comparison.rows.iter().any(is_sparse) {
+        sentences.push(
+            "A percentile is not compared where fewer than ten requests of a round lie beyond it."
+                .to_owned(),
+        );
     }
     if comparison.rows.iter().any(|row| !row.overheads.is_empty()) {
         sentences.push(

@@ -17,6 +17,8 @@ pub(super) struct Side {
     pub(super) figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
     /// The same of its result's own baseline; empty without one.
     pub(super) of_baseline: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
+    /// Percentiles beyond which a round of it, or of its own baseline, has too few requests.
+    pub(super) sparse: Vec<Metric>,
     pub(super) no_number: Option<NoNumber>,
     /// Why its figures are doubtful.
     pub(super) trouble: Option<String>,
@@ -74,6 +76,13 @@ impl Side {
             figures: by_unit(recording, &row.name),
             of_baseline: baseline
                 .map_or_else(BTreeMap::new, |baseline| by_unit(recording, &baseline.name)),
+            sparse: [Some(row), baseline]
+                .into_iter()
+                .flatten()
+                .flat_map(|row| &row.metrics)
+                .filter(|(_, figure)| figure.is_sparse)
+                .map(|(metric, _)| *metric)
+                .collect(),
             no_number,
             trouble: None,
         }
@@ -99,6 +108,7 @@ impl Side {
                 .map(|(metric, values)| (*metric, numbered(values)))
                 .collect(),
             of_baseline: BTreeMap::new(),
+            sparse: Vec::new(),
             no_number: None,
             trouble,
         }

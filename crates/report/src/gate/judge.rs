@@ -19,7 +19,7 @@ pub struct Judgement {
     pub ruling: Ruling,
     /// Whether that is good enough: it holds, or it is undecided and that was to pass.
     pub is_passed: bool,
-    /// The figure and its interval in words, or why there is none.
+    /// The figure and its interval in words, or why it has no interval.
     pub reason: String,
 }
 

@@ -5,6 +5,7 @@ use crate::metric::Metric;
 
 /// Reads a limit into the metric's own unit. A share of the baseline is a ratio to it.
 pub(super) fn read(text: &str, metric: Metric, subject: Subject) -> Result<(Subject, f64), String> {
+    // The number ends where its unit begins; the whole text where it has no unit.
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || ['.', '-', '+'].contains(&c)))
         .unwrap_or(text.len());

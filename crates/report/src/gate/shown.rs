@@ -47,5 +47,5 @@ pub(crate) const HEADINGS: [&str; 4] = [
     "Gate",
     "Variant",
     "Ruling",
-    "Interval, or why there is none",
+    "Interval, or why it is missing",
 ];

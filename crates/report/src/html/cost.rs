@@ -56,6 +56,7 @@ fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
         .collect();
     let ends = shown
         .iter()
+        // With too few rounds for an interval the bar itself is the longest that is drawn.
         .map(|(_, figure)| figure.high.unwrap_or(figure.value));
     // 2 % of room on the right, so that the end of the longest interval is visible.
     let scale = Scale::linear(0.0, unit.shown(ends.fold(0.0, f64::max)) * 1.02);

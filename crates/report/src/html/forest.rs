@@ -40,6 +40,7 @@ pub(super) fn answer(summary: &Summary) -> String {
         forest.row(
             &name,
             row,
+            // A row without a number keeps its place and says why beside it.
             &figure(row, metric).or(value).unwrap_or_default(),
         )
     };

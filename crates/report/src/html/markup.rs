@@ -47,7 +47,7 @@ pub(super) fn name(name: &str) -> String {
     format!("<th scope=\"row\" class=\"words\">{}</th>", escape(name))
 }
 
-/// A cell of words; a dash when there are none.
+/// A cell of words; a dash in place of an empty text.
 pub(super) fn words(text: &str) -> String {
     let text = if text.is_empty() { cell::NOTHING } else { text };
     format!("<td class=\"words\">{}</td>", prose(text))

@@ -5,11 +5,10 @@ use super::markup::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
 use crate::metric::float;
 use crate::recording::Recording;
+use crate::summary::tail::BEYOND;
 use crate::summary::{Summary, VariantSummary, complete_rounds};
 use stats::Histogram;
 
-/// So many requests must lie beyond a percentile for it to be more than an anecdote.
-const BEYOND: f64 = 10.0;
 /// Height of the plot in pixels, as in the style sheet.
 const HEIGHT: f64 = 320.0;
 /// Room of a label in pixels.
@@ -115,6 +114,7 @@ fn shares(requests: f64) -> Vec<f64> {
 fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
     let total = float(histogram.len());
     let mut buckets = histogram.recorded();
+    // The caller has looked that it is not empty; the zeros are never drawn.
     let (mut edge_ns, mut seen) = buckets.next().unwrap_or((0, 0));
     let longest = histogram.max_ns().unwrap_or(0);
     let mut points = Vec::with_capacity(shares.len());

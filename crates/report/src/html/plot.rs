@@ -63,6 +63,8 @@ impl Scale {
         let rough = (self.high - self.low) / about;
         let power = 10f64.powf(rough.log10().floor());
         // The smallest round step that gives no more marks than wanted.
+        // Steps that people count in. The last is above the rough one but for rounding, where it is near
+        // enough.
         let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
         let step = step
             .into_iter()

@@ -7,6 +7,7 @@ use super::plot::{Frame, Scale, Tick};
 use crate::digits;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Recording, RoundPart};
+use crate::summary::tail::BEYOND;
 use crate::summary::{ClaimName, Summary, complete_rounds};
 use stats::Histogram;
 use stats::shift::Shift;
@@ -21,8 +22,6 @@ const QUANTILES: [(f64, &str); 8] = [
     (0.99, "p99"),
     (0.999, "p99.9"),
 ];
-/// So many requests of every round must lie beyond a quantile.
-const BEYOND: f64 = 10.0;
 
 /// The shift function of one variant.
 struct Panel<'a> {

@@ -85,17 +85,32 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
         _ => cell::difference(row, metric),
     };
     let small = change.map(|change| {
-        let claim = summary.overhead.as_ref().map(|overhead| overhead.claim);
+        // The claim is of the rounds, and a sparse figure is not theirs.
+        let claimed = summary.overhead.as_ref().filter(|_| !summary.is_sparse);
+        let claim = claimed.map(|overhead| overhead.claim);
         let class = claim.map_or("same", |claim| class(metric, claim));
         format!("<small class=\"{class}\">{change}</small>")
     });
     format!(
         "<td data-metric=\"{}\" title=\"{}\"><span>{}</span>{}</td>",
         metric.key(),
-        cell::with_error(summary, metric.unit()),
-        cell::of(summary, metric.unit()),
+        if summary.is_sparse {
+            "over the requests of all rounds together".to_owned()
+        } else {
+            cell::with_error(summary, metric.unit())
+        },
+        cell::value(row, metric),
         small.unwrap_or_default()
     )
+}
+
+/// What each verdict means; nothing where nothing was compared.
+pub(super) fn in_words(summary: &Summary) -> String {
+    let sentences = describe::in_words(summary);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    list(&sentences)
 }
 
 pub(super) fn gates(summary: &Summary) -> String {
@@ -131,8 +146,7 @@ pub(super) fn distributions(summary: &Summary) -> String {
     ];
     let row = |row: &VariantSummary| {
         let distribution = row.distribution.as_ref()?;
-        let cells =
-            latencies(distribution).map(|us| figure(&cell::single(Some(us), Unit::Milliseconds)));
+        let cells = latencies(distribution).map(|us| figure(&cell::single(us, Unit::Milliseconds)));
         Some(format!("<tr>{}{}</tr>\n", name(&row.name), cells.concat()))
     };
     let table = Grid {

@@ -50,6 +50,7 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
         .fold(0.0, f64::max);
     let latency = points().filter_map(|point| point.latency_ms);
     let latency = latency.fold(0.0, f64::max);
+    // Without a point no axis is drawn, and 0 is the scale of none.
     let errors = points().map(|point| point.errors).max().unwrap_or(0);
     let scales = Scales {
         rate: Scale::linear(0.0, rate * 1.08),
@@ -206,7 +207,7 @@ fn points(round: &RoundRecord, index: usize, together: usize) -> Vec<Point> {
         return Vec::new();
     }
     // A window that the end cut short would show a drop that did not happen.
-    let whole = usize::try_from(elapsed_us / width_us).unwrap_or(usize::MAX);
+    let whole = usize::try_from(elapsed_us / width_us).expect("a usize has 64 bits");
     let whole = whole.min(windows.completed.len());
     let mut points = Vec::new();
     for first in (0..whole).step_by(together) {

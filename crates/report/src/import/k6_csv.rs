@@ -23,6 +23,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let mut points = Points::default();
     for row in samples::rows(document.text, true) {
         let (number, row) = row?;
+        // What a short row lacks is empty, and is refused below where a number is needed.
         let at = |place: usize| row.get(place).unwrap_or_default();
         let wrong = |what: &str, place: usize| {
             Missing(format!("row {number} has no {what} but `{}`", at(place)))

@@ -83,7 +83,7 @@ pub(super) struct Points {
     sent: f64,
     failed: f64,
     dropped: f64,
-    /// Requests of `setup()` and `teardown()`, which are none of the load.
+    /// Requests of `setup()` and `teardown()`, which do not belong to the load.
     aside: u64,
     span: Option<(Timestamp, Timestamp)>,
 }

@@ -123,14 +123,14 @@ fn began_ms(merged: &Merged<'_>, round: &RoundRecord) -> i64 {
         .first()
         .map_or(0, |first| first.started_offset_us);
     let offset_ms = round.started_offset_us.saturating_sub(first) / 1000;
-    merged.span().0.as_millisecond() + i64::try_from(offset_ms).unwrap_or(0)
+    merged.span().0.as_millisecond() + i64::try_from(offset_ms).expect("a thousandth of 64 bits")
 }
 
 /// The round in stretches of ten seconds.
 fn periods(round: &RoundRecord, began_ms: i64) -> Vec<Value> {
     // At least 1 µs: a recording without windows must not divide by zero.
     let width_us = round.windows.width_us.max(1);
-    let per_period = usize::try_from((PERIOD_US / width_us).max(1)).unwrap_or(usize::MAX);
+    let per_period = usize::try_from((PERIOD_US / width_us).max(1)).expect("at most ten million");
     let sum = |counts: &[u64], index: usize| -> u64 {
         counts
             .iter()
@@ -150,8 +150,8 @@ fn periods(round: &RoundRecord, began_ms: i64) -> Vec<Value> {
         // The last stretch may be shorter than ten seconds, and a rate over its full length would
         // be too low.
         let rate = float(answers) * 1e6 / float(length_us.max(1));
-        let start_ms = began_ms + i64::try_from(start_us / 1000).unwrap_or(0);
-        let end_ms = start_ms + i64::try_from(length_us / 1000).unwrap_or(0);
+        let start_ms = began_ms + i64::try_from(start_us / 1000).expect("a thousandth of 64 bits");
+        let end_ms = start_ms + i64::try_from(length_us / 1000).expect("a thousandth of 64 bits");
         let mut counters = Map::from_iter([("http.responses".to_owned(), answers.into())]);
         if errors > 0 {
             counters.insert("vusers.failed".to_owned(), errors.into());

@@ -34,6 +34,7 @@ pub(super) fn hgrm(latency: &Histogram) -> String {
     if let Some(max_ns) = latency.max_ns() {
         write_row(&mut out, max_ns, 1.0, total);
     }
+    // HdrHistogram prints 0 for the mean of nothing.
     let ms = |nanoseconds: Option<f64>| nanoseconds.unwrap_or(0.0) / 1e6;
     let _ = writeln!(
         out,

@@ -160,6 +160,7 @@ impl<'a> Merged<'a> {
             .recording
             .started_at
             .parse()
+            // The formats demand a time; one of 1970 shows every reader that it is not known.
             .unwrap_or(Timestamp::UNIX_EPOCH);
         let after = |us: u64| {
             let us = i64::try_from(us).unwrap_or(i64::MAX);

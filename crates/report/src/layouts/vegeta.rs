@@ -14,6 +14,7 @@ use crate::metric::float;
 
 pub(super) fn json(merged: &Merged<'_>) -> String {
     let latency = &merged.latency;
+    // vegeta writes 0 where no request was answered.
     let ns = |share: f64| latency.quantile_ns(share).unwrap_or(0);
     let (earliest, end) = merged.span();
     let requests = merged.sent();
@@ -59,6 +60,7 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
 
 pub(super) fn text(merged: &Merged<'_>) -> String {
     let latency = &merged.latency;
+    // As in the JSON: 0 where no request was answered.
     let duration = |ns: Option<u64>| go_duration(ns.unwrap_or(0));
     let quantile = |share: f64| duration(latency.quantile_ns(share));
     let requests = merged.sent();
@@ -161,6 +163,7 @@ fn go_duration(ns: u64) -> String {
         1_000,
         1,
     ];
+    // Nothing is below a nanosecond but 0, which has the smallest unit.
     let coarse = UNITS.iter().position(|unit| ns >= *unit).unwrap_or(5);
     let fine = UNITS[(coarse + 1).min(5)];
     // Rounded to the nearest finer unit, half of it upwards, as Go's `Round` does.

@@ -30,6 +30,14 @@ pub struct LoadText {
     /// in each.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_systems: bool,
+    /// The systems that were started once and kept running where the others were started anew in each
+    /// round; empty where all were, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_systems: Vec<String>,
+    /// How long load was sent after a start from the second round on, in microseconds, where that
+    /// differs from `settle`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_again_us: Option<u64>,
     /// Threads of the generator.
     pub threads: u32,
     /// How long an answer may take, in microseconds, before it counts as failed.
@@ -94,7 +102,7 @@ pub struct RequestText {
     pub body_sha256: Option<String>,
     /// Length of the body.
     pub body_bytes: u64,
-    /// The body; absent when there is none, when it is not text, or when it is too long to keep.
+    /// The body; absent where the request has none, when it is not text, or when it is too long to keep.
     pub body: Option<String>,
     /// How often it is sent, relative to the others.
     pub weight: u32,

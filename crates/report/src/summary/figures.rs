@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Claim, Histogram, Interval, Overhead, paired, sample, width};
 
-use super::CONFIDENCE;
+use super::{CONFIDENCE, tail};
 use crate::describe;
 use crate::metric::{Metric, figure, float};
 use crate::recording::{InstanceUsage, RoundPart, RoundRecord, SystemUsage, VariantRecord};
@@ -25,6 +25,10 @@ pub struct MetricSummary {
     pub rounds: Vec<f64>,
     /// Against the baseline; absent for the baseline itself.
     pub overhead: Option<OverheadSummary>,
+    /// Whether fewer than ten requests of a round lie beyond this percentile. Such a figure is not
+    /// printed; what the requests of all rounds together come to is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_sparse: bool,
 }
 
 /// A variant's metric minus the baseline's, paired by round.
@@ -103,6 +107,24 @@ pub struct Distribution {
     pub latency_us_max: f64,
 }
 
+impl Distribution {
+    /// A percentile, as far as enough requests lie beyond it, in microseconds; none of what is no
+    /// percentile.
+    pub(crate) fn percentile_us(&self, metric: Metric) -> Option<f64> {
+        let us = match metric {
+            Metric::P50 => self.latency_us_p50,
+            Metric::P75 => self.latency_us_p75,
+            Metric::P90 => self.latency_us_p90,
+            Metric::P95 => self.latency_us_p95,
+            Metric::P99 => self.latency_us_p99,
+            Metric::P999 => self.latency_us_p999,
+            _ => return None,
+        };
+        let share = tail::share_of(metric)?;
+        tail::has_enough(self.requests, share).then_some(us)
+    }
+}
+
 /// Requests per second in windows within rounds; windows that the end cut short are left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateWindows {
@@ -168,6 +190,8 @@ pub(crate) struct Figures {
     parts: Vec<RoundPart>,
     by_metric: BTreeMap<Metric, Vec<Option<f64>>>,
     systems: Vec<SystemFigures>,
+    /// Latencies of the round that has the fewest.
+    requests_fewest: u64,
     /// Latency of all rounds.
     pub(crate) latency: Histogram,
     /// Lateness of all rounds.
@@ -196,6 +220,7 @@ impl Figures {
             parts: complete.iter().map(|round| round.part()).collect(),
             by_metric: BTreeMap::new(),
             systems: Vec::new(),
+            requests_fewest: u64::MAX,
             latency: Histogram::new(),
             lateness: Histogram::new(),
         };
@@ -208,6 +233,7 @@ impl Figures {
             for usage in &round.systems {
                 figures.add_system(usage, round);
             }
+            figures.requests_fewest = figures.requests_fewest.min(latency.len());
             figures.latency.add(&latency);
             figures.lateness.add(&round.lateness_ns_hdr.histogram());
         }
@@ -268,6 +294,8 @@ impl Figures {
             let measured = self.parts.iter().zip(values);
             let by_round = measured.filter_map(|(part, value)| Some((part.round, (*value)?)));
             let mut summary = MetricSummary::of(mean_by_round(by_round))?;
+            summary.is_sparse = tail::share_of(*metric)
+                .is_some_and(|share| !tail::has_enough(self.requests_fewest, share));
             summary.overhead =
                 baseline.and_then(|baseline| self.overhead(baseline, *metric, confidence));
             Some((*metric, summary))
@@ -293,6 +321,11 @@ impl Figures {
         let needed = paired::rounds_needed(confidence);
         let rounds = base.len();
         Some(OverheadSummary::of(&overhead, rounds, needed).with_power(&overhead))
+    }
+
+    /// A figure of each round in which it was measured.
+    pub(super) fn values(&self, metric: Metric) -> Vec<f64> {
+        self.by_part(metric).map(|(_, value)| value).collect()
     }
 
     pub(super) fn by_part(&self, metric: Metric) -> impl Iterator<Item = (RoundPart, f64)> {
@@ -367,6 +400,7 @@ impl SystemFigures {
         let summary = |it: &InstanceUsage| InstanceSummary {
             name: it.name.clone(),
             answers: it.answers,
+            // Where no instance answered, each had nothing of it.
             share: ratio(it.answers, all).unwrap_or(0.0),
             cpu_us_per_answer: it.cpu_us.and_then(|cpu_us| ratio(cpu_us, it.answers)),
         };
@@ -383,6 +417,7 @@ impl MetricSummary {
             high: estimate.interval.map(|interval| interval.high),
             rounds,
             overhead: None,
+            is_sparse: false,
         })
     }
 
@@ -467,7 +502,7 @@ pub(crate) fn rates(complete: &[&RoundRecord]) -> Vec<f64> {
         if width_us == 0 {
             continue;
         }
-        let whole = usize::try_from(round.elapsed_us / width_us).unwrap_or(usize::MAX);
+        let whole = usize::try_from(round.elapsed_us / width_us).expect("a usize has 64 bits");
         let counts = round.windows.completed.iter().take(whole);
         rates.extend(counts.map(|count| float(*count) * 1e6 / float(width_us)));
     }

@@ -200,6 +200,7 @@ mod tests {
             high: None,
             rounds: rounds.to_vec(),
             overhead: None,
+            is_sparse: false,
         };
         assert_eq!(rounds(&figure(&[1.0, 2.0, 8.0])).unwrap(), "▁▂█");
         assert_eq!(rounds(&figure(&[1.0, 1.0, 1.0])), None);

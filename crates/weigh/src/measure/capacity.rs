@@ -202,7 +202,7 @@ impl Experiment<'_> {
     /// Records what a search has found, and stops or keeps the systems.
     fn conclude(&mut self, round: &Round, seeker: Seeker) {
         let Seeker { up, searching } = seeker;
-        let Up { seat, running } = up;
+        let Up { seat, running, .. } = up;
         let end = match searching.end() {
             Ok((measured, search)) => {
                 let name = self.candidates.get(seat.candidate).name();

@@ -1,25 +1,44 @@
-//! Systems that run on from round to round, when an answer should come soon.
+//! Systems that are not started anew in every round, when an answer should come soon.
+//!
+//! In turn, all of them run on. Side by side, those that start fast are started anew in every round
+//! all the same, so that what differs from start to start is in the intervals. Those that start slowly
+//! run on: a program that compiles as it runs would be measured while it gets faster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use lab::Setup;
 use rig::Rig;
 
 use super::candidate::CandidateId;
 use super::running::Running;
-use crate::systems::RunningSystems;
+use crate::systems::{self, RunningSystems};
+
+/// A system that took longer to get ready runs on. Programs that are compiled ahead take some tens of
+/// milliseconds, runtimes that compile as they run several hundred.
+const SLOW_START: Duration = Duration::from_millis(250);
 
 /// The systems that are up between two turns of their candidates; none unless the run reuses any.
 pub(super) struct ReusedSystems {
-    is_on: bool,
+    reuse: Reuse,
     up: BTreeMap<CandidateId, Running>,
     /// Those that all candidates share.
     shared: Option<RunningSystems>,
 }
 
+/// Which systems run on from round to round.
+#[derive(Clone, Debug)]
+pub(crate) enum Reuse {
+    Nothing,
+    All,
+    /// The systems of these names, of every candidate; the others are started anew.
+    Only(BTreeSet<String>),
+}
+
 impl ReusedSystems {
     pub(super) fn off() -> ReusedSystems {
         ReusedSystems {
-            is_on: false,
+            reuse: Reuse::Nothing,
             up: BTreeMap::new(),
             shared: None,
         }
@@ -27,13 +46,36 @@ impl ReusedSystems {
 
     pub(super) fn on() -> ReusedSystems {
         ReusedSystems {
-            is_on: true,
+            reuse: Reuse::All,
             ..ReusedSystems::off()
         }
     }
 
+    /// Whether any system runs on from round to round.
     pub(super) fn is_on(&self) -> bool {
-        self.is_on
+        !matches!(self.reuse, Reuse::Nothing)
+    }
+
+    pub(super) fn reuse(&self) -> &Reuse {
+        &self.reuse
+    }
+
+    /// From now on keeps only systems that were slow to start in any candidate, and what has to be
+    /// kept with them; by name, so that all candidates are treated alike. Nothing of a run that
+    /// reuses nothing.
+    pub(super) fn keep_slow_only(&mut self, setups: &[&Setup]) {
+        if !self.is_on() {
+            return;
+        }
+        let running = self.up.values();
+        let slow = running.flat_map(|running| running.systems.slower_than(SLOW_START));
+        let slow = slow.map(str::to_owned).collect();
+        let kept = systems::closed(slow, setups);
+        if setups.iter().all(|setup| kept.contains(&setup.system)) {
+            return;
+        }
+        tracing::debug!(?kept, "these systems run on from round to round");
+        self.reuse = Reuse::Only(kept);
     }
 
     /// The systems of a candidate, if they are still up from an earlier turn.
@@ -50,7 +92,7 @@ impl ReusedSystems {
         running: Running,
         is_well: bool,
     ) {
-        if self.is_on && is_well {
+        if is_well && self.is_on() {
             let other = self.up.insert(candidate, running);
             assert!(other.is_none(), "a candidate's systems are up once");
         } else {
@@ -70,7 +112,7 @@ impl ReusedSystems {
         shared: RunningSystems,
         is_well: bool,
     ) {
-        if self.is_on && is_well {
+        if self.is_on() && is_well {
             self.shared = Some(shared);
         } else {
             shared.stop(rig);
@@ -80,7 +122,7 @@ impl ReusedSystems {
     /// Keeps none from here on.
     pub(super) fn turn_off(&mut self, rig: &mut Rig) {
         self.stop_all(rig);
-        self.is_on = false;
+        self.reuse = Reuse::Nothing;
     }
 
     /// Stops all of them.
@@ -92,6 +134,19 @@ impl ReusedSystems {
         // Last, since the others depend on them.
         if let Some(shared) = self.shared.take() {
             shared.stop(rig);
+        }
+    }
+}
+
+impl Reuse {
+    /// The systems that run on, if some of these setups are to be started anew.
+    pub(super) fn partly(&self, setups: &[Setup]) -> Option<&BTreeSet<String>> {
+        match self {
+            Reuse::Only(kept) => {
+                let is_new = |setup: &Setup| !kept.contains(&setup.system);
+                setups.iter().any(is_new).then_some(kept)
+            }
+            Reuse::Nothing | Reuse::All => None,
         }
     }
 }

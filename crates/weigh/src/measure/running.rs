@@ -14,6 +14,9 @@ pub(super) struct Running {
     pub(super) is_proven: bool,
     /// Whether they have had the load that comes once after a start.
     pub(super) is_settled: bool,
+    /// Whether some of them have been started anew since a load like that. Those that take long to
+    /// get fast run on, so a short one is enough.
+    pub(super) has_settled_before: bool,
 }
 
 impl Running {
@@ -23,6 +26,7 @@ impl Running {
             systems,
             is_proven: false,
             is_settled: false,
+            has_settled_before: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is the same for every start and every load of a run.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -54,14 +55,7 @@ impl Session<'_> {
         shared: Option<&RunningSystems>,
     ) -> Result<RunningSystems, Invalid> {
         self.go_on()?;
-        let logs = self.logs.join(record::file_name(variant)).join(occasion);
-        // Here and not once for the run: each variant and occasion has a folder of its own.
-        fs::create_dir_all(&logs).map_err(|error| {
-            Invalid::new(
-                InvalidKind::NotReady,
-                format!("`{}` cannot be made: {error}", logs.display()),
-            )
-        })?;
+        let logs = self.log_folder(variant, occasion)?;
         let startup = Startup {
             lab: self.lab,
             setups,
@@ -70,6 +64,53 @@ impl Session<'_> {
             shared,
         };
         RunningSystems::start(rig, startup)
+    }
+
+    /// Starts those systems anew that are not to be kept; their logs are in the folder of this
+    /// variant and occasion.
+    ///
+    /// # Errors
+    ///
+    /// As of [`RunningSystems::restart`].
+    pub(super) fn restart(
+        &self,
+        rig: &mut Rig,
+        systems: RunningSystems,
+        setups: &[Setup],
+        kept: &BTreeSet<String>,
+        (variant, occasion): (&str, &str),
+    ) -> Result<RunningSystems, Invalid> {
+        let logs = self
+            .go_on()
+            .and_then(|()| self.log_folder(variant, occasion));
+        let logs = match logs {
+            Ok(logs) => logs,
+            Err(invalid) => {
+                systems.stop(rig);
+                return Err(invalid);
+            }
+        };
+        let startup = Startup {
+            lab: self.lab,
+            setups,
+            logs: &logs,
+            stop: self.stop,
+            // Known to the systems since their first start.
+            shared: None,
+        };
+        systems.restart(rig, startup, kept)
+    }
+
+    fn log_folder(&self, variant: &str, occasion: &str) -> Result<PathBuf, Invalid> {
+        let logs = self.logs.join(record::file_name(variant)).join(occasion);
+        // Here and not once for the run: each variant and occasion has a folder of its own.
+        fs::create_dir_all(&logs).map_err(|error| {
+            Invalid::new(
+                InvalidKind::NotReady,
+                format!("`{}` cannot be made: {error}", logs.display()),
+            )
+        })?;
+        Ok(logs)
     }
 
     /// Sends a load that is no measurement. `when` says in an error which load it was.

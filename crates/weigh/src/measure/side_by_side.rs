@@ -39,6 +39,10 @@ use crate::systems::{Invalid, RunningSystems, UsageReading};
 /// without leaving any out.
 const SLOTS_MAX: u64 = 1 << 20;
 
+/// Load after a start of systems whose like have settled in an earlier round: connections, pools and
+/// caches are filled by it.
+pub(crate) const RESETTLE: Duration = Duration::from_millis(300);
+
 /// A candidate whose systems are up.
 pub(super) struct Up {
     pub(super) seat: Seat,
@@ -255,9 +259,15 @@ impl Experiment<'_> {
             }
             let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round)
                 .in_group(seat.group);
-            let running = match self.reused.take(seat.candidate) {
-                Some(running) => Ok(running),
-                None => turn.start_beside(&mut self.rig, beside.shared.as_ref()),
+            let setups = turn.candidate.variant.systems();
+            let earlier = self.reused.take(seat.candidate);
+            let running = match (earlier, self.reused.reuse().partly(setups)) {
+                // Those of the first round come from the proof and have had no load.
+                (Some(running), Some(kept)) if round.number > 0 => {
+                    turn.restart(&mut self.rig, running, kept)
+                }
+                (Some(running), _) => Ok(running),
+                (None, _) => turn.start_beside(&mut self.rig, beside.shared.as_ref()),
             };
             let proven = running.and_then(|mut running| match turn.prove_once(&mut running) {
                 Ok(()) => Ok(running),
@@ -291,7 +301,7 @@ impl Experiment<'_> {
             let is_its_doing = spoiled.by.is_none_or(|by| by == position);
             if !is_stopped && (is_its_doing || ended.is_some()) {
                 let invalid = root_cause(ended, spoiled.invalid.clone());
-                self.reject(seat.candidate, invalid);
+                self.reject(seat.candidate, in_round(invalid, seat.round));
             }
         }
     }
@@ -387,10 +397,13 @@ impl Experiment<'_> {
         up: &mut [Up],
     ) -> Result<Vec<Option<Duration>>, Invalid> {
         let lab_settle = self.session.lab.settle;
-        let Some(settle) = lab_settle.filter(|_| up.iter().any(|one| !one.running.is_settled))
-        else {
+        let mut unsettled = up.iter().filter(|one| !one.running.is_settled).peekable();
+        let Some(mut settle) = lab_settle.filter(|_| unsettled.peek().is_some()) else {
             return Ok(vec![None; up.len()]);
         };
+        if unsettled.all(|one| one.running.has_settled_before) {
+            settle.within = settle.within.min(RESETTLE);
+        }
         let mut settlings: Vec<Settling> = up.iter().map(|_| Settling::new(settle)).collect();
         let jobs: Vec<Job> = up
             .iter()

@@ -3,6 +3,7 @@
 //! A [`Turn`] is one candidate on one occasion. It only borrows, so its pieces may be called for one
 //! candidate after the other, or interleaved over several that are up at once.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lab::Setup;
@@ -158,6 +159,33 @@ impl<'t> Turn<'t> {
                 Some(shared),
             )
             .map(Running::fresh)
+    }
+
+    /// Starts those of the candidate's systems anew that are not to be kept.
+    ///
+    /// # Errors
+    ///
+    /// When one does not start or become ready. Nothing is left running then.
+    pub(super) fn restart(
+        &self,
+        rig: &mut Rig,
+        running: Running,
+        kept: &BTreeSet<String>,
+    ) -> Result<Running, Invalid> {
+        let setups = self.candidate.variant.systems().iter();
+        let own: Vec<Setup> = setups.filter(|setup| !setup.is_shared).cloned().collect();
+        let place = (self.candidate.name(), &*self.folder());
+        let systems = self
+            .session
+            .restart(rig, running.systems, &own, kept, place)?;
+        Ok(Running {
+            systems,
+            // Repeated only where all systems are new: what the load has left behind in a kept one
+            // may change the answers. Every answer of the load is checked anyway.
+            is_proven: own.iter().any(|setup| kept.contains(&setup.system)),
+            is_settled: false,
+            has_settled_before: running.is_settled,
+        })
     }
 
     /// Proves the candidate for the first time; `baseline` is what its answers are compared with.

@@ -28,9 +28,9 @@ pub(super) struct Ports {
 impl Ports {
     /// One for each process that listens, and one for the statistics of each balancer. Unix sockets
     /// lie in `sockets`.
-    pub(super) fn of(setups: &[Setup], sockets: Option<&Path>) -> Result<Ports, Invalid> {
+    pub(super) fn of(setups: &[&Setup], sockets: Option<&Path>) -> Result<Ports, Invalid> {
         let mut names = Vec::new();
-        for setup in setups {
+        for setup in setups.iter().copied() {
             match (&setup.balances, setup.replicas) {
                 // The balancer listens where the system is said to be; instances have other ports.
                 (Some(balances), _) => {
@@ -69,10 +69,10 @@ impl Ports {
         Ok(Ports { leases, places })
     }
 
-    /// With the places of systems that run already.
-    pub(super) fn beside(mut self, known: impl Iterator<Item = (String, Endpoint)>) -> Ports {
-        self.places.extend(known);
-        self
+    /// With where a system listens that runs already.
+    pub(super) fn know(&mut self, system: &str, place: Endpoint) {
+        let other = self.places.insert(system.to_owned(), place);
+        assert!(other.is_none(), "a running system needs no port");
     }
 
     /// The port is let go right before the process takes it.
@@ -240,6 +240,7 @@ impl Starter<'_> {
             protocol: protocol_of(self.lab, setup, self.target),
             command,
             env,
+            ready_after: Duration::ZERO,
         })
     }
 }

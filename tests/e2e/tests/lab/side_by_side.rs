@@ -86,6 +86,57 @@ fn a_planted_delay_is_found_by_the_median() {
 }
 
 #[test]
+fn a_quick_run_starts_anew_what_starts_fast_and_names_what_it_keeps() {
+    let weigh = weigh();
+    let lab = |wait: &str| {
+        World::of_lab(&format!(
+            "question: What does a slow start cost?
+load: {{rate: 100/s, duration: 5s, path: /}}
+settle: {{connections: 1, within: 600ms}}
+order: side-by-side
+rounds: 12
+target: server
+systems:
+  helper:
+    run: sh -c \"sleep {wait}; exec '{weigh}' null-server --listen {{{{addr}}}}\"
+    ready: {{path: /}}
+  server:
+    settings: {{flag: --seed=1}}
+    run: \"'{weigh}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"
+    env: {{HELPER: '{{{{helper.url}}}}'}}
+    ready: {{path: /}}
+baseline: {{name: plain}}
+variants:
+  - {{name: again, with: {{server.flag: --seed=2}}}}
+",
+            weigh = weigh.display()
+        ))
+    };
+    let slow = lab("0.6").run_with(&["--quick", "--rounds", "3"]).ran();
+    let load = &slow.recording()["load"];
+    // A machine that is too busy to start anything fast keeps all.
+    if load["keeps_systems"] == true {
+        return judged::not_run(e2e::MACHINE_UNFIT);
+    }
+    assert_eq!(load["kept_systems"], serde_json::json!(["helper"]));
+    slow.shows("`helper` was started once, the other systems anew in every round");
+    let logs = |round: &str| {
+        let folder = slow.recording_folder().join("logs/again").join(round);
+        let files = std::fs::read_dir(folder).expect("logs of that round");
+        let mut names: Vec<_> = files
+            .map(|file| file.expect("a file").file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(logs("proof"), ["helper.log", "server.log"]);
+    assert_eq!(logs("round-2"), ["server.log"]);
+    assert_eq!(logs("round-3"), ["server.log"]);
+    assert_eq!(rounds(&slow.recording(), "again").len(), 3);
+    judged::ran();
+}
+
+#[test]
 fn a_variant_that_answers_wrongly_leaves_the_others_their_numbers() {
     let variants = "  - {name: liar, with: {server.flag: --wrong-every=50}}\n  - {name: again}\n";
     let run = lab(OPEN, variants).run().exits_with(3);

@@ -225,7 +225,7 @@ fn a_router_is_named_by_a_variable_or_its_row_says_that_it_is_missing() {
 }
 
 #[test]
-fn a_folder_is_run_lab_by_lab_and_a_quick_run_starts_systems_once() {
+fn a_folder_is_run_lab_by_lab_and_a_quick_run_keeps_what_is_slow_to_start() {
     let labs = Labs::new()
         .with("static-subgraph", "[honest]")
         .with("guid-response", "[honest]");
@@ -248,9 +248,13 @@ fn a_folder_is_run_lab_by_lab_and_a_quick_run_starts_systems_once() {
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name())
                 .collect();
-            assert_eq!(started, ["proof"], "{}", run.talk());
+            assert!(started.iter().any(|name| name == "proof"), "{started:?}");
+            // The first round has the systems of the proof; what starts fast starts anew in the
+            // second. On a machine so busy that all are slow, all are kept.
+            let are_kept = recording["load"]["keeps_systems"] == true;
+            let is_again = started.iter().any(|name| name == "round-2");
+            assert_eq!(is_again, !are_kept, "{started:?}: {}", run.talk());
+            assert!(started.iter().all(|name| name != "round-1"), "{started:?}");
         }
-        assert_eq!(recording["load"]["keeps_systems"], true);
     }
-    run.shows("systems kept running from round to round");
 }

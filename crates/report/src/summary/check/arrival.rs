@@ -113,5 +113,6 @@ fn share_at_or_below(gaps: &Histogram, gap_s: f64) -> f64 {
         reason = "a positive gap, far below 584 years"
     )]
     let gap_ns = (gap_s * 1e9) as u64;
+    // Without a gap no share of them is shorter.
     gaps.share_at_or_below_ns(gap_ns).unwrap_or(0.0)
 }

@@ -65,6 +65,7 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
     let connect = round.connect_ns_hdr.histogram();
     // The first connections were opened before the first send.
     let reopened = connect.len().saturating_sub(u64::from(connections));
+    // Where no connection was timed, `reopened` is 0 as well.
     let connecting_s = connect.mean_ns().unwrap_or(0.0) / 1e9 * float(reopened);
     let lengths = round.generator.pauses.iter().map(|pause| pause.length);
     let paused_us: u64 = lengths.map(micros).sum();

@@ -105,6 +105,7 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
         let completed = float(round.outcomes.completed());
         let latency = round.latency_ns_hdr.histogram();
         waited_us += float(waited);
+        // Without an answer there is no mean, and `completed` is 0 as well.
         latency_us += latency.mean_ns().unwrap_or(0.0) / 1e3 * completed;
         answers += completed;
     }

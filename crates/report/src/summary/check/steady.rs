@@ -45,7 +45,7 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
     if windows.width_us == 0 {
         return Vec::new();
     }
-    let whole = usize::try_from(round.elapsed_us / windows.width_us).unwrap_or(usize::MAX);
+    let whole = usize::try_from(round.elapsed_us / windows.width_us).expect("a usize has 64 bits");
     let ended: Vec<u64> = windows
         .completed
         .iter()

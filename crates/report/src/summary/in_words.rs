@@ -1,0 +1,246 @@
+//! What a verdict means, in words that a person would use: what a request pays, how much that is of
+//! what the baseline takes, or what the run would have shown.
+
+use std::collections::BTreeMap;
+
+use super::figures::{ClaimName, MetricSummary, OverheadSummary};
+use crate::digits;
+use crate::metric::{Metric, Unit, float};
+
+/// A variant beside its baseline.
+pub(crate) struct Compared<'a> {
+    /// What is compared: `` `rhai` ``.
+    pub(crate) subject: &'a str,
+    /// With whom: `the baseline's`.
+    pub(crate) whose: &'a str,
+    /// The metric that decides the verdict.
+    pub(crate) headline: Metric,
+    pub(crate) metrics: &'a BTreeMap<Metric, MetricSummary>,
+    /// What the baseline has of it.
+    pub(crate) of_baseline: f64,
+    /// How long a round took, in seconds, where it is known.
+    pub(crate) round_s: Option<f64>,
+}
+
+/// `` `rhai` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us ``. None
+/// where nothing can be said, with too few rounds.
+pub(crate) fn sentence(compared: &Compared<'_>) -> Option<String> {
+    let overhead = overhead_of(compared, compared.headline)?;
+    let of_headline = match overhead.claim {
+        ClaimName::Higher | ClaimName::Lower => size(compared, overhead)?,
+        ClaimName::NoDifferenceShown => would_have_shown(compared, overhead)?,
+        ClaimName::TooFewRounds => return None,
+    };
+    let mean = mean_otherwise(compared, overhead).unwrap_or_default();
+    Some(format!("{}{of_headline}{mean}", compared.subject))
+}
+
+fn overhead_of<'a>(compared: &Compared<'a>, metric: Metric) -> Option<&'a OverheadSummary> {
+    compared.metrics.get(&metric)?.overhead.as_ref()
+}
+
+/// ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
+fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
+    let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
+    let (metric, whose) = (compared.headline, compared.whose);
+    let is_higher = overhead.claim == ClaimName::Higher;
+    let share = share_of_baseline(overhead.difference, compared.of_baseline);
+    let baseline = amount(metric.unit(), compared.of_baseline);
+    let size = with_ends(metric.unit(), overhead.difference, (low, high));
+    Some(match metric {
+        Metric::Requests => {
+            let word = if is_higher { "more" } else { "fewer" };
+            let size = size.replacen(" requests", &format!(" requests a second {word}"), 1);
+            let baseline = baseline.trim_end_matches(" requests");
+            format!(" answers {size}, {share} of {whose} {baseline}")
+        }
+        _ => {
+            let word = if is_higher { "costs" } else { "saves" };
+            let (whom, which) = match metric {
+                Metric::P50 => ("a typical request", "typical"),
+                _ => ("a request on average", "mean"),
+            };
+            format!(" {word} {whom} {size}, {share} of {whose} {which} {baseline}")
+        }
+    })
+}
+
+/// `: no difference shown; four of five runs like this one would have shown one of 7.0 us, some 3 % of
+/// the baseline's 200 us; half of that takes 31 rounds, some 3 minutes`
+fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
+    let shown = overhead.detectable?;
+    let unit = compared.headline.unit();
+    let of = share_of_baseline(shown, compared.of_baseline);
+    let baseline = amount(unit, compared.of_baseline);
+    let half = match overhead.rounds_for_half {
+        Some(rounds) => {
+            let seconds = compared.round_s.map(|one| one * float(rounds as u64));
+            let time = seconds.map_or(String::new(), |it| format!(", some {}", minutes(it)));
+            format!("; half of that takes {rounds} rounds{time}")
+        }
+        None => String::new(),
+    };
+    Some(format!(
+        ": no difference shown; four of five runs like this one would have shown one of {}, {of} of \
+         {} {baseline}{half}",
+        amount(unit, shown),
+        compared.whose
+    ))
+}
+
+/// What the mean says, where it says something else than the median that decides: another direction,
+/// a difference where the median shows none, or one of quite another size.
+fn mean_otherwise(compared: &Compared<'_>, typical: &OverheadSummary) -> Option<String> {
+    let mean = overhead_of(compared, Metric::Mean)?;
+    let (low, high) = mean.difference_low.zip(mean.difference_high)?;
+    let is_claimed = matches!(mean.claim, ClaimName::Higher | ClaimName::Lower);
+    // Intervals that have something in common do not disagree.
+    let is_apart = low > typical.difference_high? || high < typical.difference_low?;
+    let is_other = typical.claim == ClaimName::NoDifferenceShown || is_apart;
+    if compared.headline != Metric::P50 || !is_claimed || !is_other {
+        return None;
+    }
+    let size = with_ends(Metric::Mean.unit(), mean.difference, (low, high));
+    let word = match mean.claim {
+        ClaimName::Higher => "costs",
+        _ => "saves",
+    };
+    Some(format!(
+        "; on average, slow requests included, it {word} {size}"
+    ))
+}
+
+/// `80 us (75 to 88)`: a size without its sign, which the words around it say.
+fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
+    let (low, high) = if value < 0.0 {
+        (-high, -low)
+    } else {
+        (low, high)
+    };
+    let value = value.abs();
+    let (scale, sign) = scale(unit, value.max(high.abs()));
+    let (from, to) = digits::interval_ends(low / scale, high / scale);
+    let half = (high - low) / 2.0 / scale;
+    let value = digits::value(value / scale, Some(half));
+    format!("{value}{sign} ({from} to {to})")
+}
+
+/// `80 us`, `1.2 ms`, `8,180 requests`
+fn amount(unit: Unit, value: f64) -> String {
+    let (scale, sign) = scale(unit, value);
+    // Two digits are what a person says of a size without an interval.
+    let shown = digits::value(value / scale, Some(value.abs() / scale * 0.2));
+    format!("{shown}{sign}")
+}
+
+/// What a value in the unit of the recording is divided by, and the sign behind it.
+fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
+    match unit {
+        Unit::Milliseconds if value.abs() >= 1e6 => (1e6, " s"),
+        Unit::Milliseconds if value.abs() >= 1e3 => (1e3, " ms"),
+        Unit::Milliseconds => (1.0, " us"),
+        _ => (1.0, " requests"),
+    }
+}
+
+/// `some 40 %`, `3 times`
+fn share_of_baseline(value: f64, baseline: f64) -> String {
+    let share = (value / baseline).abs();
+    match share {
+        // A baseline of 0 has no shares.
+        share if !share.is_finite() => "much more than all".to_owned(),
+        share if share >= 2.0 => format!("some {} times", digits::value(share, Some(share * 0.2))),
+        share if share < 0.001 => "less than 0.1 %".to_owned(),
+        share => {
+            let percent = share * 100.0;
+            format!("some {} %", digits::value(percent, Some(percent * 0.2)))
+        }
+    }
+}
+
+/// `45 s`, `3 minutes`, `2.5 hours`: as exact as a prediction is.
+fn minutes(seconds: f64) -> String {
+    let about = |value: f64| digits::value(value, Some(value * 0.2));
+    match seconds {
+        seconds if seconds < 90.0 => format!("{} s", about(seconds)),
+        seconds if seconds < 5400.0 => format!("{} minutes", about(seconds / 60.0)),
+        seconds => format!("{} hours", about(seconds / 3600.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+    use crate::summary::Summary;
+
+    /// A variant that differs from a baseline of 200 us by so much in the median and the mean.
+    fn words(variant_us: f64, by_mean_us: f64) -> String {
+        let figure = |metric: Metric, difference: f64, half: f64| {
+            let excludes = difference.abs() > half;
+            let claim = match (excludes, difference > 0.0) {
+                (false, _) => ClaimName::NoDifferenceShown,
+                (true, true) => ClaimName::Higher,
+                (true, false) => ClaimName::Lower,
+            };
+            let overhead = OverheadSummary {
+                rounds: 12,
+                difference,
+                difference_low: Some(difference - half),
+                difference_high: Some(difference + half),
+                ratio: None,
+                ratio_low: None,
+                ratio_high: None,
+                claim,
+                rounds_needed: 6,
+                detectable: Some(half * 1.3),
+                rounds_for_half: Some(41),
+                is_sign_disputed: false,
+            };
+            let mut summary = MetricSummary::of(vec![200.0 + difference; 12]).unwrap();
+            summary.overhead = Some(overhead);
+            (metric, summary)
+        };
+        let metrics = BTreeMap::from([
+            figure(Metric::P50, variant_us, 6.0),
+            figure(Metric::Mean, by_mean_us, 12.0),
+        ]);
+        sentence(&Compared {
+            subject: "`rhai`",
+            whose: "the baseline's",
+            headline: Metric::P50,
+            metrics: &metrics,
+            of_baseline: 200.0,
+            round_s: Some(9.0),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_verdict_names_its_size_as_a_person_would() {
+        insta::assert_snapshot!(words(80.0, 84.0), @"`rhai` costs a typical request 80 us (74 to 86), some 40 % of the baseline's typical 200 us");
+        insta::assert_snapshot!(words(-80.0, -84.0), @"`rhai` saves a typical request 80 us (74 to 86), some 40 % of the baseline's typical 200 us");
+    }
+
+    #[test]
+    fn nothing_shown_says_what_would_have_been_and_what_half_of_it_takes() {
+        insta::assert_snapshot!(words(2.0, 1.0), @"`rhai`: no difference shown; four of five runs like this one would have shown one of 7.8 us, some 3.9 % of the baseline's 200 us; half of that takes 41 rounds, some 6.2 minutes");
+    }
+
+    #[test]
+    fn the_mean_is_named_where_it_says_something_else() {
+        insta::assert_snapshot!(words(2.0, 400.0), @"`rhai`: no difference shown; four of five runs like this one would have shown one of 7.8 us, some 3.9 % of the baseline's 200 us; half of that takes 41 rounds, some 6.2 minutes; on average, slow requests included, it costs 400 us (388 to 412)");
+        insta::assert_snapshot!(words(80.0, -40.0), @"`rhai` costs a typical request 80 us (74 to 86), some 40 % of the baseline's typical 200 us; on average, slow requests included, it saves 40 us (28 to 52)");
+    }
+
+    #[test]
+    fn a_rate_is_in_requests_a_second() {
+        let recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let summary = Summary::of(&recording);
+        assert_eq!(summary.variants[0].in_words, None);
+        insta::assert_snapshot!(summary.variants[1].in_words.as_ref().unwrap(), @"`b` answers 17,800 requests a second fewer (17,000 to 18,500), some 12 % of the baseline's 140,000");
+    }
+}

@@ -1,0 +1,154 @@
+//! Systems that are started beside those of the same variant that run already: all at the first
+//! start, and in a quick run those that start fast, anew in each round.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lab::Setup;
+use rig::Rig;
+use tempfile::TempDir;
+
+use super::start::{Ports, Starter};
+use super::{
+    GRACE, Invalid, RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of,
+};
+
+impl RunningSystems {
+    /// Starts anew all systems that are not to be kept, on new ports. None of those kept may be told
+    /// the address of one that is not; [`closed`] sees to that.
+    ///
+    /// # Errors
+    ///
+    /// The first system that did not start or become ready. Nothing is left running then.
+    pub(crate) fn restart(
+        mut self,
+        rig: &mut Rig,
+        startup: Startup<'_>,
+        kept: &BTreeSet<String>,
+    ) -> Result<RunningSystems, Invalid> {
+        let (stay, leave) = self
+            .running
+            .into_iter()
+            .partition(|one| kept.contains(&one.record));
+        self.running = stay;
+        let leaving: Vec<RunningProcess> = leave;
+        // The target first, as when all are stopped.
+        for one in leaving.into_iter().rev() {
+            rig.stop(one.system, GRACE);
+        }
+        self.complete(rig, startup)
+    }
+
+    /// Starts every system that does not run yet, in order, each once those before it are ready.
+    ///
+    /// # Errors
+    ///
+    /// The first system that did not start or become ready. Nothing is left running then.
+    pub(super) fn complete(
+        mut self,
+        rig: &mut Rig,
+        startup: Startup<'_>,
+    ) -> Result<RunningSystems, Invalid> {
+        let mut kept = std::mem::take(&mut self.running);
+        let is_kept = |setup: &&Setup| kept.iter().any(|one| one.record == setup.system);
+        let (_, missing): (Vec<&Setup>, Vec<&Setup>) = startup.setups.iter().partition(is_kept);
+        let begun = ports(&missing, &kept, &self.shared, &mut self.sockets);
+        let ports = match begun {
+            Ok(ports) => ports,
+            Err(invalid) => {
+                self.running = kept;
+                self.stop(rig);
+                return Err(invalid);
+            }
+        };
+        let mut starter = Starter {
+            rig,
+            lab: startup.lab,
+            logs: startup.logs,
+            ports,
+            target: target_of(startup.setups),
+        };
+        // In the order of the setups, kept or not: the target is the last.
+        for setup in startup.setups {
+            let (own, others) = kept
+                .into_iter()
+                .partition(|one: &RunningProcess| one.record == setup.system);
+            kept = others;
+            let own: Vec<RunningProcess> = own;
+            if !own.is_empty() {
+                self.running.extend(own);
+                continue;
+            }
+            let first = self.running.len();
+            // What did start is in `running` even when a later process of the setup did not, so that
+            // it is stopped here and its port is free for the next variant.
+            let started = starter
+                .start(setup, &mut self.running)
+                .and_then(|()| self.wait_ready(starter.rig, setup, first, startup.stop));
+            if let Err(invalid) = started {
+                self.running.extend(kept);
+                self.stop(starter.rig);
+                return Err(invalid);
+            }
+        }
+        assert!(
+            !self.running.is_empty() && kept.is_empty(),
+            "every variant has a target, and every process belongs to a setup"
+        );
+        Ok(self)
+    }
+
+    /// The systems of which a process took longer than that from its start until it was ready.
+    pub(crate) fn slower_than(&self, limit: Duration) -> impl Iterator<Item = &str> {
+        let slow = self
+            .running
+            .iter()
+            .filter(move |one| one.ready_after > limit);
+        slow.map(|one| one.record.as_str())
+    }
+}
+
+/// All ports before the first start: a system may be told the address of one that starts later.
+fn ports(
+    missing: &[&Setup],
+    kept: &[RunningProcess],
+    shared: &[SharedSystem],
+    sockets: &mut Vec<TempDir>,
+) -> Result<Ports, Invalid> {
+    let folder = socket_folder(missing)?;
+    let mut ports = Ports::of(missing, folder.as_ref().map(TempDir::path))?;
+    for one in kept {
+        if let Some(system) = &one.serves {
+            ports.know(system, one.place.clone());
+        }
+    }
+    for one in shared {
+        ports.know(&one.system, one.place.clone());
+    }
+    // The folders of earlier starts stay: a kept system may listen in one.
+    sockets.extend(folder);
+    Ok(ports)
+}
+
+/// These systems, and with each one all that it has to be kept with: those whose addresses it was
+/// told, which would be wrong after their restart, and the balancer before its instances, which has
+/// their port.
+pub(crate) fn closed(mut kept: BTreeSet<String>, setups: &[&Setup]) -> BTreeSet<String> {
+    loop {
+        let before = kept.len();
+        for setup in setups {
+            let balanced = setup.balances.as_ref().map(|it| it.system.clone());
+            if balanced.as_ref().is_some_and(|it| kept.contains(it)) {
+                kept.insert(setup.system.clone());
+            }
+            if kept.contains(&setup.system) {
+                let told = setup.run.iter().chain(setup.env.iter().map(|(_, it)| it));
+                kept.extend(told.flat_map(|it| it.systems()).map(str::to_owned));
+                kept.extend(balanced);
+            }
+        }
+        if kept.len() == before {
+            return kept;
+        }
+    }
+}
