@@ -39,6 +39,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         settings: &file.settings,
         tree,
     };
+    // Before the variants: what is wrong with a system is reported once, and not for each variant.
     systems.check(file.target.as_ref(), reading);
     check_max_time(&file, tree, reading);
     check_certificate(&file, &systems, reading);
@@ -69,6 +70,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         name: name(path),
         question,
         path: path.to_owned(),
+        // Filled in by `parse_with`, when all files have been read.
         sources: Vec::new(),
         load: sending.load,
         capacity: sending.capacity,
@@ -167,6 +169,8 @@ impl Assembly<'_> {
         let mut variants = Vec::new();
         for (baseline, group) in baselines.iter().zip(groups) {
             let (first, own_steps) = self.variant(baseline, None, reading);
+            // The steps are the same for all baselines, so any of them serves; each pass is needed
+            // for its mistakes.
             steps = own_steps;
             variants.push(first);
             for draft in group {
@@ -193,8 +197,12 @@ impl Assembly<'_> {
         self.systems.check_with(draft, reading);
         self.systems.check_target(draft.target, reading);
         let scope = Scope::new(self.systems, draft);
+        // The variant comes first: a lab that compares setups with different entries has one for
+        // each.
         let own = draft.target.map(|target| target.value.0.0.as_str());
         let stack = setups::stack(&scope, own.or(self.target()), reading);
+        // Without `load`, which is reported, the systems and proofs of a variant can still be
+        // checked.
         let nothing = LoadFile::default();
         let load = self.file.load.as_ref().unwrap_or(&nothing);
         let sent = Sent::of_lab(load, draft.sent)
@@ -211,6 +219,7 @@ impl Assembly<'_> {
             scope: &scope,
             sent: &sent,
             stack: &stack,
+            // A baseline is what has nothing to be compared with.
             is_baseline: against.is_none(),
         };
         let proofs = prover.check(&self.file.proof, draft, reading);
@@ -306,6 +315,7 @@ fn settle(file: SettleFile) -> Settle {
 
 /// A limit to nothing is a slip: the author meant something by it.
 fn check_max_time(file: &LabFile, tree: &Node, reading: &mut Reading<'_>) {
+    // The tree is asked as well: an `until` that was misspelled is reported already, and was given.
     if file.until.is_some() || file.max_time.is_none() || tree.get("until").is_some() {
         return;
     }
@@ -322,6 +332,7 @@ fn check_max_time(file: &LabFile, tree: &Node, reading: &mut Reading<'_>) {
 fn name(path: &Path) -> String {
     let text =
         |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+    // A path without a stem ends in `..`; no file that was read has one.
     let stem = text(path.file_stem()).unwrap_or_default();
     match text(path.parent().and_then(Path::file_name)) {
         Some(folder) if stem == "lab" => folder,

@@ -155,6 +155,7 @@ pub(crate) fn settle(mut root: Node, reading: &mut Reading<'_>) -> Node {
     if choices.is_empty() {
         return root;
     }
+    // A root with settings is a mapping; the compiler does not know.
     let Value::Map(entries) = &mut root.value else {
         return root;
     };

@@ -52,6 +52,7 @@ pub fn find(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, String> {
             .extension()
             .is_some_and(|extension| extension == "yaml")
         {
+            // Any YAML file may lie in a folder of labs: included parts, configurations of systems.
             let text = files.read(&path)?;
             if asks_a_question(&String::from_utf8_lossy(&text)) {
                 labs.push(path);
@@ -64,6 +65,8 @@ pub fn find(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, String> {
 
 /// Looks at lines, not at YAML: a lab with a syntax error is still a lab, and should be reported.
 fn asks_a_question(text: &str) -> bool {
+    // By its text and not by its tree: a lab that cannot be parsed must be reported, not passed
+    // over.
     text.lines().any(|line| line.starts_with("question:"))
 }
 

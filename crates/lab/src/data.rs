@@ -48,7 +48,7 @@ impl Format for Numbers {
 pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
     let whole;
     let file: &DataFile = match &entry.value {
-        DataEntry::File(path) => {
+        DataEntry::Text(path) => {
             whole = DataFile {
                 file: Some(At {
                     place: entry.place,
@@ -58,7 +58,7 @@ pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
             };
             &whole
         }
-        DataEntry::Whole(file) => file,
+        DataEntry::Mapping(file) => file,
     };
     let mut data = Data {
         order: match &file.order {
@@ -76,6 +76,7 @@ pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
                 .help("it is the order of the rows of a file"),
         );
     }
+    // After the file, whose columns must be known to see a name that is given twice.
     for (At { place, value }, Written(Numbers { from, to })) in &file.ranges.0 {
         let Name(name) = value;
         if names(&data).any(|known| known == name) {

@@ -1,10 +1,11 @@
-//! A mapping with names for keys, as a field of the wire structs.
+//! Fields of the wire structs: a mapping with names for keys, and a text that may stand for a mapping.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use yaml_with_places::At;
@@ -33,6 +34,8 @@ impl<'de, K: Format, T: Deserialize<'de>> Deserialize<'de> for Table<K, T> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Table<K, T>, A::Error> {
                 let mut rows = Vec::new();
+                // A list and not a map: the order of the file is that of reports and of starts.
+                // Keys given twice were reported when the text was read.
                 while let Some((key, value)) = map.next_entry::<At<String>, T>()? {
                     let read = K::read(&key.value)
                         .map_err(|wrong| serde::de::Error::custom(wrong.message))?;
@@ -62,5 +65,54 @@ impl<K: Format, T: JsonSchema> JsonSchema for Table<K, T> {
             "propertyNames": {"format": K::NAME},
             "additionalProperties": value,
         })
+    }
+}
+
+/// A text, or a mapping that says more.
+#[derive(Clone, Debug)]
+pub(crate) enum TextOr<W, T> {
+    Text(W),
+    /// In a box, because it is much larger than a text.
+    Mapping(Box<T>),
+}
+
+impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for TextOr<W, T> {
+    // By hand: serde's `untagged` copies the value before it tries the forms, and the copy has lost
+    // its places.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<W, T>(PhantomData<(W, T)>);
+        impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for Reader<W, T> {
+            type Value = TextOr<W, T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or a mapping")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TextOr<W, T>, E> {
+                W::deserialize(StrDeserializer::new(text)).map(TextOr::Text)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TextOr<W, T>, A::Error> {
+                let mapping = T::deserialize(MapAccessDeserializer::new(map));
+                mapping.map(|mapping| TextOr::Mapping(Box::new(mapping)))
+            }
+        }
+        deserializer.deserialize_any(Reader(PhantomData))
+    }
+}
+
+impl<W: JsonSchema, T: JsonSchema> JsonSchema for TextOr<W, T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "text-or-mapping".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let text = generator.subschema_for::<W>();
+        let mapping = generator.subschema_for::<T>();
+        json_schema!({"anyOf": [text, mapping]})
     }
 }

@@ -138,6 +138,8 @@ impl Format for Method {
     const EXAMPLE: Option<&'static str> = Some("POST");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
+        // Methods are case-sensitive (RFC 9110, section 9.1), so `post` would be another method and
+        // answered with 405.
         if is_token(text) && !text.bytes().any(|b| b.is_ascii_lowercase()) {
             return Ok(Method(text.to_owned()));
         }
@@ -168,6 +170,7 @@ impl Format for UrlPath {
                 "address and port belong to the system; write for example `/graphql`",
             ));
         }
+        // A fragment is never sent (RFC 9110, section 7.1).
         match text.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
             Some(bad) => Err(Misspelling::new(
                 format!("`{text}` is not a path: it contains {bad:?}"),
@@ -191,6 +194,8 @@ impl Format for RequestPath {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             plain.push_str(before);
+            // A letter for each place, so that what stands around it is checked as the path that it
+            // will be.
             plain.push('x');
             rest = after.split_once("}}").map_or("", |(_, after)| after);
         }
@@ -216,6 +221,8 @@ impl Format for Pattern {
             Ok(_) => Ok(Pattern(text.to_owned())),
             Err(error) => {
                 let message = error.to_string();
+                // The lines before it draw the pattern with a mark, which a one-line message cannot
+                // hold.
                 let last = message.lines().last().unwrap_or_default();
                 Err(Misspelling::new(
                     format!("`{text}` is not a regular expression: {last}"),
@@ -289,6 +296,7 @@ impl Format for HeaderValue {
                 "a header is one line of text",
             ));
         }
+        // Spaces around a value are no part of it (RFC 9110, section 5.5).
         Ok(HeaderValue(text.trim().to_owned()))
     }
 }
@@ -388,6 +396,8 @@ impl Format for Until {
     fn read(text: &str) -> Result<Self, Misspelling> {
         text.parse().map_err(|error: model::UntilError| {
             let text = error.to_string();
+            // The error of `model` is one sentence; a finding shows what is wrong and what to do
+            // apart.
             let (message, help) = text.split_once("; write ").unwrap_or((&text, ""));
             Misspelling::new(message, format!("write {help}"))
         })

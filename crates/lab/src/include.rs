@@ -151,6 +151,8 @@ impl<'a> Reading<'a> {
                         .help("a lab begins with `question:`; see docs/labs.md"),
                 );
             }
+            // What the file would have declared is unknown now, so nothing may be called
+            // undeclared.
             self.has_gaps = true;
             return None;
         };
@@ -230,6 +232,7 @@ fn include(node: &Node) -> Option<(String, Place)> {
 /// A path without `.` and, where a folder precedes it, without `..`. Links are not followed:
 /// this room has no file system.
 pub(crate) fn tidy(path: &Path) -> PathBuf {
+    // By its text alone, because this crate has no file system; a link in the path is not followed.
     let mut tidy = PathBuf::new();
     for component in path.components() {
         match component {
@@ -237,6 +240,7 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
             Component::ParentDir
                 if matches!(tidy.components().next_back(), Some(Component::Normal(_))) =>
             {
+                // Only a name can be taken back: `../..` leads further up.
                 tidy.pop();
             }
             other => tidy.push(other),

@@ -134,6 +134,7 @@ pub fn parse_with(
         let message = "a defect of weigh: this lab is refused and nothing says why";
         findings.add(Finding::new(Place::default(), message));
     }
+    // From here on the lab exists: one mistake, and this has returned.
     let sources = findings.settle(sources)?;
     let lab = lab.expect("a lab that is not made has at least one mistake");
     Ok(Lab { sources, ..lab })

@@ -61,6 +61,7 @@ pub(crate) fn check(
     {
         finds.add(Finding::new(choice.key_place, error.to_string()));
     }
+    // A thread drives its own connections, so more threads than connections would have none.
     let threads = file.threads.as_ref();
     let connections_max = load.connections();
     if let Some(threads) = threads.filter(|threads| threads.value > connections_max) {
@@ -86,6 +87,7 @@ pub(crate) fn check(
         realtime: file
             .realtime
             .as_ref()
+            // On unless it is switched off: both make an open loop more punctual.
             .is_none_or(|realtime| realtime.value == Switch::On),
         awake: file
             .awake
@@ -190,6 +192,7 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
         "capacity" => &["duration"],
         _ => &["duration", "count"],
     };
+    // Asked of the tree: a `duration` that was misspelled is not a missing one.
     let stops = ends.iter().any(|key| load.entry(key).is_some());
     if choice.key != "phases" && !stops && !reading.has_gaps {
         let help = match choice.key.as_str() {
@@ -265,6 +268,7 @@ fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
             rate.value.0.0,
         )]
     } else {
+        // Missing only where it was wrong, which is reported.
         let phases = file.phases.as_ref()?;
         phases.value.iter().map(phase).collect::<Option<_>>()?
     };

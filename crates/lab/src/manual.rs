@@ -121,6 +121,7 @@ fn value(property: &Value) -> String {
 
 /// The name of the definition that a schema refers to.
 fn target(property: &Value) -> Option<&str> {
+    // schemars wraps a reference in `allOf` where the key has a description of its own.
     let path = match &property["allOf"][0]["$ref"] {
         Value::Null => &property["$ref"],
         inner => inner,
@@ -134,6 +135,7 @@ fn anchor(definition: &str) -> String {
         .iter()
         .find(|(key, _)| *key == definition)
         .map_or(definition, |(_, title)| title);
+    // As the renderers of Markdown on code hosts make anchors of titles.
     title
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')

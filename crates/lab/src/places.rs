@@ -98,6 +98,8 @@ impl Places<'_> {
 
     /// What a word in braces stands for; `None` when it is plain text.
     fn value(&self, word: &str, place: Place, reading: &mut Reading<'_>) -> Option<Value> {
+        // First: a column must not turn into a setting of the same name, which `check_sent`
+        // reports.
         if let Some(is_bare) = self.later(word) {
             return Some(Value::Later { is_bare });
         }
@@ -123,10 +125,13 @@ impl Places<'_> {
             reading.findings.add(
                 Finding::new(place, format!("`{{{{{word}}}}}` means nothing here")).help(help),
             );
+            // The mistake is reported; an empty value keeps the rest of the text checkable.
             return Some(Value::Known(String::new()));
         };
         let template = Template::of_reference(system, name);
         let text = scope.lab_text(&template, place, &known, reading);
+        // No addresses are known while a lab is checked, so only a text without any can be
+        // rendered.
         let Ok(value) = text.render(&|_| None) else {
             reading.findings.add(
                 Finding::new(place, format!("`{{{{{word}}}}}` is an address")).help(
@@ -140,9 +145,11 @@ impl Places<'_> {
 
     /// Whether a word is filled in by the load, and then whether all its values are numbers.
     fn later(&self, word: &str) -> Option<bool> {
+        // Both are numbers, which JSON writes without quotes.
         if word == "index" || word.starts_with("random:") {
             return Some(true);
         }
+        // What an answer will hold is unknown, so it stays a text, quotes included.
         if self.captured.iter().any(|name| name == word) {
             return Some(false);
         }
@@ -151,6 +158,7 @@ impl Places<'_> {
             return Some(true);
         }
         let column = data.columns.iter().position(|name| name == word)?;
+        // All rows, because the text is written once and its quotes stand or fall for every row.
         Some(data.rows.iter().all(|row| is_bare(&row[column])))
     }
 

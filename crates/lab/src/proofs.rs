@@ -39,6 +39,7 @@ impl Prover<'_> {
             Some(OfFile::Baseline) => self.is_baseline,
             Some(OfFile::Variants) => !self.is_baseline,
         };
+        // The lab's first: the report shows them in this order for every variant.
         let all = of_lab.iter().chain(variant.proof).filter(concerns);
         all.filter_map(|proof| self.proof(&proof.value, proof.place, reading))
             .collect()
@@ -94,6 +95,7 @@ impl Prover<'_> {
         }
         let is_running = |system: &str| self.stack.iter().any(|setup| setup.system == system);
         for system in url.systems().filter(|system| !is_running(system)) {
+            // What the target needs may stand in a file that could not be read.
             if !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(ask.place, format!("`{system}` does not run for every variant that must prove this"))
@@ -320,6 +322,7 @@ fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRu
         }
         Some(equals) => Some(SeenRule::Equals(equals.value.0.clone())),
         None if is_relative => Some(SeenRule::PerRequest {
+            // Exactly is both bounds at once.
             least: least.or(exactly),
             most: most.or(exactly),
         }),

@@ -68,6 +68,7 @@ impl Format for Duration {
                 format!("write `{}`", text.trim_start_matches('-')),
             );
         }
+        // Rounded, because `0.1ms` has no exact binary fraction and would lose a nanosecond.
         let nanoseconds = (number * factor).round();
         if nanoseconds > TIME_NS_MAX {
             return wrong(
@@ -153,6 +154,7 @@ impl Format for Bytes {
             };
         };
         let bytes = (number * factor).round();
+        // A limit of nothing would end the system before it starts.
         if bytes < 1.0 {
             return wrong(
                 "it must be above 0",

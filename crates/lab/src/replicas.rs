@@ -40,6 +40,8 @@ pub(crate) fn of(
             .to_string()
     };
     let balance_at = file.balance.as_ref();
+    // Filled in before anything else is judged, so that its own mistakes are reported in every
+    // case.
     let balance = balance_at.map(|it| text(it, reading));
     let Some(replicas_at) = &file.replicas else {
         if let Some(at) = balance_at {

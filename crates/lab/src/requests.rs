@@ -130,10 +130,10 @@ impl<'a> Sent<'a> {
         };
         for entry in &self.requests.0 {
             match &entry.value {
-                RequestEntry::Files(pattern) => {
+                RequestEntry::Text(pattern) => {
                     sending.files(pattern, entry.place, reading, &mut found);
                 }
-                RequestEntry::Inline(request) => {
+                RequestEntry::Mapping(request) => {
                     found.extend(sending.inline(request, entry.place, reading));
                 }
             }

@@ -162,6 +162,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         let owners = owner.map(Some).into_iter().chain(lab_wide);
         for owner in owners {
             if let (None, Some(value)) = (owner, self.scope.variant.factor(word)) {
+                // Factors are lab-wide words, and hide a setting of the same name.
                 return text.push_plain(value);
             }
             let known = self
@@ -170,6 +171,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
                 .keys()
                 .find(|(whose, name)| *whose == owner && *name == word);
             if let Some(&key) = known {
+                // A setting that is being filled in already needs itself.
                 if self.trail.contains(&key) {
                     return self.circle(key, self.reading.reference(place, reference.index));
                 }
@@ -205,6 +207,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
             Some(system) => format!("`{system}.{name}`"),
             None => format!("`{name}`"),
         };
+        // The trail may lead into the circle from outside; only its members are shown.
         let start = self.trail.iter().position(|it| *it == key);
         let start = start.expect("a circle ends at a setting that is being filled in");
         let circle = &self.trail[start..];
@@ -221,6 +224,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
     }
 
     fn unknown(&mut self, system: Option<&str>, reference: &Reference, place: Place) {
+        // A file that could not be read may declare it.
         if self.reading.has_gaps {
             return;
         }

@@ -31,6 +31,7 @@ pub(crate) fn stack(
     let mut balancers = BTreeMap::new();
     for (name, file) in systems.declared {
         let system = System { name, file, scope };
+        // A system without `run` has been reported; the others still have mistakes to find.
         let Some(mut setup) = system.setup(reading) else {
             continue;
         };
@@ -89,6 +90,8 @@ impl System<'_> {
             system: system.clone(),
             folder: match &self.file.folder {
                 Some(folder) => reading.resolve(&folder.value, folder.place),
+                // The folder of the file that says `run`, which may be an included one: the command
+                // was written for it.
                 None => reading.resolve("", run_at.place),
             },
             build,
@@ -178,8 +181,8 @@ impl System<'_> {
 
     fn ready(&self) -> Ready {
         let probe = match self.file.ready.as_ref().map(|ready| &ready.value) {
-            Some(ReadyFile::Answers(probe)) => Some(probe),
-            Some(ReadyFile::Listening) | None => None,
+            Some(ReadyFile::Mapping(probe)) => Some(probe),
+            Some(ReadyFile::Text(_)) | None => None,
         };
         let within = probe.and_then(|probe| probe.within.as_ref());
         let LongerThanZero(within) = time_span(within, default::READY_WITHIN);
@@ -227,6 +230,7 @@ impl System<'_> {
             // Its own address is one that it is given, not one that it waits for.
             .filter(|used| *used != setup.system);
         let mut after: Vec<String> = Vec::new();
+        // A system may be named and used, and is waited for once.
         for other in named.chain(used) {
             if !after.iter().any(|known| known == other) {
                 after.push(other.to_owned());
@@ -271,6 +275,7 @@ impl Order<'_> {
     fn circle(&self, start: usize, reading: &mut Reading<'_>) {
         let name = |index: &usize| self.setups[*index].system.as_str();
         let circle = &self.open[start..];
+        // The first name again at the end, so that the sentence closes the circle.
         let mut names: Vec<&str> = circle.iter().map(name).collect();
         names.extend(circle.first().map(name));
         let mut places = circle.iter().filter_map(|index| {
@@ -282,6 +287,8 @@ impl Order<'_> {
                 .find(|(it, _)| it.value.0 == system)?;
             Some((declared.place, system))
         });
+        // Each member of a circle is declared, so this cannot happen with a tree that was read
+        // whole.
         let Some((first, _)) = places.next() else {
             return;
         };

@@ -109,7 +109,7 @@ impl<'a> Systems<'a> {
                 );
             }
             if let Some(At {
-                value: ReadyFile::Answers(probe),
+                value: ReadyFile::Mapping(probe),
                 ..
             }) = &file.ready
                 && let (None, Some(status)) = (&probe.path, &probe.status)

@@ -133,6 +133,7 @@ impl Format for Template {
     const EXAMPLE: Option<&'static str> = None;
 
     fn read(text: &str) -> Result<Self, Misspelling> {
+        // Arguments and variables of processes end at a null byte, so the rest would be lost.
         if text.contains('\0') {
             return Err(Misspelling::new(
                 "the text contains a null byte",
@@ -155,6 +156,8 @@ impl Format for Command {
     fn read(text: &str) -> Result<Self, Misspelling> {
         // Spaces within braces would split, so references are written anew without them.
         let tight = Template::read(text)?.to_string();
+        // No shell runs them: its own start would be part of what is measured, and its signals
+        // would not reach the system.
         let Some(words) = shlex::split(&tight) else {
             return Err(Misspelling::new(
                 format!("a quote in `{text}` is not closed"),

@@ -84,6 +84,7 @@ impl Form {
 
 impl Text {
     pub(crate) fn push_plain(&mut self, plain: &str) {
+        // Joined, so that two texts are equal when they read the same.
         if let Some(Piece::Plain(last)) = self.pieces.last_mut() {
             last.push_str(plain);
         } else if !plain.is_empty() {

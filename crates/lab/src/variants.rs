@@ -154,6 +154,8 @@ fn crossed<'a>(
                 let Title(text) = &name.value.0;
                 let filled = Template::read(text).map(|template| filled(&template, &factors));
                 match filled {
+                    // A name without factors in it would be the same for every combination, so
+                    // their values are added.
                     Ok(filled) if filled.to_string() != *text || values.is_empty() => {
                         filled.to_string()
                     }
@@ -179,6 +181,7 @@ fn draft<'a>(
 ) -> Draft<'a> {
     let value = |value: &At<Verbatim<Template>>| At {
         place: value.place,
+        // The name before the factors: a factor cannot be called `name`.
         value: filled(&value.value.0.fill("name", title), factors),
     };
     Draft {
@@ -205,6 +208,7 @@ pub(crate) fn groups<'d, 'a>(
 ) -> Vec<Vec<&'d Draft<'a>>> {
     let mut groups = vec![Vec::new(); baselines.len()];
     for variant in variants {
+        // The first that fits: a baseline without factors fits every variant.
         let found = baselines.iter().position(|it| it.is_baseline_of(variant));
         if let Some(index) = found {
             groups[index].push(variant);
@@ -239,6 +243,7 @@ pub(crate) fn check_names(
 ) {
     let all: Vec<&Draft<'_>> = baselines.iter().chain(variants).collect();
     for (index, variant) in all.iter().enumerate() {
+        // Against the earlier ones only, so that each pair is reported once, at the later place.
         let Some(first) = all[..index].iter().position(|it| it.name == variant.name) else {
             continue;
         };

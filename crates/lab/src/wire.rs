@@ -6,18 +6,14 @@
 //! Every field is optional for serde, because the structural check has cut out what was wrong and
 //! reported it. `required` is for the schema, which is what that check reads.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 
 use model::{Rate, Until};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use yaml_with_places::{At, Json, OneOrMany};
 
-use crate::fields::Table;
+use crate::fields::{Table, TextOr};
 use crate::formats::{
     HeaderName, HeaderValue, Method, Name, Pointer, RequestPath, Title, UrlPath, VariableName,
     Verbatim, Written,
@@ -314,50 +310,8 @@ pub(crate) enum Switch {
     Off,
 }
 
-/// Files of requests, or a request written out.
-#[derive(Debug)]
-pub(crate) enum RequestEntry {
-    Files(String),
-    Inline(Box<RequestFile>),
-}
-
-impl<'de> Deserialize<'de> for RequestEntry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = RequestEntry;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the path of a file or a request")
-            }
-
-            fn visit_str<E>(self, path: &str) -> Result<RequestEntry, E> {
-                Ok(RequestEntry::Files(path.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RequestEntry, A::Error> {
-                RequestFile::deserialize(MapAccessDeserializer::new(map))
-                    .map(|request| RequestEntry::Inline(Box::new(request)))
-            }
-        }
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl JsonSchema for RequestEntry {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "request-entry".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let request = generator.subschema_for::<RequestFile>();
-        json_schema!({"anyOf": [{"type": "string"}, request]})
-    }
-}
+/// The pattern of files of requests, or a request written out.
+pub(crate) type RequestEntry = TextOr<String, RequestFile>;
 
 /// A request written out in the lab. It has at most one of `body`, `json` and `query`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -469,48 +423,13 @@ pub(crate) enum SchemeFile {
 }
 
 /// When a system is ready.
-#[derive(Debug)]
-pub(crate) enum ReadyFile {
+pub(crate) type ReadyFile = TextOr<Listening, ReadyProbe>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum Listening {
     Listening,
-    Answers(Box<ReadyProbe>),
-}
-
-impl<'de> Deserialize<'de> for ReadyFile {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = ReadyFile;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`listening` or a mapping")
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<ReadyFile, E> {
-                Ok(ReadyFile::Listening)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReadyFile, A::Error> {
-                ReadyProbe::deserialize(MapAccessDeserializer::new(map))
-                    .map(|probe| ReadyFile::Answers(Box::new(probe)))
-            }
-        }
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl JsonSchema for ReadyFile {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "ready-file".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let probe = generator.subschema_for::<ReadyProbe>();
-        json_schema!({"anyOf": [{"type": "string", "enum": ["listening"]}, probe]})
-    }
 }
 
 /// When a system is ready.

@@ -144,14 +144,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// Mean latency of the complete answers; `None` when there were none.
-    #[must_use]
-    pub fn latency_mean(&self) -> Option<Duration> {
-        self.latency_sum_ns
-            .checked_div(self.completed)
-            .map(Duration::from_nanos)
-    }
-
     /// Puts another window's counts on top.
     pub(crate) fn add(&mut self, other: &Window) {
         self.completed += other.completed;

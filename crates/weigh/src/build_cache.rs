@@ -96,6 +96,8 @@ impl BuildCache {
         let command = setup.version.as_ref()?;
         let mut spec = step(setup, command, logs, "version").ok()?;
         let key = key_of(&spec);
+        // Asked once: a version command may take seconds, and the build does not change during a
+        // run.
         if let Some(known) = self.versions.get(&key) {
             return known.clone();
         }

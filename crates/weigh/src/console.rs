@@ -67,6 +67,7 @@ impl Console {
             })
             .and_then(|()| out.flush());
         match written {
+            // As in `weigh report | head`, which has read all that it wanted.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
             Err(error) => self.warn(&format!("the answer could not be written: {error}")),
             Ok(()) => {}

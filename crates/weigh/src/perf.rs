@@ -117,6 +117,7 @@ impl Perf {
         let _ = fs::remove_file(&path);
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .map_err(|error| failed(error.into()))?;
+        // For both: opened for one end only, `open` would wait until `perf` opens the other.
         let both = fs::OpenOptions::new().read(true).write(true).open(&path);
         Ok((path.display().to_string(), both.map_err(failed)?))
     }
@@ -161,6 +162,8 @@ impl Perf {
     /// What `perf` says.
     pub(crate) fn script(data: &Path) -> Result<String, String> {
         let output = Command::new("perf")
+            // Inlined frames would be resolved one address at a time by addr2line, which takes
+            // minutes for a large program.
             .args(["script", "--no-inline", "--fields", "comm,tid,ip,sym,dso"])
             .arg("--input")
             .arg(data)
@@ -183,6 +186,7 @@ impl Sampling {
             // Late or dead, it has no samples, which is noticed.
             let _ = poll(&mut ready, Some(&BEGIN_WITHIN));
         }
+        // `perf` has opened the pipe by now, so it need not be kept open here.
         self.orders = None;
     }
 

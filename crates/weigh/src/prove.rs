@@ -166,6 +166,8 @@ impl Proven {
             },
             threads: 1,
             timeout: subject.lab.timeout,
+            // Whatever the load does: the proof is about answers, and must not open a port for
+            // each.
             keep_alive: true,
             failures_kept: 0,
             spin_share: Job::SPIN_SHARE,

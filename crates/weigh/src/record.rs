@@ -255,6 +255,7 @@ pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
             .throttled
             .zip(after.throttled)
             .map(|(before, after)| after.since(before)),
+        // Lower for the same reason as the time above.
         context_switches: switches.map(|(before, after)| {
             (after.voluntary + after.involuntary)
                 .saturating_sub(before.voluntary + before.involuntary)
@@ -398,6 +399,7 @@ pub(crate) fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
             path.display()
         ))
     };
+    // Before the loop: a folder that cannot be made would be tried again under every number.
     fs::create_dir_all(out).map_err(|error| refuse(out, error))?;
     // `create_dir` decides: two runs may begin in the same second.
     for attempt in 1.. {

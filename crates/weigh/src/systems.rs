@@ -299,6 +299,7 @@ impl RunningSystems {
                 record.name, group[0].record,
                 "systems start in the order in which the lab lists them"
             );
+            // Instances differ in their addresses and numbers only, so the first stands for all.
             let running = &group[0];
             let enforced = running.system.enforced();
             // What was really started: the record has had the templates so far.
@@ -322,6 +323,7 @@ impl RunningSystems {
     /// Stops everything, the target first: a system that loses what it depends on logs errors and
     /// may take its whole grace to end.
     pub(crate) fn stop(self, rig: &mut Rig) {
+        // In reverse: a system may need those that started before it until it has ended.
         for running in self.running.into_iter().rev() {
             rig.stop(running.system, GRACE);
         }
@@ -396,6 +398,7 @@ fn target(place: &Endpoint, protocol: Protocol) -> Target {
 /// A folder for Unix sockets, if a system listens on one. It is not among the logs, because the kernel
 /// allows a socket's path 107 bytes.
 fn socket_folder(setups: &[&Setup]) -> Result<Option<TempDir>, Invalid> {
+    // A folder is made only where it is used: it would be one more thing to clear up.
     if !setups.iter().any(|setup| setup.is_on_socket()) {
         return Ok(None);
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use chassis::TimeError;
 use clap::Parser;
 use hyper::header::HeaderName;
 
@@ -145,45 +146,14 @@ impl Config {
     }
 }
 
-/// Why a time was not understood. The text follows the flag's name and the value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-enum TimeError {
-    #[error("expected a whole number and a unit (ms, s), such as 500ms")]
-    Shape,
-    #[error("expected a time from 1ms to 3600s")]
-    Range,
-}
-
 fn time(text: &str) -> Result<Duration, TimeError> {
-    // A number without a unit has no end of its digits, and is refused.
-    let digits = text.find(|letter: char| !letter.is_ascii_digit());
-    let (number, unit) = text.split_at(digits.ok_or(TimeError::Shape)?);
-    let number: u64 = number.parse().map_err(|_| TimeError::Shape)?;
-    let time = match unit {
-        "ms" => Duration::from_millis(number),
-        "s" => Duration::from_secs(number),
-        _ => return Err(TimeError::Shape),
-    };
-    if time.is_zero() || time > TIME_MAX {
-        return Err(TimeError::Range);
-    }
-    Ok(time)
+    // Zero would refuse every request, statement or connection.
+    chassis::time(text, Duration::from_millis(1)..=TIME_MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_time_needs_its_unit_and_has_bounds() {
-        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(time("3600s"), Ok(TIME_MAX));
-        assert_eq!(time("3601s"), Err(TimeError::Range));
-        assert_eq!(time("0s"), Err(TimeError::Range));
-        for wrong in ["5", "ms", "5us", "0.5s", "-1s", ""] {
-            assert_eq!(time(wrong), Err(TimeError::Shape), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_database_is_a_server_or_a_file() {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
@@ -77,4 +79,62 @@ pub fn workers(asked: Option<u16>) -> u16 {
             .unwrap_or(WORKERS_MAX)
             .min(WORKERS_MAX)
     })
+}
+
+/// Why a time was not understood. The text follows the flag's name and the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TimeError {
+    /// It has no number or no known unit.
+    #[error("expected a whole number and a unit (ms, s), such as 500ms")]
+    Shape,
+    /// It is too short or too long.
+    #[error("expected a time from {least_ms}ms to {most_s}s")]
+    Range {
+        /// The shortest that is allowed, in milliseconds.
+        least_ms: u128,
+        /// The longest that is allowed, in seconds.
+        most_s: u64,
+    },
+}
+
+/// A time with its unit, such as `500ms` or `5s`, of whole milliseconds.
+///
+/// # Errors
+/// Another shape, or a time out of `range`.
+pub fn time(text: &str, range: RangeInclusive<Duration>) -> Result<Duration, TimeError> {
+    // A number without a unit has no end of its digits, and is refused: 500 could be either.
+    let digits = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.ok_or(TimeError::Shape)?);
+    let number: u64 = number.parse().map_err(|_| TimeError::Shape)?;
+    let time = match unit {
+        "ms" => Duration::from_millis(number),
+        "s" => Duration::from_secs(number),
+        _ => return Err(TimeError::Shape),
+    };
+    if !range.contains(&time) {
+        return Err(TimeError::Range {
+            least_ms: range.start().as_millis(),
+            most_s: range.end().as_secs(),
+        });
+    }
+    Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_needs_its_unit_and_has_bounds() {
+        let read = |text| time(text, Duration::from_millis(1)..=Duration::from_secs(3_600));
+        assert_eq!(read("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(read("3600s"), Ok(Duration::from_secs(3_600)));
+        for wrong in ["0s", "3601s"] {
+            let told = read(wrong).unwrap_err().to_string();
+            assert_eq!(told, "expected a time from 1ms to 3600s", "{wrong}");
+        }
+        for wrong in ["5", "ms", "5us", "0.5s", "-1s", ""] {
+            assert_eq!(read(wrong), Err(TimeError::Shape), "{wrong}");
+        }
+    }
 }

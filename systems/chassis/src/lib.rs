@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use telemetry::log::Level;
 
-pub use command_line::{read, with_file, workers};
+pub use command_line::{TimeError, read, time, with_file, workers};
 pub use connection::{Connection, ConnectionHandle};
 pub use limits::Limits;
 pub use listener::{Listener, prepare};

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use gateway_config::Listen;
+use telemetry::log::Level;
 
 /// A GraphQL gateway, federated or of merged schemas, with header rules, Rhai scripts and
 /// coprocessors.
@@ -61,7 +62,7 @@ pub(crate) struct Arguments {
         value_name = "LEVEL",
         default_value = "info"
     )]
-    pub(crate) log: LogLevel,
+    pub(crate) log: Level,
 }
 
 /// Commands that do not serve.
@@ -80,39 +81,6 @@ pub(crate) enum Command {
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
-}
-
-/// How much is written to the log. Each level includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum LogLevel {
-    /// Nothing.
-    Off,
-    /// Errors.
-    Error,
-    /// Warnings.
-    Warn,
-    /// Start, stop and reload.
-    Info,
-    /// One line for each request; slows the gateway down.
-    Request,
-    /// Steps of requests.
-    Debug,
-    /// Everything.
-    Trace,
-}
-
-impl From<LogLevel> for telemetry::log::Level {
-    fn from(level: LogLevel) -> Self {
-        match level {
-            LogLevel::Off => Self::Off,
-            LogLevel::Error => Self::Error,
-            LogLevel::Warn => Self::Warn,
-            LogLevel::Info => Self::Info,
-            LogLevel::Request => Self::Request,
-            LogLevel::Debug => Self::Debug,
-            LogLevel::Trace => Self::Trace,
-        }
-    }
 }
 
 fn workers(text: &str) -> Result<usize, String> {

@@ -41,7 +41,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
-    telemetry::log::open(arguments.log.into());
+    telemetry::log::open(arguments.log);
     let result = match &arguments.command {
         Some(Command::Check { config }) => check(config, arguments.dev),
         Some(Command::Import { folder }) => import(folder),

@@ -7,33 +7,10 @@ mod quantity;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args as _, Command, FromArgMatches as _, ValueEnum};
+use clap::{Args as _, Command, FromArgMatches as _};
+use telemetry::log::Level;
 
 use crate::identity::Identity;
-
-/// How much is written to the log. Each level includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum LogLevel {
-    /// Nothing.
-    Off,
-    /// Errors.
-    Error,
-    /// Also start and stop.
-    Info,
-    /// Also one line for each request; slows the server down.
-    Request,
-}
-
-impl From<LogLevel> for telemetry::log::Level {
-    fn from(level: LogLevel) -> Self {
-        match level {
-            LogLevel::Off => Self::Off,
-            LogLevel::Error => Self::Error,
-            LogLevel::Info => Self::Info,
-            LogLevel::Request => Self::Request,
-        }
-    }
-}
 
 /// The command line. Every flag has an environment variable of the same name.
 #[derive(Debug, clap::Args)]
@@ -65,7 +42,7 @@ struct Args {
 
     /// What to write to the log on standard error, as one JSON object a line.
     #[arg(long, env, value_name = "LEVEL", default_value = "info")]
-    log: LogLevel,
+    log: Level,
 }
 
 /// A checked configuration.
@@ -84,7 +61,7 @@ pub struct Config {
     /// Time for requests in flight when stopping; whole seconds, at least one.
     pub stop_timeout: Duration,
     /// What to log.
-    pub log: LogLevel,
+    pub log: Level,
 }
 
 impl Config {
@@ -156,7 +133,7 @@ mod tests {
             request_timeout: Duration::from_secs(15),
             keep_alive: Duration::ZERO,
             stop_timeout: Duration::from_secs(60),
-            log: LogLevel::Off,
+            log: Level::Off,
         };
         assert_eq!(config, Ok(expected));
     }

@@ -64,7 +64,7 @@ fn listen_and_serve(
     config: Config,
     serve: impl FnOnce(TcpListener, Setup) -> io::Result<()>,
 ) -> Result<(), ServeError> {
-    telemetry::log::open(config.log.into());
+    telemetry::log::open(config.log);
     let bound = TcpListener::bind(&config.listen)
         // Port 0 is known only now.
         .and_then(|listener| Ok((listener.local_addr()?, listener)));

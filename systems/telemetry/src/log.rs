@@ -8,6 +8,7 @@
 use std::fmt;
 use std::io;
 
+use clap::ValueEnum;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -40,7 +41,7 @@ const LIBRARIES: [&str; 11] = [
 ];
 
 /// How much is written. Each level includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Level {
     /// Nothing.
     Off,

@@ -28,6 +28,7 @@ pub fn run(url: &str, headers: &[&str]) -> Option<Report> {
     let package = folder.join("node_modules/graphql-http/package.json");
     if !package.exists() {
         let mut install = Command::new("npm");
+        // `ci` takes the versions of the lock file, so that the audits are the same everywhere.
         install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]);
         let status = install.current_dir(&folder).status();
         let is_installed = status.is_ok_and(|status| status.success());

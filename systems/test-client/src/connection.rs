@@ -136,6 +136,7 @@ impl Connection {
     pub fn try_open(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(READ_TIMEOUT))?;
+        // Tests send requests in pieces, and each must leave at once to be a piece of its own.
         stream.set_nodelay(true)?;
         Ok(Self(BufReader::new(stream)))
     }
@@ -193,6 +194,7 @@ impl Connection {
             let header = (name.to_ascii_lowercase(), value.trim().to_owned());
             response.headers.push(header);
         }
+        // Without a length there is no body: the services here send none that is chunked.
         let length = response.header("content-length");
         let length = length.map_or(Ok(0), str::parse).map_err(io::Error::other)?;
         if !is_for_head {

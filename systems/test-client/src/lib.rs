@@ -1,5 +1,5 @@
 //! For tests of systems only: an HTTP/1.1 client that sends what a test wants to send, byte for
-//! byte, a service as a process, and the audit of GraphQL over HTTP.
+//! byte, a service as a process, the audit of GraphQL over HTTP, and the loop of benches.
 //!
 //! It fails a test by panicking, as `assert!` does; that is why its functions return no errors.
 //! Absent on purpose: TLS, HTTP/2 and chunked bodies, which no test here needs.
@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 pub mod audit;
+pub mod bench;
 mod client;
 mod connection;
 mod process;

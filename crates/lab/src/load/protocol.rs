@@ -76,6 +76,7 @@ pub(crate) fn keeps_connections(
                 .help("a connection for one request has one stream; remove one of the two"),
         );
     }
+    // On by default, as in HTTP/1.1.
     own.or(file.keep_alive) != Some(Switch::Off)
 }
 

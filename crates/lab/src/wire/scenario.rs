@@ -1,19 +1,15 @@
 //! Scenarios and data, as they are written.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::{ExpectFile, Headers, RequestFile};
 use yaml_with_places::{At, Json};
 
 use crate::data::Numbers;
-use crate::fields::Table;
+use crate::fields::{Table, TextOr};
 use crate::formats::{
     HeaderName, Method, Name, Pattern, Pointer, RequestPath, Title, Verbatim, Written,
 };
@@ -133,45 +129,4 @@ pub(crate) enum RowOrderFile {
 }
 
 /// The path of a file, or more.
-#[derive(Clone, Debug)]
-pub(crate) enum DataEntry {
-    File(String),
-    Whole(DataFile),
-}
-
-impl<'de> Deserialize<'de> for DataEntry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = DataEntry;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the path of a file or a mapping")
-            }
-
-            fn visit_str<E>(self, path: &str) -> Result<DataEntry, E> {
-                Ok(DataEntry::File(path.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DataEntry, A::Error> {
-                DataFile::deserialize(MapAccessDeserializer::new(map)).map(DataEntry::Whole)
-            }
-        }
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl JsonSchema for DataEntry {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "data-entry".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let whole = generator.subschema_for::<DataFile>();
-        json_schema!({"anyOf": [{"type": "string"}, whole]})
-    }
-}
+pub(crate) type DataEntry = TextOr<String, DataFile>;

@@ -49,6 +49,7 @@ pub struct Action {
 }
 
 fn thirty_seconds() -> Written<Duration> {
+    // As in Hasura, from which such configurations come.
     Written(Duration::from_secs(30))
 }
 
@@ -119,6 +120,7 @@ pub struct TransformVersion;
 impl<'de> Deserialize<'de> for TransformVersion {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match u64::deserialize(deserializer)? {
+            // Version 1 writes a body as text alone; `import` rewrites it.
             2 => Ok(Self),
             other => Err(serde::de::Error::custom(format!(
                 "expected version 2, found {other}"

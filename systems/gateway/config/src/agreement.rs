@@ -88,6 +88,7 @@ fn check_conditions(config: &Config, report: &mut Report<'_>) {
     let Some(coprocessor) = &config.coprocessor else {
         return;
     };
+    // Only request stages: at a response stage both messages are there to be looked at.
     let stages: [(&[&str], Option<&Stage>); 4] = [
         (&["router"], coprocessor.router.request.as_ref()),
         (&["supergraph"], coprocessor.supergraph.request.as_ref()),
@@ -116,6 +117,7 @@ fn check_keys(config: &Config, report: &mut Report<'_>) {
             "expected a time above zero".to_owned(),
         );
     }
+    // Two services at one path: the first to be asked would hide the other.
     if config.health_check.enabled
         && config.health_check.listen.0 == config.supergraph.listen.0
         && config.health_check.path.0.0 == config.supergraph.path.0.0

@@ -91,6 +91,7 @@ pub struct Jwks {
 }
 
 fn minute() -> Written<Duration> {
+    // As in the original.
     Written(Duration::from_secs(60))
 }
 

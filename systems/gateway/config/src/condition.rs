@@ -172,6 +172,7 @@ impl TryFrom<ConditionFile> for Condition {
             ConditionFile::Always(value) => return Ok(Self::Always(value)),
             ConditionFile::Test(test) => test,
         };
+        // The schema checks the number of sides, but only for what is read through it.
         let pair = |sides: Vec<Operand>| -> Result<(Operand, Operand), Self::Error> {
             let [one, other] =
                 <[Operand; 2]>::try_from(sides).map_err(|_| "expected a list of two values")?;
@@ -313,6 +314,7 @@ impl TryFrom<SelectorFile> for Selector {
             name.map(|name| make(name.0))
         };
         let flag =
+            // `request_method: false` asks for nothing, so it is no source.
             |is_asked: Option<bool>, source: Source| (is_asked == Some(true)).then_some(source);
         let status = |form: Option<StatusForm>| {
             form.map(|form| match form {
@@ -322,6 +324,7 @@ impl TryFrom<SelectorFile> for Selector {
         };
         let mut sources = [
             header(file.request_header, Source::RequestHeader),
+            // Names of the subgraph stage, which mean there what the plain names mean elsewhere.
             header(file.subgraph_request_header, Source::RequestHeader),
             header(
                 file.supergraph_request_header,
@@ -348,6 +351,7 @@ impl TryFrom<SelectorFile> for Selector {
         ]
         .into_iter()
         .flatten();
+        // Two are enough to know that there is more than one.
         match (sources.next(), sources.next()) {
             (Some(source), None) => Ok(Self {
                 source,

@@ -50,6 +50,7 @@ pub struct Coprocessor {
 
 /// The longest time of a call when the file says nothing: one second.
 fn default_timeout() -> Written<Duration> {
+    // As in the original.
     Written(Duration::from_secs(1))
 }
 
@@ -107,6 +108,7 @@ impl Default for CoprocessorClient {
         Self {
             experimental_http2: HttpVersions::default(),
             dns_resolution_strategy: None,
+            // As in the original, whose other clients have their own times.
             pool_idle_timeout: Some(Written(Duration::from_secs(15))),
             experimental_http2_keep_alive_interval: None,
             experimental_http2_keep_alive_timeout: None,
@@ -297,6 +299,8 @@ macro_rules! stage {
                     // The switches that this stage does not have are off.
                     ..Stage::default()
                 };
+                // A stage that asks for nothing is not called at all: an empty call would cost a
+                // round trip for each request.
                 stage.is_on().then_some(stage)
             }
         }
@@ -305,6 +309,7 @@ macro_rules! stage {
 
 impl Stage {
     fn is_on(&self) -> bool {
+        // Any key counts, a URL too: a file that names one wants the call, even with nothing in it.
         self.url.is_some()
             || self.condition.is_some()
             || self.headers
@@ -522,6 +527,7 @@ struct SubgraphAllFile {
 impl From<SubgraphFile> for SubgraphStages {
     fn from(file: SubgraphFile) -> Self {
         Self {
+            // `all` is the only key there: the original has none for single subgraphs either.
             request: file.all.request.into(),
             response: file.all.response.into(),
         }

@@ -18,6 +18,7 @@ impl Form for GraphqlName {
         let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let starts_well =
             text.starts_with(|first: char| is_letter(first) && !first.is_ascii_digit());
+        // Two underscores in front are reserved for introspection.
         if starts_well && text.chars().all(is_letter) && !text.starts_with("__") {
             return Ok(Self(text.to_owned()));
         }
@@ -44,12 +45,15 @@ impl Form for TypeReference {
                 "expected a GraphQL type such as `Int`, `uuid!` or `[product!]!`, found `{text}`"
             )
         };
+        // Checked before the parser, which would also take a directive or a second field behind the
+        // type.
         let is_legal = |letter: char| {
             letter.is_ascii_alphanumeric() || matches!(letter, '_' | '[' | ']' | '!')
         };
         if text.is_empty() || !text.chars().all(is_legal) {
             return Err(wrong());
         }
+        // The parser reads documents only, so the reference is put into the smallest one.
         let document = format!("type T{{f:{text}}}");
         let document = parse_schema::<String>(&document)
             .map_err(|_| wrong())?
@@ -118,6 +122,7 @@ impl Form for StoredText {
             })
             .collect();
         match operations.as_slice() {
+            // A stored operation is answered over REST, which ends with the answer.
             [OperationDefinition::Subscription(_)] => {
                 Err("expected a query or a mutation, found a subscription".to_owned())
             }
@@ -135,6 +140,7 @@ impl Form for StoredText {
 }
 
 fn one_line(error: &impl ToString) -> String {
+    // The parser draws its errors over several lines; a finding is one.
     let text = error.to_string();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

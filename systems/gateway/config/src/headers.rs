@@ -160,6 +160,8 @@ impl TryFrom<RuleFile> for HeaderRule {
 
 impl InsertFile {
     fn rule(self) -> Result<HeaderRule, &'static str> {
+        // The schema says the same; this holds where a schema is not asked, and gives the compiler
+        // one case each.
         let value = match (self.value, self.from_context, self.path) {
             (Some(value), None, None) => InsertedValue::Static(value.0),
             (None, Some(key), None) => InsertedValue::FromContext(key),
@@ -180,6 +182,7 @@ impl PropagateFile {
     fn rule(self) -> Result<HeaderRule, &'static str> {
         match (self.named, self.matching) {
             (Some(Written(named)), None) => Ok(HeaderRule::PropagateNamed {
+                // Resolved here, so that the code that applies rules has one name to write.
                 target: self.rename.map_or_else(|| named.clone(), |name| name.0),
                 named,
                 default: self.default.map(|value| value.0),

@@ -42,6 +42,7 @@ const OTHERS: [(&str, &str); 10] = [
 /// When a file is not YAML.
 pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes> {
     let mut importing = Importing { notes: Vec::new() };
+    // A list keeps the order: the file is meant to be read and edited afterwards.
     let mut keys: Vec<(String, Out)> = Vec::new();
     let remotes = file(read, "remote_schemas.yaml")?;
     let remotes: Vec<Out> = list(&remotes).map(|it| importing.remote(it)).collect();
@@ -96,6 +97,7 @@ fn add(keys: &mut Vec<(String, Out)>, key: &str, items: Vec<Out>) {
 }
 
 fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mistakes> {
+    // Projects of an older version lack files, which then say nothing.
     let Some(text) = read(name) else {
         return Ok(Json::Null);
     };
@@ -114,6 +116,7 @@ fn list(of: &Json) -> impl Iterator<Item = &Json> {
 }
 
 fn word(of: &Json) -> &str {
+    // An absent word stays empty and is reported when the result is read as a configuration.
     of.as_str().unwrap_or_default()
 }
 

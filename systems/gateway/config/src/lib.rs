@@ -138,6 +138,7 @@ impl Config {
     pub fn for_development(&mut self) {
         self.supergraph.introspection = true;
         self.sandbox.enabled = true;
+        // Both want the same path; the sandbox is what development needs.
         self.homepage.enabled = false;
         self.include_subgraph_errors = IncludeSubgraphErrors::everything();
     }

@@ -110,6 +110,7 @@ impl Places<'_> {
         let Some(item) = items.get(index) else {
             return entry.key_place;
         };
+        // The deepest key that is there: a part that was left out is reported at its owner.
         let found = (1..=keys.len())
             .rev()
             .find_map(|depth| item.at(&keys[..depth]));
@@ -161,6 +162,7 @@ impl Types {
                         it.name
                     );
                     findings.add(Finding::new(place, message).help("write an object"));
+                    // Not among the types, so that its uses are reported as well.
                     continue;
                 }
                 TypeDefinition::Union(it) => {

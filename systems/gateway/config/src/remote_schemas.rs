@@ -37,6 +37,7 @@ pub struct RemoteSchema {
 }
 
 fn sixty_seconds() -> Written<Duration> {
+    // As in Hasura, from which such configurations come.
     Written(Duration::from_secs(60))
 }
 

@@ -1,14 +1,8 @@
 //! What each extension point costs by itself: no network, one thread.
 //!
-//! `cargo bench -p gateway-extensions`. Each line is the time of one call, the
-//! best of several turns, because noise only ever adds.
+//! `cargo bench -p gateway-extensions`. Each line is the time of one call.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a bench that cannot go on fails, prints its answer and reads the clock"
-)]
+#![expect(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
 
 use std::future::Future;
 use std::hint::black_box;
@@ -17,7 +11,6 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
 
 use gateway_config::{Config, Surroundings};
 use gateway_extensions::{
@@ -25,8 +18,8 @@ use gateway_extensions::{
     Rules, StageKind, Worker,
 };
 use gateway_upstream::{Client, ClientSettings};
+use test_client::bench::time;
 
-const TURNS: usize = 7;
 const CALLS: u32 = 20_000;
 const QUERY: &str = r#"{"query":"query Location($id: ID!) { location(id: $id) { id name reviews { rating } } }","operationName":"Location","variables":{"id":"1"}}"#;
 
@@ -48,18 +41,8 @@ fn config(yaml: &str) -> Config {
         .config
 }
 
-fn measure(name: &str, mut call: impl FnMut()) {
-    let best = (0..TURNS)
-        .map(|_| {
-            let started = Instant::now();
-            for _ in 0..CALLS {
-                call();
-            }
-            started.elapsed().as_nanos() / u128::from(CALLS)
-        })
-        .min()
-        .unwrap();
-    println!("{name:<58} {best:>7} ns");
+fn measure(name: &str, call: impl FnMut()) {
+    time(name, CALLS, call);
 }
 
 /// Stages without network finish when they are first polled.

@@ -53,16 +53,6 @@ pub struct SubgraphRequest<'a> {
     pub variables: Option<Range<usize>>,
 }
 
-impl SubgraphRequest<'_> {
-    /// The JSON object of variables, when the fetch has any.
-    #[must_use]
-    pub fn variables_json(&self) -> Option<&[u8]> {
-        self.variables
-            .clone()
-            .and_then(|range| self.body.get(range))
-    }
-}
-
 /// The result of a [`SubgraphRequest`].
 #[derive(Debug, Clone, Default)]
 pub struct SubgraphAnswer {

@@ -70,6 +70,7 @@ impl Roots {
     fn find(&self, name: &str) -> Option<(&'static str, &Field<'static, String>)> {
         let query = self.query.iter().map(|field| ("query", field));
         let mutation = self.mutation.iter().map(|field| ("mutation", field));
+        // Names of actions are unique over both roots in Hasura, so the order does not matter.
         query.chain(mutation).find(|(_, field)| field.name == name)
     }
 }
@@ -92,6 +93,7 @@ fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
     let name = word(&action["name"]);
     let definition = &action["definition"];
     let mut note = |what: &str| notes.push(format!("actions.yaml: {what} `{name}`"));
+    // It answers with an id and keeps the result in a database, which this gateway does not have.
     if definition["kind"] == "asynchronous" {
         note("the asynchronous action");
         return None;
@@ -155,6 +157,7 @@ fn written_keys(definition: &Json, keys: &mut Vec<(String, Out)>) {
 }
 
 fn transform(of: &Json, key: &str, note: &mut dyn FnMut(&str)) -> Out {
+    // Version 1 is rewritten as version 2, the only one that this gateway reads.
     let mut keys = vec![("version".to_owned(), Out::Plain("2".to_owned()))];
     copy(&mut keys, "method", &of["method"]);
     copy(&mut keys, "url", &of["url"]);

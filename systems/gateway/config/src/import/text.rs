@@ -76,6 +76,7 @@ impl Out {
     fn write_behind(&self, indent: usize, out: &mut String) {
         match self {
             Self::Plain(text) => out.push_str(&format!(" {text}\n")),
+            // Queries and templates stay readable as blocks.
             Self::Text(text) if is_block(text) => {
                 let pad = " ".repeat(indent + 2);
                 out.push_str(" |-\n");
@@ -164,6 +165,7 @@ fn literal_dollars(text: &str) -> String {
         let (before, from) = rest.split_at(at);
         let after = from.trim_start_matches('$');
         let dollars = from.len() - after.len();
+        // A single dollar means itself; runs of them and `${` are expanded, so each is doubled.
         let is_plain = dollars == 1 && !after.starts_with('{');
         let written = if is_plain { 1 } else { 2 * dollars };
         out.push_str(before);
