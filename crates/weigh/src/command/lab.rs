@@ -170,9 +170,10 @@ fn hurry(lab: &mut Lab) {
         settle.within = settle.within.min(QUICK_SETTLE);
     }
     let variants = u32::try_from(lab.all().count()).expect("a lab fits into memory");
-    let turns = match lab.order().0 {
-        Order::SideBySide => lab.rounds,
-        Order::InTurn => lab.rounds.saturating_mul(variants),
+    let turns = if lab.is_loaded_at_once() {
+        lab.rounds
+    } else {
+        lab.rounds.saturating_mul(variants)
     };
     let turn = (QUICK_TOTAL / turns.max(1)).max(QUICK_LEAST);
     lab.warmup = lab.warmup.min(QUICK_WARMUP).min(turn / 4);
