@@ -103,6 +103,13 @@ impl Lab {
         (Order::InTurn, obstacle)
     }
 
+    /// Whether all variants have their load at the same time, so that a round takes as long as one of
+    /// them. Slices and searches side by side take turns.
+    #[must_use]
+    pub fn is_loaded_at_once(&self) -> bool {
+        self.order().0 == Order::SideBySide && self.load.is_open() && self.capacity.is_none()
+    }
+
     /// The baseline, then the variants in the order of the report.
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)

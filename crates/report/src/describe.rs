@@ -230,7 +230,8 @@ pub(crate) fn rounds(summary: &Summary) -> String {
         }
         (Order::SideBySide, Some(slice_us)) => format!(
             "all variants side by side in each, in slices of {} in shuffled order",
-            digits::length_us(slice_us)
+            // Slices are fitted into the load, so microseconds of them mean nothing.
+            digits::length_us((slice_us + 500).max(1_000) / 1_000 * 1_000)
         ),
         (Order::SideBySide, None) => {
             "all variants side by side in each, every due time one request to each".to_owned()

@@ -213,10 +213,7 @@ impl Summary {
             round_s: frame.round_s,
             is_open_loop,
             order,
-            slice_us: recording
-                .rounds
-                .iter()
-                .find_map(|round| Some(round.slices?.length_us)),
+            slice_us: slice_us(recording),
             in_turn_because: recording
                 .measured
                 .as_ref()
@@ -507,6 +504,12 @@ fn headline(recording: &Recording) -> Metric {
         Order::SideBySide => Metric::P50,
         Order::InTurn => Metric::Mean,
     }
+}
+
+/// The length of a slice, in microseconds; it is one for the whole run.
+fn slice_us(recording: &Recording) -> Option<u64> {
+    let slices = |round: &RoundRecord| Some(round.slices?.length_us);
+    recording.rounds.iter().find_map(slices)
 }
 
 /// How long a round took on average: from the beginning of the first round to that of the last.

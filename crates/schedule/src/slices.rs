@@ -7,9 +7,9 @@
 //! hits all alike.
 //!
 //! The beginning of a slice does not count. It is a fixed *time* and no share of the slice, because
-//! what happens in it takes a time of its own: threads wake, the scheduler spreads them over the
-//! cores, caches fill again, and the last answers to the slice before come in. A third of a slice is
-//! the most, so that a short slice still counts for something.
+//! what happens in it takes a time of its own: threads wake, the scheduler gives them back what they
+//! did not use, caches fill again, and the last answers to the slice before come in. A third of a
+//! slice is the most, so that a short slice still counts for something.
 
 use std::time::Duration;
 
@@ -19,8 +19,9 @@ use crate::random::Random;
 /// Purpose of the random numbers, see `Random::new`.
 const SLICES: u64 = 4;
 
-/// What does not count at the beginning of a slice. `cargo xtask slices` shows the rate of answers
-/// within slices: it has reached that of the rest after 10 to 20 ms.
+/// What does not count at the beginning of a slice. `cargo xtask slices` shows the rate by the age of a
+/// slice: of null servers beside busy programs it is at once what it stays, and up to a tenth higher
+/// within the first 20 to 30 ms, perhaps because the scheduler prefers threads that have slept.
 const UNCOUNTED: Duration = Duration::from_millis(30);
 
 /// The stretch of time in which one variant has the load. Times count from the start of the load.

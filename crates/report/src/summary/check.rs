@@ -307,12 +307,21 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
     ];
     let left_out: u64 = kinds.iter().map(|(_, count)| count).sum();
     let share = ratio(float(left_out), float(cycles));
+    let (place, advice) = match complete.iter().any(|round| round.slices.is_some()) {
+        true => (
+            "figure",
+            "on a quieter machine, or with a shorter `slice`, less is",
+        ),
+        false => (
+            "latency",
+            "with fewer variants, or at a lower rate, fewer are",
+        ),
+    };
     let text = if left_out == 0 {
         "every cycle counts".to_owned()
     } else {
         format!(
-            "{} of the cycles are in no latency ({}); with fewer variants, or at a lower rate, fewer \
-             are left out",
+            "{} of the cycles are in no {place} ({}); {advice} left out",
             digits::percent(share),
             named(&kinds)
         )

@@ -173,7 +173,7 @@ fn until_help() -> String {
 
 /// Few rounds that can carry an interval for every variant, each of them short.
 fn hurry(lab: &mut Lab) {
-    let is_together = lab.order().0 == Order::SideBySide;
+    let is_together = lab.is_loaded_at_once();
     let compared = lab.variants.iter().filter(|it| it.against.is_some());
     let fewest = stats::multiple::rounds_needed(report::CONFIDENCE, compared.count());
     // With the fewest rounds an interval ends at the extreme rounds themselves, so one odd round

@@ -85,10 +85,10 @@ mod tests {
     fn what_was_taken_is_counted_for_the_stretch_it_was_taken_in() {
         let (ms, began) = (Duration::from_millis(1), instant());
         // 20 ms between readings; 10 ms are taken in the second and in the fourth of them.
-        let readings = [0, 0, 10, 10, 20].iter().enumerate();
+        let readings = (0..).zip([0, 0, 10, 10, 20]);
         let host = HostWatch {
             readings: readings
-                .map(|(index, stolen)| (began + 20 * ms * index as u32, ms * *stolen))
+                .map(|(index, stolen)| (began + 20 * index * ms, stolen * ms))
                 .collect(),
         };
         let stolen_ms = |from: u32, to: u32| {

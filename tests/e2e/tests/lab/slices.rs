@@ -73,8 +73,7 @@ fn a_closed_loop_moves_from_variant_to_variant_in_slices() {
         assert!(number(&slices["discarded"]["passed"]) > 0);
         assert_eq!(round["planned"], round["outcomes"]["passed"]);
     }
-    run.shows("in slices of 96.7 ms");
-    run.number_for("again");
+    run.shows("in slices of 97 ms");
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use model::{Arrival, Load, Pause, Throttled};
+use model::{Arrival, Load, Outcomes, Pause, Throttled};
 use stats::Histogram;
 
 use crate::Hdr;
-use crate::recording::{LimitsText, Recording, RoundRecord};
+use crate::recording::{LeftOut, LimitsText, Recording, RoundRecord, SlicesRecord};
 use crate::sample::Sample;
 use crate::summary::{Check, CheckName, CheckState, Summary};
 
@@ -309,4 +309,33 @@ fn bunched_sends_are_no_equal_gaps() {
         (check.name, check.state),
         (CheckName::ArrivalLaw, CheckState::Failed)
     );
+}
+
+#[test]
+fn in_slices_the_generator_works_for_all_variants_and_left_out_cycles_are_told() {
+    let recording = planted(Sample::closed(), |round| {
+        // Ten variants had the load in turns, so the generator worked ten times as much.
+        let took_us = round.elapsed_us * 10;
+        round.generator.cpu *= 10;
+        round.generator.waited_for_cpu = Some(Duration::from_micros(took_us / 200));
+        round.slices = Some(SlicesRecord {
+            length_us: 300_000,
+            uncounted_us: 30_000,
+            gap_us: 10_000,
+            took_us,
+            discarded: Outcomes::default(),
+        });
+        round.left_out = Some(LeftOut {
+            cycles: 20,
+            host: 4,
+            ..LeftOut::default()
+        });
+    });
+    let check = only_trouble(&recording);
+    assert_eq!(
+        (check.name, check.state),
+        (CheckName::LeftOut, CheckState::Weak)
+    );
+    insta::assert_snapshot!(check.text, @"20 % of the cycles are in no figure (the host took a core 32); on a quieter machine, or with a shorter `slice`, less is left out");
+    assert_eq!(Summary::of(&recording).slice_us, Some(300_000));
 }
