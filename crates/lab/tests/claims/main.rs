@@ -18,6 +18,7 @@ mod repository;
 mod scenario;
 mod sent;
 mod systems;
+mod together;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -13,5 +13,6 @@ mod replicas;
 mod scenarios;
 mod side_by_side;
 mod stopping;
+mod together;
 mod until;
 mod verdicts;
