@@ -30,13 +30,65 @@ fn groups_have_every_variant_once() {
 #[test]
 fn a_group_with_a_stranger_a_baseline_or_a_variant_twice_is_a_mistake() {
     let groups = ("target:", "groups: [[b, bb], [a, b], []]\ntarget:");
-    assert_snapshot!(check(&[OPEN, groups, THREE]), @"");
+    assert_snapshot!(check(&[OPEN, groups, THREE]), @"
+    error: no group has c, d
+     --> labs/x.yaml:5:9
+      |
+    5 | groups: [[b, bb], [a, b], []]
+      |         ^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: put every variant into one of the groups
+
+    error: there is no variant `bb`
+     --> labs/x.yaml:5:14
+      |
+    5 | groups: [[b, bb], [a, b], []]
+      |              ^^
+      |
+      = help: did you mean `b`?
+
+    error: `a` is a baseline
+     --> labs/x.yaml:5:20
+      |
+    5 | groups: [[b, bb], [a, b], []]
+      |                    ^
+      |
+      = help: a baseline is measured in each group that has a variant of it; remove it here
+
+    error: `b` is in two groups
+     --> labs/x.yaml:5:23
+      |
+    5 | groups: [[b, bb], [a, b], []]
+      |           -           ^
+      |           |
+      |           first here
+      |
+      = help: a variant is measured in one group; its baseline is in each
+
+    error: a group without variants
+     --> labs/x.yaml:5:27
+      |
+    5 | groups: [[b, bb], [a, b], []]
+      |                           ^^
+      |
+      = help: remove it
+    ");
 }
 
 #[test]
 fn groups_in_turn_are_a_mistake() {
     let groups = ("target:", "groups: [[b]]\norder: in-turn\ntarget:");
-    assert_snapshot!(check(&[OPEN, groups]), @"");
+    assert_snapshot!(check(&[OPEN, groups]), @"
+    error: `groups` beside `order: in-turn`
+     --> labs/x.yaml:5:9
+      |
+    5 | groups: [[b]]
+      |         ^^^^^
+    6 | order: in-turn
+      | ----- `order` is given here
+      |
+      = help: in turn each variant is up alone; remove one of the two
+    ");
 }
 
 /// A lab with a store that the server needs.
@@ -79,18 +131,42 @@ fn a_shared_system_is_one_setup_for_all() {
 
 #[test]
 fn a_shared_system_that_differs_between_variants_is_a_mistake() {
-    assert_snapshot!(check_store("run: 'store {{addr}} {{name}}'", &[]), @"");
+    assert_snapshot!(check_store("run: 'store {{addr}} {{name}}'", &[]), @"
+    error: `store` is shared and differs between `a` and `b`
+      --> labs/x.yaml:10:19
+       |
+    10 |   store: {shared: true, run: 'store {{addr}} {{name}}'}
+       |                   ^^^^
+       |
+       = help: one process of a shared system serves all variants: remove `shared`, or what differs
+    ");
 }
 
 #[test]
 fn a_shared_system_that_needs_one_that_is_not_is_a_mistake() {
     let disk = ("baseline:", "  disk: {run: 'disk {{addr}}'}\nbaseline:");
-    assert_snapshot!(check_store("run: 'store {{addr}} {{disk.addr}}'", &[disk]), @"");
+    assert_snapshot!(check_store("run: 'store {{addr}} {{disk.addr}}'", &[disk]), @"
+    error: `store` is shared and needs `disk`, which each variant has for itself
+      --> labs/x.yaml:10:19
+       |
+    10 |   store: {shared: true, run: 'store {{addr}} {{disk.addr}}'}
+       |                   ^^^^
+       |
+       = help: one process of a shared system serves all variants: remove `shared`, or what differs
+    ");
 }
 
 #[test]
 fn the_target_cannot_be_shared() {
-    assert_snapshot!(check(&[("    settings: {stack: a}", "    shared: true\n    settings: {stack: a}")]), @"");
+    assert_snapshot!(check(&[("    settings: {stack: a}", "    shared: true\n    settings: {stack: a}")]), @"
+    error: `server` gets the load, so it cannot be shared
+     --> labs/x.yaml:8:13
+      |
+    8 |     shared: true
+      |             ^^^^
+      |
+      = help: one process of a shared system serves all variants: remove `shared`, or what differs
+    ");
 }
 
 #[test]
@@ -99,5 +175,13 @@ fn no_proof_counts_requests_on_a_shared_system() {
         "baseline:",
         "proof:\n  - {ask: '{{store.url}}/seen', json: /requests, at-least-per-request: 1}\nbaseline:",
     );
-    assert_snapshot!(check_store("run: 'store {{addr}}'", &[proof]), @"");
+    assert_snapshot!(check_store("run: 'store {{addr}}'", &[proof]), @"
+    error: `store` is shared, so it counts the requests of all variants
+      --> labs/x.yaml:12:11
+       |
+    12 |   - {ask: '{{store.url}}/seen', json: /requests, at-least-per-request: 1}
+       |           ^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: ask a system that each variant has for itself, or remove its `shared`
+    ");
 }
