@@ -1,7 +1,7 @@
 //! What is the same for every start and every load of a run.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lab::{Lab, Setup};
@@ -39,8 +39,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Starts systems, beside those that all variants share; their logs are in the folder
-    /// `VARIANT/OCCASION`.
+    /// Starts systems, beside those that all variants share; their logs are in this
+    /// folder of all logs.
     ///
     /// # Errors
     ///
@@ -49,12 +49,11 @@ impl Session<'_> {
         &self,
         rig: &mut Rig,
         setups: &[Setup],
-        variant: &str,
-        occasion: &str,
+        folder: &Path,
         shared: Option<&RunningSystems>,
     ) -> Result<RunningSystems, Invalid> {
         self.go_on()?;
-        let logs = self.logs.join(record::file_name(variant)).join(occasion);
+        let logs = self.logs.join(folder);
         // Here and not once for the run: each variant and occasion has a folder of its own.
         fs::create_dir_all(&logs).map_err(|error| {
             Invalid::new(
