@@ -123,10 +123,12 @@ impl Experiment<'_> {
 
     /// Decides who is up together in all rounds, by what the warm-up of all has shown.
     fn decide_groups(&mut self, up: &[Up]) {
-        let members: Vec<Member> = up
+        let mut members: Vec<Member> = up
             .iter()
             .map(|one| self.candidates.member(one.seat.candidate, one.used.clone()))
             .collect();
+        // In the order of the report and not of the round, which is another in each run.
+        members.sort_by_key(|member| member.id);
         for member in &members {
             let used = member.used.as_ref().map(CoresUsed::total);
             tracing::debug!(variant = member.name, cores = ?used, "processor time side by side");

@@ -148,6 +148,19 @@ fn variants_whose_memory_does_not_suffice_are_measured_in_turn() {
     run.shows("may take 12288000 MiB of memory");
 }
 
+#[test]
+fn a_pair_that_fills_the_core_it_is_pinned_to_is_measured_in_turn() {
+    let variants = "  - {name: burner, with: {server.flag: --burn=8500us}}\n";
+    let run = lab("    pin: 0\n", "", variants)
+        .run_with(&["--rounds", "1"])
+        .ran();
+    let recording = run.recording();
+    assert_eq!(recording["measured"]["order"], "in-turn");
+    // Decided in the first round, of which nothing is lost.
+    assert_eq!(measured(&recording, "burner"), 1);
+    run.shows("`burner` and its baseline together would use");
+}
+
 /// A lab whose servers need an origin that they share.
 fn sharing() -> World {
     World::of_lab(&format!(
