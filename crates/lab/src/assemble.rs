@@ -57,9 +57,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     assembly.check_sent(reading);
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
-    let target = assembly.target();
-    shared::check(systems.declared, target, &variants, &mut reading.findings);
-    let groups = groups::check(&file, tree, &variants, &mut reading.findings);
+    let groups = assembly.together(&variants, reading);
     // Only now: what follows needs all parts, and each that is missing has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
@@ -235,6 +233,17 @@ impl Assembly<'_> {
             systems: stack,
         };
         (variant, steps)
+    }
+
+    /// Who is up beside whom: checks the shared systems, and gives the groups.
+    fn together(
+        &self,
+        variants: &[Variant],
+        reading: &mut Reading<'_>,
+    ) -> Option<Vec<Vec<String>>> {
+        let findings = &mut reading.findings;
+        shared::check(self.systems.declared, self.target(), variants, findings);
+        groups::check(self.file, self.systems.tree, variants, findings)
     }
 
     /// What is sent is said in one way, and its names mean one thing.

@@ -65,6 +65,9 @@ type SettingsFile = Table<Name, SettingFile>;
 /// Headers by name.
 pub(crate) type Headers = Table<HeaderName, At<Verbatim<HeaderValue>>>;
 
+/// Names of variants, group by group.
+pub(crate) type GroupsFile = Vec<At<Vec<At<Verbatim<Title>>>>>;
+
 /// A lab asks one question of one target: what does each variant cost, compared with the baseline?
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -112,7 +115,7 @@ pub(crate) struct LabFile {
     /// together unless they use so much processor time that they would crowd each other, which the
     /// first round shows.
     #[schemars(length(min = 1))]
-    pub(crate) groups: Option<At<Vec<At<Vec<At<Verbatim<Title>>>>>>>,
+    pub(crate) groups: Option<At<GroupsFile>>,
     /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]

@@ -72,3 +72,6 @@ pub(crate) fn is_together(recording: &Recording, one: &str, other: &str) -> bool
             .iter()
             .any(|group| has(group, one) && has(group, other))
 }
+
+#[cfg(test)]
+mod tests;

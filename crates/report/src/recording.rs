@@ -251,6 +251,18 @@ impl Recording {
         own.map_or(self.load.keep_alive, |switch| switch == "on")
     }
 
+    /// Why rounds were in turn, where nobody asked for that.
+    #[must_use]
+    pub fn in_turn_because(&self) -> Option<&str> {
+        self.measured.as_ref()?.because.as_deref()
+    }
+
+    /// Why there are several groups, where the run decided that.
+    #[must_use]
+    pub fn groups_because(&self) -> Option<&str> {
+        self.measured.as_ref()?.groups_because.as_deref()
+    }
+
     /// The groups of variants that were up together; none where all were, and in turn.
     #[must_use]
     pub fn groups(&self) -> &[Vec<String>] {
@@ -261,12 +273,12 @@ impl Recording {
 
     /// The systems of which one process served all variants that were up together.
     #[must_use]
-    pub fn shared_systems(&self) -> Vec<&str> {
+    pub fn shared_systems(&self) -> Vec<String> {
         let systems = self.variants.iter().flat_map(|variant| &variant.systems);
-        let mut shared: Vec<&str> = Vec::new();
+        let mut shared: Vec<String> = Vec::new();
         for system in systems.filter(|system| system.shared) {
-            if !shared.contains(&system.name.as_str()) {
-                shared.push(&system.name);
+            if !shared.contains(&system.name) {
+                shared.push(system.name.clone());
             }
         }
         shared

@@ -214,20 +214,10 @@ impl Summary {
             is_open_loop,
             order,
             slice_us: slice_us(recording),
-            in_turn_because: recording
-                .measured
-                .as_ref()
-                .and_then(|measured| measured.because.clone()),
+            in_turn_because: recording.in_turn_because().map(str::to_owned),
             groups: recording.groups().to_vec(),
-            groups_because: recording
-                .measured
-                .as_ref()
-                .and_then(|measured| measured.groups_because.clone()),
-            shared_systems: recording
-                .shared_systems()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            groups_because: recording.groups_because().map(str::to_owned),
+            shared_systems: recording.shared_systems(),
             starts_omitted: describe::starts_omitted(recording),
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),

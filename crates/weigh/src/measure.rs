@@ -13,6 +13,7 @@
 //! | what is read before and after a load | [`reading`] |
 //! | sampled rounds, which are not counted | [`profile`] |
 
+mod beside;
 mod candidate;
 mod capacity;
 mod cores_used;

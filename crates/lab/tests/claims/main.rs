@@ -19,6 +19,7 @@ mod scenario;
 mod sent;
 mod slices;
 mod systems;
+mod together;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lab::Setup;
 use load::Measurement;
-use model::Load;
+use model::{Load, Phase, Rate};
 
 use super::groups::CoresUsed;
 use crate::systems::UsageReading;
@@ -17,9 +17,11 @@ pub(super) struct Used<'a> {
 }
 
 impl Used<'_> {
-    /// Processor time per second, background threads included; none where it cannot be read. Where
-    /// fewer requests were answered than planned, as many as planned are counted.
-    pub(super) fn cores(&self, setups: &[Setup]) -> Option<CoresUsed> {
+    /// Processor time per second, background threads included; none where it cannot be read.
+    ///
+    /// Where others have the cores, answers come later than planned, and time per second says too
+    /// little: then it is the time per answer at the rate that was sent.
+    pub(super) fn cores(&self, setups: &[Setup], sent_at: Rate) -> Option<CoresUsed> {
         let seconds = self.sent.elapsed.as_secs_f64();
         let answers = self.sent.outcomes.completed();
         if seconds <= 0.0 {
@@ -27,21 +29,35 @@ impl Used<'_> {
         }
         let mut by_cores = Vec::new();
         for (before, after) in self.before.iter().zip(self.after) {
+            let setup = setups.iter().find(|setup| setup.system == before.system);
+            let pin = setup.and_then(|setup| setup.pin.clone());
             let (before, after) = (before.usage.as_ref()?, after.usage.as_ref()?);
-            by_cores.push(after.cpu.saturating_sub(before.cpu).as_secs_f64() / seconds);
+            let used = after.cpu.saturating_sub(before.cpu);
+            by_cores.push((pin, used.as_secs_f64() / seconds));
         }
-        let pins = self.before.iter().map(|reading| {
-            let setup = setups.iter().find(|setup| setup.system == reading.system);
-            setup.and_then(|setup| setup.pin.clone())
-        });
-        let found = CoresUsed::new(pins.zip(by_cores).collect());
-        let unanswered = self.sent.planned.saturating_sub(answers);
-        let factor = match answers {
-            0 => 1.0,
-            answers => 1.0 + unanswered as f64 / answers as f64,
+        let by_time = CoresUsed::new(by_cores);
+        let total = by_time.total();
+        let by_answer = match answers {
+            0 => 0.0,
+            answers => total * seconds / answers as f64 * sent_at.per_second(),
         };
-        let total = found.total() * factor;
-        Some(found.scaled_to(total))
+        Some(by_time.scaled_to(total.max(by_answer)))
+    }
+}
+
+/// The rate at which a load begins: its first phase at the higher end, as a warm-up sends it.
+pub(super) fn first_rate(load: &Load) -> Rate {
+    match load {
+        Load::Open { phases, .. } => phases.first().map_or(Rate::ZERO, top),
+        Load::Closed { .. } => Rate::ZERO,
+    }
+}
+
+fn top(phase: &Phase) -> Rate {
+    if phase.from < phase.to {
+        phase.to
+    } else {
+        phase.from
     }
 }
 
@@ -55,10 +71,9 @@ pub(super) fn planned(
     let Load::Open { phases, .. } = load else {
         return warm;
     };
-    let top = |phase: &model::Phase| phase.from.per_second().max(phase.to.per_second());
-    let rate = phases.iter().map(top).fold(0.0, f64::max);
-    // A warm-up is at the rate of the first phase.
-    let warmed_at = phases.first().map_or(rate, top);
+    let rate = phases.iter().map(|phase| top(phase).per_second());
+    let rate = rate.fold(0.0, f64::max);
+    let warmed_at = first_rate(load).per_second();
     let by_time = warm.as_ref().map(|warm| match warmed_at > 0.0 {
         true => warm.total() * (rate / warmed_at),
         false => warm.total(),
@@ -66,4 +81,45 @@ pub(super) fn planned(
     let by_cost = cost.map(|cost| cost.as_secs_f64() * rate);
     let total = by_time.into_iter().chain(by_cost).reduce(f64::max)?;
     Some(warm.unwrap_or_default().scaled_to(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(rates: &[f64]) -> Load {
+        let phase = |rate: &f64| {
+            let rate = Rate::new(*rate).expect("a rate");
+            Phase::constant(Duration::from_secs(1), rate)
+        };
+        Load::Open {
+            phases: rates.iter().map(phase).collect(),
+            arrival: model::Arrival::Uniform,
+            connections_max: 1,
+            requests_max: None,
+        }
+    }
+
+    fn warm(cores: f64) -> Option<CoresUsed> {
+        Some(CoresUsed::new(vec![(None, cores)]))
+    }
+
+    fn total(used: Option<CoresUsed>) -> Option<f64> {
+        used.map(|used| (used.total() * 1e6).round() / 1e6)
+    }
+
+    #[test]
+    fn the_larger_of_warming_up_and_settling_counts_at_the_highest_rate() {
+        let cost = |us: u64| Some(Duration::from_micros(us));
+        let steady = open(&[100.0]);
+        assert_eq!(total(planned(warm(0.2), cost(500), &steady)), Some(0.2));
+        assert_eq!(total(planned(warm(0.02), cost(500), &steady)), Some(0.05));
+        assert_eq!(total(planned(None, cost(500), &steady)), Some(0.05));
+        assert_eq!(total(planned(None, None, &steady)), None);
+        // Warmed up at 100 a second, measured at up to 300.
+        assert_eq!(
+            total(planned(warm(0.1), None, &open(&[100.0, 300.0]))),
+            Some(0.3)
+        );
+    }
 }

@@ -213,17 +213,20 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
             heavy.join(" and ")
         ),
     };
+    Crowd::Splits(named(&groups, members), because)
+}
+
+/// The groups by what names their members, in the order of the members.
+fn named(groups: &[Vec<&Member>], members: &[Member]) -> Vec<Vec<CandidateId>> {
     let order = |id: &CandidateId| members.iter().position(|member| member.id == *id);
-    let mut named: Vec<Vec<CandidateId>> = groups
-        .iter()
-        .map(|group| {
-            let mut ids: Vec<CandidateId> = group.iter().map(|member| member.id).collect();
-            ids.sort_by_key(order);
-            ids
-        })
-        .collect();
+    let ids = groups.iter().map(|group| {
+        let mut ids: Vec<CandidateId> = group.iter().map(|member| member.id).collect();
+        ids.sort_by_key(order);
+        ids
+    });
+    let mut named: Vec<Vec<CandidateId>> = ids.collect();
     named.sort_by_key(|group| order(&group[0]));
-    Crowd::Splits(named, because)
+    named
 }
 
 /// The lower of the two in the middle where there are two.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lab::{Lab, Setup};
@@ -40,8 +40,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Starts systems, beside those that all variants share; their logs are in the folder
-    /// `VARIANT/OCCASION`.
+    /// Starts systems, beside those that all variants share; their logs are in this
+    /// folder of all logs.
     ///
     /// # Errors
     ///
@@ -50,12 +50,11 @@ impl Session<'_> {
         &self,
         rig: &mut Rig,
         setups: &[Setup],
-        variant: &str,
-        occasion: &str,
+        folder: &Path,
         shared: Option<&RunningSystems>,
     ) -> Result<RunningSystems, Invalid> {
         self.go_on()?;
-        let logs = self.log_folder(variant, occasion)?;
+        let logs = self.log_folder(folder)?;
         let startup = Startup {
             lab: self.lab,
             setups,
@@ -66,8 +65,8 @@ impl Session<'_> {
         RunningSystems::start(rig, startup)
     }
 
-    /// Starts those systems anew that are not to be kept; their logs are in the folder of this
-    /// variant and occasion.
+    /// Starts those systems anew that are not to be kept; their logs are in this
+    /// folder of all logs.
     ///
     /// # Errors
     ///
@@ -78,11 +77,9 @@ impl Session<'_> {
         systems: RunningSystems,
         setups: &[Setup],
         kept: &BTreeSet<String>,
-        (variant, occasion): (&str, &str),
+        folder: &Path,
     ) -> Result<RunningSystems, Invalid> {
-        let logs = self
-            .go_on()
-            .and_then(|()| self.log_folder(variant, occasion));
+        let logs = self.go_on().and_then(|()| self.log_folder(folder));
         let logs = match logs {
             Ok(logs) => logs,
             Err(invalid) => {
@@ -101,8 +98,8 @@ impl Session<'_> {
         systems.restart(rig, startup, kept)
     }
 
-    fn log_folder(&self, variant: &str, occasion: &str) -> Result<PathBuf, Invalid> {
-        let logs = self.logs.join(record::file_name(variant)).join(occasion);
+    fn log_folder(&self, folder: &Path) -> Result<PathBuf, Invalid> {
+        let logs = self.logs.join(folder);
         // Here and not once for the run: each variant and occasion has a folder of its own.
         fs::create_dir_all(&logs).map_err(|error| {
             Invalid::new(

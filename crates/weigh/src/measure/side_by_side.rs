@@ -12,17 +12,16 @@
 
 use std::time::Duration;
 
-use lab::Setup;
 use load::{Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load, Order};
 use report::recording::RoundRecord;
-use rig::Rig;
 use schedule::{OpenPlan, SlicePlan};
 use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 
 use super::Experiment;
-use super::cores_used::{Used, planned};
-use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
+use super::beside::Beside;
+use super::cores_used::{Used, first_rate, planned};
+use super::groups::{CoresUsed, Group};
 use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, in_round};
@@ -33,7 +32,7 @@ use super::session::load_failed;
 use super::settling::Settling;
 use super::turn::Turn;
 use crate::record;
-use crate::systems::{Invalid, RunningSystems, UsageReading};
+use crate::systems::{Invalid, UsageReading};
 
 /// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
 /// without leaving any out.
@@ -48,31 +47,32 @@ pub(super) struct Up {
     pub(super) seat: Seat,
     pub(super) running: Running,
     /// What settling and warming up have shown; none where neither was done.
-    used: Option<CoresUsed>,
+    pub(super) used: Option<CoresUsed>,
 }
 
 /// The loads of a round, one for each candidate that is up.
-struct Loads {
-    jobs: Vec<Job>,
+pub(super) struct Loads {
+    pub(super) jobs: Vec<Job>,
     /// Who has the load of a closed loop when.
     slices: Option<SlicePlan>,
 }
 
-/// What candidates that are up have beside them.
-pub(super) struct Beside<'g> {
-    group: &'g Group,
-    /// The systems that they share; none where each has its own.
-    shared: Option<RunningSystems>,
-}
-
 /// What one load of all candidates came to, in their order.
-struct Together {
+pub(super) struct Together {
     measured: Vec<Measured>,
     records: Vec<RoundRecord>,
 }
 
+/// What was read as the load of all candidates ended.
+struct Looks {
+    /// One for each candidate.
+    own: Vec<Look>,
+    /// Of the systems that all share.
+    shared: Vec<UsageReading>,
+}
+
 /// Why there is no measurement of a round.
-struct Spoiled {
+pub(super) struct Spoiled {
     /// The candidate that spoiled it, as a position among those that are up; none when all did.
     by: Option<usize>,
     invalid: Invalid,
@@ -112,129 +112,6 @@ impl Experiment<'_> {
         }
     }
 
-    /// Brings a group up, measures it and stops it. Where nobody knows yet who may be up together,
-    /// finds out; and measures nothing where that is not all.
-    fn group(&mut self, round: &Round, group: &Group) {
-        let shared = match self.bring_up_shared(round, group) {
-            Ok(shared) => shared,
-            Err(invalid) => return self.reject_all(group, &invalid),
-        };
-        let beside = Beside { group, shared };
-        let mut up = self.bring_up(round, &beside);
-        self.leave_needless(&mut up, &beside);
-        if !up.is_empty() {
-            let loads = self.ready_together(round, &mut up, &beside);
-            let loads = loads.map_err(Spoiled::from);
-            if loads.is_ok() && self.design.groups.is_none() && !self.is_over() {
-                self.decide_groups(&up);
-            }
-            // Measured only if this is a group as it will be in all rounds.
-            let is_final = self.design.order == Order::SideBySide
-                && (group.number.is_some() || self.design.is_one_group());
-            if loads.is_ok() && !is_final && !self.is_over() {
-                for Up { seat, running, .. } in up {
-                    self.reused
-                        .keep_or_stop(&mut self.rig, seat.candidate, running, true);
-                }
-            } else if let Some(capacity) = self.session.lab.capacity {
-                match loads {
-                    Ok(loads) => self.search_together(round, up, loads.jobs, capacity),
-                    Err(spoiled) => self.give_up(up, &spoiled),
-                }
-            } else {
-                let together =
-                    loads.and_then(|loads| self.attempts_together(round, &up, &loads, &beside));
-                let ended = beside.shared.as_ref();
-                let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
-                match (together, ended) {
-                    (Ok(together), None) => self.take_down(up, together),
-                    (Err(spoiled), None) => self.give_up(up, &spoiled),
-                    // Nobody's doing among those that share it, and the end of all.
-                    (_, Some(ended)) => {
-                        let invalid = Invalid::new(InvalidKind::Crashed, ended);
-                        self.give_up(up, &Spoiled::from(invalid));
-                    }
-                }
-            }
-        }
-        if let Some(shared) = beside.shared {
-            let is_well = shared.ended(&mut self.rig).is_none();
-            self.reused
-                .keep_or_stop_shared(&mut self.rig, shared, is_well);
-        }
-    }
-
-    /// Starts the systems that all candidates of a group share; none where there are no such.
-    fn bring_up_shared(
-        &mut self,
-        round: &Round,
-        group: &Group,
-    ) -> Result<Option<RunningSystems>, Invalid> {
-        if let Some(shared) = self.reused.take_shared() {
-            return Ok(Some(shared));
-        }
-        let mut setups: Vec<Setup> = Vec::new();
-        for id in self.candidates.with_baselines(&group.variants) {
-            if self.candidates.is_needless_in(id, &group.variants) {
-                continue;
-            }
-            let own = self.candidates.get(id).variant.systems().iter();
-            for setup in own.filter(|setup| setup.is_shared) {
-                // Equal in all variants; each stands after those that it needs.
-                if setups.iter().all(|known| known.system != setup.system) {
-                    setups.push(setup.clone());
-                }
-            }
-        }
-        if setups.is_empty() {
-            return Ok(None);
-        }
-        let occasion = match group.number {
-            None => format!("round-{}", round.number + 1),
-            Some((number, _)) => format!("round-{}-group-{}", round.number + 1, number + 1),
-        };
-        self.session
-            .start(&mut self.rig, &setups, "shared", &occasion, None)
-            .map(Some)
-    }
-
-    /// Takes all candidates of a group out that are still in.
-    fn reject_all(&mut self, group: &Group, invalid: &Invalid) {
-        for id in self.candidates.with_baselines(&group.variants) {
-            let is_in = self.candidates.get(id).invalid().is_none();
-            if is_in && invalid.kind != InvalidKind::Interrupted {
-                self.reject(id, invalid.clone());
-            }
-        }
-    }
-
-    /// Decides who is up together in all rounds, by what the warm-up of all has shown.
-    fn decide_groups(&mut self, up: &[Up]) {
-        let members: Vec<Member> = up
-            .iter()
-            .map(|one| self.candidates.member(one.seat.candidate, one.used.clone()))
-            .collect();
-        for member in &members {
-            let used = member.used.as_ref().map(CoresUsed::total);
-            tracing::debug!(variant = member.name, cores = ?used, "processor time side by side");
-        }
-        let cores = self.host.before.cpus_allowed;
-        let all = self.candidates.compared();
-        match groups::split(&members, cores as f64) {
-            Crowd::Fits => self.design.groups = Some(Groups::whole(all)),
-            Crowd::Splits(variants, because) => {
-                let seed = self.session.seed.wrapping_add(1);
-                let groups = Groups::of(variants, Some(because.clone()), seed);
-                let count = groups.several().map_or(1, <[_]>::len);
-                self.session.progress.note(&format!(
-                    "measured in {count} groups, each with its baseline: {because}"
-                ));
-                self.design.groups = Some(groups);
-            }
-            Crowd::PairDoesNotFit(because) => self.measure_in_turn(because),
-        }
-    }
-
     /// The turn of a candidate that is up.
     pub(super) fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
         let candidate = self.candidates.get(one.seat.candidate);
@@ -243,7 +120,7 @@ impl Experiment<'_> {
 
     /// Starts and proves the candidates in the order of this round, which is another one in each
     /// round: who starts first, and who gets which port, must favor none.
-    fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<Up> {
+    pub(super) fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<Up> {
         let mut up = Vec::new();
         let group = beside.group;
         for seat in round.seats() {
@@ -293,7 +170,7 @@ impl Experiment<'_> {
 
     /// Stops all systems of a round that was spoiled. Who spoiled it is out; the others have another
     /// round. A user who stops the run spoils nothing: what was measured until then stays.
-    fn give_up(&mut self, up: Vec<Up>, spoiled: &Spoiled) {
+    pub(super) fn give_up(&mut self, up: Vec<Up>, spoiled: &Spoiled) {
         let is_stopped = spoiled.invalid.kind == InvalidKind::Interrupted;
         for (position, Up { seat, running, .. }) in up.into_iter().enumerate() {
             let ended = running.ended(&mut self.rig);
@@ -324,7 +201,7 @@ impl Experiment<'_> {
     }
 
     /// Settles each candidate, and warms all up as they will be measured. Gives the loads.
-    fn ready_together(
+    pub(super) fn ready_together(
         &mut self,
         round: &Round,
         up: &mut [Up],
@@ -376,7 +253,7 @@ impl Experiment<'_> {
                     after: &after[index],
                     sent: &sent[index],
                 };
-                one.used = used.cores(setups);
+                one.used = used.cores(setups, first_rate(&short[index].load));
             }
         }
         for ((one, cost), job) in up.iter_mut().zip(costs).zip(&jobs) {
@@ -447,7 +324,7 @@ impl Experiment<'_> {
 
     /// Measures until the generator was left to run, a few times at the most. A disturbed measurement
     /// is disturbed for all: their generator is one.
-    fn attempts_together(
+    pub(super) fn attempts_together(
         &mut self,
         round: &Round,
         up: &[Up],
@@ -496,16 +373,19 @@ impl Experiment<'_> {
             })
             .collect::<Result<_, Spoiled>>()?;
         let shared_before = beside.usage(&self.rig);
-        let send = |live: &Live| -> Result<(Vec<Measurement>, (Vec<Look>, Vec<_>)), LoadError> {
+        let send = |live: &Live| -> Result<(Vec<Measurement>, Looks), LoadError> {
             let look = || {
                 let looks = readings.iter().map(|reading| reading.look(&self.rig));
-                (looks.collect(), beside.usage(&self.rig))
+                Looks {
+                    own: looks.collect(),
+                    shared: beside.usage(&self.rig),
+                }
             };
             load::run_together(&loads.jobs, live, self.session.stop.flag(), look)
         };
         let (sent, host) = HostWatch::during(|| self.session.progress.during(&label, send));
-        let (measurements, (looks, shared_after)) = sent.map_err(|error| load_failed(&error))?;
-        let shared = systems_used(&shared_before, &shared_after, &[]);
+        let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
+        let shared = systems_used(&shared_before, &looks.shared, &[]);
         tracing::debug!(label, "the load has ended");
         let in_slices = loads.slices.as_ref();
         let in_slices = in_slices.map(|plan| InSlices::of(plan, &measurements, &host));
@@ -514,7 +394,7 @@ impl Experiment<'_> {
             measured: Vec::new(),
             records: Vec::new(),
         };
-        let each = readings.into_iter().zip(looks).zip(measurements);
+        let each = readings.into_iter().zip(looks.own).zip(measurements);
         for (index, ((reading, look), mut measurement)) in each.enumerate() {
             let left_out = counted
                 .as_ref()
@@ -541,7 +421,7 @@ impl Experiment<'_> {
     }
 
     /// Judges each candidate's answers, and stops or keeps its systems.
-    fn take_down(&mut self, up: Vec<Up>, together: Together) {
+    pub(super) fn take_down(&mut self, up: Vec<Up>, together: Together) {
         let Together { measured, records } = together;
         let each = up.into_iter().zip(measured).zip(records);
         for ((Up { seat, running, .. }, measured), record) in each {
@@ -564,25 +444,6 @@ impl Experiment<'_> {
                 self.reject(seat.candidate, invalid);
             }
         }
-    }
-}
-
-impl Beside<'_> {
-    /// `round 2, group 1 of 2, warming up`
-    fn label(&self, round: &Round, what: &str) -> String {
-        let number = round.number + 1;
-        match self.group.number {
-            None => format!("round {number}, {what}"),
-            Some((group, count)) => {
-                format!("round {number}, group {} of {count}, {what}", group + 1)
-            }
-        }
-    }
-
-    /// What the systems that all share have used so far.
-    fn usage(&self, rig: &Rig) -> Vec<UsageReading> {
-        let shared = self.shared.as_ref();
-        shared.map_or_else(Vec::new, |shared| shared.usage(rig))
     }
 }
 

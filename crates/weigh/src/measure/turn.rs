@@ -4,6 +4,7 @@
 //! candidate after the other, or interleaved over several that are up at once.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lab::Setup;
@@ -19,6 +20,7 @@ use super::running::Running;
 use super::session::{Session, load_failed};
 use super::settling::Settling;
 use crate::prove::{Proven, Subject, prove};
+use crate::record;
 use crate::systems::{Invalid, RunningSystems};
 
 /// Why a candidate's systems are up.
@@ -100,13 +102,14 @@ impl<'t> Turn<'t> {
         Turn { group, ..self }
     }
 
-    /// The folder of its logs: a baseline is up once in each of its groups.
-    fn folder(&self) -> String {
-        let folder = self.occasion.folder();
-        match self.group {
-            None => folder,
-            Some(group) => format!("{folder}-group-{}", group + 1),
-        }
+    /// The folder of its logs, `VARIANT/OCCASION`: a baseline is up once in each of its groups.
+    fn folder(&self) -> PathBuf {
+        let occasion = self.occasion.folder();
+        let occasion = match self.group {
+            None => occasion,
+            Some(group) => format!("{occasion}-group-{}", group + 1),
+        };
+        PathBuf::from(record::file_name(self.candidate.name())).join(occasion)
     }
 
     /// What is being done, for the progress.
@@ -131,7 +134,7 @@ impl<'t> Turn<'t> {
     /// As [`Turn::start`], with setups that differ from the variant's own.
     pub(super) fn start_as(&self, rig: &mut Rig, setups: &[Setup]) -> Result<Running, Invalid> {
         self.session
-            .start(rig, setups, self.candidate.name(), &self.folder(), None)
+            .start(rig, setups, &self.folder(), None)
             .map(Running::fresh)
     }
 
@@ -151,13 +154,7 @@ impl<'t> Turn<'t> {
         let setups = self.candidate.variant.systems().iter();
         let own: Vec<Setup> = setups.filter(|setup| !setup.is_shared).cloned().collect();
         self.session
-            .start(
-                rig,
-                &own,
-                self.candidate.name(),
-                &self.folder(),
-                Some(shared),
-            )
+            .start(rig, &own, &self.folder(), Some(shared))
             .map(Running::fresh)
     }
 
@@ -174,10 +171,9 @@ impl<'t> Turn<'t> {
     ) -> Result<Running, Invalid> {
         let setups = self.candidate.variant.systems().iter();
         let own: Vec<Setup> = setups.filter(|setup| !setup.is_shared).cloned().collect();
-        let place = (self.candidate.name(), &*self.folder());
         let systems = self
             .session
-            .restart(rig, running.systems, &own, kept, place)?;
+            .restart(rig, running.systems, &own, kept, &self.folder())?;
         Ok(Running {
             systems,
             // Repeated only where all systems are new: what the load has left behind in a kept one

@@ -14,5 +14,6 @@ mod scenarios;
 mod side_by_side;
 mod slices;
 mod stopping;
+mod together;
 mod until;
 mod verdicts;

@@ -187,7 +187,7 @@ fn what_cannot_be_measured_side_by_side_is_measured_in_turn_and_says_why() {
     .ran();
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "in-turn");
-    run.shows("in turn although side by side was asked for");
+    run.shows("in turn and not side by side");
 }
 
 #[test]

@@ -1,0 +1,176 @@
+//! A group of candidates that are up together: brought up beside what they share, measured and stopped,
+//! and in the first round looked at to find out who may be up together at all.
+
+use std::path::Path;
+
+use lab::Setup;
+use model::{InvalidKind, Order};
+use rig::Rig;
+
+use super::Experiment;
+use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
+use super::round::Round;
+use super::side_by_side::{Spoiled, Up};
+use crate::systems::{Invalid, RunningSystems, UsageReading};
+
+/// The folder of the logs of what candidates share. No variant's: those are named as variants, and
+/// one of this name would only write beside it.
+const SHARED: &str = "shared";
+
+/// What candidates that are up have beside them.
+pub(super) struct Beside<'g> {
+    pub(super) group: &'g Group,
+    /// The systems that they share; none where each has its own.
+    pub(super) shared: Option<RunningSystems>,
+}
+
+impl Experiment<'_> {
+    /// Brings a group up, measures it and stops it. Where nobody knows yet who may be up together,
+    /// finds out; and measures nothing where that is not all.
+    pub(super) fn group(&mut self, round: &Round, group: &Group) {
+        let shared = match self.bring_up_shared(round, group) {
+            Ok(shared) => shared,
+            Err(invalid) => return self.reject_all(group, &invalid),
+        };
+        let beside = Beside { group, shared };
+        let mut up = self.bring_up(round, &beside);
+        self.leave_needless(&mut up, &beside);
+        if !up.is_empty() {
+            let loads = self.ready_together(round, &mut up, &beside);
+            let loads = loads.map_err(Spoiled::from);
+            if loads.is_ok() && self.design.groups.is_none() && !self.is_over() {
+                self.decide_groups(&up);
+            }
+            // Measured only if this is a group as it will be in all rounds.
+            let is_final = self.design.order == Order::SideBySide
+                && (group.number.is_some() || self.design.is_one_group());
+            if loads.is_ok() && !is_final && !self.is_over() {
+                for Up { seat, running, .. } in up {
+                    self.reused
+                        .keep_or_stop(&mut self.rig, seat.candidate, running, true);
+                }
+            } else if let Some(capacity) = self.session.lab.capacity {
+                match loads {
+                    Ok(loads) => self.search_together(round, up, loads.jobs, capacity),
+                    Err(spoiled) => self.give_up(up, &spoiled),
+                }
+            } else {
+                let together =
+                    loads.and_then(|loads| self.attempts_together(round, &up, &loads, &beside));
+                let ended = beside.shared.as_ref();
+                let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
+                match (together, ended) {
+                    (Ok(together), None) => self.take_down(up, together),
+                    (Err(spoiled), None) => self.give_up(up, &spoiled),
+                    // Nobody's doing among those that share it, and the end of all.
+                    (_, Some(ended)) => {
+                        let invalid = Invalid::new(InvalidKind::Crashed, ended);
+                        self.give_up(up, &Spoiled::from(invalid));
+                    }
+                }
+            }
+        }
+        if let Some(shared) = beside.shared {
+            let is_well = shared.ended(&mut self.rig).is_none();
+            self.reused
+                .keep_or_stop_shared(&mut self.rig, shared, is_well);
+        }
+    }
+
+    /// Starts the systems that all candidates of a group share; none where there are no such.
+    fn bring_up_shared(
+        &mut self,
+        round: &Round,
+        group: &Group,
+    ) -> Result<Option<RunningSystems>, Invalid> {
+        if let Some(shared) = self.reused.take_shared() {
+            return Ok(Some(shared));
+        }
+        let mut setups: Vec<Setup> = Vec::new();
+        for id in self.candidates.with_baselines(&group.variants) {
+            if self.candidates.is_needless_in(id, &group.variants) {
+                continue;
+            }
+            let own = self.candidates.get(id).variant.systems().iter();
+            for setup in own.filter(|setup| setup.is_shared) {
+                // Equal in all variants; each stands after those that it needs.
+                if setups.iter().all(|known| known.system != setup.system) {
+                    setups.push(setup.clone());
+                }
+            }
+        }
+        if setups.is_empty() {
+            return Ok(None);
+        }
+        let occasion = match group.number {
+            None => format!("round-{}", round.number + 1),
+            Some((number, _)) => format!("round-{}-group-{}", round.number + 1, number + 1),
+        };
+        self.session
+            .start(
+                &mut self.rig,
+                &setups,
+                &Path::new(SHARED).join(occasion),
+                None,
+            )
+            .map(Some)
+    }
+
+    /// Takes all candidates of a group out that are still in.
+    fn reject_all(&mut self, group: &Group, invalid: &Invalid) {
+        for id in self.candidates.with_baselines(&group.variants) {
+            let is_in = self.candidates.get(id).invalid().is_none();
+            if is_in && invalid.kind != InvalidKind::Interrupted {
+                self.reject(id, invalid.clone());
+            }
+        }
+    }
+
+    /// Decides who is up together in all rounds, by what the warm-up of all has shown.
+    fn decide_groups(&mut self, up: &[Up]) {
+        let mut members: Vec<Member> = up
+            .iter()
+            .map(|one| self.candidates.member(one.seat.candidate, one.used.clone()))
+            .collect();
+        // In the order of the report and not of the round, which is another in each run.
+        members.sort_by_key(|member| member.id);
+        for member in &members {
+            let used = member.used.as_ref().map(CoresUsed::total);
+            tracing::debug!(variant = member.name, cores = ?used, "processor time side by side");
+        }
+        let cores = self.host.before.cpus_allowed;
+        let all = self.candidates.compared();
+        match groups::split(&members, cores as f64) {
+            Crowd::Fits => self.design.groups = Some(Groups::whole(all)),
+            Crowd::Splits(variants, because) => {
+                let seed = self.session.seed.wrapping_add(1);
+                let groups = Groups::of(variants, Some(because.clone()), seed);
+                let count = groups.several().map_or(1, <[_]>::len);
+                self.session.progress.note(&format!(
+                    "measured in {count} groups, each with its baseline: {because}"
+                ));
+                self.design.groups = Some(groups);
+            }
+            Crowd::PairDoesNotFit(because) => self.measure_in_turn(because),
+        }
+    }
+}
+
+impl Beside<'_> {
+    /// `round 2, group 1 of 2, warming up`
+    pub(super) fn label(&self, round: &Round, what: &str) -> String {
+        let number = round.number + 1;
+        match self.group.number {
+            None => format!("round {number}, {what}"),
+            Some((group, count)) => {
+                format!("round {number}, group {} of {count}, {what}", group + 1)
+            }
+        }
+    }
+
+    /// What the systems that all share have used so far.
+    pub(super) fn usage(&self, rig: &Rig) -> Vec<UsageReading> {
+        let shared = self.shared.as_ref();
+        shared.map_or_else(Vec::new, |shared| shared.usage(rig))
+    }
+}

@@ -1,0 +1,217 @@
+//! Who is up beside whom: groups, shared systems, and variants that cannot be up together.
+
+use std::net::TcpListener;
+
+use e2e::{ATTEMPTS, World, summary_of, weigh};
+use serde_json::{Value, json};
+
+/// A lab of null servers at 100 requests a second; `system` are further keys of the server, `more`
+/// further keys of the lab.
+fn lab(system: &str, more: &str, variants: &str) -> World {
+    World::of_lab(&format!(
+        "question: Who is beside whom?
+load: {{rate: 100/s, duration: 500ms, path: /}}
+warmup: 300ms
+rounds: 6
+target: server
+{more}systems:
+  server:
+    settings: {{flag: --seed=1}}
+{system}    run: \"'{}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"
+    ready: {{path: /}}
+baseline: {{name: plain}}
+variants:
+{variants}",
+        weigh().display()
+    ))
+}
+
+const TWO: &str = "  - {name: again}\n  - {name: third}\n";
+
+/// How many measurements a variant has that count.
+fn measured(recording: &Value, variant: &str) -> usize {
+    let rounds = recording["rounds"].as_array().into_iter().flatten();
+    let own = rounds.filter(|round| round["variant"] == variant && round["disturbed"] != true);
+    own.count()
+}
+
+#[test]
+fn groups_that_the_lab_names_are_measured_one_after_the_other() {
+    let run = lab("", "groups: [[again], [third]]\n", TWO).run().ran();
+    let recording = run.recording();
+    assert_eq!(recording["measured"]["order"], "side-by-side");
+    assert_eq!(
+        recording["measured"]["groups"],
+        json!([["plain", "again"], ["plain", "third"]])
+    );
+    // The baseline is up in each group.
+    assert_eq!(measured(&recording, "plain"), 12);
+    assert_eq!(measured(&recording, "again"), 6);
+    assert_eq!(measured(&recording, "third"), 6);
+    let summary = summary_of(&run.recording_folder());
+    for row in summary["variants"].as_array().expect("variants") {
+        assert_eq!(row["rounds"], 6, "{}", row["name"]);
+    }
+    run.shows("measured in 2 groups, each with the baseline: again; third (as the lab says)");
+    for row in summary["variants"].as_array().expect("variants") {
+        let overhead = &row["metrics"]["latency_us_p50"]["overhead"];
+        if row["is_baseline"] == false && !overhead.is_null() {
+            assert_eq!(overhead["rounds"], 6, "{overhead}");
+        }
+    }
+}
+
+#[test]
+fn a_variant_that_burns_a_core_is_in_a_group_of_its_own() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores > 4 {
+        // Half a core crowds nobody there.
+        judged::not_run(e2e::MACHINE_UNFIT);
+        return;
+    }
+    let variants = "  - {name: again}\n  - {name: burner, with: {server.flag: --burn=7ms}}\n";
+    for attempt in 1..=ATTEMPTS {
+        let run = lab("", "", variants).run().ran();
+        let recording = run.recording();
+        assert_eq!(
+            recording["measured"]["groups"],
+            json!([["plain", "again"], ["plain", "burner"]]),
+            "{}",
+            recording["measured"]
+        );
+        run.shows(
+            "measured in 2 groups, each with the baseline: again; burner (since `burner` uses",
+        );
+        let summary = summary_of(&run.recording_folder());
+        let overhead =
+            |row: usize| &summary["variants"][row]["metrics"]["latency_us_p50"]["overhead"];
+        // Nothing where a check withholds the verdict, since the machine was too busy.
+        let low = overhead(2)["difference_low"].as_f64();
+        let of_light = overhead(1)["difference"].as_f64();
+        // The light one is told from its baseline as if the burner were not there.
+        if low.is_some_and(|low| low > 3_000.0) && of_light.is_some_and(|it| it.abs() < 300.0) {
+            assert_eq!(overhead(2)["claim"], "higher");
+            judged::ran();
+            return;
+        }
+        eprintln!("attempt {attempt}: {of_light:?} us and from {low:?} us");
+    }
+    judged::not_run(e2e::MACHINE_UNFIT);
+}
+
+#[test]
+fn variants_on_one_fixed_port_are_measured_in_turn_which_says_why() {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .expect("a free port")
+        .port();
+    let world = World::of_lab(&format!(
+        "question: Who is beside whom?
+load: {{rate: 100/s, duration: 100ms, path: /}}
+warmup: 20ms
+rounds: 2
+target: server
+systems:
+  server:
+    run: \"sh twice.sh '{}' {{{{addr}}}} 127.0.0.1:{port}\"
+    ready: {{path: /}}
+baseline: {{name: plain}}
+variants:
+{TWO}",
+        weigh().display()
+    ))
+    .file(
+        "twice.sh",
+        "\"$1\" null-server --listen \"$3\" & exec \"$1\" null-server --listen \"$2\"\n",
+    );
+    let run = world.run().ran();
+    let measured = &run.recording()["measured"];
+    assert_eq!(measured["order"], "in-turn");
+    let because = measured["because"].as_str().expect("a reason");
+    assert!(
+        because.contains(&format!(
+            "listen on the same fixed address, 127.0.0.1:{port}"
+        )),
+        "{because}"
+    );
+    run.shows("in turn and not side by side: systems of");
+    run.says("measured in turn, not side by side: systems of");
+}
+
+#[test]
+fn variants_whose_memory_does_not_suffice_are_measured_in_turn() {
+    let run = lab("    limits: {memory: 4000GiB}\n", "", TWO)
+        .run_with(&["--rounds", "1"])
+        .ran();
+    let measured = &run.recording()["measured"];
+    assert_eq!(measured["order"], "in-turn");
+    run.shows("may take 12288000 MiB of memory");
+}
+
+#[test]
+fn a_pair_that_fills_the_core_it_is_pinned_to_is_measured_in_turn() {
+    let variants = "  - {name: burner, with: {server.flag: --burn=8500us}}\n";
+    let run = lab("    pin: 0\n", "", variants)
+        .run_with(&["--rounds", "1"])
+        .ran();
+    let recording = run.recording();
+    assert_eq!(recording["measured"]["order"], "in-turn");
+    // Decided in the first round, of which nothing is lost.
+    assert_eq!(measured(&recording, "burner"), 1);
+    run.shows("`burner` and its baseline together would use");
+}
+
+/// A lab whose servers need an origin that they share.
+fn sharing() -> World {
+    World::of_lab(&format!(
+        "question: Who is beside whom?
+load: {{rate: 100/s, duration: 300ms, path: /}}
+warmup: 50ms
+rounds: 3
+target: server
+systems:
+  server:
+    run: \"'{weigh}' null-server --listen {{{{addr}}}}\"
+    ready: {{path: /}}
+    after: origin
+  origin:
+    shared: true
+    run: \"'{weigh}' null-server --listen {{{{addr}}}}\"
+baseline: {{name: plain}}
+variants:
+{TWO}",
+        weigh = weigh().display()
+    ))
+}
+
+#[test]
+fn a_shared_system_starts_once_a_round_and_is_in_no_figure() {
+    let run = sharing().run().ran();
+    let logs = run.recording_folder().join("logs");
+    for round in 1..=3 {
+        assert!(
+            logs.join(format!("shared/round-{round}/origin.log"))
+                .exists()
+        );
+        for variant in ["plain", "again", "third"] {
+            let own = logs.join(format!("{variant}/round-{round}"));
+            assert!(own.join("server.log").exists(), "{variant}");
+            assert!(!own.join("origin.log").exists(), "{variant}");
+        }
+    }
+    let recording = run.recording();
+    for round in recording["rounds"].as_array().expect("rounds") {
+        assert_eq!(round["systems"].as_array().map(Vec::len), Some(1));
+        assert_eq!(round["systems"][0]["name"], "server");
+        assert_eq!(round["shared"][0]["name"], "origin");
+    }
+    run.shows("All variants that were up together shared one `origin`");
+}
+
+#[test]
+fn quick_starts_a_shared_system_once() {
+    let run = sharing().run_with(&["--quick"]).ran();
+    let logs = run.recording_folder().join("logs/shared");
+    let starts = std::fs::read_dir(logs).expect("logs of the shared system");
+    assert_eq!(starts.count(), 1);
+}
