@@ -1,8 +1,7 @@
 //! What is the same for every start and every load of a run.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lab::{Lab, Setup};
@@ -52,51 +51,27 @@ impl Session<'_> {
         variant: &str,
         occasion: &str,
     ) -> Result<RunningSystems, Invalid> {
-        self.go_on()?;
         let logs = self.log_folder(variant, occasion)?;
-        let startup = Startup {
-            lab: self.lab,
-            setups,
-            logs: &logs,
-            stop: self.stop,
-        };
-        RunningSystems::start(rig, startup)
+        RunningSystems::start(rig, self.startup(setups, &logs))
     }
 
-    /// Starts those systems anew that are not to be kept; their logs are in the folder of this
-    /// variant and occasion.
+    /// What these systems are started from.
+    pub(super) fn startup<'s>(&'s self, setups: &'s [Setup], logs: &'s Path) -> Startup<'s> {
+        Startup {
+            lab: self.lab,
+            setups,
+            logs,
+            stop: self.stop,
+        }
+    }
+
+    /// The folder of the logs of a variant on an occasion, made anew or not.
     ///
     /// # Errors
     ///
-    /// As of [`RunningSystems::restart`].
-    pub(super) fn restart(
-        &self,
-        rig: &mut Rig,
-        systems: RunningSystems,
-        setups: &[Setup],
-        kept: &BTreeSet<String>,
-        (variant, occasion): (&str, &str),
-    ) -> Result<RunningSystems, Invalid> {
-        let logs = self
-            .go_on()
-            .and_then(|()| self.log_folder(variant, occasion));
-        let logs = match logs {
-            Ok(logs) => logs,
-            Err(invalid) => {
-                systems.stop(rig);
-                return Err(invalid);
-            }
-        };
-        let startup = Startup {
-            lab: self.lab,
-            setups,
-            logs: &logs,
-            stop: self.stop,
-        };
-        systems.restart(rig, startup, kept)
-    }
-
-    fn log_folder(&self, variant: &str, occasion: &str) -> Result<PathBuf, Invalid> {
+    /// When the user wants `weigh` to stop, or the folder cannot be made.
+    pub(super) fn log_folder(&self, variant: &str, occasion: &str) -> Result<PathBuf, Invalid> {
+        self.go_on()?;
         let logs = self.logs.join(record::file_name(variant)).join(occasion);
         // Here and not once for the run: each variant and occasion has a folder of its own.
         fs::create_dir_all(&logs).map_err(|error| {

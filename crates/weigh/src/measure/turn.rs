@@ -128,10 +128,16 @@ impl<'t> Turn<'t> {
         kept: &BTreeSet<String>,
     ) -> Result<Running, Invalid> {
         let setups = self.candidate.variant.systems();
-        let place = (self.candidate.name(), &*self.occasion.folder());
-        let systems = self
-            .session
-            .restart(rig, running.systems, setups, kept, place)?;
+        let (name, folder) = (self.candidate.name(), self.occasion.folder());
+        let logs = match self.session.log_folder(name, &folder) {
+            Ok(logs) => logs,
+            Err(invalid) => {
+                running.stop(rig);
+                return Err(invalid);
+            }
+        };
+        let startup = self.session.startup(setups, &logs);
+        let systems = running.systems.restart(rig, startup, kept)?;
         Ok(Running {
             systems,
             // Repeated only where all systems are new: what the load has left behind in a kept one
