@@ -46,17 +46,20 @@ pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String>
 /// The same over the requests of all rounds together; none without an interval.
 fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let value = row.distribution.as_ref()?.percentile_us(metric)?;
+    let (difference, ends) = pooled(row, metric)?;
+    let scale = metric.unit().shown(value);
+    Some(digits::estimate(difference, Some(ends), scale))
+}
+
+/// The difference of a tail over the requests of all rounds together and the ends of its interval, in
+/// the unit shown; none without an interval.
+pub(crate) fn pooled(row: &VariantSummary, metric: Metric) -> Option<(f64, (f64, f64))> {
     let share = tail::share_of(metric)?;
     let of_share = |it: &&PooledDifference| it.quantile.to_bits() == share.to_bits();
     let pooled = row.pooled_differences.iter().find(of_share)?;
     let (low, high) = pooled.latency_us_low.zip(pooled.latency_us_high)?;
     let shown = |us: f64| metric.unit().shown(us);
-    let ends = Some((shown(low), shown(high)));
-    Some(digits::estimate(
-        shown(pooled.latency_us),
-        ends,
-        shown(value),
-    ))
+    Some((shown(pooled.latency_us), (shown(low), shown(high))))
 }
 
 /// The same for a figure that is not in the row's metrics; `scale` is the size of the values that

@@ -174,7 +174,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
         );
     }
     let facts = [
-        ("Load", escape(&describe::load(recording))),
+        ("Load", prose(&describe::load(recording))),
         ("Rounds", escape(&describe::rounds(summary))),
         ("Machine", escape(&machine(recording))),
         ("Checks", checks(summary)),

@@ -108,7 +108,8 @@ fn percentiles(distribution: &Distribution) -> String {
         ("99.99 %", 0.9999, distribution.latency_us_p9999),
     ];
     let line = |(label, share, us): (&str, f64, f64)| {
-        let shown = if tail::has_enough(distribution.requests, share) {
+        let is_tail = share >= 0.9;
+        let shown = if !is_tail || tail::has_enough(distribution.requests, share) {
             digits::duration_ns(us * 1e3)
         } else {
             format!("{}   (fewer than ten requests beyond)", cell::NOTHING)

@@ -116,8 +116,16 @@ struct RunningProcess {
     protocol: Protocol,
     command: Vec<String>,
     env: BTreeMap<String, String>,
-    /// From its start until it was ready; zero while it is waited for.
-    ready_after: Duration,
+    /// What its start took until it was ready; nothing while it is waited for.
+    start: StartCost,
+}
+
+/// What it took to get ready.
+#[derive(Clone, Copy, Default)]
+struct StartCost {
+    time: Duration,
+    /// Zero where it cannot be read.
+    processor_time: Duration,
 }
 
 /// Instance `number` of `count`, counted from 1.
@@ -162,9 +170,14 @@ impl RunningSystems {
             target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
             tracing::debug!(system = running.system.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
-            running.ready_after = rig
+            let time = rig
                 .wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
                 .map_err(invalid_ready)?;
+            let usage = rig.usage(&running.system);
+            running.start = StartCost {
+                time,
+                processor_time: usage.map_or(Duration::ZERO, |usage| usage.cpu),
+            };
         }
         Ok(())
     }

@@ -101,7 +101,18 @@ fn figure(row: &VariantSummary, metric: Metric) -> Option<String> {
 }
 
 fn mark(row: &VariantSummary, metric: Metric) -> Option<Mark> {
-    let overhead = row.metric(metric)?.overhead.as_ref()?;
+    let summary = row.metric(metric)?;
+    let overhead = summary.overhead.as_ref()?;
+    if summary.is_sparse {
+        // As in the tables: the rounds say nothing of such a tail.
+        let (estimate, ends) = cell::pooled(row, metric)?;
+        let class = "same";
+        return Some(Mark {
+            estimate,
+            ends,
+            class,
+        });
+    }
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let unit = metric.unit();
     let (estimate, ends) = if is_share(metric) {

@@ -120,8 +120,8 @@ impl Distribution {
             Metric::P999 => self.latency_us_p999,
             _ => return None,
         };
-        let share = tail::share_of(metric)?;
-        tail::has_enough(self.requests, share).then_some(us)
+        let is_sparse = |share| !tail::has_enough(self.requests, share);
+        (!tail::share_of(metric).is_some_and(is_sparse)).then_some(us)
     }
 }
 

@@ -17,11 +17,10 @@ pub(crate) fn has_enough(requests: u64, share: f64) -> bool {
     float(requests) * (1.0 - share) >= BEYOND - 1e-6
 }
 
-/// The share of the requests that do not exceed it, for a metric that is a percentile.
+/// The share of the requests that do not exceed it, for a metric that is a tail. A median or a quartile
+/// of few requests is uncertain, which its interval over rounds says, and no anecdote.
 pub(crate) fn share_of(metric: Metric) -> Option<f64> {
     match metric {
-        Metric::P50 => Some(0.5),
-        Metric::P75 => Some(0.75),
         Metric::P90 => Some(0.9),
         Metric::P95 => Some(0.95),
         Metric::P99 => Some(0.99),

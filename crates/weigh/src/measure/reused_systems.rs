@@ -5,7 +5,6 @@
 //! run on: a program that compiles as it runs would be measured while it gets faster.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use lab::Setup;
 use rig::Rig;
@@ -13,10 +12,6 @@ use rig::Rig;
 use super::candidate::CandidateId;
 use super::running::Running;
 use crate::systems::{self, RunningSystems};
-
-/// A system that took longer to get ready runs on. Programs that are compiled ahead take some tens of
-/// milliseconds, runtimes that compile as they run several hundred.
-const SLOW_START: Duration = Duration::from_millis(250);
 
 /// The systems that are up between two turns of their candidates; none unless the run reuses any.
 pub(super) struct ReusedSystems {
@@ -68,7 +63,7 @@ impl ReusedSystems {
             return;
         }
         let running = self.up.values();
-        let slow = running.flat_map(|running| running.systems.slower_than(SLOW_START));
+        let slow = running.flat_map(|running| running.systems.slow_to_start());
         let slow = slow.map(str::to_owned).collect();
         let kept = systems::closed(slow, setups);
         if setups.iter().all(|setup| kept.contains(&setup.system)) {

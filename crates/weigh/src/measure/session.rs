@@ -1,6 +1,5 @@
 //! What is the same for every start and every load of a run.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -53,52 +52,33 @@ impl Session<'_> {
         folder: &Path,
         shared: Option<&RunningSystems>,
     ) -> Result<RunningSystems, Invalid> {
-        self.go_on()?;
         let logs = self.log_folder(folder)?;
-        let startup = Startup {
-            lab: self.lab,
-            setups,
-            logs: &logs,
-            stop: self.stop,
-            shared,
-        };
-        RunningSystems::start(rig, startup)
+        RunningSystems::start(rig, self.startup(setups, &logs, shared))
     }
 
-    /// Starts those systems anew that are not to be kept; their logs are in this
-    /// folder of all logs.
+    /// What these systems are started from.
+    pub(super) fn startup<'s>(
+        &'s self,
+        setups: &'s [Setup],
+        logs: &'s Path,
+        shared: Option<&'s RunningSystems>,
+    ) -> Startup<'s> {
+        Startup {
+            lab: self.lab,
+            setups,
+            logs,
+            stop: self.stop,
+            shared,
+        }
+    }
+
+    /// A folder of all logs, made anew or not.
     ///
     /// # Errors
     ///
-    /// As of [`RunningSystems::restart`].
-    pub(super) fn restart(
-        &self,
-        rig: &mut Rig,
-        systems: RunningSystems,
-        setups: &[Setup],
-        kept: &BTreeSet<String>,
-        folder: &Path,
-    ) -> Result<RunningSystems, Invalid> {
-        let logs = self.go_on().and_then(|()| self.log_folder(folder));
-        let logs = match logs {
-            Ok(logs) => logs,
-            Err(invalid) => {
-                systems.stop(rig);
-                return Err(invalid);
-            }
-        };
-        let startup = Startup {
-            lab: self.lab,
-            setups,
-            logs: &logs,
-            stop: self.stop,
-            // Known to the systems since their first start.
-            shared: None,
-        };
-        systems.restart(rig, startup, kept)
-    }
-
-    fn log_folder(&self, folder: &Path) -> Result<PathBuf, Invalid> {
+    /// When the user wants `weigh` to stop, or the folder cannot be made.
+    pub(super) fn log_folder(&self, folder: &Path) -> Result<PathBuf, Invalid> {
+        self.go_on()?;
         let logs = self.logs.join(folder);
         // Here and not once for the run: each variant and occasion has a folder of its own.
         fs::create_dir_all(&logs).map_err(|error| {

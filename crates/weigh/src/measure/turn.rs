@@ -171,9 +171,16 @@ impl<'t> Turn<'t> {
     ) -> Result<Running, Invalid> {
         let setups = self.candidate.variant.systems().iter();
         let own: Vec<Setup> = setups.filter(|setup| !setup.is_shared).cloned().collect();
-        let systems = self
-            .session
-            .restart(rig, running.systems, &own, kept, &self.folder())?;
+        let logs = match self.session.log_folder(&self.folder()) {
+            Ok(logs) => logs,
+            Err(invalid) => {
+                running.stop(rig);
+                return Err(invalid);
+            }
+        };
+        // What is shared is known to the systems since their first start.
+        let startup = self.session.startup(&own, &logs, None);
+        let systems = running.systems.restart(rig, startup, kept)?;
         Ok(Running {
             systems,
             // Repeated only where all systems are new: what the load has left behind in a kept one

@@ -13,6 +13,12 @@ use super::{
     GRACE, Invalid, RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of,
 };
 
+/// A start that takes longer would make a round as long as a full one.
+const SLOW_START: Duration = Duration::from_secs(1);
+/// A start that takes more processor time is that of a runtime which compiles as it runs. Programs that
+/// are compiled ahead take some ten milliseconds. Not the time, which on a busy machine is long for all.
+const SLOW_START_PROCESSOR: Duration = Duration::from_millis(100);
+
 impl RunningSystems {
     /// Starts anew all systems that are not to be kept, on new ports. None of those kept may be told
     /// the address of one that is not; [`closed`] sees to that.
@@ -98,13 +104,15 @@ impl RunningSystems {
         Ok(self)
     }
 
-    /// The systems of which a process took longer than that from its start until it was ready.
-    pub(crate) fn slower_than(&self, limit: Duration) -> impl Iterator<Item = &str> {
-        let slow = self
-            .running
+    /// The systems that are slow to start: a process of theirs took much time or processor time.
+    pub(crate) fn slow_to_start(&self) -> impl Iterator<Item = &str> {
+        let is_slow = |one: &&RunningProcess| {
+            one.start.time > SLOW_START || one.start.processor_time > SLOW_START_PROCESSOR
+        };
+        self.running
             .iter()
-            .filter(move |one| one.ready_after > limit);
-        slow.map(|one| one.record.as_str())
+            .filter(is_slow)
+            .map(|one| one.record.as_str())
     }
 }
 

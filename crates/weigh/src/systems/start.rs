@@ -14,7 +14,9 @@ use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
 
 use super::balancer::Balancer;
-use super::{BalancedSystem, InstanceNumber, Invalid, RunningProcess, invalid_spawn, protocol_of};
+use super::{
+    BalancedSystem, InstanceNumber, Invalid, RunningProcess, StartCost, invalid_spawn, protocol_of,
+};
 
 /// How long one readiness probe may take.
 const PROBE: Duration = Duration::from_secs(1);
@@ -240,7 +242,7 @@ impl Starter<'_> {
             protocol: protocol_of(self.lab, setup, self.target),
             command,
             env,
-            ready_after: Duration::ZERO,
+            start: StartCost::default(),
         })
     }
 }

@@ -112,9 +112,9 @@ variants:
             weigh = weigh.display()
         ))
     };
-    let slow = lab("0.6").run_with(&["--quick", "--rounds", "3"]).ran();
+    let slow = lab("1.2").run_with(&["--quick", "--rounds", "3"]).ran();
     let load = &slow.recording()["load"];
-    // A machine that is too busy to start anything fast keeps all.
+    // On a machine that is too busy to start anything fast, all are kept.
     if load["keeps_systems"] == true {
         return judged::not_run(e2e::MACHINE_UNFIT);
     }
