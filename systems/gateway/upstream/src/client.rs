@@ -133,7 +133,9 @@ impl Client {
         // A reused connection may have been closed meanwhile, which only its use shows.
         let connection = match self.idle_connection(endpoint) {
             Some(connection) => connection,
-            None => self.new_connection(endpoint).await?,
+            // Boxed, as below: the future of a TLS handshake is larger than all the rest, and every
+            // call would make room for it.
+            None => Box::pin(self.new_connection(endpoint)).await?,
         };
         match self.attempt(endpoint, call, connection).await {
             Ok(reply) => Ok(reply),
@@ -141,7 +143,7 @@ impl Client {
             Err((_, true)) => {
                 Tally::add(&self.0.tally.retried);
                 // A new connection, not another idle one: that may be just as stale.
-                let connection = self.new_connection(endpoint).await?;
+                let connection = Box::pin(self.new_connection(endpoint)).await?;
                 // No third attempt: an error on a new connection is about the service, not about
                 // the pool.
                 self.attempt(endpoint, call, connection)
