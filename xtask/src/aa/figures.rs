@@ -217,6 +217,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn figures_of_a_committed_recording_are_those_of_its_report() {
+        let path =
+            crate::chores::root().join("labs/router-extensibility/records/static-subgraph.json");
+        let run = Run {
+            summary: serde_json::json!({"baseline": "baseline", "confidence_each": 0.95,
+                                        "variants": [{"name": "python"}]}),
+            recording: serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
+        };
+        // A coprocessor in Python costs about a millisecond; its slowest requests are cut.
+        let cost = run.difference("python", Figure::Trimmed).unwrap();
+        assert!(cost.is_claimed() && cost.contains(cost.value), "{cost:?}");
+        assert!((400.0..4_000.0).contains(&cost.value), "{cost:?}");
+        for one in run.measured().unwrap() {
+            let (median, mean) = (one.figure(Figure::Median), one.figure(Figure::Mean));
+            assert!(
+                0.0 < median && one.figure(Figure::Trimmed) < mean,
+                "{}",
+                one.round
+            );
+            assert!(one.figure(Figure::Cpu) > 50.0, "{}", one.round);
+        }
+        assert!(
+            run.difference("python", Figure::Median).is_err(),
+            "no figures in this summary"
+        );
+    }
+
+    #[test]
     fn the_upper_tenth_is_cut_and_nothing_else() {
         let mut latency = Histogram::new();
         for us in 1..=18 {
