@@ -20,7 +20,7 @@ use crate::quantities::LongerThanZero;
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::setups;
-use crate::shared;
+use crate::shared_systems;
 use crate::structure;
 use crate::systems::{Systems, values};
 use crate::variants::{self, Draft};
@@ -242,7 +242,7 @@ impl Assembly<'_> {
         reading: &mut Reading<'_>,
     ) -> Option<Vec<Vec<String>>> {
         let findings = &mut reading.findings;
-        shared::check(self.systems.declared, self.target(), variants, findings);
+        shared_systems::check(self.systems.declared, self.target(), variants, findings);
         groups::check(self.file, self.systems.tree, variants, findings)
     }
 

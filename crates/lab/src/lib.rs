@@ -40,7 +40,7 @@ mod scenario;
 mod schema;
 mod scope;
 mod setups;
-mod shared;
+mod shared_systems;
 mod structure;
 mod systems;
 mod table;
