@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gate::Ruling;
+use crate::recording::METHOD;
 use crate::recording::VariantStatus;
 use crate::sample::Sample;
 use model::InvalidKind;
@@ -174,7 +175,7 @@ fn another_method_is_refused() {
     );
     let message = error.unwrap_err().to_string();
     assert!(
-        message.contains("by method 1 and `b` by method 0"),
+        message.contains(&format!("by method {METHOD} and `b` by method 0")),
         "{message}"
     );
     assert!(message.contains("CHANGELOG.md"), "{message}");
