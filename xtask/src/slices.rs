@@ -20,7 +20,7 @@ use crate::chores::root;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Lengths of slices in milliseconds.
-    #[arg(long, value_delimiter = ',', default_value = "100,200,300,500,1000")]
+    #[arg(long, value_delimiter = ',', default_value = "50,100,200,300,500,1000")]
     slices: Vec<u32>,
     /// Seconds of each variant in each round, whatever the slices: with what does not count.
     #[arg(long, default_value_t = 3.0)]

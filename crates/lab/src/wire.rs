@@ -40,7 +40,7 @@ pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
 /// What a lab says by leaving a key out.
 pub(crate) mod default {
     pub(crate) const TIMEOUT: &str = "5s";
-    pub(crate) const SLICE: &str = "300ms";
+    pub(crate) const SLICE: &str = "100ms";
     pub(crate) const THREADS: u32 = 1;
     pub(crate) const CONNECTIONS_MAX: u32 = 1000;
     pub(crate) const PATH: &str = "/";
@@ -184,7 +184,8 @@ pub(crate) struct LoadFile {
     pub(crate) count: Option<At<u64>>,
     /// Closed loop side by side: about how long one variant has the load before the next one has it, at
     /// least 50 ms. The first 30 ms, of a short slice its first third, do not count, so a shorter
-    /// slice wastes more; fewer slices leave more to the luck of each.
+    /// slice wastes more; but each slice has a luck of its own, however long it is, so many short ones
+    /// say more than few long ones.
     #[schemars(extend("default" = default::SLICE))]
     pub(crate) slice: Option<At<Written<LongerThanZero>>>,
     /// What is sent, in rotation: files (`queries/*.json`; the `*` stands in the name of the file

@@ -18,7 +18,7 @@ fn a_closed_loop_and_a_search_are_measured_side_by_side() {
     let closed = lab(&load("connections: 10\n  duration: 1s"));
     assert_eq!(closed.order(), (Order::SideBySide, None));
     assert!(!closed.is_loaded_at_once(), "slices take turns");
-    assert_eq!(closed.slice, Duration::from_millis(300));
+    assert_eq!(closed.slice, Duration::from_millis(100));
     let search = "capacity: {from: 100/s, to: 500/s, p99-below: 10ms}\n  duration: 1s";
     assert_eq!(lab(&load(search)).order(), (Order::SideBySide, None));
     let set = lab(&load("connections: 10\n  duration: 1s\n  slice: 50ms"));
