@@ -182,6 +182,9 @@ pub(crate) fn rounds(summary: &Summary) -> String {
     let until = summary.until.as_ref();
     let until = until.map_or(String::new(), |until| format!("; {}", until.sentence));
     let order = match summary.order {
+        Order::SideBySide if !summary.groups.is_empty() => {
+            "variants of a group side by side, every due time one request to each"
+        }
         Order::SideBySide => {
             "all variants side by side in each, every due time one request to each"
         }
