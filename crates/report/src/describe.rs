@@ -223,18 +223,22 @@ pub(crate) fn rounds(summary: &Summary) -> String {
     };
     let until = summary.until.as_ref();
     let until = until.map_or(String::new(), |until| format!("; {}", until.sentence));
+    let all = if summary.groups.is_empty() {
+        "all variants side by side in each"
+    } else {
+        "variants of a group side by side"
+    };
     let order = match (summary.order, summary.slice_us) {
         (Order::SideBySide, _) if summary.is_capacity => {
-            "all variants side by side in each, whose searches advance rate by rate in shuffled order"
-                .to_owned()
+            format!("{all}, whose searches advance rate by rate in shuffled order")
         }
         (Order::SideBySide, Some(slice_us)) => format!(
-            "all variants side by side in each, in slices of {} in shuffled order",
+            "{all}, in slices of {} in shuffled order",
             // Slices are fitted into the load, so microseconds of them mean nothing.
             digits::length_us((slice_us + 500).max(1_000) / 1_000 * 1_000)
         ),
         (Order::SideBySide, None) => {
-            "all variants side by side in each, every due time one request to each".to_owned()
+            format!("{all}, every due time one request to each")
         }
         (Order::InTurn, _) => "every variant once a round in shuffled order".to_owned(),
     };

@@ -168,9 +168,8 @@ pub struct VariantSummary {
 impl Summary {
     /// Analyzes a recording.
     pub fn of(recording: &Recording) -> Self {
-        let rows: Vec<Row<'_>> = recording
-            .variants
-            .iter()
+        let variants = recording.variants.iter();
+        let rows: Vec<Row<'_>> = variants
             .map(|variant| Row::of(recording, variant))
             .collect();
         let baseline_of = |row: &Row<'_>| {

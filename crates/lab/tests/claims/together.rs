@@ -96,7 +96,7 @@ fn with_store(store: &str) -> [(&'static str, String); 2] {
     [
         (
             "    run: serve",
-            format!("    run: serve --store {{{{store.url}}}}"),
+            "    run: serve --store {{store.url}}".to_owned(),
         ),
         (
             "baseline:",
