@@ -52,7 +52,7 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
             let word = if is_higher { "more" } else { "fewer" };
             let size = size.replacen(" requests", &format!(" requests a second {word}"), 1);
             let baseline = baseline.trim_end_matches(" requests");
-            format!(" answers {size}, {share} of {whose} {baseline}")
+            format!(" answers {size}, {share} {whose} {baseline}")
         }
         _ => {
             let word = if is_higher { "costs" } else { "saves" };
@@ -60,7 +60,7 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
                 Metric::P50 => ("a typical request", "typical"),
                 _ => ("a request on average", "mean"),
             };
-            format!(" {word} {whom} {size}, {share} of {whose} {which} {baseline}")
+            format!(" {word} {whom} {size}, {share} {whose} {which} {baseline}")
         }
     })
 }
@@ -81,7 +81,7 @@ fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Opti
         None => String::new(),
     };
     Some(format!(
-        ": no difference shown; four of five runs like this one would have shown one of {}, {of} of \
+        ": no difference shown; four of five runs like this one would have shown one of {}, {of} \
          {} {baseline}{half}",
         amount(unit, shown),
         compared.whose
@@ -143,17 +143,17 @@ fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
     }
 }
 
-/// `some 40 %`, `3 times`
+/// `some 40 % of`, `some 3 times`
 fn share_of_baseline(value: f64, baseline: f64) -> String {
     let share = (value / baseline).abs();
     match share {
         // A baseline of 0 has no shares.
-        share if !share.is_finite() => "much more than all".to_owned(),
+        share if !share.is_finite() => "much more than".to_owned(),
         share if share >= 2.0 => format!("some {} times", digits::value(share, Some(share * 0.2))),
-        share if share < 0.001 => "less than 0.1 %".to_owned(),
+        share if share < 0.001 => "less than 0.1 % of".to_owned(),
         share => {
             let percent = share * 100.0;
-            format!("some {} %", digits::value(percent, Some(percent * 0.2)))
+            format!("some {} % of", digits::value(percent, Some(percent * 0.2)))
         }
     }
 }
