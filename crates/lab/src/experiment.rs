@@ -84,6 +84,11 @@ pub struct Lab {
     pub expect: Expect,
 }
 
+/// Slices from this length on hold so many of the kernel's periods (100 ms) that a system with a
+/// processor limit has hardly more of it than without breaks: an idle system begins a slice with a
+/// whole period's grant, wherever in the period that is.
+const SLICE_OF_LIMITED: Duration = Duration::from_secs(2);
+
 impl Lab {
     /// How a round measures its variants as far as the load decides, and where that is in turn although
     /// nobody asked for it, why. A run may find further reasons for measuring in turn.
@@ -98,9 +103,18 @@ impl Lab {
             Load::Closed { stop, .. } if stop.requests.is_some() => Some(
                 "a closed loop moves from variant to variant by time, and a `count` ends it at another time for each",
             ),
+            Load::Closed { .. } if self.slice < SLICE_OF_LIMITED && self.limits_cpus() => Some(
+                "a processor limit is granted in periods of 100 ms, which slices of a closed loop would cut",
+            ),
             _ => return (Order::SideBySide, None),
         };
         (Order::InTurn, obstacle)
+    }
+
+    /// Whether a system of any variant has a limit of processor time.
+    fn limits_cpus(&self) -> bool {
+        let mut setups = self.all().flat_map(Variant::systems);
+        setups.any(|setup| setup.limits.cpus.is_some())
     }
 
     /// Whether all variants have their load at the same time, so that a round takes as long as one of

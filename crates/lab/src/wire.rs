@@ -104,8 +104,8 @@ pub(crate) struct LabFile {
     /// all; differences are then far more precise, and absolute latencies are those of systems with
     /// neighbors. A closed loop moves from variant to variant in slices of time (`slice`), and the
     /// searches of a `capacity` advance rate by rate, in shuffled order. `in-turn`: one after the other,
-    /// for absolute figures. A scenario, and a closed loop that ends by `count`, are measured in turn
-    /// whatever this says; so are variants that cannot be up together: their memory does not suffice,
+    /// for absolute figures. A scenario, a closed loop that ends by `count`, and one of systems with a
+    /// processor limit, are measured in turn whatever this says; so are variants that cannot be up together: their memory does not suffice,
     /// two listen on the same fixed port, they have more instances (`replicas`) than there are cores, or
     /// a variant and its baseline together use most of the cores. The report then says why.
     #[schemars(extend("default" = "side-by-side"))]

@@ -74,3 +74,21 @@ fn slices_that_cannot_be_are_refused() {
         assert!(shown.contains("labs/x.yaml:"), "{shown}");
     }
 }
+
+#[test]
+fn a_processor_limit_is_not_cut_into_slices() {
+    let run = "    run: serve {{stack}} --listen {{addr}}\n";
+    let limited = format!("{run}    limits: {{cpus: 0.25}}\n");
+    let (order, because) = lab(&[(run, &limited)]).order();
+    assert_eq!(order, Order::InTurn);
+    assert!(
+        because.is_some_and(|why| why.contains("processor limit")),
+        "{because:?}"
+    );
+    // An open loop gives each variant its load all the time.
+    let open = (
+        "connections: 10\n  duration: 1s",
+        "rate: 5/s\n  duration: 1s",
+    );
+    assert_eq!(lab(&[(run, &limited), open]).order().0, Order::SideBySide);
+}
