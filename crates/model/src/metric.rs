@@ -19,6 +19,10 @@ pub enum Metric {
     /// Mean latency.
     #[serde(rename = "latency_us_mean")]
     Mean,
+    /// Typical latency: the mean of the fastest nine tenths of the requests of a round (a trimmed
+    /// mean, cut on one side).
+    #[serde(rename = "latency_us_typical")]
+    Typical,
     /// Standard deviation of latency over the requests of a round.
     #[serde(rename = "latency_us_stdev")]
     Stdev,
@@ -104,10 +108,11 @@ struct Entry {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Requests,
         Self::Min,
         Self::Mean,
+        Self::Typical,
         Self::Stdev,
         Self::P50,
         Self::P75,
@@ -139,6 +144,7 @@ impl Metric {
             },
             Self::Min => latency("latency_us_min", &["min"]),
             Self::Mean => latency("latency_us_mean", &["mean"]),
+            Self::Typical => latency("latency_us_typical", &["typical", "trimmed"]),
             Self::Stdev => latency("latency_us_stdev", &["stdev"]),
             Self::P50 => latency("latency_us_p50", &["p50", "median"]),
             Self::P75 => latency("latency_us_p75", &["p75"]),

@@ -296,7 +296,10 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
                 "The highest rate sustained decides the verdict; all other figures are those at that rate"
             }
             Metric::Requests => "Requests per second decide the verdict (closed loop)",
-            Metric::P50 => "Median latency decides the verdict (open loop, side by side)",
+            Metric::Typical => {
+                "Typical latency, the mean of the fastest nine tenths of a round's requests, decides \
+                 the verdict (open loop, side by side)"
+            }
             _ => "Mean latency decides the verdict (open loop)",
         };
         sentences.push(if summary.comparisons > 1 {

@@ -240,7 +240,9 @@ fn answer_lead(summary: &Summary) -> String {
     let baseline = escape(&summary.baseline);
     let what = match summary.headline {
         Metric::Requests => "Change in requests per second",
-        Metric::P50 => "Difference in median latency",
+        Metric::Typical => {
+            "Difference in typical latency (the mean of the fastest nine tenths of a round's requests)"
+        }
         _ => "Difference in mean latency",
     };
     let has_intervals = summary.variants.iter().any(|row| {

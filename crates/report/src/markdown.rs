@@ -1,7 +1,8 @@
 //! The report to paste into a pull request.
 //!
 //! The first table has the layout of the house: a row a variant, latency from min to max, the
-//! difference from the baseline in brackets below each figure.
+//! difference from the baseline in brackets below each figure. Side by side, the latency that decides
+//! comes first.
 
 use crate::cell;
 use crate::cost;
@@ -60,7 +61,7 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
 }
 
 fn house_table(summary: &Summary) -> String {
-    let columns = [
+    let mut columns = vec![
         Metric::Min,
         Metric::Mean,
         Metric::P50,
@@ -69,12 +70,16 @@ fn house_table(summary: &Summary) -> String {
         Metric::P99,
         Metric::Max,
     ];
+    if summary.headline == Metric::Typical {
+        columns.insert(0, Metric::Typical);
+    }
     let mut header = vec!["Variant".to_owned()];
-    header.extend(columns.map(|metric| format!("{} (ms)", capital(metric.label()))));
+    let title = |metric: &Metric| format!("{} (ms)", capital(metric.label()));
+    header.extend(columns.iter().map(title));
     header.push("Verdict".to_owned());
     let row = |row: &VariantSummary| {
         let mut cells = vec![escape(&row.name)];
-        cells.extend(columns.map(|metric| with_difference(row, metric)));
+        cells.extend(columns.iter().map(|metric| with_difference(row, *metric)));
         cells.push(escape(&row.verdict_text));
         cells
     };
@@ -401,6 +406,7 @@ fn capital(label: &str) -> String {
         "min" => "Min".to_owned(),
         "mean" => "Mean".to_owned(),
         "max" => "Max".to_owned(),
+        "typical" => "Typical".to_owned(),
         other => other.to_owned(),
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{Arrival, GeneratorCost, Load, Outcomes, Phase, Rate, Stop};
+use model::{Arrival, GeneratorCost, Load, Order, Outcomes, Phase, Rate, Stop};
 use stats::Histogram;
 
 use crate::Hdr;
 use crate::recording::{
     Environment, FileText, Format, Header, Kind, LabText, LimitsText, LoadText, METHOD, MachineUse,
-    Proof, ProofAnswer, Recording, RequestText, RoundRecord, SystemRecord, SystemUsage,
+    Measured, Proof, ProofAnswer, Recording, RequestText, RoundRecord, SystemRecord, SystemUsage,
     VariantRecord, VariantStatus, Version, Windows,
 };
 
@@ -26,6 +26,7 @@ const WINDOW_US: u64 = 100_000;
 /// Builds a recording; the first variant is the baseline.
 pub(crate) struct Sample {
     is_open: bool,
+    order: Order,
     rounds: u32,
     /// Name, mean latency in microseconds.
     variants: Vec<(String, f64)>,
@@ -37,6 +38,7 @@ impl Sample {
     pub(crate) fn closed() -> Self {
         Self {
             is_open: false,
+            order: Order::InTurn,
             rounds: 8,
             variants: Vec::new(),
             random: Random(7),
@@ -48,6 +50,14 @@ impl Sample {
         Self {
             is_open: true,
             ..Self::closed()
+        }
+    }
+
+    /// The same with all variants up at once.
+    pub(crate) fn side_by_side() -> Self {
+        Self {
+            order: Order::SideBySide,
+            ..Self::open()
         }
     }
 
@@ -98,7 +108,12 @@ impl Sample {
             interrupted: false,
             seed: 7,
             order: vec![names.clone(); self.rounds as usize],
-            measured: None,
+            measured: (self.order == Order::SideBySide).then(|| Measured {
+                order: self.order,
+                because: None,
+                groups: Vec::new(),
+                groups_because: None,
+            }),
             until: None,
             environment: environment(),
             load: load(self.is_open),

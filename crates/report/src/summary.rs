@@ -101,7 +101,7 @@ pub struct Summary {
     /// Baselines, each for the variants with the same factors.
     pub baselines: usize,
     /// The metric that decides the verdict: requests per second in a closed loop, which is bound by
-    /// the target; in an open loop, where the rate is given, median latency side by side and mean
+    /// the target; in an open loop, where the rate is given, typical latency side by side and mean
     /// latency in turn.
     pub headline: Metric,
     /// Confidence of every value's interval, and of all verdicts together.
@@ -185,12 +185,10 @@ impl Summary {
         let comparisons = compared_names.len();
         let is_open_loop = recording.load.model.is_open();
         let order = recording.order_measured();
-        let mut rounds: Vec<u32> = rows
+        let rounds: BTreeSet<u32> = rows
             .iter()
             .flat_map(|row| row.complete.iter().map(|round| round.round))
             .collect();
-        rounds.sort_unstable();
-        rounds.dedup();
         let frame = Frame {
             kind: recording.kind,
             headline: headline(recording),
@@ -488,9 +486,10 @@ fn headline(recording: &Recording) -> Metric {
         return Metric::Requests;
     }
     match recording.order_measured() {
-        // Side by side, the median is some ten times as sure as the mean, which the host moves by
-        // taking a core for milliseconds in one slot of hundreds.
-        Order::SideBySide => Metric::P50,
+        // Side by side, the mean is some ten times less sure: the host moves it by taking a core for
+        // milliseconds in one slot of hundreds. Without the slowest tenth that is cut off, and unlike
+        // the median, what is left is sure as well where a load mixes quick and slow requests.
+        Order::SideBySide => Metric::Typical,
         Order::InTurn => Metric::Mean,
     }
 }

@@ -101,6 +101,9 @@ fn results(summary: &Summary, width: usize) -> String {
     if summary.is_open_loop {
         shown = vec![Metric::Mean];
     }
+    if summary.headline == Metric::Typical {
+        shown.insert(0, Metric::Typical);
+    }
     if summary.is_capacity {
         shown.insert(0, Metric::Requests);
     }
@@ -173,24 +176,29 @@ fn overheads(summary: &Summary, width: usize) -> String {
     if compared.is_empty() {
         return String::new();
     }
-    let columns = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
-    let mut header = vec!["variant".to_owned(), "requests/s".to_owned()];
+    // Where the plan gives the rate, it is the place for the figure that decides.
+    let first = match summary.headline {
+        Metric::Typical => Metric::Typical,
+        _ => Metric::Requests,
+    };
+    let columns = [first, Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
+    let mut header = vec!["variant".to_owned()];
     header.extend(columns.iter().map(|metric| heading_of(*metric)));
     let row = |row: &&VariantSummary| {
-        let shown = |cell: Option<String>| cell.unwrap_or_else(|| cell::NOTHING.to_owned());
-        let mut cells = vec![row.name.clone(), shown(cell::change(row, Metric::Requests))];
-        cells.extend(
-            columns
-                .iter()
-                .map(|metric| shown(cell::difference(row, *metric))),
-        );
+        let difference = |metric: &Metric| match metric {
+            Metric::Requests => cell::change(row, *metric),
+            _ => cell::difference(row, *metric),
+        };
+        let shown = |metric| difference(metric).unwrap_or_else(|| cell::NOTHING.to_owned());
+        let mut cells = vec![row.name.clone()];
+        cells.extend(columns.iter().map(shown));
         cells
     };
     table(
         width,
         header,
         compared.iter().map(row),
-        &[0, columns.len() + 2],
+        &[0, columns.len() + 1],
     )
 }
 

@@ -242,10 +242,17 @@ mod tests {
 
     #[test]
     fn a_width_is_reached_where_the_interval_is_as_narrow() {
-        let recording = Sample::closed()
+        let mut recording = Sample::closed()
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();
+        // A run that is watched has the confidence of one, in the report as in the rule.
+        recording.until = Some(UntilText {
+            until: mean(HalfWidth::Amount(1.0)),
+            max_time_us: 60_000_000,
+            ended: UntilEnd::MaxRounds,
+            pilot: None,
+        });
         let half_width = Summary::of(&recording).variants[1]
             .metric(Metric::Mean)
             .and_then(|metric| metric.overhead.as_ref()?.half_width())

@@ -53,6 +53,9 @@ impl Histogram {
     /// One hour. Larger values are recorded as this one, see [`Histogram::saturated`].
     pub const MAX_NS: u64 = 3_600_000_000_000;
 
+    /// The share of the samples, the shortest first, whose mean is called typical.
+    pub const TYPICAL_SHARE: f64 = 0.9;
+
     const SIGNIFICANT_DIGITS: u8 = 3;
 
     /// A compressed V2 histogram starts with its cookie, the length of the compressed part, and
@@ -127,6 +130,32 @@ impl Histogram {
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.counts.mean())
+    }
+
+    /// Mean over the share `kept` of all samples, the shortest first (a trimmed mean, cut on one side);
+    /// `None` when empty. Where the cut is inside of a bucket, or of a sample, that counts in part.
+    ///
+    /// # Panics
+    /// When `kept` is not above 0 and at most 1.
+    #[must_use]
+    pub fn trimmed_mean_ns(&self, kept: f64) -> Option<f64> {
+        assert!(kept > 0.0 && kept <= 1.0, "{kept} of the samples");
+        if self.is_empty() {
+            return None;
+        }
+        let wanted = self.len() as f64 * kept;
+        let (mut left, mut sum) = (wanted, 0.0);
+        for bucket in self.counts.iter_recorded() {
+            let taken = (bucket.count_at_value() as f64).min(left);
+            // The middle of a bucket, as in the mean of all.
+            let middle = self.counts.median_equivalent(bucket.value_iterated_to());
+            sum += middle as f64 * taken;
+            left -= taken;
+            if left <= 0.0 {
+                break;
+            }
+        }
+        Some(sum / wanted)
     }
 
     /// Standard deviation over all samples, every sample counted once (the divisor is the number

@@ -39,7 +39,7 @@ const NEIGHBORS: [Neighbor; 3] = [
 ];
 
 /// Figures in which the pair is compared.
-const COMPARED: [Figure; 3] = [Figure::Median, Figure::Mean, Figure::Cpu];
+const COMPARED: [Figure; 3] = [Figure::Typical, Figure::Mean, Figure::Cpu];
 
 pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
     let mut rows = String::new();
@@ -48,8 +48,8 @@ pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
     }
     Ok(format!(
         "The same gateway twice and a null server that is a bad neighbor, {}, {repeat} runs each:\n\n\
-         | the neighbor | runs that claim a difference of the pair: p50, mean, processor time | \
-         typical interval of its p50 | cycles in which the neighbor was in the pair's way | the \
+         | the neighbor | runs that claim a difference of the pair: typical, mean, processor time | \
+         median interval of its typical latency | cycles in which the neighbor was in the pair's way | the \
          neighbor's own mean | its processor time | at least |\n\
          |---|---|---|---|---|---|---|\n{rows}",
         bench.setting(2)
@@ -66,7 +66,7 @@ fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String
         for (count, figure) in claims.iter_mut().zip(COMPARED) {
             *count += u64::from(run.difference("again", figure)?.is_claimed());
         }
-        widths.push(run.difference("again", Figure::Median)?.half_width());
+        widths.push(run.difference("again", Figure::Typical)?.half_width());
         left_out.push(run.overrun_share("again"));
         means.push(run.value("neighbor", Figure::Mean)?);
         times.push(run.value("neighbor", Figure::Cpu)?);
@@ -75,11 +75,11 @@ fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String
             "{name}, {seed}/{repeat}: claims so far {claims:?}"
         ));
     }
-    let [p50, mean, cpu] = claims;
+    let [typical, mean, cpu] = claims;
     let mut row = String::new();
     let _ = writeln!(
         row,
-        "| {} | {p50}, {mean}, {cpu} of {repeat} | ±{:.1} us | {:.1} % | {:.0} us | {:.0} us | \
+        "| {} | {typical}, {mean}, {cpu} of {repeat} | ±{:.1} us | {:.1} % | {:.0} us | {:.0} us | \
          {:.0} us, {:.0} us |",
         neighbor.name,
         median(&widths),

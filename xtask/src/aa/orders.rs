@@ -7,7 +7,7 @@ use super::figures::{Difference, Figure, Run, list, text};
 use super::labs::Bench;
 use crate::bench;
 
-const COMPARED: [Figure; 3] = [Figure::Median, Figure::Mean, Figure::Cpu];
+const COMPARED: [Figure; 3] = [Figure::Typical, Figure::Mean, Figure::Cpu];
 
 pub(super) fn section(
     bench: &Bench,

@@ -33,7 +33,7 @@ pub(super) fn delay(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Resu
         what: "later",
         flag: "--delay",
         base_us: 200,
-        figures: &[Figure::Median, Figure::Trimmed, Figure::Mean],
+        figures: &[Figure::Typical, Figure::Median, Figure::Mean],
     };
     section(bench, &planted, amounts, repeat)
 }
@@ -44,7 +44,7 @@ pub(super) fn burn(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Resul
         flag: "--burn",
         // More than the null server needs by itself, so that all of it is burned.
         base_us: 200,
-        figures: &[Figure::Cpu, Figure::Median],
+        figures: &[Figure::Cpu, Figure::Typical],
     };
     section(bench, &planted, amounts, repeat)
 }

@@ -27,6 +27,9 @@ const INTERVALS: [(&str, &str, f64, usize); 5] = [
     ("Memory (MiB)", "memory_peak_bytes", 1_048_576.0, 1),
 ];
 
+/// What an open loop side by side is about: the mean of the fastest nine tenths of the requests.
+const TYPICAL: &str = "latency_us_typical";
+
 /// What a closed loop and a search are about.
 const REQUESTS: &str = "requests_per_s";
 
@@ -42,10 +45,13 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
     // A closed loop gets as many answers as it can; an open one's rate is the plan's.
     let counts = summary["headline"] == REQUESTS;
     // A search's latencies are those of its last steps, and say nothing.
-    let columns = if summary["is_capacity"] == true {
-        &[][..]
+    let is_capacity = summary["is_capacity"] == true;
+    let is_typical = summary["headline"] == TYPICAL;
+    let columns: Vec<(&str, &str)> = if is_capacity {
+        Vec::new()
     } else {
-        &COLUMNS
+        let decides = is_typical.then_some(("Typical", TYPICAL));
+        decides.into_iter().chain(COLUMNS).collect()
     };
     let mut titles: Vec<String> = counts
         .then(|| "Requests/s".to_owned())
@@ -67,8 +73,10 @@ pub(super) fn rendered(name: &str, report: &Value, recording: &Value) -> String 
          verdicts hold together with {:.0} %:\n\n",
         summary["confidence"].as_f64().unwrap_or_default() * 100.0
     );
-    let intervals: Vec<_> = INTERVALS
+    let decides = is_typical.then_some(("Typical (ms)", TYPICAL, 1e3, 3));
+    let intervals: Vec<_> = decides
         .iter()
+        .chain(&INTERVALS)
         .filter(|(_, metric, ..)| !(columns.is_empty() && metric.starts_with("latency")))
         .collect();
     let mut titles: Vec<String> = counts
@@ -307,6 +315,28 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains("planets"), "{text}");
+    }
+
+    #[test]
+    fn side_by_side_the_latency_that_decides_comes_first() {
+        let compared = json!({
+            "value": 312.0,
+            "overhead": {"difference": 12.0, "difference_low": 10.4, "difference_high": 13.6},
+        });
+        let report = json!({"summary": {
+            "headline": "latency_us_typical",
+            "variants": [{"name": "go", "metrics": {"latency_us_typical": compared},
+                          "verdict_text": "slower"}],
+        }});
+        let text = rendered("x", &report, &json!({}));
+        assert!(
+            text.contains("| Type | Typical (ms) | Min (ms) |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("| go | +0.012 (+0.010 to +0.014) | – |"),
+            "{text}"
+        );
     }
 
     #[test]

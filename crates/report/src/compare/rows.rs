@@ -57,7 +57,7 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
     let Comparability { obstacles, notes } = found.settled(despite);
     let frame = Frame {
         is_same_run,
-        headline: headline(a, b, &sides),
+        headline: headline(a, b, &summaries, &sides),
         confidence: confidence_each,
         is_withheld: !obstacles.is_empty(),
         round_s: summaries[1].as_ref().and_then(|summary| summary.round_s),
@@ -194,8 +194,14 @@ fn origin(operand: &Operand) -> Origin {
     }
 }
 
-/// Mean latency, unless both are closed loops, which the rate tells more about.
-fn headline(a: &Operand, b: &Operand, sides: &[(Side, Side)]) -> Metric {
+/// Mean latency, unless both are closed loops, which the rate tells more about, or both are judged by
+/// typical latency themselves.
+fn headline(
+    a: &Operand,
+    b: &Operand,
+    summaries: &[Option<Summary>; 2],
+    sides: &[(Side, Side)],
+) -> Metric {
     let is_closed = |operand: &Operand| match &operand.source {
         Source::Recording(recording) => !recording.load.model.is_open(),
         Source::Runs(runs) => runs.iter().all(|run| run.is_closed_loop),
@@ -206,8 +212,14 @@ fn headline(a: &Operand, b: &Operand, sides: &[(Side, Side)]) -> Metric {
             of_a.figures.contains_key(&metric) && of_b.figures.contains_key(&metric)
         })
     };
+    let is_typical = summaries.iter().all(|summary| {
+        let headline = summary.as_ref().map(|summary| summary.headline);
+        headline == Some(Metric::Typical)
+    });
     if is_closed(a) && is_closed(b) && have(Metric::Requests) {
         Metric::Requests
+    } else if is_typical && have(Metric::Typical) {
+        Metric::Typical
     } else if have(Metric::Mean) {
         Metric::Mean
     } else {
@@ -343,8 +355,10 @@ impl Frame {
             found.b.is_sparse = of_b.sparse.contains(&metric);
             Some((metric, found))
         };
+        let typical = Some(Metric::Typical).filter(|typical| *typical == self.headline);
         let metrics = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
-        metrics.into_iter().filter_map(compare).collect()
+        let metrics = typical.into_iter().chain(metrics);
+        metrics.filter_map(compare).collect()
     }
 
     fn verdict(

@@ -29,8 +29,13 @@ const COLUMNS: [Metric; 10] = [
 ];
 
 pub(super) fn results(summary: &Summary) -> String {
+    let mut columns = COLUMNS;
+    if summary.headline == Metric::Typical {
+        // Where the plan gives the rate, its place is for the figure that decides.
+        columns[0] = Metric::Typical;
+    }
     let mut header = vec!["Variant".to_owned()];
-    header.extend(COLUMNS.map(|metric| match metric.unit() {
+    header.extend(columns.map(|metric| match metric.unit() {
         Unit::Milliseconds => format!("{}\nms", metric.label()),
         Unit::Microseconds => "CPU\nus/request".to_owned(),
         Unit::Mebibytes => "memory\nMiB".to_owned(),
@@ -40,7 +45,7 @@ pub(super) fn results(summary: &Summary) -> String {
         header.push("Verdict".to_owned());
     }
     let row = |row: &VariantSummary| {
-        let figures = COLUMNS.map(|metric| result(row, metric)).concat();
+        let figures = columns.map(|metric| result(row, metric)).concat();
         let verdict = match summary.kind {
             crate::recording::Kind::Lab => format!(
                 "<td class=\"words verdict {}\">{}</td>",

@@ -57,7 +57,7 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
         _ => {
             let word = if is_higher { "costs" } else { "saves" };
             let (whom, which) = match metric {
-                Metric::P50 => ("a typical request", "typical"),
+                Metric::Typical => ("a typical request", "typical"),
                 _ => ("a request on average", "mean"),
             };
             format!(" {word} {whom} {size}, {share} {whose} {which} {baseline}")
@@ -88,8 +88,8 @@ fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Opti
     ))
 }
 
-/// What the mean says, where it says something else than the median that decides: another direction,
-/// a difference where the median shows none, or one of quite another size.
+/// What the mean says, where it says something else than the typical latency that decides: another
+/// direction, a difference where that shows none, or one of quite another size.
 fn mean_otherwise(compared: &Compared<'_>, typical: &OverheadSummary) -> Option<String> {
     let mean = overhead_of(compared, Metric::Mean)?;
     let (low, high) = mean.difference_low.zip(mean.difference_high)?;
@@ -97,7 +97,7 @@ fn mean_otherwise(compared: &Compared<'_>, typical: &OverheadSummary) -> Option<
     // Intervals that have something in common do not disagree.
     let is_apart = low > typical.difference_high? || high < typical.difference_low?;
     let is_other = typical.claim == ClaimName::NoDifferenceShown || is_apart;
-    if compared.headline != Metric::P50 || !is_claimed || !is_other {
+    if compared.headline != Metric::Typical || !is_claimed || !is_other {
         return None;
     }
     let size = with_ends(Metric::Mean.unit(), mean.difference, (low, high));
@@ -174,7 +174,7 @@ mod tests {
     use crate::sample::Sample;
     use crate::summary::Summary;
 
-    /// A variant that differs from a baseline of 200 us by so much in the median and the mean.
+    /// A variant that differs from a baseline of 200 us by so much in the typical latency and the mean.
     fn words(variant_us: f64, by_mean_us: f64) -> String {
         let figure = |metric: Metric, difference: f64, half: f64| {
             let excludes = difference.abs() > half;
@@ -202,13 +202,13 @@ mod tests {
             (metric, summary)
         };
         let metrics = BTreeMap::from([
-            figure(Metric::P50, variant_us, 6.0),
+            figure(Metric::Typical, variant_us, 6.0),
             figure(Metric::Mean, by_mean_us, 12.0),
         ]);
         sentence(&Compared {
             subject: "`rhai`",
             whose: "the baseline's",
-            headline: Metric::P50,
+            headline: Metric::Typical,
             metrics: &metrics,
             of_baseline: 200.0,
             round_s: Some(9.0),

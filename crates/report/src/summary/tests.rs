@@ -5,6 +5,8 @@ use crate::recording::{Proof, VariantStatus};
 use crate::sample::Sample;
 use model::{FailureKind, FailureSample, InvalidKind, Pause};
 
+mod typical;
+
 fn verdicts(recording: &Recording) -> String {
     let summary = Summary::of(recording);
     let line = |row: &VariantSummary| format!("{}: {}\n", row.name, row.verdict_text);

@@ -179,7 +179,7 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
     let unit = headline.unit();
     // Milliseconds have too many zeros for what side by side can tell apart.
     let unit = match unit {
-        Unit::Milliseconds if headline == Metric::P50 && to < 100.0 => Unit::Microseconds,
+        Unit::Milliseconds if headline == Metric::Typical && to < 100.0 => Unit::Microseconds,
         other => other,
     };
     let (from, to) = digits::interval_ends(unit.shown(from), unit.shown(to));
@@ -187,15 +187,15 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
     Some(format!("{word} by {from} to {to} {}", unit.sign()))
 }
 
-/// Words behind a verdict by the median where the mean says the opposite.
+/// Words behind a verdict by the typical latency where the mean says the opposite.
 pub(super) fn contradiction(
     headline: Metric,
     metrics: &BTreeMap<Metric, MetricSummary>,
 ) -> Option<&'static str> {
     let claim = |metric: Metric| Some(metrics.get(&metric)?.overhead.as_ref()?.claim);
     match (headline, claim(headline)?, claim(Metric::Mean)?) {
-        (Metric::P50, ClaimName::Higher, ClaimName::Lower) => Some("and faster by the mean"),
-        (Metric::P50, ClaimName::Lower, ClaimName::Higher) => Some("and slower by the mean"),
+        (Metric::Typical, ClaimName::Higher, ClaimName::Lower) => Some("and faster by the mean"),
+        (Metric::Typical, ClaimName::Lower, ClaimName::Higher) => Some("and slower by the mean"),
         _ => None,
     }
 }

@@ -46,6 +46,7 @@ fn an_empty_histogram_has_no_figures() {
     assert_eq!(empty.min_ns(), None);
     assert_eq!(empty.max_ns(), None);
     assert_eq!(empty.mean_ns(), None);
+    assert_eq!(empty.trimmed_mean_ns(0.9), None);
     assert_eq!(empty.stddev_ns(), None);
     assert_eq!(empty.quantile_ns(0.5), None);
     assert_eq!(empty.share_at_or_below_ns(1), None);
@@ -66,6 +67,32 @@ fn small_values_are_exact_and_large_ones_within_a_thousandth() {
         assert!((high - low) as f64 <= value as f64 / 1_000.0);
         assert_near(one.mean_ns().unwrap(), value as f64, 0.000_5);
     }
+}
+
+#[test]
+fn a_trimmed_mean_is_that_of_the_shortest() {
+    // 18 of 20 are kept: 1 to 18.
+    let twenty = of((1..=18).chain([1_000_000, 2_000_000]));
+    assert_eq!(twenty.trimmed_mean_ns(0.9), Some(9.5));
+    // 13.5 of 15 are kept: 1 to 13, and half of 14.
+    let fifteen = of(1..=15);
+    assert_near(
+        fifteen.trimmed_mean_ns(0.9).unwrap(),
+        (91.0 + 7.0) / 13.5,
+        1e-12,
+    );
+    // The cut is inside of a bucket: 1 once, and 3 eight times of nine.
+    let ten = of([1].into_iter().chain([3; 9]));
+    assert_near(ten.trimmed_mean_ns(0.9).unwrap(), 25.0 / 9.0, 1e-12);
+    assert_eq!(of([7]).trimmed_mean_ns(0.9), Some(7.0));
+}
+
+#[test]
+fn a_trimmed_mean_of_all_is_the_mean() {
+    let all = of(exponentials(10_000));
+    let mean = all.mean_ns().unwrap();
+    assert_near(all.trimmed_mean_ns(1.0).unwrap(), mean, 1e-9);
+    assert!(all.trimmed_mean_ns(0.9).unwrap() < mean);
 }
 
 #[test]

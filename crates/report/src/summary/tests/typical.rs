@@ -1,0 +1,156 @@
+//! The typical latency: what decides side by side.
+
+use stats::Histogram;
+
+use super::*;
+use crate::Hdr;
+use crate::compare::{Comparison, Operand, Source};
+
+/// The mean of the fastest nine tenths of a log-normal with a deviation of 0.3, by its mean:
+/// Φ(z - 0.3) / 0.9, where z is the 90 % quantile of the normal distribution.
+const OF_MEAN: f64 = 0.9298;
+
+fn beside(variants: &[(&str, f64)]) -> Recording {
+    let sample = variants
+        .iter()
+        .fold(Sample::side_by_side(), |sample, (name, us)| {
+            sample.variant(name, *us)
+        });
+    sample.build()
+}
+
+#[test]
+fn an_open_loop_side_by_side_is_judged_by_typical_latency() {
+    let recording = beside(&[
+        ("plain", 723.0),
+        ("same", 723.0),
+        ("quick", 600.0),
+        ("slow", 760.0),
+    ]);
+    assert_eq!(Summary::of(&recording).headline, Metric::Typical);
+    insta::assert_snapshot!(verdicts(&recording), @"
+    plain: baseline
+    same: no difference shown
+    quick: faster by 0.103 to 0.123 ms
+    slow: slower by 18 to 46 us
+    ");
+}
+
+#[test]
+fn the_planted_difference_is_inside_the_interval_and_in_words() {
+    let summary = Summary::of(&beside(&[("plain", 700.0), ("slow", 770.0)]));
+    let row = summary.variant("slow").unwrap();
+    let overhead = row.metric(Metric::Typical).unwrap().overhead.as_ref();
+    let ends = overhead.and_then(|it| it.difference_low.zip(it.difference_high));
+    let (low, high) = ends.unwrap();
+    let truth = 70.0 * OF_MEAN;
+    assert!(low < truth && truth < high, "{low} to {high}");
+    insta::assert_snapshot!(row.in_words.as_ref().unwrap(), @"`slow` costs a typical request 64 us (60 to 72), some 9.7 % of the baseline's typical 660 us");
+}
+
+#[test]
+fn what_only_the_slowest_tenth_pays_is_told_by_the_mean() {
+    let mut recording = beside(&[("plain", 700.0), ("stalls", 700.0)]);
+    for round in &mut recording.rounds {
+        if round.variant == "stalls" {
+            round.latency_ns_hdr = Hdr::of(&slowed(&round.latency_ns_hdr.histogram()));
+        }
+    }
+    let summary = Summary::of(&recording);
+    let row = summary.variant("stalls").unwrap();
+    assert_eq!(row.verdict_text, "no difference shown");
+    let words = row.in_words.as_ref().unwrap();
+    let (_, mean) = words.split_once("; on average").unwrap();
+    insta::assert_snapshot!(mean, @", slow requests included, it costs 157 us (154 to 165)");
+}
+
+/// The slowest 8 % of the requests take 2 ms more.
+fn slowed(latency: &Histogram) -> Histogram {
+    let border = latency.quantile_ns(0.92).unwrap();
+    let mut slowed = Histogram::new();
+    for (value_ns, count) in latency.recorded() {
+        let more_ns = if value_ns > border { 2_000_000 } else { 0 };
+        slowed.record_n_ns(value_ns + more_ns, count);
+    }
+    slowed
+}
+
+#[test]
+fn every_rendering_shows_what_decides() {
+    let name = "a-variant-of-some-length";
+    let recording = beside(&[("baseline", 1200.0), (name, 1270.0)]);
+    let summary = Summary::of(&recording);
+    let text = crate::text(&recording, &summary, crate::Terminal::plain(100));
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{text}");
+    }
+    let headers = text.lines().filter(|line| line.starts_with("variant"));
+    let with_it = headers.filter(|line| line.contains("typical") && line.contains("p50"));
+    assert_eq!(with_it.count(), 2, "{text}");
+    for (rendered, part) in [
+        (text.as_str(), "Difference in typical latency"),
+        (text.as_str(), "Typical latency, the mean of the fastest"),
+        (&crate::markdown(&recording, &summary), " Typical (ms) "),
+        (
+            &crate::html(&recording, &summary),
+            "data-metric=\"latency_us_typical\"",
+        ),
+        (
+            &crate::html(&recording, &summary),
+            "Difference in typical latency (the mean of",
+        ),
+        (&crate::csv(&recording, &summary), ",latency_us_typical,"),
+        (
+            &crate::json(&recording, &summary),
+            "\"headline\": \"latency_us_typical\"",
+        ),
+        (
+            &crate::junit(&recording, &summary),
+            "costs a typical request",
+        ),
+    ] {
+        assert!(rendered.contains(part), "{part}\n{rendered}");
+    }
+}
+
+#[test]
+fn in_turn_the_tables_are_as_they_were() {
+    let recording = Sample::open()
+        .variant("plain", 700.0)
+        .variant("slow", 770.0)
+        .build();
+    let summary = Summary::of(&recording);
+    let text = crate::text(&recording, &summary, crate::Terminal::plain(100));
+    assert!(!text.contains("ypical"), "{text}");
+    assert!(!crate::markdown(&recording, &summary).contains("ypical"));
+}
+
+#[test]
+fn a_gate_and_a_comparison_know_it() {
+    let recording = beside(&[("plain", 700.0), ("slow", 770.0)]);
+    let gate = |text: &str| text.parse::<Gate>().unwrap();
+    let gates = [
+        gate("slow typical overhead < 100us"),
+        gate("slow trimmed overhead < 30us"),
+    ];
+    let judged = Summary::of(&recording).judged(&gates, Undecided::Fails);
+    let passed: Vec<bool> = judged.gates.iter().map(|it| it.is_passed).collect();
+    assert_eq!(passed, [true, false]);
+
+    let mut other = beside(&[("plain", 700.0), ("slow", 800.0)]);
+    other.started_at = "2026-02-02T10:00:00Z".to_owned();
+    let compared = |a: &Recording, b: &Recording| {
+        let operand = |label: &str, recording: &Recording| Operand {
+            label: label.to_owned(),
+            source: Source::Recording(Box::new(recording.clone())),
+            variant: Some("slow".to_owned()),
+        };
+        Comparison::of(&operand("a", a), &operand("b", b), true).unwrap()
+    };
+    let found = compared(&recording, &other);
+    assert_eq!(found.headline, Metric::Typical);
+    assert!(found.rows[0].overheads.contains_key(&Metric::Typical));
+    // Of a run in turn, the mean is what was asked.
+    other.measured = None;
+    assert_eq!(compared(&recording, &other).headline, Metric::Mean);
+}
