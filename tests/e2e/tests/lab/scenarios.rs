@@ -61,7 +61,7 @@ fn a_scenario_sends_its_steps_in_order_with_what_was_captured() {
 
 #[test]
 fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_pass_is_skipped() {
-    let run = scenario("user\nann\nnobody\n", &["-n", "4"]).exits_with(3);
+    let run = scenario("user\nann\nstranger\n", &["-n", "4"]).exits_with(3);
     // The login of `stranger` is answered with 200, which is not the status expected; it has no token either.
     for words in [
         "expected status 201, found 200",
@@ -144,13 +144,13 @@ fn rows_of_a_file_go_round_in_a_lab() {
 
 #[test]
 fn a_pass_is_what_other_tools_call_an_iteration_or_a_virtual_user() {
-    let run = scenario("user\nann\nnobody\n", &["-n", "4", "--format", "k6"]).exits_with(3);
+    let run = scenario("user\nann\nstranger\n", &["-n", "4", "--format", "k6"]).exits_with(3);
     let metrics = json(&run)["metrics"].clone();
     assert_eq!(metrics["iterations"]["count"], 4, "{metrics:#}");
     assert_eq!(metrics["http_reqs"]["count"], 8, "{metrics:#}");
     assert!(metrics["iteration_duration"].is_null(), "{metrics:#}");
     let flags = ["-n", "4", "--format", "artillery"];
-    let run = scenario("user\nann\nnobody\n", &flags).exits_with(3);
+    let run = scenario("user\nann\nstranger\n", &flags).exits_with(3);
     let counters = json(&run)["aggregate"]["counters"].clone();
     assert_eq!(counters["vusers.created"], 4, "{counters:#}");
     assert_eq!(counters["vusers.completed"], 2);
