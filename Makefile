@@ -5,7 +5,7 @@
 lab: setup ## installs what is missing, builds, runs the main lab quickly, prints its three tables
 	@began=$$(date +%s); \
 	cargo build --locked --quiet --release -p weigh -p planets -p gateway -p conform && built=$$(date +%s) || exit 1; \
-	target/release/weigh lab router-extensibility --quick --with profile=release; code=$$?; ended=$$(date +%s); \
+	target/release/weigh lab router-extensibility --quick --with profile=release --with beside=weigh; code=$$?; ended=$$(date +%s); \
 	echo "make lab: programs built in $$((built - began)) s; coprocessors built, all proven and measured in $$((ended - built)) s" >&2; \
 	case $$code in \
 	  0) ;; \
