@@ -90,8 +90,8 @@ pub struct Lab {
 const SLICE_OF_LIMITED: Duration = Duration::from_secs(2);
 
 impl Lab {
-    /// How a round measures its variants as far as the load decides, and where that is in turn although
-    /// nobody asked for it, why. A run may find further reasons for measuring in turn.
+    /// How a round measures its variants as far as the load decides, and where that is in turn without
+    /// having been asked for, why. A run may find further reasons for measuring in turn.
     #[must_use]
     pub fn order(&self) -> (Order, Option<&'static str>) {
         let obstacle = match &self.load {

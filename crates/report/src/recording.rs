@@ -87,7 +87,7 @@ pub struct Recording {
 pub struct Measured {
     /// At once, or one after the other.
     pub order: Order,
-    /// Why in turn, where nobody asked for that.
+    /// Why in turn, where that was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// The variants that were up together, where not all were: each group with its baselines. Empty
@@ -251,7 +251,7 @@ impl Recording {
         own.map_or(self.load.keep_alive, |switch| switch == "on")
     }
 
-    /// Why rounds were in turn, where nobody asked for that.
+    /// Why rounds were in turn, where that was not asked for.
     #[must_use]
     pub fn in_turn_because(&self) -> Option<&str> {
         self.measured.as_ref()?.because.as_deref()

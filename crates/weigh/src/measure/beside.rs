@@ -25,7 +25,7 @@ pub(super) struct Beside<'g> {
 }
 
 impl Experiment<'_> {
-    /// Brings a group up, measures it and stops it. Where nobody knows yet who may be up together,
+    /// Brings a group up, measures it and stops it. Where it is not known yet who may be up together,
     /// finds out; and measures nothing where that is not all.
     pub(super) fn group(&mut self, round: &Round, group: &Group) {
         let shared = match self.bring_up_shared(round, group) {
@@ -62,7 +62,7 @@ impl Experiment<'_> {
                 match (together, ended) {
                     (Ok(together), None) => self.take_down(up, together),
                     (Err(spoiled), None) => self.give_up(up, &spoiled),
-                    // Nobody's doing among those that share it, and the end of all.
+                    // None of those that share it has done it, and it is the end of all.
                     (_, Some(ended)) => {
                         let invalid = Invalid::new(InvalidKind::Crashed, ended);
                         self.give_up(up, &Spoiled::from(invalid));

@@ -18,7 +18,7 @@ use super::groups::Groups;
 /// How rounds measure the candidates.
 pub(super) struct Design {
     pub(super) order: Order,
-    /// Why in turn, where nobody asked for that.
+    /// Why in turn, where that was not asked for.
     because: Option<String>,
     /// Side by side, who is up together; none until that is known.
     pub(super) groups: Option<Groups>,

@@ -176,7 +176,7 @@ impl InSlices<'_> {
         }
         let slices = self.plan.slices(variant);
         // A variant with one wrong answer has no number; what it has is kept whole, as evidence.
-        let is_right = measurement.outcomes.passed == measurement.outcomes.total();
+        let is_right = measurement.outcomes.passed == measurement.outcomes.completed();
         let Some(causes) = self.causes.as_ref().filter(|_| is_right) else {
             // Without the times of requests all slices count, and none can be told from the others.
             measurement.elapsed = self.plan.counted() * count(slices.len());

@@ -65,7 +65,7 @@ fn groups_that_the_lab_names_are_measured_one_after_the_other() {
 fn a_variant_that_burns_a_core_is_in_a_group_of_its_own() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if cores > 4 {
-        // Half a core crowds nobody there.
+        // Half a core crowds none of the others there.
         judged::not_run(e2e::MACHINE_UNFIT);
         return;
     }

@@ -48,9 +48,9 @@ fn a_heavy_variant_gets_a_group_of_its_own() {
         because,
         "`v2` uses 0.50 of 2 cores, the median of all is 0.02"
     );
-    // On a machine with many cores it is in nobody's way.
+    // On a machine with many cores it crowds none of the others.
     assert_eq!(split(&members(&[0.02, 0.03, 0.5, 0.02]), 16.0), Crowd::Fits);
-    // The only variant has nobody beside it but the baseline.
+    // The only variant has only the baseline beside it.
     assert_eq!(split(&members(&[0.02, 0.5]), 2.0), Crowd::Fits);
 }
 
