@@ -24,6 +24,16 @@ pub fn summary_of(recording: &Path) -> Value {
     document["summary"].clone()
 }
 
+/// The measurements of a variant that count, one for each round and group of it: those that were
+/// disturbed were made again.
+#[must_use]
+pub fn rounds_of<'a>(recording: &'a Value, variant: &str) -> Vec<&'a Value> {
+    let rounds = recording["rounds"].as_array().into_iter().flatten();
+    rounds
+        .filter(|round| round["variant"] == variant && round["disturbed"] != true)
+        .collect()
+}
+
 /// How often something is measured on a machine that may be disturbed.
 pub const ATTEMPTS: usize = 4;
 

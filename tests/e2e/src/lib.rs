@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use believed::{ATTEMPTS, MACHINE_CHECKS, MACHINE_UNFIT, believed, summary_of};
+pub use believed::{ATTEMPTS, MACHINE_CHECKS, MACHINE_UNFIT, believed, rounds_of, summary_of};
 pub use browser::{Browser, View, url_of};
 pub use processes::{
     Hogs, cgroups_of_dead_runs, children_of, freeze, processes_mentioning, threads_of, wait_until,

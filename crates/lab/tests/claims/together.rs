@@ -12,7 +12,7 @@ const THREE: (&str, &str) = (
 );
 
 #[test]
-fn a_round_is_side_by_side_unless_somebody_says_otherwise() {
+fn a_round_is_side_by_side_unless_the_lab_says_otherwise() {
     assert_eq!(lab(&[OPEN]).order(), (Order::SideBySide, None));
     let in_turn = lab(&[OPEN, ("target:", "order: in-turn\ntarget:")]);
     assert_eq!(in_turn.order(), (Order::InTurn, None));

@@ -228,7 +228,7 @@ impl World {
     }
 }
 
-/// Whoever is at work or due while the core is away waits until it is back.
+/// A request at work or due while the core is away waits until it is back.
 fn stall(slots: &mut [(u64, f64)], thefts: &[(u64, u64, bool)]) {
     for (due_ns, us) in slots {
         let end_ns = *due_ns + (*us * 1e3) as u64;

@@ -7,6 +7,7 @@ mod faults;
 mod files;
 mod flamegraph;
 mod loads;
+mod null_servers;
 mod proofs;
 mod protocols;
 mod replicas;

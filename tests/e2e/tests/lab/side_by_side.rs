@@ -1,40 +1,12 @@
 //! Rounds side by side: all variants are up at once, and what the machine does to one it does to all.
 
-use e2e::{ATTEMPTS, PATIENCE, Run, World, summary_of, wait_until, weigh};
+use e2e::{ATTEMPTS, PATIENCE, Run, World, rounds_of, summary_of, wait_until, weigh};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// A lab of null servers, which differ in a flag.
-fn lab(load: &str, variants: &str) -> World {
-    let weigh = weigh();
-    World::of_lab(&format!(
-        "question: Is what was planted found?
-load: {load}
-warmup: 100ms
-order: side-by-side
-rounds: 6
-target: server
-systems:
-  server:
-    settings: {{flag: --seed=1}}
-    run: \"'{}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"
-    ready: {{path: /}}
-baseline: {{name: plain}}
-variants:
-{variants}",
-        weigh.display()
-    ))
-}
+use crate::null_servers::lab;
 
 const OPEN: &str = "{rate: 100/s, duration: 1s, path: /}";
-
-/// The measurements of a variant, one a round.
-fn rounds<'a>(recording: &'a Value, variant: &str) -> Vec<&'a Value> {
-    let rounds = recording["rounds"].as_array().into_iter().flatten();
-    rounds
-        .filter(|round| round["variant"] == variant && round["disturbed"] != true)
-        .collect()
-}
 
 #[test]
 fn every_due_time_is_one_request_to_each_variant_at_once() {
@@ -43,7 +15,10 @@ fn every_due_time_is_one_request_to_each_variant_at_once() {
         .ran();
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "side-by-side");
-    let (plain, again) = (rounds(&recording, "plain"), rounds(&recording, "again"));
+    let (plain, again) = (
+        rounds_of(&recording, "plain"),
+        rounds_of(&recording, "again"),
+    );
     assert_eq!((plain.len(), again.len()), (6, 6));
     for (one, other) in plain.iter().zip(&again) {
         assert_eq!(one["round"], other["round"]);
@@ -132,7 +107,7 @@ variants:
     assert_eq!(logs("proof"), ["helper.log", "server.log"]);
     assert_eq!(logs("round-2"), ["server.log"]);
     assert_eq!(logs("round-3"), ["server.log"]);
-    assert_eq!(rounds(&slow.recording(), "again").len(), 3);
+    assert_eq!(rounds_of(&slow.recording(), "again").len(), 3);
     judged::ran();
 }
 
@@ -150,7 +125,7 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
     let recording = lab(OPEN, variants).run().recording();
     // From the recording: a machine that is too busy for a verdict shows the stall all the same.
     let longest_window_ms = |name: &str| -> u64 {
-        let rounds = rounds(&recording, name);
+        let rounds = rounds_of(&recording, name);
         let windows = rounds
             .iter()
             .map(|round| &round["windows"]["latency_sum_ns"]);
@@ -162,7 +137,7 @@ fn a_variant_that_stalls_shows_it_and_the_others_do_not() {
     assert!(stalled_ms > 1_000, "{stalled_ms} ms");
     // What stood behind the stall of another variant is left out of every other one, and counted.
     let left_out = |name: &str| -> u64 {
-        let rounds = rounds(&recording, name);
+        let rounds = rounds_of(&recording, name);
         let overruns = rounds
             .iter()
             .map(|round| round["left_out"]["overrun"].as_u64());
@@ -211,7 +186,7 @@ fn an_interrupt_keeps_the_rounds_that_were_measured() {
     let recording = run.recording();
     assert_eq!(recording["interrupted"], true);
     for variant in ["plain", "again"] {
-        let whole = rounds(&recording, variant)
+        let whole = rounds_of(&recording, variant)
             .into_iter()
             .filter(|round| round["interrupted"] == false);
         assert!(whole.count() >= 2, "{variant}");

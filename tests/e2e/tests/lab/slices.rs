@@ -1,30 +1,10 @@
 //! A closed loop side by side: the load moves from variant to variant in slices of time; searches for the
 //! highest rate advance in turns.
 
-use e2e::{ATTEMPTS, World, summary_of, weigh};
+use e2e::{ATTEMPTS, World, summary_of};
 use serde_json::Value;
 
-/// A lab of null servers, which differ in a flag.
-fn lab(load: &str, variants: &str) -> World {
-    let weigh = weigh();
-    World::of_lab(&format!(
-        "question: Is what was planted found?
-load: {load}
-warmup: 100ms
-order: side-by-side
-rounds: 6
-target: server
-systems:
-  server:
-    settings: {{flag: --seed=1}}
-    run: \"'{}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"
-    ready: {{path: /}}
-baseline: {{name: plain}}
-variants:
-{variants}",
-        weigh.display()
-    ))
-}
+use crate::null_servers::lab;
 
 const CLOSED: &str = "{connections: 4, duration: 1s, slice: 100ms, path: /}";
 

@@ -2,8 +2,8 @@
 
 use std::net::TcpListener;
 
-use e2e::{ATTEMPTS, World, summary_of, weigh};
-use serde_json::{Value, json};
+use e2e::{ATTEMPTS, World, rounds_of, summary_of, weigh};
+use serde_json::json;
 
 /// A lab of null servers at 100 requests a second; `system` are further keys of the server, `more`
 /// further keys of the lab.
@@ -28,13 +28,6 @@ variants:
 
 const TWO: &str = "  - {name: again}\n  - {name: third}\n";
 
-/// How many measurements a variant has that count.
-fn measured(recording: &Value, variant: &str) -> usize {
-    let rounds = recording["rounds"].as_array().into_iter().flatten();
-    let own = rounds.filter(|round| round["variant"] == variant && round["disturbed"] != true);
-    own.count()
-}
-
 #[test]
 fn groups_that_the_lab_names_are_measured_one_after_the_other() {
     let run = lab("", "groups: [[again], [third]]\n", TWO).run().ran();
@@ -45,9 +38,9 @@ fn groups_that_the_lab_names_are_measured_one_after_the_other() {
         json!([["plain", "again"], ["plain", "third"]])
     );
     // The baseline is up in each group.
-    assert_eq!(measured(&recording, "plain"), 12);
-    assert_eq!(measured(&recording, "again"), 6);
-    assert_eq!(measured(&recording, "third"), 6);
+    assert_eq!(rounds_of(&recording, "plain").len(), 12);
+    assert_eq!(rounds_of(&recording, "again").len(), 6);
+    assert_eq!(rounds_of(&recording, "third").len(), 6);
     let summary = summary_of(&run.recording_folder());
     for row in summary["variants"].as_array().expect("variants") {
         assert_eq!(row["rounds"], 6, "{}", row["name"]);
@@ -157,7 +150,7 @@ fn a_pair_that_fills_the_core_it_is_pinned_to_is_measured_in_turn() {
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "in-turn");
     // Decided in the first round, of which nothing is lost.
-    assert_eq!(measured(&recording, "burner"), 1);
+    assert_eq!(rounds_of(&recording, "burner").len(), 1);
     run.shows("`burner` and its baseline together would use");
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use e2e::{Run, World, weigh, weigh_command};
+use e2e::{Run, World, rounds_of, weigh, weigh_command};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -37,14 +37,6 @@ fn variant(run: &Run, name: &str) -> Value {
     found.expect("it is in the recording").clone()
 }
 
-/// The rounds of a variant that count.
-fn rounds(run: &Run, name: &str) -> Vec<Value> {
-    let recording = run.recording();
-    let rounds = recording["rounds"].as_array().expect("rounds").iter();
-    let own = rounds.filter(|round| round["variant"] == name && round["disturbed"] != true);
-    own.cloned().collect()
-}
-
 #[test]
 fn the_lab_measures_both_languages_within_the_pods_limits() {
     if !judged::is_installed("python3") {
@@ -56,8 +48,9 @@ fn the_lab_measures_both_languages_within_the_pods_limits() {
     )
     .run()
     .ran();
+    let recording = run.recording();
     for name in ["python", "rust", "free"] {
-        let rounds = rounds(&run, name);
+        let rounds = rounds_of(&recording, name);
         assert_eq!(rounds[0]["outcomes"]["passed"], 40, "{name}: {rounds:#?}");
     }
     for name in ["python", "rust"] {
@@ -70,7 +63,7 @@ fn the_lab_measures_both_languages_within_the_pods_limits() {
             continue;
         }
         assert_eq!(system["limits_enforced"], asked);
-        let throttled = &rounds(&run, name)[0]["systems"][0]["throttled"];
+        let throttled = &rounds_of(&recording, name)[0]["systems"][0]["throttled"];
         assert!(throttled["throttled_periods"].is_u64(), "{throttled}");
     }
     let free = variant(&run, "free")["systems"][0].clone();
