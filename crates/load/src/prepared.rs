@@ -10,7 +10,7 @@ use crate::error::LoadError;
 use crate::general::{self, Messages, Outlet, Route};
 use crate::job::{Data, Job, RowOrder};
 use crate::lane::Workload;
-use crate::recorder::{Recorder, SlotsKept};
+use crate::recorder::Recorder;
 use crate::rendered::{self, Rendered, RequestError, Rotation};
 use crate::scenario;
 use crate::script::Script;
@@ -183,13 +183,11 @@ impl<'a> Prepared<'a> {
     /// The empty account of one thread.
     pub(crate) fn recorder(&self, threads: u32, start_ns: u64) -> Recorder {
         let names = self.job.steps.iter().map(|step| step.name.clone());
-        let of_a_thread = |slots: u64| {
-            usize::try_from(slots.div_ceil(u64::from(threads)))
-                .expect("the number of slots was compared with what is kept")
-        };
         let kept = self.job.keep_slots.map(|most| match self.slots {
-            Some(slots) => SlotsKept::All(of_a_thread(slots)),
-            None => SlotsKept::Most(most / threads as usize),
+            // Threads take turns, so that one has at most one more than another.
+            Some(slots) => usize::try_from(slots.div_ceil(u64::from(threads)))
+                .expect("the number of slots was compared with what is kept"),
+            None => most / threads as usize,
         });
         Recorder::new(start_ns, self.job.failures_kept)
             .for_steps(names)

@@ -85,15 +85,6 @@ pub(crate) struct Recorder {
     slots_most: usize,
 }
 
-/// Of how many slots the times are kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum SlotsKept {
-    /// There are so many.
-    All(usize),
-    /// It is not known how many there will be; with more than this, none are kept.
-    Most(usize),
-}
-
 impl Recorder {
     pub(crate) fn new(start_ns: u64, failures_kept: usize) -> Recorder {
         Recorder {
@@ -136,13 +127,11 @@ impl Recorder {
         }
     }
 
-    /// Keeps the times of every slot.
-    pub(crate) fn with_slots(mut self, kept: Option<SlotsKept>) -> Recorder {
-        (self.slots, self.slots_most) = match kept {
-            None => (None, 0),
-            Some(SlotsKept::All(slots)) => (Some(Vec::with_capacity(slots)), slots),
-            Some(SlotsKept::Most(most)) => (Some(Vec::new()), most),
-        };
+    /// Keeps the times of every slot, or with more than so many, none.
+    pub(crate) fn with_slots(mut self, most: Option<usize>) -> Recorder {
+        // Room for all at once: to make more of it while answers come in would hold them up.
+        self.slots = most.map(Vec::with_capacity);
+        self.slots_most = most.unwrap_or(0);
         self
     }
 
