@@ -55,7 +55,7 @@ pub struct Lab {
     pub warmup: Duration,
     /// Load in a closed loop after each start, until it gets no faster; none where absent.
     pub settle: Option<Settle>,
-    /// How a round is to measure its variants, where somebody said so: [`Lab::order`] says what the
+    /// How a round is to measure its variants, where the file or a flag says so: [`Lab::order`] says what the
     /// load allows.
     pub order_asked: Option<Order>,
     /// Side by side: the variants that are up together, by name, each group with its baselines; absent

@@ -64,7 +64,7 @@ impl SlicePlan {
         seed: u64,
     ) -> SlicePlan {
         let least = Duration::from_micros(1);
-        assert!(variants > 0, "somebody has the load");
+        assert!(variants > 0, "a slice belongs to a variant");
         assert!(total >= least && slice >= least, "{total:?} in {slice:?}");
         let uncounted = UNCOUNTED.min(slice / 3);
         let cycles = total.as_nanos().div_ceil((slice - uncounted).as_nanos());

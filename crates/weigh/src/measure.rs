@@ -182,11 +182,6 @@ impl<'a> Experiment<'a> {
     /// When the machine below refuses to go on.
     pub(crate) fn run(mut self, builds: &mut BuildCache) -> Result<Recording, Failure> {
         self.prepare(builds);
-        if self.session.lab.order().0 == Order::SideBySide {
-            let lab = self.session.lab;
-            let setups: Vec<_> = lab.all().flat_map(|variant| variant.systems()).collect();
-            self.reused.keep_slow_only(&setups);
-        }
         self.measure();
         // Before samples are taken, as those are of systems that are started anew.
         self.reused.stop_all(&mut self.rig);

@@ -11,6 +11,7 @@ use super::Experiment;
 use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
 use super::round::Round;
 use super::side_by_side::{Spoiled, Up};
+use super::turn::Occasion;
 use crate::systems::{Invalid, RunningSystems, UsageReading};
 
 /// The folder of the logs of what candidates share. No variant's: those are named as variants, and
@@ -102,17 +103,10 @@ impl Experiment<'_> {
         if setups.is_empty() {
             return Ok(None);
         }
-        let occasion = match group.number {
-            None => format!("round-{}", round.number + 1),
-            Some((number, _)) => format!("round-{}-group-{}", round.number + 1, number + 1),
-        };
+        let number = group.number.map(|(number, _)| number);
+        let folder = Path::new(SHARED).join(Occasion::Round(round.number).folder_in(number));
         self.session
-            .start(
-                &mut self.rig,
-                &setups,
-                &Path::new(SHARED).join(occasion),
-                None,
-            )
+            .start(&mut self.rig, &setups, &folder, None)
             .map(Some)
     }
 

@@ -178,8 +178,8 @@ impl Experiment<'_> {
         let measured = turn.measure(&self.rig, &seeker.up.running, &job);
         let name = self.candidates.get(id).name();
         let ended = seeker.up.running.ended(&mut self.rig);
-        let symptom = match measured {
-            Ok(measured) if ended.is_none() => {
+        let invalid = match (measured, ended) {
+            (Ok(measured), None) => {
                 // What was cut short says nothing; the next pass ends the search.
                 if !measured.measurement.interrupted {
                     let shown = seeker.searching.tell(rate, measured);
@@ -189,12 +189,12 @@ impl Experiment<'_> {
                 }
                 return Some(seeker);
             }
-            Ok(_) => Invalid::new(InvalidKind::Crashed, "a system ended during the search"),
-            Err(invalid) => invalid,
+            (Ok(_), Some(ended)) => Invalid::new(InvalidKind::Crashed, ended),
+            (Err(symptom), ended) => root_cause(ended, symptom),
         };
         seeker.up.running.stop(&mut self.rig);
-        if symptom.kind != InvalidKind::Interrupted {
-            self.reject(id, root_cause(ended, symptom));
+        if invalid.kind != InvalidKind::Interrupted {
+            self.reject(id, invalid);
         }
         None
     }

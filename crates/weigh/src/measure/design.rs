@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use lab::Setup;
+use lab::{Setup, Variant};
 use model::Order;
 use report::recording::Measured;
 
@@ -89,6 +89,10 @@ impl Experiment<'_> {
             let line = format!("measured in turn, not side by side: {because}");
             self.session.progress.note(&line);
         }
+        if self.design.order == Order::SideBySide {
+            let setups: Vec<_> = self.session.lab.all().flat_map(Variant::systems).collect();
+            self.reused.keep_slow_only(&setups);
+        }
         let has_fixed = |candidate: &Candidate<'_>| !candidate.footprint.fixed.is_empty();
         if self.design.order == Order::InTurn && self.candidates.iter().any(has_fixed) {
             // What runs on from turn to turn would be in the way of what starts.
@@ -100,6 +104,8 @@ impl Experiment<'_> {
     pub(super) fn measure_in_turn(&mut self, because: String) {
         let line = format!("measured in turn, not side by side: {because}");
         self.session.progress.note(&line);
+        // In turn nothing is started anew, so nothing else may be recorded.
+        self.reused.keep_all();
         self.design = Design {
             order: Order::InTurn,
             because: Some(because),

@@ -101,14 +101,7 @@ impl Experiment<'_> {
         let is_well = measured.is_ok() && ended.is_none();
         self.reused
             .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
-        let end = match (measured, ended) {
-            (Ok(()), None) => Ok(()),
-            (Ok(()), Some(ended)) => Err(in_round(
-                Invalid::new(InvalidKind::Crashed, ended),
-                seat.round,
-            )),
-            (Err(symptom), ended) => Err(root_cause(ended, symptom)),
-        };
+        let end = end_of(measured.err(), ended, seat.round).map_or(Ok(()), Err);
         TurnOutcome { records, end }
     }
 }
@@ -175,4 +168,19 @@ impl Measuring<'_> {
 pub(super) fn in_round(invalid: Invalid, round: usize) -> Invalid {
     let reason = format!("{} (round {})", invalid.reason, round + 1);
     Invalid::new(invalid.kind, reason)
+}
+
+/// Why a measurement of that round has no number, if it has none: the process that ended, or what was
+/// wrong.
+pub(super) fn end_of(
+    symptom: Option<Invalid>,
+    ended: Option<String>,
+    round: usize,
+) -> Option<Invalid> {
+    match (symptom, ended) {
+        (None, ended) => {
+            ended.map(|ended| in_round(Invalid::new(InvalidKind::Crashed, ended), round))
+        }
+        (Some(symptom), ended) => Some(root_cause(ended, symptom)),
+    }
 }

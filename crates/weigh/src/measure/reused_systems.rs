@@ -73,6 +73,13 @@ impl ReusedSystems {
         self.reuse = Reuse::Only(kept);
     }
 
+    /// From now on keeps all systems, of a run that reuses any.
+    pub(super) fn keep_all(&mut self) {
+        if self.is_on() {
+            self.reuse = Reuse::All;
+        }
+    }
+
     /// The systems of a candidate, if they are still up from an earlier turn.
     pub(super) fn take(&mut self, candidate: CandidateId) -> Option<Running> {
         self.up.remove(&candidate)

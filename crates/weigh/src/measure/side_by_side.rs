@@ -24,7 +24,7 @@ use super::cores_used::{Used, first_rate, planned};
 use super::groups::{CoresUsed, Group};
 use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
-use super::in_turn::{ATTEMPTS, in_round};
+use super::in_turn::{ATTEMPTS, end_of, in_round};
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::{Running, root_cause};
@@ -207,7 +207,7 @@ impl Experiment<'_> {
         up: &mut [Up],
         beside: &Beside<'_>,
     ) -> Result<Loads, Invalid> {
-        let costs = self.settle_together(round, up)?;
+        let costs = self.settle_together(round, up, beside)?;
         if !self.session.lab.load.is_open() {
             // One variant has the load at a time, so none crowds another by what it answers.
             let (jobs, slices) = self.ready_in_slices(round, up)?;
@@ -272,6 +272,7 @@ impl Experiment<'_> {
         &mut self,
         round: &Round,
         up: &mut [Up],
+        beside: &Beside<'_>,
     ) -> Result<Vec<Option<Duration>>, Invalid> {
         let lab_settle = self.session.lab.settle;
         let mut unsettled = up.iter().filter(|one| !one.running.is_settled).peekable();
@@ -290,7 +291,7 @@ impl Experiment<'_> {
                     .settling_job(&one.running, settling)
             })
             .collect();
-        let label = format!("round {}, settling side by side", round.number + 1);
+        let label = beside.label(round, "settling side by side");
         // All go on until the last has settled, so that every window has the same neighbors.
         while settlings.iter().any(Settling::goes_on) && !self.session.stop.is_asked() {
             let processor_time = || -> Vec<Option<Duration>> {
@@ -430,14 +431,7 @@ impl Experiment<'_> {
             let unproven = measured.unproven;
             let symptom = wrong.or_else(|| unproven.map(|invalid| in_round(invalid, seat.round)));
             let ended = running.ended(&mut self.rig);
-            let end = match (symptom, ended) {
-                (None, None) => None,
-                (None, Some(ended)) => Some(in_round(
-                    Invalid::new(InvalidKind::Crashed, ended),
-                    seat.round,
-                )),
-                (Some(symptom), ended) => Some(root_cause(ended, symptom)),
-            };
+            let end = end_of(symptom, ended, seat.round);
             self.reused
                 .keep_or_stop(&mut self.rig, seat.candidate, running, end.is_none());
             if let Some(invalid) = end {

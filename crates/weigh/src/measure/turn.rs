@@ -55,6 +55,15 @@ impl Occasion {
             Occasion::Flamegraph => "flamegraph".to_owned(),
         }
     }
+
+    /// The same, where what is started belongs to one of several groups.
+    pub(super) fn folder_in(self, group: Option<u32>) -> String {
+        let folder = self.folder();
+        match group {
+            None => folder,
+            Some(group) => format!("{folder}-group-{}", group + 1),
+        }
+    }
 }
 
 impl<'t> Turn<'t> {
@@ -104,12 +113,8 @@ impl<'t> Turn<'t> {
 
     /// The folder of its logs, `VARIANT/OCCASION`: a baseline is up once in each of its groups.
     fn folder(&self) -> PathBuf {
-        let occasion = self.occasion.folder();
-        let occasion = match self.group {
-            None => occasion,
-            Some(group) => format!("{occasion}-group-{}", group + 1),
-        };
-        PathBuf::from(record::file_name(self.candidate.name())).join(occasion)
+        let variant = record::file_name(self.candidate.name());
+        PathBuf::from(variant).join(self.occasion.folder_in(self.group))
     }
 
     /// What is being done, for the progress.
@@ -138,6 +143,12 @@ impl<'t> Turn<'t> {
             .map(Running::fresh)
     }
 
+    /// The candidate's systems without those that it shares with others.
+    fn own_setups(&self) -> Vec<Setup> {
+        let setups = self.candidate.variant.systems().iter();
+        setups.filter(|setup| !setup.is_shared).cloned().collect()
+    }
+
     /// As [`Turn::start`], beside systems that all candidates share.
     ///
     /// # Errors
@@ -151,10 +162,8 @@ impl<'t> Turn<'t> {
         let Some(shared) = shared else {
             return self.start(rig);
         };
-        let setups = self.candidate.variant.systems().iter();
-        let own: Vec<Setup> = setups.filter(|setup| !setup.is_shared).cloned().collect();
         self.session
-            .start(rig, &own, &self.folder(), Some(shared))
+            .start(rig, &self.own_setups(), &self.folder(), Some(shared))
             .map(Running::fresh)
     }
 
@@ -169,8 +178,7 @@ impl<'t> Turn<'t> {
         running: Running,
         kept: &BTreeSet<String>,
     ) -> Result<Running, Invalid> {
-        let setups = self.candidate.variant.systems().iter();
-        let own: Vec<Setup> = setups.filter(|setup| !setup.is_shared).cloned().collect();
+        let own = self.own_setups();
         let logs = match self.session.log_folder(&self.folder()) {
             Ok(logs) => logs,
             Err(invalid) => {
