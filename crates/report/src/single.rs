@@ -98,22 +98,23 @@ fn statistics(row: &VariantSummary, summary: &Summary) -> String {
 }
 
 fn percentiles(distribution: &Distribution) -> String {
+    let of = |metric| distribution.percentile_us(metric);
+    // No metric of labs: a round has too few requests beyond it.
+    let has_last = tail::has_enough(distribution.requests, 0.9999);
     let ladder = [
-        ("50 %", 0.5, distribution.latency_us_p50),
-        ("75 %", 0.75, distribution.latency_us_p75),
-        ("90 %", 0.9, distribution.latency_us_p90),
-        ("95 %", 0.95, distribution.latency_us_p95),
-        ("99 %", 0.99, distribution.latency_us_p99),
-        ("99.9 %", 0.999, distribution.latency_us_p999),
-        ("99.99 %", 0.9999, distribution.latency_us_p9999),
+        ("50 %", of(Metric::P50)),
+        ("75 %", of(Metric::P75)),
+        ("90 %", of(Metric::P90)),
+        ("95 %", of(Metric::P95)),
+        ("99 %", of(Metric::P99)),
+        ("99.9 %", of(Metric::P999)),
+        ("99.99 %", has_last.then_some(distribution.latency_us_p9999)),
     ];
-    let line = |(label, share, us): (&str, f64, f64)| {
-        let is_tail = share >= 0.9;
-        let shown = if !is_tail || tail::has_enough(distribution.requests, share) {
-            digits::duration_ns(us * 1e3)
-        } else {
-            format!("{}   (fewer than ten requests beyond)", cell::NOTHING)
-        };
+    let line = |(label, us): (&str, Option<f64>)| {
+        let shown = us.map_or_else(
+            || format!("{}   (fewer than ten requests beyond)", cell::NOTHING),
+            |us| digits::duration_ns(us * 1e3),
+        );
         format!("  {label:>13} {shown:>12}\n")
     };
     format!("  Latency distribution\n{}\n", ladder.map(line).concat())

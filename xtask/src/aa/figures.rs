@@ -56,6 +56,16 @@ pub(super) struct Difference {
 }
 
 impl Difference {
+    /// What a row of a summary says about the metric with that key.
+    pub(super) fn of(row: &Value, key: &str) -> anyhow::Result<Difference> {
+        let overhead = &row["metrics"][key]["overhead"];
+        let read = |field: &str| overhead[field].as_f64();
+        read("difference")
+            .zip(read("difference_low").zip(read("difference_high")))
+            .map(|(value, (low, high))| Difference { value, low, high })
+            .with_context(|| format!("no interval of {key}: {}", text(row, "verdict_text")))
+    }
+
     pub(super) fn is_claimed(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -100,13 +110,7 @@ impl Measured {
 impl Run {
     /// The difference of a variant from the baseline.
     pub(super) fn difference(&self, name: &str, figure: Figure) -> anyhow::Result<Difference> {
-        let (row, key) = (self.row(name)?, figure.key());
-        let overhead = &row["metrics"][key]["overhead"];
-        let read = |field: &str| overhead[field].as_f64();
-        read("difference")
-            .zip(read("difference_low").zip(read("difference_high")))
-            .map(|(value, (low, high))| Difference { value, low, high })
-            .with_context(|| format!("no interval of {key}: {}", text(row, "verdict_text")))
+        Difference::of(self.row(name)?, figure.key())
     }
 
     /// What a row says about itself.

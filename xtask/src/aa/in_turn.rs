@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use serde_json::Value;
 
-use super::figures::{text, variant};
+use super::figures::{Difference, text, variant};
 use super::labs::Bench;
 use crate::bench;
 
@@ -62,8 +62,7 @@ pub(super) fn delay(bench: &Bench) -> anyhow::Result<String> {
     let later = variant(&summary, "later")?;
     let mut rows = String::new();
     for (key, name) in SHOWN.iter().filter(|(key, _)| key.starts_with("latency")) {
-        let (_, low, high) = interval(later, key)?;
-        let is_inside = low <= DELAY_US && DELAY_US <= high;
+        let is_inside = Difference::of(later, key)?.contains(DELAY_US);
         let verdict = if is_inside { "yes" } else { "no" };
         let _ = writeln!(rows, "| {name} | {} | {verdict} |", overhead(later, key));
     }
@@ -122,21 +121,11 @@ fn claim<'a>(row: &'a Value, key: &str) -> &'a str {
     overhead["claim"].as_str().unwrap_or("no-difference-shown")
 }
 
-/// The difference with the ends of its interval.
-fn interval(row: &Value, key: &str) -> anyhow::Result<(f64, f64, f64)> {
-    let overhead = &row["metrics"][key]["overhead"];
-    let read = |field: &str| overhead[field].as_f64();
-    read("difference")
-        .zip(read("difference_low").zip(read("difference_high")))
-        .map(|(value, (low, high))| (value, low, high))
-        .with_context(|| format!("no interval of {key}: {}", text(row, "verdict_text")))
-}
-
 /// `+199.2 (196.1 to 203.4)`.
 fn overhead(row: &Value, key: &str) -> String {
-    interval(row, key).map_or_else(
+    Difference::of(row, key).map_or_else(
         |_| "none".to_owned(),
-        |(value, low, high)| format!("{value:+.1} ({low:+.1} to {high:+.1})"),
+        |Difference { value, low, high }| format!("{value:+.1} ({low:+.1} to {high:+.1})"),
     )
 }
 

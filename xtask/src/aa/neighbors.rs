@@ -29,7 +29,7 @@ const NEIGHBORS: [Neighbor; 3] = [
         mean_us: 0.0,
         cpu_us: 0.0,
     },
-    // In the way of whoever runs on that core, for six cycles in fifty.
+    // In the way of what runs on that core, for six cycles in fifty.
     Neighbor {
         name: "holds a core for 60 ms, at real-time priority, on each 50th request",
         flags: "--realtime --burn=60ms --burn-every=50",

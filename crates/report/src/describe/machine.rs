@@ -1,0 +1,223 @@
+//! The machine that a recording was made on, and the systems on it.
+
+use super::plural;
+use crate::digits;
+use crate::recording::{Environment, LimitsText, NoiseFloor, Recording, SystemRecord};
+
+/// The environment, as label and value.
+pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> {
+    let environment = &recording.environment;
+    let mut facts = machine(environment);
+    let average = |[one, five, fifteen]: [f64; 3]| format!("{one:.2} {five:.2} {fifteen:.2}");
+    let before = environment.load_average_before.map(average);
+    let after = environment.load_average_after.map(average);
+    facts.push((
+        "load average",
+        match (before, after) {
+            (Some(before), Some(after)) => format!("{before} before, {after} after"),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => "not readable".to_owned(),
+        },
+    ));
+    if let Some(steal_ms) = environment.steal_ms {
+        facts.push((
+            "steal time",
+            format!("{} ms during the run", digits::count(steal_ms)),
+        ));
+    }
+    let commit = recording
+        .weigh
+        .commit
+        .as_ref()
+        .map(|commit| format!(" ({commit})"));
+    facts.push((
+        "weigh",
+        format!(
+            "{}{}, method {}",
+            recording.weigh.version,
+            commit.unwrap_or_default(),
+            recording.method
+        ),
+    ));
+    facts.push((
+        "run",
+        format!(
+            "{} to {}",
+            moment(&recording.started_at),
+            moment(&recording.ended_at)
+        ),
+    ));
+    facts
+}
+
+/// `mean 12.1 µs, p50 …` by `weigh tare`.
+fn floor(floor: &NoiseFloor) -> String {
+    let shown = |us: f64| digits::duration_ns(us * 1e3);
+    format!(
+        "mean {}, p50 {}, p99 {} (`weigh tare` of {}: {} rounds at {}/s)",
+        shown(floor.latency_us_mean),
+        shown(floor.latency_us_p50),
+        shown(floor.latency_us_p99),
+        floor.made_at.get(..10).unwrap_or(&floor.made_at),
+        floor.rounds,
+        floor.requests_per_s,
+    )
+}
+
+/// A moment without the fraction of its second.
+pub(crate) fn moment(rfc3339: &str) -> String {
+    match rfc3339.split_once('.') {
+        Some((whole, fraction)) => {
+            let zone = fraction.trim_start_matches(|digit: char| digit.is_ascii_digit());
+            format!("{whole}{zone}")
+        }
+        None => rfc3339.to_owned(),
+    }
+}
+
+fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
+    let cores = environment
+        .cores
+        .map(|cores| plural(u64::from(cores), "core"));
+    let model = environment.cpu_model.clone();
+    add(
+        "CPU",
+        model
+            .into_iter()
+            .chain(cores)
+            .reduce(|model, cores| format!("{model}, {cores}")),
+    );
+    add("governor", environment.governor.clone());
+    add(
+        "boost",
+        environment
+            .boost
+            .map(|is_on| if is_on { "on" } else { "off" }.to_owned()),
+    );
+    add(
+        "SMT",
+        environment
+            .smt
+            .map(|is_on| if is_on { "on" } else { "off" }.to_owned()),
+    );
+    add(
+        "idle cores",
+        environment
+            .cores_awake
+            .map(|are_awake| if are_awake { "kept awake" } else { "asleep" }.to_owned()),
+    );
+    add(
+        "memory",
+        environment
+            .memory_bytes
+            .map(|bytes| digits::bytes(crate::metric::float(bytes))),
+    );
+    add("huge pages", environment.transparent_huge_pages.clone());
+    add("kernel", environment.kernel.clone());
+    add("system", environment.os.clone());
+    add("virtualization", environment.virtualization.clone());
+    add("accounting", environment.accounting.clone());
+    add(
+        "generator pinned to",
+        environment
+            .generator_cpus
+            .as_ref()
+            .map(|cpus| numbers(cpus)),
+    );
+    add("noise floor", environment.noise_floor.as_ref().map(floor));
+    for (name, value) in &environment.other {
+        add("also", Some(format!("{name}: {value}")));
+    }
+    facts
+}
+
+/// Versions, pins and limits of the systems, each distinct line once.
+pub(crate) fn systems(recording: &Recording) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for variant in &recording.variants {
+        for system in &variant.systems {
+            let line = format!(
+                "{} of {}: {}",
+                system.name,
+                variant.name,
+                system_facts(system)
+            );
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+pub(crate) fn system_facts(system: &SystemRecord) -> String {
+    let mut facts = vec![
+        system
+            .version
+            .clone()
+            .unwrap_or_else(|| "version unknown".to_owned()),
+    ];
+    if let Some(replicas) = system.replicas {
+        facts.push(plural(u64::from(replicas), "instance"));
+    }
+    if let Some(cpus) = &system.cpus {
+        facts.push(format!("pinned to core {}", numbers(cpus)));
+    }
+    if system.limits_asked != LimitsText::default() {
+        facts.push(limits_in_force(system));
+    }
+    facts.join(", ")
+}
+
+/// Whether a limit was asked for that is not in force as asked.
+pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
+    let asked = &system.limits_asked;
+    let enforced = system.limits_enforced.unwrap_or_default();
+    // The kernel rounds memory to pages and processor time to microseconds of a period.
+    // 1 % is more than these roundings and less than any limit set by mistake.
+    let differs = |asked: Option<f64>, found: Option<f64>| match (asked, found) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(asked), Some(found)) => (found / asked - 1.0).abs() > 0.01,
+    };
+    let bytes = |bytes: Option<u64>| bytes.map(crate::metric::float);
+    differs(asked.cpus, enforced.cpus)
+        || differs(bytes(asked.memory_bytes), bytes(enforced.memory_bytes))
+}
+
+/// `limited to 0.25 CPU (cgroup v2)`, `LIMITS NOT ENFORCED: 0.25 CPU (reason)`, `no limit`.
+pub(crate) fn limits_in_force(system: &SystemRecord) -> String {
+    if system.limits_asked == LimitsText::default() {
+        return "no limit".to_owned();
+    }
+    let asked = limits(&system.limits_asked);
+    let by = system.limits_by.as_deref().unwrap_or("reason unknown");
+    match &system.limits_enforced {
+        Some(_) if !is_limit_unmet(system) => format!("limited to {asked} ({by})"),
+        Some(enforced) => format!(
+            "LIMITS NOT AS ASKED: {asked} asked, {} in force ({by})",
+            limits(enforced)
+        ),
+        None => format!("LIMITS NOT ENFORCED: {asked} ({by})"),
+    }
+}
+
+pub(crate) fn limits(limits: &LimitsText) -> String {
+    let cpus = limits.cpus.map(|cpus| format!("{cpus} CPU"));
+    let memory = limits
+        .memory_bytes
+        .map(|bytes| digits::bytes(crate::metric::float(bytes)));
+    let both: Vec<String> = cpus.into_iter().chain(memory).collect();
+    if both.is_empty() {
+        "nothing".to_owned()
+    } else {
+        both.join(" and ")
+    }
+}
+
+fn numbers(cpus: &[usize]) -> String {
+    cpus.iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
