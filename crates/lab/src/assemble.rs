@@ -12,11 +12,12 @@ use crate::data;
 use crate::experiment::{Lab, Variant};
 use crate::formats::{Name, Title, Written};
 use crate::groups;
-use crate::include::Reading;
 use crate::load::{self, time_span};
 use crate::places::Places;
 use crate::proofs::Prover;
 use crate::quantities::LongerThanZero;
+use crate::reading::Reading;
+use crate::replicas;
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::setups;
@@ -41,6 +42,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     // Before the variants: what is wrong with a system is reported once, and not for each variant.
     systems.check(file.target.as_ref(), reading);
+    replicas::check_names(&systems, reading);
     check_max_time(&file, tree, reading);
     check_certificate(&file, &systems, reading);
     let baselines = variants::baselines(&file, reading);

@@ -6,9 +6,9 @@ use model::{Capacity, CapacityError, Load, Phase};
 use yaml_with_places::Finding;
 
 use crate::formats::Written;
-use crate::include::Reading;
-use crate::load::{arrival, connections_max};
+use crate::load::open_loop::{arrival, connections_max};
 use crate::quantities::{LongerThanZero, PositiveRate};
+use crate::reading::Reading;
 use crate::wire::{LoadFile, default};
 
 /// What `capacity` says, with the load of its first step; none where it is incomplete or wrong, which

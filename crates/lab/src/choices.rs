@@ -9,7 +9,8 @@ use std::path::Path;
 
 use yaml_with_places::{Entry, Finding, Node, Place, Value, did_you_mean};
 
-use crate::include::{Reading, merge, merge_each};
+use crate::merge::merge;
+use crate::reading::Reading;
 use crate::structure::{self, Role};
 
 /// The name under which mistakes of the command line are shown.
@@ -101,46 +102,6 @@ fn settings(root: &Node) -> impl Iterator<Item = (String, &Node)> {
         settings.iter().map(move |it| (path(it), &it.node))
     });
     lab_wide.chain(own)
-}
-
-/// What two files say of settings: a name chooses, everything else is merged as usual.
-pub(crate) fn merge_settings(base: Node, over: Node) -> Node {
-    let place = over.place;
-    match (base.value, over.value) {
-        (Value::Map(base), Value::Map(over)) => Node {
-            place,
-            value: Value::Map(merge_each(base, over, |_, setting, wish| {
-                chosen(setting, wish)
-            })),
-        },
-        (_, value) => Node { place, value },
-    }
-}
-
-/// With the choice of this name first; a value that names no choice becomes one without a name.
-fn chosen(setting: Node, wish: Node) -> Node {
-    let (Value::Map(choices), Some(name)) = (&setting.value, wish.text()) else {
-        return merge(setting, wish);
-    };
-    let mut choices = choices.clone();
-    match choices.iter().position(|choice| choice.key == name) {
-        // The first choice holds, so the one that is named moves to the front; the others keep
-        // their order.
-        Some(index) => choices[..=index].rotate_right(1),
-        None => choices.insert(
-            0,
-            Entry {
-                key: String::new(),
-                key_place: wish.place,
-                node: wish,
-                is_guess: false,
-            },
-        ),
-    }
-    Node {
-        place: setting.place,
-        value: Value::Map(choices),
-    }
 }
 
 /// Every setting as one value.

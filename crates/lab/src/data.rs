@@ -3,8 +3,9 @@
 use model::{Data, Range, RowOrder};
 use yaml_with_places::{At, Finding};
 
-use crate::formats::{Format, Misspelling, Name, Written};
-use crate::include::Reading;
+use crate::formats::{Name, Written};
+use crate::quantities::Numbers;
+use crate::reading::Reading;
 use crate::table::Table;
 use crate::wire::{DataEntry, DataFile, RowOrderFile};
 
@@ -12,36 +13,6 @@ use crate::wire::{DataEntry, DataFile, RowOrderFile};
 pub(crate) fn names(data: &Data) -> impl Iterator<Item = &str> {
     let ranges = data.ranges.iter().map(|range| range.name.as_str());
     data.columns.iter().map(String::as_str).chain(ranges)
-}
-
-/// A range of whole numbers, as it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Numbers {
-    from: u64,
-    to: u64,
-}
-
-impl Format for Numbers {
-    const NAME: &'static str = "range";
-    const EXAMPLE: Option<&'static str> = Some("1..1000");
-
-    fn read(text: &str) -> Result<Self, Misspelling> {
-        let number = |text: &str| text.trim().parse::<u64>().ok();
-        let ends = text.split_once("..");
-        let ends = ends.and_then(|(from, to)| number(from).zip(number(to)));
-        match ends {
-            // The number of values, one more than the difference, must fit into 64 bits as well.
-            Some((from, to)) if from <= to && to - from < u64::MAX => Ok(Numbers { from, to }),
-            Some(_) => Err(Misspelling::new(
-                format!("`{text}` is not a range: it ends before it begins"),
-                "write the smaller number first: `1..1000`",
-            )),
-            None => Err(Misspelling::new(
-                format!("`{text}` is not a range"),
-                "write two whole numbers, which both belong to it: `1..1000`",
-            )),
-        }
-    }
 }
 
 /// The data of a load, as far as they can be read.

@@ -4,18 +4,12 @@
 //! which that check and the decoding share. Those with units are in `quantities`.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
-use model::{Rate, Until};
+use model::Until;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 pub(crate) use yaml_with_places::Misspelling;
-
-use crate::data::Numbers;
-use crate::limits::{Cores, Limit};
-use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
-use crate::template::{Command, Template};
 
 /// A value that is written as text of a certain form.
 pub(crate) trait Format: Sized {
@@ -26,44 +20,6 @@ pub(crate) trait Format: Sized {
 
     /// Reads it.
     fn read(text: &str) -> Result<Self, Misspelling>;
-}
-
-/// Every format, for the structural check.
-const READERS: &[(&str, Check)] = &[
-    reader::<Duration>(),
-    reader::<LongerThanZero>(),
-    reader::<Bytes>(),
-    reader::<Limit<Cores>>(),
-    reader::<Limit<Bytes>>(),
-    reader::<PositiveRate>(),
-    reader::<Rate>(),
-    reader::<Method>(),
-    reader::<UrlPath>(),
-    reader::<RequestPath>(),
-    reader::<Pointer>(),
-    reader::<Numbers>(),
-    reader::<Pattern>(),
-    reader::<HeaderName>(),
-    reader::<HeaderValue>(),
-    reader::<Name>(),
-    reader::<SettingPath>(),
-    reader::<Title>(),
-    reader::<VariableName>(),
-    reader::<Template>(),
-    reader::<Command>(),
-    reader::<Until>(),
-];
-
-type Check = fn(&str) -> Result<(), Misspelling>;
-
-const fn reader<F: Format>() -> (&'static str, Check) {
-    (F::NAME, |text| F::read(text).map(|_| ()))
-}
-
-/// Holds a text against the format of this name; `None` when the name is not one of ours.
-pub(crate) fn check(name: &str, text: &str) -> Option<Result<(), Misspelling>> {
-    let (_, read) = READERS.iter().find(|(known, _)| *known == name)?;
-    Some(read(text))
 }
 
 /// A value of a format, as a field of a wire struct.
@@ -422,6 +378,3 @@ impl Format for VariableName {
         ))
     }
 }
-
-#[cfg(test)]
-mod tests;

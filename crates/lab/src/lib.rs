@@ -31,9 +31,12 @@ mod include;
 mod limits;
 mod load;
 mod manual;
+mod merge;
 mod places;
 mod proofs;
 mod quantities;
+mod readers;
+mod reading;
 mod replicas;
 mod requests;
 mod scenario;
@@ -41,6 +44,7 @@ mod schema;
 mod scope;
 mod setups;
 mod shared_systems;
+mod steps;
 mod structure;
 mod systems;
 mod table;
@@ -62,7 +66,7 @@ pub use table::Table;
 pub use text::{Endpoint, Text};
 pub use yaml_with_places::{Mistake, Mistakes, Related, Source};
 
-use include::Reading;
+use reading::Reading;
 use yaml_with_places::{Finding, Place};
 
 /// Where labs and the files they name are read from.

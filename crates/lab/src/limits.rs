@@ -3,81 +3,11 @@
 use yaml_with_places::{At, Finding};
 
 use crate::experiment::Limits;
-use crate::formats::{Format, Misspelling, Verbatim};
-use crate::include::Reading;
-use crate::quantities::Bytes;
+use crate::formats::Verbatim;
+use crate::quantities::{Bytes, Cores, Limit, NONE, Quantity};
+use crate::reading::Reading;
 use crate::scope::Scope;
-use crate::template::{Part, Template};
 use crate::wire::LimitsFile;
-
-/// What is written where there is no limit.
-const NONE: &str = "none";
-const CORES_MIN: f64 = 0.01;
-const CORES_MAX: f64 = 1024.0;
-
-/// Cores, also parts of one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Cores(f64);
-
-impl Format for Cores {
-    const NAME: &'static str = "cores";
-    const EXAMPLE: Option<&'static str> = Some("0.25");
-
-    fn read(text: &str) -> Result<Self, Misspelling> {
-        let wrong = |message: String| Err(Misspelling::new(message, "write for example `0.25`"));
-        match text.parse() {
-            Ok(cores) if cores < CORES_MIN => {
-                wrong(format!("expected at least {CORES_MIN}, found `{text}`"))
-            }
-            Ok(cores) if cores > CORES_MAX => {
-                wrong(format!("expected at most {CORES_MAX}, found `{text}`"))
-            }
-            // `NaN` is read as a number and is neither below nor above a bound.
-            Ok(cores) if f64::is_finite(cores) => Ok(Cores(cores)),
-            _ => wrong(format!("expected a number of cores, found `{text}`")),
-        }
-    }
-}
-
-/// A limit as it is written.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Limit<F> {
-    /// No limit.
-    Off,
-    Given(F),
-    /// What it is depends on settings.
-    Open(Template),
-}
-
-/// The names of limits in the schema; a format of its own for each quantity.
-trait Quantity: Format {
-    const LIMIT: &'static str;
-}
-
-impl Quantity for Cores {
-    const LIMIT: &'static str = "cores-or-none";
-}
-
-impl Quantity for Bytes {
-    const LIMIT: &'static str = "size-or-none";
-}
-
-impl<F: Quantity> Format for Limit<F> {
-    const NAME: &'static str = F::LIMIT;
-    const EXAMPLE: Option<&'static str> = F::EXAMPLE;
-
-    fn read(text: &str) -> Result<Self, Misspelling> {
-        let template = Template::read(text)?;
-        let is_open = |part: &Part| matches!(part, Part::Reference(_));
-        if template.parts.iter().any(is_open) {
-            return Ok(Limit::Open(template));
-        }
-        if text == NONE {
-            return Ok(Limit::Off);
-        }
-        F::read(text).map(Limit::Given)
-    }
-}
 
 /// The limits of a system within a variant.
 pub(crate) fn limits(

@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use model::{Arrival, Capacity, Load, Phase, Rate, Stop};
+use model::{Capacity, Load, Phase, Rate, Stop};
 use schedule::OpenPlan;
 use yaml_with_places::{At, Entry, Finding, Findings, Node};
 
 use crate::capacity;
 use crate::experiment::Protocol;
 use crate::formats::{Format, Written};
-use crate::include::Reading;
 use crate::quantities::LongerThanZero;
-use crate::wire::{ArrivalFile, LoadFile, PhaseFile, Switch, default};
+use crate::reading::Reading;
+use crate::wire::{LoadFile, PhaseFile, Switch, default};
 
+pub(crate) mod open_loop;
 mod protocol;
 
+use open_loop::{arrival, connections_max};
 pub(crate) use protocol::{check_certificate, keeps_connections};
 
 /// What a lab's `load` says, but for its requests.
@@ -278,23 +280,6 @@ fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
         connections_max: connections_max(file),
         requests_max: count,
     })
-}
-
-/// The most connections of an open loop.
-pub(crate) fn connections_max(file: &LoadFile) -> u32 {
-    let most = file.connections_max.as_ref();
-    most.map_or(default::CONNECTIONS_MAX, |most| most.value)
-}
-
-/// The law of the gaps of an open loop.
-pub(crate) fn arrival(file: &LoadFile, seed: Option<u64>) -> Arrival {
-    match file.arrival.as_ref().map(|arrival| arrival.value) {
-        Some(ArrivalFile::Poisson) => Arrival::Poisson {
-            // The run replaces it by a seed of its own; see `Lab::load`.
-            seed: seed.unwrap_or(0),
-        },
-        Some(ArrivalFile::Uniform) | None => Arrival::Uniform,
-    }
 }
 
 fn phase(file: &PhaseFile) -> Option<Phase> {

@@ -10,7 +10,7 @@ use yaml_with_places::{Finding, Place, did_you_mean};
 
 use crate::data;
 use crate::formats::is_name;
-use crate::include::Reading;
+use crate::reading::Reading;
 use crate::scope::Scope;
 use crate::systems::list;
 use crate::table::is_bare;

@@ -6,8 +6,8 @@ use crate::experiment::{
     DistinctValues, Expect, HeaderValues, Proof, ProofWhat, SeenNumber, SeenRule, Setup,
 };
 use crate::formats::{Pointer, Title, Verbatim, Written};
-use crate::include::Reading;
 use crate::places::{Places, Within};
+use crate::reading::Reading;
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::template::Template;

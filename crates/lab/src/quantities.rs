@@ -1,4 +1,4 @@
-//! Durations, sizes and rates as a person writes them: `500ms`, `128MiB`, `100/s`.
+//! Durations, sizes, rates, limits and ranges as a person writes them: `500ms`, `128MiB`, `100/s`.
 //!
 //! Units are always written: a bare number is a count, and of nothing else.
 
@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::Rate;
 
 use crate::formats::{Format, Misspelling};
+use crate::template::{Part, Template};
 
 /// A number and what follows it.
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
@@ -254,6 +255,105 @@ impl Format for PositiveRate {
             format!("`{text}` is not a rate: it must be above 0"),
             "write for example `100/s`",
         ))
+    }
+}
+
+/// What is written where there is no limit.
+pub(crate) const NONE: &str = "none";
+const CORES_MIN: f64 = 0.01;
+const CORES_MAX: f64 = 1024.0;
+
+/// Cores, also parts of one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cores(pub(crate) f64);
+
+impl Format for Cores {
+    const NAME: &'static str = "cores";
+    const EXAMPLE: Option<&'static str> = Some("0.25");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let wrong = |message: String| Err(Misspelling::new(message, "write for example `0.25`"));
+        match text.parse() {
+            Ok(cores) if cores < CORES_MIN => {
+                wrong(format!("expected at least {CORES_MIN}, found `{text}`"))
+            }
+            Ok(cores) if cores > CORES_MAX => {
+                wrong(format!("expected at most {CORES_MAX}, found `{text}`"))
+            }
+            // `NaN` is read as a number and is neither below nor above a bound.
+            Ok(cores) if f64::is_finite(cores) => Ok(Cores(cores)),
+            _ => wrong(format!("expected a number of cores, found `{text}`")),
+        }
+    }
+}
+
+/// A limit as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Limit<F> {
+    /// No limit.
+    Off,
+    Given(F),
+    /// What it is depends on settings.
+    Open(Template),
+}
+
+/// The names of limits in the schema; a format of its own for each quantity.
+pub(crate) trait Quantity: Format {
+    const LIMIT: &'static str;
+}
+
+impl Quantity for Cores {
+    const LIMIT: &'static str = "cores-or-none";
+}
+
+impl Quantity for Bytes {
+    const LIMIT: &'static str = "size-or-none";
+}
+
+impl<F: Quantity> Format for Limit<F> {
+    const NAME: &'static str = F::LIMIT;
+    const EXAMPLE: Option<&'static str> = F::EXAMPLE;
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let template = Template::read(text)?;
+        let is_open = |part: &Part| matches!(part, Part::Reference(_));
+        if template.parts.iter().any(is_open) {
+            return Ok(Limit::Open(template));
+        }
+        if text == NONE {
+            return Ok(Limit::Off);
+        }
+        F::read(text).map(Limit::Given)
+    }
+}
+
+/// A range of whole numbers, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl Format for Numbers {
+    const NAME: &'static str = "range";
+    const EXAMPLE: Option<&'static str> = Some("1..1000");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let ends = text.split_once("..");
+        let ends = ends.and_then(|(from, to)| number(from).zip(number(to)));
+        match ends {
+            // The number of values, one more than the difference, must fit into 64 bits as well.
+            Some((from, to)) if from <= to && to - from < u64::MAX => Ok(Numbers { from, to }),
+            Some(_) => Err(Misspelling::new(
+                format!("`{text}` is not a range: it ends before it begins"),
+                "write the smaller number first: `1..1000`",
+            )),
+            None => Err(Misspelling::new(
+                format!("`{text}` is not a range"),
+                "write two whole numbers, which both belong to it: `1..1000`",
+            )),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::{Balance, Balances, Limits, Setup};
 use crate::formats::{Name, Verbatim};
-use crate::include::Reading;
+use crate::reading::Reading;
 use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::Template;
@@ -141,31 +141,28 @@ fn balancer_name(system: &str) -> String {
 }
 
 /// Instances and balancers have names too, which no other system may have.
-pub(crate) fn check_names(
-    name: &At<Name>,
-    file: &SystemFile,
-    systems: &Systems<'_>,
-    reading: &mut Reading<'_>,
-) {
-    let Some(replicas) = &file.replicas else {
-        return;
-    };
-    let system = &name.value.0;
-    let prefix = format!("{system}-");
-    let is_taken = |other: &&(At<Name>, SystemFile)| {
-        let other = &other.0.value.0;
-        let number = other.strip_prefix(&prefix);
-        *other == balancer_name(system)
-            || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
-    };
-    for (other, _) in systems.declared.iter().filter(is_taken) {
-        reading.findings.add(
-            Finding::new(
-                other.place,
-                format!("`{}` is a name that `replicas` of `{system}` gives", other.value.0),
-            )
-            .related(replicas.place, "given here")
-            .help("instances are called `NAME-1`, `NAME-2` and so on, and what is before them `NAME-balancer`; choose another name"),
-        );
+pub(crate) fn check_names(systems: &Systems<'_>, reading: &mut Reading<'_>) {
+    for (name, file) in systems.declared {
+        let Some(replicas) = &file.replicas else {
+            continue;
+        };
+        let system = &name.value.0;
+        let prefix = format!("{system}-");
+        let is_taken = |other: &&(At<Name>, SystemFile)| {
+            let other = &other.0.value.0;
+            let number = other.strip_prefix(&prefix);
+            *other == balancer_name(system)
+                || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_digit()))
+        };
+        for (other, _) in systems.declared.iter().filter(is_taken) {
+            reading.findings.add(
+                Finding::new(
+                    other.place,
+                    format!("`{}` is a name that `replicas` of `{system}` gives", other.value.0),
+                )
+                .related(replicas.place, "given here")
+                .help("instances are called `NAME-1`, `NAME-2` and so on, and what is before them `NAME-balancer`; choose another name"),
+            );
+        }
     }
 }

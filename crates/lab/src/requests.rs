@@ -9,10 +9,10 @@ use crate::experiment::{Expect, LabRequest};
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, RequestPath, Title, Verbatim, Written,
 };
-use crate::include::Reading;
 use crate::places::{Places, Within};
-use crate::scenario;
+use crate::reading::Reading;
 use crate::scope::Scope;
+use crate::steps;
 use crate::wire::{
     ExpectFile, GraphqlFile, Headers, LoadFile, RequestEntry, RequestFile, SameAsFile, SentFile,
     StepFile, default,
@@ -118,10 +118,10 @@ impl<'a> Sent<'a> {
                 let name = request
                     .as_ref()
                     .map_or_else(String::new, |(request, _)| request.name.clone());
-                steps.push(scenario::step(name, &step.value, reading));
+                steps.push(steps::step(name, &step.value, reading));
                 found.extend(request);
                 // After the step itself: what it captures is known to later steps only.
-                scenario::add_names(&step.value, &mut captured);
+                steps::add_names(&step.value, &mut captured);
             }
         }
         let sending = Sending {

@@ -132,7 +132,7 @@ fn unwrap_lines(description: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats;
+    use crate::readers;
 
     /// Calls `look` with every object of a JSON value.
     fn each(value: &Value, look: &mut dyn FnMut(&Map<String, Value>)) {
@@ -164,7 +164,7 @@ mod tests {
         each(&schema(), &mut |object| {
             if let Some(Value::String(format)) = object.get("format") {
                 assert!(
-                    formats::check(format, "").is_some() || numbers.contains(&format.as_str()),
+                    readers::read(format, "").is_some() || numbers.contains(&format.as_str()),
                     "{format}"
                 );
             }

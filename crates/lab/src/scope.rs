@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use yaml_with_places::{At, Finding, Place, did_you_mean};
 
 use crate::formats::Verbatim;
-use crate::include::Reading;
+use crate::reading::Reading;
 use crate::systems::{Systems, list};
 use crate::template::{Part, Reference, Template};
 use crate::text::{Form, Text};

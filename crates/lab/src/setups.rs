@@ -9,10 +9,10 @@ use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::{Probe, Ready, Setup};
 use crate::formats::{Name, Title, UrlPath, VariableName, Written};
-use crate::include::Reading;
 use crate::limits::limits;
 use crate::load::time_span;
 use crate::quantities::LongerThanZero;
+use crate::reading::Reading;
 use crate::replicas;
 use crate::scope::Scope;
 use crate::systems::Systems;

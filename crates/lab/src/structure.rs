@@ -4,8 +4,8 @@
 use serde_json::Value as Schema;
 use yaml_with_places::{Blank, Finding, Findings, Node, Structure, Value, missing};
 
-use crate::formats;
-use crate::include::Reading;
+use crate::readers;
+use crate::reading::Reading;
 use crate::schema::{SCENARIO_SCHEMA, SCHEMA, required_of_labs};
 use crate::wire::LAB_ONLY;
 
@@ -38,7 +38,7 @@ pub(crate) fn check(root: Node, role: Role, findings: &mut Findings) -> Node {
     };
     let structure = Structure {
         schema: role.schema(),
-        formats: formats::check,
+        formats: readers::read,
         // A key without a value is a slip in a lab: each optional key can be left out instead.
         blank: Blank::Null,
     };

@@ -7,13 +7,10 @@ use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 use crate::experiment::System;
 use crate::fields::Table;
 use crate::formats::{Name, Written};
-use crate::include::Reading;
-use crate::replicas;
+use crate::reading::Reading;
+use crate::template::RESERVED;
 use crate::variants::Draft;
 use crate::wire::{ReadyFile, SchemeFile, Settings, SystemFile};
-
-/// Words of templates that no setting may take.
-pub(crate) const RESERVED: [&str; 6] = ["addr", "port", "url", "socket", "name", "instance"];
 
 /// Most cores that can be named: what Linux's own default mask holds.
 const CORES: u32 = 1024;
@@ -95,7 +92,6 @@ impl<'a> Systems<'a> {
             for other in &file.after.0 {
                 self.check_known(&other.value.0.0, other.place, reading);
             }
-            replicas::check_names(name, file, self, reading);
             let tree = self.tree_of(&name.value.0);
             // Asked of the tree: a command that was wrong is not a command that is missing.
             let has_no_run = tree.is_some_and(|tree| tree.entry("run").is_none());

@@ -5,6 +5,9 @@
 
 use crate::formats::{Format, Misspelling, is_name};
 
+/// Words of templates that no setting may take.
+pub(crate) const RESERVED: [&str; 6] = ["addr", "port", "url", "socket", "name", "instance"];
+
 /// Text with references.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Template {

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use yaml_with_places::{At, Finding, Findings, Place};
 
 use crate::formats::{Format, Name, SettingPath, Title, Verbatim, Written};
-use crate::include::Reading;
-use crate::systems::RESERVED;
-use crate::template::Template;
+use crate::reading::Reading;
+use crate::template::{RESERVED, Template};
 use crate::wire::{Factors, ForFile, LabFile, ProofFile, SentFile, VariantFile, With};
 
 /// A variant whose systems are not worked out yet.

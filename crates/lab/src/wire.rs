@@ -18,8 +18,7 @@ use crate::formats::{
     HeaderName, HeaderValue, Method, Name, Pointer, RequestPath, Title, UrlPath, VariableName,
     Verbatim, Written,
 };
-use crate::limits::{Cores, Limit};
-use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
+use crate::quantities::{Bytes, Cores, Limit, LongerThanZero, PositiveRate};
 use crate::template::{Command, Template};
 
 mod capacity;

@@ -4,7 +4,7 @@ use model::{Trust, Version};
 use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::Protocol;
-use crate::include::Reading;
+use crate::reading::Reading;
 use crate::requests::files;
 use crate::variants::Draft;
 use crate::wire::{LoadFile, Switch, default};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use yaml_with_places::{Finding, Place, quote};
 
-use crate::include::{Reading, tidy};
+use crate::reading::{Reading, tidy};
 
 /// The files whose names match a pattern, in the order of their names.
 pub(super) fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use super::{ExpectFile, Headers, RequestFile};
 use yaml_with_places::{At, Json};
 
-use crate::data::Numbers;
 use crate::fields::{Table, TextOr};
 use crate::formats::{
     HeaderName, Method, Name, Pattern, Pointer, RequestPath, Title, Verbatim, Written,
 };
+use crate::quantities::Numbers;
 
 /// A scenario in a file of its own, for `weigh load --scenario`: requests that follow one another.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@ use insta::assert_snapshot;
 
 /// What is read, or what is wrong and what to write.
 fn check(format: &str, text: &str) -> String {
-    match super::check(format, text).expect(format) {
+    match super::read(format, text).expect(format) {
         Ok(()) => format!("`{text}` is fine"),
         Err(wrong) => format!("{}; {}", wrong.message, wrong.help.unwrap()),
     }

@@ -1,0 +1,53 @@
+//! The readers of all formats, by the names that the JSON Schema has for them.
+
+use std::time::Duration;
+
+use model::{Rate, Until};
+
+use crate::formats::{
+    Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer, RequestPath,
+    SettingPath, Title, UrlPath, VariableName,
+};
+use crate::quantities::{Bytes, Cores, Limit, LongerThanZero, Numbers, PositiveRate};
+use crate::template::{Command, Template};
+
+/// Every format, for the structural check.
+const READERS: &[(&str, Check)] = &[
+    reader::<Duration>(),
+    reader::<LongerThanZero>(),
+    reader::<Bytes>(),
+    reader::<Limit<Cores>>(),
+    reader::<Limit<Bytes>>(),
+    reader::<PositiveRate>(),
+    reader::<Rate>(),
+    reader::<Method>(),
+    reader::<UrlPath>(),
+    reader::<RequestPath>(),
+    reader::<Pointer>(),
+    reader::<Numbers>(),
+    reader::<Pattern>(),
+    reader::<HeaderName>(),
+    reader::<HeaderValue>(),
+    reader::<Name>(),
+    reader::<SettingPath>(),
+    reader::<Title>(),
+    reader::<VariableName>(),
+    reader::<Template>(),
+    reader::<Command>(),
+    reader::<Until>(),
+];
+
+type Check = fn(&str) -> Result<(), Misspelling>;
+
+const fn reader<F: Format>() -> (&'static str, Check) {
+    (F::NAME, |text| F::read(text).map(|_| ()))
+}
+
+/// Holds a text against the format of this name; `None` when the name is not one of ours.
+pub(crate) fn read(name: &str, text: &str) -> Option<Result<(), Misspelling>> {
+    let (_, read) = READERS.iter().find(|(known, _)| *known == name)?;
+    Some(read(text))
+}
+
+#[cfg(test)]
+mod tests;
