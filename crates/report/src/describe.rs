@@ -2,14 +2,10 @@
 
 mod machine;
 
-use model::{Arrival, Capacity, Load, Order, Phase, micros};
+use model::{Arrival, Capacity, Load, Phase, micros};
 
-use crate::company;
 use crate::digits;
-use crate::metric::Metric;
 use crate::recording::{HttpText, Kind, LoadText, ProtocolText, Recording, TlsText};
-use crate::summary::{CheckState, ClaimName, Summary, VariantSummary};
-use crate::summary::{PAUSED_SHARE_MAX, STARVED_SHARE_MAX};
 
 pub(crate) use machine::{
     environment, is_limit_unmet, limits, limits_in_force, moment, system_facts, systems,
@@ -211,189 +207,6 @@ pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// `8 rounds, every variant once a round in shuffled order, seed 7`.
-// What was planned is only said where it differs from what was measured.
-pub(crate) fn rounds(summary: &Summary) -> String {
-    let planned = summary.rounds_planned;
-    let rounds = if summary.rounds_measured == planned {
-        plural(planned as u64, "round")
-    } else {
-        format!(
-            "{} of {}",
-            summary.rounds_measured,
-            plural(planned as u64, "round")
-        )
-    };
-    let until = summary.until.as_ref();
-    let until = until.map_or(String::new(), |until| format!("; {}", until.sentence));
-    let all = if summary.groups.is_empty() {
-        "all variants side by side in each"
-    } else {
-        "variants of a group side by side"
-    };
-    let order = match (summary.order, summary.slice_us) {
-        (Order::SideBySide, _) if summary.is_capacity => {
-            format!("{all}, whose searches advance rate by rate in shuffled order")
-        }
-        (Order::SideBySide, Some(slice_us)) => format!(
-            "{all}, in slices of {} in shuffled order",
-            // Slices are fitted into the load, so microseconds of them mean nothing.
-            digits::length_us((slice_us + 500).max(1_000) / 1_000 * 1_000)
-        ),
-        (Order::SideBySide, None) => {
-            format!("{all}, every due time one request to each")
-        }
-        (Order::InTurn, _) => "every variant once a round in shuffled order".to_owned(),
-    };
-    let because = summary.in_turn_because.as_ref();
-    let because = because.map_or(String::new(), |because| {
-        format!(", in turn and not side by side: {because}")
-    });
-    let groups = company::in_words(summary);
-    format!(
-        "{rounds}, {order}{groups}{because}, seed {}{until}",
-        summary.seed
-    )
-}
-
-/// Said at the top of every rendering when the user stopped the run.
-pub(crate) fn interruption(summary: &Summary) -> Option<String> {
-    summary.interrupted.then(|| match summary.kind {
-        Kind::Lab => format!(
-            "INTERRUPTED: {} of {} were measured before the run was stopped",
-            summary.rounds_measured,
-            plural(summary.rounds_planned as u64, "round"),
-        ),
-        Kind::Load => "INTERRUPTED: the run was stopped before its end".to_owned(),
-    })
-}
-
-/// How to read the figures, a sentence each.
-pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
-    let mut sentences = vec![
-        "A figure is computed per round; what is shown is the Hodges-Lehmann estimate over rounds, \
-         with as many digits as its interval supports."
-            .to_owned(),
-    ];
-    if summary.measurements_repeated > 0 {
-        sentences.push(format!(
-            "{} made again, since the generator stood still for more than {} of the time or was without \
-             a core for more than {}; the disturbed ones are in the recording and count for nothing.",
-            match summary.measurements_repeated {
-                1 => "1 measurement was".to_owned(),
-                many => format!("{many} measurements were"),
-            },
-            percent(PAUSED_SHARE_MAX),
-            percent(STARVED_SHARE_MAX)
-        ));
-    }
-    if summary.comparisons > 0 {
-        let confidence = percent(summary.confidence_each);
-        sentences.push(format!(
-            "A difference from {} is paired by round; ± is half of its {confidence} Wilcoxon \
-             interval, whose ends stand there instead where ± would misstate whether it contains 0.",
-            summary.against()
-        ));
-        let decides = match summary.headline {
-            Metric::Requests if summary.is_capacity => {
-                "The highest rate sustained decides the verdict; all other figures are those at that rate"
-            }
-            Metric::Requests => "Requests per second decide the verdict (closed loop)",
-            Metric::Typical => {
-                "Typical latency, the mean of the fastest nine tenths of a round's requests, decides \
-                 the verdict (open loop, side by side)"
-            }
-            _ => "Mean latency decides the verdict (open loop)",
-        };
-        sentences.push(if summary.comparisons > 1 {
-            format!(
-                "{decides}; {confidence} for each of {} comparisons makes all verdicts hold together \
-                 at {} (Bonferroni).",
-                summary.comparisons,
-                percent(summary.confidence)
-            )
-        } else {
-            format!("{decides}, at {}.", percent(summary.confidence))
-        });
-    }
-    sentences.extend(company::sentences(summary));
-    sentences.extend(summary.starts_omitted.clone());
-    sentences.extend(sparse(summary));
-    sentences.push(latency(summary).to_owned());
-    sentences
-}
-
-/// What each verdict means, a sentence a variant.
-pub(crate) fn in_words(summary: &Summary) -> Vec<String> {
-    let rows = summary.variants.iter();
-    rows.filter_map(|row| row.in_words.clone()).collect()
-}
-
-/// What stands in the tables for percentiles beyond which a round has too few requests; nothing where
-/// each round has enough.
-fn sparse(summary: &Summary) -> Option<String> {
-    let with_number = || summary.variants.iter().filter(|row| row.has_number());
-    let is_sparse = |metric: &Metric| {
-        with_number().any(|row| row.metric(*metric).is_some_and(|it| it.is_sparse))
-    };
-    let sparse: Vec<&str> = Metric::ALL
-        .into_iter()
-        .filter(is_sparse)
-        .map(Metric::label)
-        .collect();
-    (!sparse.is_empty()).then(|| {
-        format!(
-            "{}: fewer than ten requests of a round lie beyond, so the tables have the percentile of \
-             the requests of all rounds together, and nothing where fewer than ten of those lie \
-             beyond. Its difference has a bootstrap interval over rounds, from ten rounds and twenty \
-             requests beyond on.",
-            sparse.join(", ")
-        )
-    })
-}
-
-/// What the differences of this recording have: an interval, or too few rounds for one.
-pub(crate) fn difference(summary: &Summary) -> String {
-    let overheads = summary
-        .variants
-        .iter()
-        .filter_map(|row| row.metric(summary.headline));
-    let mut overheads = overheads.filter_map(|metric| metric.overhead.as_ref());
-    match overheads.find(|overhead| overhead.claim == ClaimName::TooFewRounds) {
-        Some(overhead) => format!(
-            "difference; an interval needs {} of both, {} measured",
-            plural(overhead.rounds_needed as u64, "round"),
-            overhead.rounds
-        ),
-        None => {
-            format!(
-                "difference ± half of the {} interval",
-                percent(summary.confidence_each)
-            )
-        }
-    }
-}
-
-/// What latency means in this load.
-pub(crate) fn latency(summary: &Summary) -> &'static str {
-    if summary.is_open_loop {
-        "Latency counts from the planned send to the last byte, so waiting is part of it."
-    } else {
-        "Latency counts from the send to the last byte; a closed loop sends less when answers are \
-         late, so it shows what is sustained, not what a user would wait."
-    }
-}
-
-/// What stdev and max of requests per second refer to: `over 100 ms windows`.
-pub(crate) fn windows(summary: &Summary) -> Option<String> {
-    let mut widths = summary
-        .variants
-        .iter()
-        .filter_map(|row| row.rate_windows.as_ref());
-    let width = widths.next()?.width_us;
-    Some(format!("over {} windows", digits::length_us(width)))
-}
-
 /// The requests, one a line: `test: POST /graphql, 57 B`.
 pub(crate) fn requests(load: &LoadText) -> Vec<String> {
     let line = |request: &crate::recording::RequestText| {
@@ -413,24 +226,6 @@ pub(crate) fn requests(load: &LoadText) -> Vec<String> {
         text
     };
     load.requests.iter().map(line).collect()
-}
-
-/// Every check that is not in order: `variant: state, name: text`.
-pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
-    let of_row = |row: &VariantSummary| -> Vec<String> {
-        let bad = row
-            .checks
-            .iter()
-            .filter(|check| check.state != CheckState::Ok);
-        bad.map(|check| {
-            format!(
-                "{}: {} ({}): {}",
-                row.name, check.name, check.state, check.text
-            )
-        })
-        .collect()
-    };
-    summary.variants.iter().flat_map(of_row).collect()
 }
 
 /// The command line, quoted for a shell where needed.

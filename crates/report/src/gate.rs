@@ -7,6 +7,7 @@
 //! Absent on purpose: a limit on a figure without an interval, which would be a coin toss.
 
 mod judge;
+pub(crate) mod judgement;
 mod quantity;
 pub(crate) mod shown;
 
@@ -18,7 +19,7 @@ use serde::Serialize;
 use crate::metric::Metric;
 
 pub(crate) use judge::{Judged, judge};
-pub use judge::{Judgement, Ruling, Undecided};
+pub use judgement::{Judgement, Ruling, Undecided};
 
 /// One limit, as written on the command line: `rhai p99 overhead < 0.2ms`.
 #[derive(Clone, Debug, PartialEq, Serialize)]

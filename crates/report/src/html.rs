@@ -16,6 +16,7 @@ mod tables;
 mod timeline;
 
 use crate::describe;
+use crate::explain;
 use crate::metric::Metric;
 use crate::recording::{Kind, Recording};
 use crate::summary::{CheckState, Summary};
@@ -131,7 +132,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         Section::new(
             "reading",
             "How to read it",
-            list(&describe::statistics(summary)),
+            list(&explain::statistics(summary)),
         ),
         Section::new(
             "variants",
@@ -167,7 +168,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
         escape(day),
         escape(title)
     );
-    if let Some(interruption) = describe::interruption(summary) {
+    if let Some(interruption) = explain::interruption(summary) {
         out += &format!(
             "<p class=\"alarm\" role=\"alert\">{}</p>\n",
             escape(&interruption)
@@ -175,7 +176,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
     }
     let facts = [
         ("Load", prose(&describe::load(recording))),
-        ("Rounds", escape(&describe::rounds(summary))),
+        ("Rounds", escape(&explain::rounds(summary))),
         ("Machine", escape(&machine(recording))),
         ("Checks", checks(summary)),
     ];
@@ -260,7 +261,7 @@ fn answer_lead(summary: &Summary) -> String {
     } else if summary.comparisons > 0 {
         format!(
             "{what} against <b>{baseline}</b>: {}.",
-            prose(&describe::difference(summary))
+            prose(&explain::difference(summary))
         )
     } else {
         "Nothing could be compared; each row says why.".to_owned()
@@ -282,7 +283,7 @@ fn distribution(recording: &Recording, summary: &Summary) -> Section {
     let lead = format!(
         "{} The axis is logarithmic in 1 - quantile; a dotted line has fewer than 10 requests beyond \
          it.",
-        describe::latency(summary)
+        explain::latency(summary)
     );
     Section::new(
         "distribution",

@@ -9,10 +9,12 @@
 mod cell;
 mod company;
 pub mod compare;
+mod confidence;
 mod cost;
 mod csv;
 mod describe;
 mod digits;
+mod explain;
 pub mod flame;
 pub mod gate;
 mod hdr;
@@ -44,6 +46,7 @@ pub mod until;
 mod xml;
 
 pub use compare::Comparison;
+pub use confidence::CONFIDENCE;
 pub use csv::csv;
 pub use gate::Gate;
 pub use hdr::Hdr;
@@ -56,6 +59,6 @@ pub use markdown::markdown;
 pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
 pub use single::{load_json, load_text};
-pub use summary::{CONFIDENCE, Summary, Verdict};
+pub use summary::{Summary, Verdict};
 pub use terminal::{Terminal, ascii};
 pub use text::text;

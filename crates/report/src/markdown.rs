@@ -8,6 +8,7 @@ use crate::cell;
 use crate::cost;
 use crate::describe;
 use crate::digits;
+use crate::explain;
 use crate::gate;
 use crate::hottest;
 use crate::instances;
@@ -24,10 +25,10 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     if let Some(question) = &summary.question {
         out += &format!("**{}**\n\n", escape(question));
     }
-    if let Some(interruption) = describe::interruption(summary) {
+    if let Some(interruption) = explain::interruption(summary) {
         out += &format!("> **{interruption}**\n\n");
     }
-    out += &list(&[describe::load(recording), describe::rounds(summary)]);
+    out += &list(&[describe::load(recording), explain::rounds(summary)]);
     let mut add = |title: &str, body: &str| {
         if !body.is_empty() {
             out += &format!("\n## {title}\n\n{body}");
@@ -35,7 +36,7 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     };
     add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
-    add("In words", &list(&describe::in_words(summary)));
+    add("In words", &list(&explain::in_words(summary)));
     add("Rate and cost", &cost_table(summary));
     add(
         "The highest rate sustained, by round",
@@ -105,7 +106,7 @@ pub(crate) fn gates_table(gates: &[gate::Judgement]) -> String {
 }
 
 fn cost_table(summary: &Summary) -> String {
-    let windows = describe::windows(summary).map_or_else(String::new, |text| format!(" ({text})"));
+    let windows = explain::windows(summary).map_or_else(String::new, |text| format!(" ({text})"));
     let header = [
         "Variant",
         "Requests/s",
@@ -276,7 +277,7 @@ fn checks(summary: &Summary) -> String {
         row.checks.iter().map(line).collect::<Vec<_>>()
     };
     let rows: Vec<_> = summary.variants.iter().flat_map(of_row).collect();
-    let bad = describe::troubles(summary).len();
+    let bad = explain::troubles(summary).len();
     let verdict = match bad {
         0 => "All in order.".to_owned(),
         _ => format!("{} not in order.", describe::plural(bad as u64, "check")),
@@ -290,7 +291,7 @@ fn checks(summary: &Summary) -> String {
 }
 
 fn how_to_read(summary: &Summary) -> String {
-    list(&describe::statistics(summary))
+    list(&explain::statistics(summary))
 }
 
 fn how_measured(recording: &Recording) -> String {

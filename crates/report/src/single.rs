@@ -3,6 +3,7 @@
 use crate::cell;
 use crate::describe;
 use crate::digits;
+use crate::explain;
 use crate::metric::{Metric, Unit, float};
 use crate::recording::{Recording, RoundRecord};
 use crate::step;
@@ -14,7 +15,7 @@ use model::micros;
 pub fn load_text(recording: &Recording) -> String {
     let summary = Summary::of(recording);
     let mut out = format!("{}\n{}\n", summary.title, describe::load(recording));
-    if let Some(interruption) = describe::interruption(&summary) {
+    if let Some(interruption) = explain::interruption(&summary) {
         out += &format!("{interruption}\n");
     }
     // Stopped before anything was measured.
@@ -72,7 +73,7 @@ fn statistics(row: &VariantSummary, summary: &Summary) -> String {
         || cell::NOTHING.to_owned(),
         |value| digits::value(value, Some(value * 0.0005)),
     );
-    let windows = describe::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
+    let windows = explain::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
     out += &format!(
         "  {:<13} {requests:>12} {:>12} {:>12}   (stdev and max {windows})\n",
         "Requests/s",

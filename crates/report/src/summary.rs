@@ -33,15 +33,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{InvalidKind, Order, Outcomes};
 use serde::Serialize;
 
+use crate::confidence::{self, CONFIDENCE};
 use crate::describe;
-use crate::gate::{self, Gate, Judged, Judgement, Undecided};
+use crate::gate::judgement::Judgement;
 use crate::metric::{Metric, float};
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 use crate::until::UntilSummary;
 use figures::Figures;
-
-/// The confidence of every interval, and of all verdicts together.
-pub const CONFIDENCE: f64 = 0.95;
 
 /// What a recording says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -192,7 +190,7 @@ impl Summary {
         let frame = Frame {
             kind: recording.kind,
             headline: headline(recording),
-            confidence_each: confidence_each(recording, comparisons),
+            confidence_each: confidence::each(recording.until.is_some(), comparisons),
             round_s: round_seconds(recording),
             // The floor was weighed in turn, and says nothing about systems side by side.
             noise_floor: match order {
@@ -248,34 +246,6 @@ impl Summary {
         }
     }
 
-    /// Judges gates on it; every rendering shows what became of them.
-    #[must_use]
-    pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
-        let metrics: Vec<_> = self
-            .variants
-            .iter()
-            .map(|row| move |metric: Metric| row.metric(metric))
-            .collect();
-        let rows: Vec<Judged<'_>> = self
-            .variants
-            .iter()
-            .zip(&metrics)
-            .map(|(row, metric)| Judged {
-                name: &row.name,
-                is_baseline: row.is_baseline,
-                no_number: match &row.verdict {
-                    Verdict::Invalid { reason, .. } => {
-                        Some(format!("`{}` has no number: {reason}", row.name))
-                    }
-                    _ => None,
-                },
-                metric,
-            })
-            .collect();
-        let gates = gate::judge(gates, undecided, &rows);
-        Self { gates, ..self }
-    }
-
     /// The row of a variant.
     pub fn variant(&self, name: &str) -> Option<&VariantSummary> {
         self.variants.iter().find(|variant| variant.name == name)
@@ -315,16 +285,6 @@ impl VariantSummary {
             ("others", all - known),
         ]
     }
-}
-
-/// The confidence of each interval. A run that went on until its intervals were narrow has looked at
-/// them many times, for which they must have more.
-fn confidence_each(recording: &Recording, comparisons: usize) -> f64 {
-    let overall = match recording.until {
-        Some(_) => stats::width::watched_confidence(CONFIDENCE),
-        None => CONFIDENCE,
-    };
-    stats::per_comparison_confidence(overall, comparisons)
 }
 
 /// What all rows share.

@@ -10,6 +10,7 @@ use crate::cell;
 use crate::cost;
 use crate::describe;
 use crate::digits;
+use crate::explain;
 use crate::gate;
 use crate::hottest;
 use crate::instances;
@@ -37,7 +38,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     add("", &results(summary, width));
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
-    add("In words", &list(&describe::in_words(summary), width));
+    add("In words", &list(&explain::in_words(summary), width));
     add(&overhead_title(summary), &overheads(summary, width));
     add(&intervals_title(summary), &plots::intervals(summary, width));
     add(
@@ -60,7 +61,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         .map(|profile| hot_functions(profile, width))
         .collect();
     add("Hottest functions", &hottest.join("\n"));
-    let troubles = describe::troubles(summary);
+    let troubles = explain::troubles(summary);
     // Said explicitly, so that a reader knows that checks were made.
     let checks = if troubles.is_empty() {
         vec!["all in order".to_owned()]
@@ -77,7 +78,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     add("Machine", &wrapped("", &facts.join("; "), width));
     add(
         "How to read it",
-        &list(&describe::statistics(summary), width),
+        &list(&explain::statistics(summary), width),
     );
     finished(&out, terminal)
 }
@@ -89,8 +90,8 @@ fn heading(recording: &Recording, summary: &Summary, width: usize) -> String {
     };
     let mut lines = vec![toned(Tone::Heading, &title)];
     lines.push(describe::load(recording));
-    lines.push(describe::rounds(summary));
-    let interruption = describe::interruption(summary);
+    lines.push(explain::rounds(summary));
+    let interruption = explain::interruption(summary);
     lines.extend(interruption.map(|line| toned(Tone::Refused, &line)));
     lines.iter().map(|line| wrapped("", line, width)).collect()
 }
@@ -152,7 +153,7 @@ fn heading_of(metric: Metric) -> String {
 }
 
 fn overhead_title(summary: &Summary) -> String {
-    let kind = describe::difference(summary);
+    let kind = explain::difference(summary);
     format!("Overhead against {} ({kind})", summary.against())
 }
 
@@ -242,7 +243,7 @@ pub(crate) fn latencies(distribution: &Distribution) -> [Option<f64>; 10] {
 }
 
 fn traffic(summary: &Summary, width: usize) -> String {
-    let windows = describe::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
+    let windows = explain::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
     let header = vec![
         "variant".to_owned(),
         "requests/s\navg".to_owned(),

@@ -8,10 +8,10 @@ use model::{HalfWidth, Until};
 use serde::Serialize;
 use stats::{Interval, paired, width};
 
+use crate::confidence;
 use crate::digits;
 use crate::metric::{Metric, figure};
 use crate::recording::{Recording, RoundPart, RoundRecord, UntilEnd};
-use crate::summary::CONFIDENCE;
 
 /// The figure of every variant in every round, for one wish.
 #[derive(Clone, Debug)]
@@ -77,8 +77,7 @@ impl Watch {
     /// The widths of the intervals of these variants, which hold together.
     #[must_use]
     pub fn look(&self, variants: &[&str]) -> Vec<Seen> {
-        let overall = width::watched_confidence(CONFIDENCE);
-        let confidence = stats::per_comparison_confidence(overall, variants.len());
+        let confidence = confidence::each(true, variants.len());
         let seen = variants
             .iter()
             .filter_map(|name| self.see(name, confidence));

@@ -7,9 +7,10 @@ use stats::{Overhead, paired, unpaired};
 use super::comparability::{self, Comparability};
 use super::side::{self, Side};
 use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairing, Row, Source};
+use crate::confidence::CONFIDENCE;
 use crate::metric::Metric;
 use crate::recording::{Recording, RoundPart};
-use crate::summary::{CONFIDENCE, MetricSummary, OverheadSummary, Summary, Verdict, in_words};
+use crate::summary::{MetricSummary, OverheadSummary, Summary, Verdict, in_words};
 
 pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Comparison, CompareError> {
     let is_same_run = match (&a.source, &b.source) {

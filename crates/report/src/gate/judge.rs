@@ -1,50 +1,13 @@
 //! From a gate and the figures of a row to a ruling with its reason.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
+use super::judgement::{Judgement, Ruling, Undecided};
 use super::{Gate, Relation, Subject};
+use crate::confidence::CONFIDENCE;
 use crate::digits;
 use crate::metric::Metric;
-use crate::summary::MetricSummary;
+use crate::summary::{MetricSummary, Summary, Verdict};
 
-/// What became of a gate on one variant.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Judgement {
-    /// The gate as written.
-    pub gate: String,
-    /// The variant judged.
-    pub variant: String,
-    /// Whether it holds.
-    pub ruling: Ruling,
-    /// Whether that is good enough: it holds, or it is undecided and that was to pass.
-    pub is_passed: bool,
-    /// The figure and its interval in words, or why it has no interval.
-    pub reason: String,
-}
-
-/// Whether a gate holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ruling {
-    /// The whole interval is within the limit.
-    Holds,
-    /// The whole interval is beyond the limit.
-    Broken,
-    /// The limit lies inside of the interval, or there is no interval.
-    Undecided,
-}
-
-/// What an undecided gate means for the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undecided {
-    /// It fails: what was not shown is not claimed.
-    Fails,
-    /// It passes, and is shown as undecided.
-    Passes,
-}
-
-/// A row as gates see it.
+/// A row as gates see it: of a summary, or of a comparison of two.
 pub(crate) struct Judged<'a> {
     pub(crate) name: &'a str,
     pub(crate) is_baseline: bool,
@@ -53,13 +16,33 @@ pub(crate) struct Judged<'a> {
     pub(crate) metric: &'a dyn Fn(Metric) -> Option<&'a MetricSummary>,
 }
 
-impl std::fmt::Display for Ruling {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Holds => "holds",
-            Self::Broken => "broken",
-            Self::Undecided => "undecided",
-        })
+impl Summary {
+    /// Judges gates on it; every rendering shows what became of them.
+    #[must_use]
+    pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
+        let metrics: Vec<_> = self
+            .variants
+            .iter()
+            .map(|row| move |metric: Metric| row.metric(metric))
+            .collect();
+        let rows: Vec<Judged<'_>> = self
+            .variants
+            .iter()
+            .zip(&metrics)
+            .map(|(row, metric)| Judged {
+                name: &row.name,
+                is_baseline: row.is_baseline,
+                no_number: match &row.verdict {
+                    Verdict::Invalid { reason, .. } => {
+                        Some(format!("`{}` has no number: {reason}", row.name))
+                    }
+                    _ => None,
+                },
+                metric,
+            })
+            .collect();
+        let gates = judge(gates, undecided, &rows);
+        Self { gates, ..self }
     }
 }
 
@@ -165,10 +148,12 @@ fn interval(gate: &Gate, low: f64, high: f64) -> String {
 }
 
 fn without_interval(gate: &Gate, figure: &MetricSummary, value: f64) -> String {
-    let needed = figure.overhead.as_ref().map_or(
-        stats::paired::rounds_needed(crate::CONFIDENCE),
-        |overhead| overhead.rounds_needed,
-    );
+    let needed = figure
+        .overhead
+        .as_ref()
+        .map_or(stats::paired::rounds_needed(CONFIDENCE), |overhead| {
+            overhead.rounds_needed
+        });
     let shown = if gate.is_share() {
         format!(
             "{} % of the baseline",

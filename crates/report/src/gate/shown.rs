@@ -1,6 +1,6 @@
 //! Judgements in words, for every rendering.
 
-use super::Judgement;
+use super::judgement::Judgement;
 
 /// `broken: rhai p99 overhead < 0.2ms: 0.30 to 0.41 ms`, a line each.
 pub(crate) fn lines(judgements: &[Judgement]) -> Vec<String> {

@@ -4,7 +4,7 @@ use super::forest::{class, verdict_class};
 use super::markup::{Grid, escape, figure, folded, list, name, prose, words};
 use crate::cell;
 use crate::cost;
-use crate::describe;
+use crate::explain;
 use crate::gate;
 use crate::hottest;
 use crate::instances;
@@ -66,7 +66,7 @@ pub(super) fn results(summary: &Summary) -> String {
             // The caption is markup already, where backticks would mean code.
             "Below each figure, against <b>{}</b>: {}.",
             escape(&summary.against().replace('`', "")),
-            describe::difference(summary)
+            explain::difference(summary)
         )
     } else {
         String::new()
@@ -111,7 +111,7 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
 
 /// What each verdict means; nothing where nothing was compared.
 pub(super) fn in_words(summary: &Summary) -> String {
-    let sentences = describe::in_words(summary);
+    let sentences = explain::in_words(summary);
     if sentences.is_empty() {
         return String::new();
     }
@@ -164,7 +164,7 @@ pub(super) fn distributions(summary: &Summary) -> String {
 }
 
 pub(super) fn traffic(summary: &Summary) -> String {
-    let windows = describe::windows(summary).unwrap_or_default();
+    let windows = explain::windows(summary).unwrap_or_default();
     let header = [
         "Variant",
         "requests/s",
@@ -337,7 +337,7 @@ pub(super) fn checks(summary: &Summary) -> String {
     if summary.variants.iter().all(|row| row.checks.is_empty()) {
         return String::new();
     }
-    let troubles = describe::troubles(summary);
+    let troubles = explain::troubles(summary);
     let mut out = if troubles.is_empty() {
         "<p>All in order.</p>\n".to_owned()
     } else {

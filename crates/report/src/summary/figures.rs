@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Claim, Histogram, Interval, Overhead, paired, sample, width};
 
-use super::{CONFIDENCE, tail};
+use super::tail;
+use crate::confidence::CONFIDENCE;
 use crate::describe;
 use crate::metric::{Metric, figure, float};
 use crate::recording::{InstanceUsage, RoundPart, RoundRecord, SystemUsage, VariantRecord};

@@ -7,10 +7,11 @@ use stats::trend::{mann_kendall, theil_sen_change};
 
 use super::arrival::only_rate;
 use super::{Check, CheckName, Limits, Watched, ratio};
+use crate::confidence::CONFIDENCE;
 use crate::digits;
 use crate::metric::{Metric, float};
 use crate::recording::{RoundPart, RoundRecord};
-use crate::summary::{CONFIDENCE, mean_by_round};
+use crate::summary::mean_by_round;
 
 /// A window without an answer means something only where this many are usual.
 const ANSWERS_USUAL: f64 = 20.0;

@@ -5,6 +5,7 @@ use stats::Histogram;
 use super::*;
 use crate::Hdr;
 use crate::compare::{Comparison, Operand, Source};
+use crate::gate::{Gate, Undecided};
 
 /// The mean of the fastest nine tenths of a log-normal with a deviation of 0.3, by its mean:
 /// Φ(z - 0.3) / 0.9, where z is the 90 % quantile of the normal distribution.
