@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use httparse::Header;
 
-use crate::exchange::Answer;
+use crate::answer::Answer;
 use crate::job::{BodyRule, Expectation, StatusRule};
-use crate::measurement::FailureKind;
+use crate::mismatch::Mismatch;
 use crate::parser::{Head, Sink};
-use crate::scenario::{CaptureFrom, Wanted};
+use crate::scenario::Wanted;
 
 mod alike;
-mod graphql;
+pub(crate) mod graphql;
 #[cfg(test)]
 mod tests;
 
@@ -28,95 +28,6 @@ pub use graphql::GraphqlFault;
 
 /// A first right body beyond this size is not kept as a reference; every answer is scanned instead.
 const LEARNED_MAX: usize = 1024 * 1024;
-
-/// The first rule that an answer broke.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Mismatch {
-    /// The status.
-    #[error("expected status {expected}, found {found}")]
-    Status {
-        /// The rule.
-        expected: StatusRule,
-        /// What was answered.
-        found: u16,
-    },
-    /// The GraphQL answer.
-    #[error("expected a GraphQL answer without errors, found {0}")]
-    Graphql(GraphqlFault),
-    /// The body.
-    #[error(
-        "expected the known body of {expected_bytes} bytes, found {found_bytes} bytes that differ \
-         at byte {at}"
-    )]
-    Body {
-        /// Where the first difference is, from 0.
-        at: usize,
-        /// Length of the right body.
-        expected_bytes: usize,
-        /// Length of the body that came.
-        found_bytes: u64,
-    },
-    /// A part of the body that is not ignored.
-    #[error("expected {expected} at `{pointer}` of the body, found {found}")]
-    Member {
-        /// JSON pointer to it; empty for the whole body.
-        pointer: String,
-        /// What should be there, in words.
-        expected: String,
-        /// What is there.
-        found: String,
-    },
-    /// A header.
-    #[error("expected header `{name}: {expected}`, found {}", describe(found.as_deref()))]
-    Header {
-        /// Its name.
-        name: String,
-        /// Its right value.
-        expected: String,
-        /// Its value; `None` when it was not there.
-        found: Option<String>,
-    },
-    /// A value that later steps need.
-    #[error(
-        "expected a value {from}{} to capture as `{name}`, found {found}",
-        matching(pattern.as_deref())
-    )]
-    Capture {
-        /// What places call it.
-        name: String,
-        /// Where it should stand.
-        from: CaptureFrom,
-        /// What a part of it should match.
-        pattern: Option<String>,
-        /// What was there, in words.
-        found: String,
-    },
-}
-
-impl Mismatch {
-    /// Under which outcome it counts.
-    #[must_use]
-    pub fn kind(&self) -> FailureKind {
-        match self {
-            Mismatch::Status { .. } => FailureKind::Status,
-            Mismatch::Graphql(_) => FailureKind::Graphql,
-            Mismatch::Body { .. } | Mismatch::Member { .. } => FailureKind::Body,
-            Mismatch::Header { .. } => FailureKind::Header,
-            Mismatch::Capture { from, .. } => match from {
-                CaptureFrom::Header(_) => FailureKind::Header,
-                CaptureFrom::Json(_) | CaptureFrom::Body => FailureKind::Body,
-            },
-        }
-    }
-}
-
-fn matching(pattern: Option<&str>) -> String {
-    pattern.map_or_else(String::new, |pattern| format!(" that matches `{pattern}`"))
-}
-
-fn describe(found: Option<&str>) -> String {
-    found.map_or_else(|| "none".to_owned(), |value| format!("`{value}`"))
-}
 
 /// Judges one answer by the rules of the hot path.
 ///

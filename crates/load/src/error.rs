@@ -1,9 +1,6 @@
-//! Why a load could not be begun.
+//! Why a load could not be begun, or one of its requests not be sent.
 
 use schedule::PlanError;
-
-use crate::general::TlsError;
-use crate::rendered::RequestError;
 
 /// Why a load could not be begun. What goes wrong later is an outcome.
 #[derive(Debug, thiserror::Error)]
@@ -106,4 +103,91 @@ pub enum LoadError {
         /// What [`Job::keep_slots`](crate::Job::keep_slots) allows; at most 2^32.
         kept: usize,
     },
+}
+
+/// Why a request cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The method is not a token.
+    #[error("expected a method such as `GET`, found `{0}`")]
+    Method(String),
+    /// The path cannot stand in a request line.
+    #[error(
+        "expected a path that starts with `/` and has no spaces or control characters, found \
+         `{0}`; write such characters as %20"
+    )]
+    Path(String),
+    /// A header name is not a token.
+    #[error("expected a header name such as `Content-Type`, found `{0}`")]
+    HeaderName(String),
+    /// A header value would break the head.
+    #[error("header `{name}`: expected a value on one line, found `{value}`")]
+    HeaderValue {
+        /// The header.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// A length of its own that is wrong.
+    #[error(
+        "header `Content-Length`: the body has {body_bytes} bytes, found `{value}`; leave it out"
+    )]
+    ContentLength {
+        /// Length of the body.
+        body_bytes: usize,
+        /// The value given.
+        value: String,
+    },
+    /// A length of its own for a body that has none.
+    #[error("header `Content-Length`: the body differs from slot to slot; leave it out")]
+    LengthOfTemplate,
+    /// A framing of its own.
+    #[error("header `Transfer-Encoding`: bodies are sent with their length; leave it out")]
+    TransferEncoding,
+    /// A range of random numbers.
+    #[error("expected a range such as `1..1000`, found `{0}`")]
+    Range(String),
+    /// A place for something that is not in the data.
+    #[error(
+        "no column `{name}`; the data has `{columns}`, and there are `{{{{index}}}}` and `{{{{random:1..1000}}}}`; a captured value is known to the steps after it"
+    )]
+    Place {
+        /// The name in braces.
+        name: String,
+        /// The names there are.
+        columns: String,
+    },
+    /// A capture that cannot look for its value.
+    #[error("expected a regular expression, found `{pattern}`: {reason}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// HTTP/2 cannot carry it.
+    #[error("over HTTP/2: {0}")]
+    Http2(String),
+    /// No part of the rotation.
+    #[error("expected a weight of at least 1, found 0; leave the request out")]
+    Weight,
+}
+
+/// Why TLS cannot be spoken with a target, known before the first connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TlsError {
+    /// A name that no certificate can be for.
+    #[error("expected a host name or an address that a certificate can be for, found `{0}`")]
+    Name(String),
+    /// Not PEM, or not certificates.
+    #[error("expected certificates of authorities in PEM form, found {0}")]
+    Authorities(String),
+    /// The system has no trusted authorities.
+    #[error(
+        "the system has no list of trusted authorities{0}; name your own, or skip the verification of certificates"
+    )]
+    System(String),
+    /// The library refused.
+    #[error("TLS cannot be prepared: {0}")]
+    Library(String),
 }

@@ -17,9 +17,11 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
+use crate::backoff::Backoff;
 use crate::clock::Clock;
-use crate::job::{Bounds, Version};
+use crate::job::Version;
 use crate::lane::{self, Lane, Workload};
+use crate::measurement::FailureKind;
 use crate::pacing::{Controls, Pacer, WAIT_MAX_NS};
 use crate::priority::Priority;
 use crate::rendered::Rotation;
@@ -40,15 +42,12 @@ mod timer;
 mod tls;
 
 use endpoint::Endpoint;
+pub(crate) use endpoint::Outlet;
+pub(crate) use message::Messages;
 use message::{Message, shown};
 pub(crate) use route::Route;
 pub(crate) use single::exchange;
 use timer::Timer;
-pub use tls::TlsError;
-
-/// The requests of a rotation as HTTP/2 carries them; `None` where it differs from slot to slot. Empty
-/// for HTTP/1.1.
-pub(crate) type Messages = Vec<Option<Message>>;
 
 /// Translates a rotation.
 ///
@@ -79,15 +78,6 @@ pub(crate) fn messages(
         .enumerate()
         .map(translate)
         .collect()
-}
-
-/// How to speak with one receiver of load.
-#[derive(Clone)]
-pub(crate) struct Outlet {
-    pub(crate) route: Route,
-    pub(crate) messages: Messages,
-    pub(crate) connections: usize,
-    pub(crate) bounds: Bounds,
 }
 
 /// One generator thread over tokio.
@@ -230,6 +220,39 @@ async fn pace(state: &Rc<EngineState>, pacer: &mut Pacer<'_>, priority: &mut Pri
 }
 
 impl EngineState {
+    /// Opens a connection, unless another place has just done so.
+    ///
+    /// # Errors
+    ///
+    /// As the failure that it is for a slot.
+    pub(super) async fn open(&self, lane: usize, link: usize) -> Result<(), (FailureKind, String)> {
+        let endpoint = &self.endpoints[lane];
+        let link = &endpoint.links[link];
+        let opening = async {
+            let _turn = link.opening.lock().await;
+            // Another place has opened it while this one waited for its turn.
+            if link.is_open() {
+                return Ok(());
+            }
+            let begin_ns = self.clock.now_ns();
+            let channel = endpoint
+                .route
+                .connect(&endpoint.peer, &endpoint.traffic)
+                .await?;
+            let took_ns = self.clock.now_ns() - begin_ns;
+            let recorder = &mut self.lanes.borrow_mut()[lane].recorder;
+            recorder.connect.record_ns(took_ns);
+            link.backoff.set(Backoff::default());
+            link.keep(channel);
+            Ok(())
+        };
+        // The wait for the turn counts as well: the slot has no connection in it.
+        let opened = tokio::time::timeout(endpoint.timeout, opening).await;
+        opened
+            .unwrap_or_else(|_| Err(format!("no connection within {:?}", endpoint.timeout)))
+            .map_err(|reason| (FailureKind::Connect, reason))
+    }
+
     /// Sends slots for as long as there are some, and places for them; iterations go on whose think
     /// time is over.
     fn dispatch(self: &Rc<EngineState>) {

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::scenario::Step;
+use model::Step;
+
 use crate::slices::Slice;
 pub use model::{
     BodyRule, Data, Expectation, Protocol, Range, RowOrder, StatusRule, Trust, Version,

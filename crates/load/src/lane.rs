@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use crate::check::Mismatch;
 use crate::measurement::FailureKind;
+use crate::mismatch::Mismatch;
 use crate::recorder::{Evidence, Recorder, Times};
 use crate::rendered::Rotation;
 use crate::script::{Next, Script, SlotState};

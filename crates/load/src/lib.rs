@@ -16,6 +16,7 @@
 //!
 //! Absent on purpose: pipelining, retries, redirects and cookies. Not here yet: io_uring.
 
+mod answer;
 mod awake;
 mod backoff;
 mod check;
@@ -30,6 +31,7 @@ mod job;
 mod lane;
 mod live;
 mod measurement;
+mod mismatch;
 pub mod null;
 mod pacing;
 mod parser;
@@ -48,11 +50,11 @@ mod spin;
 mod supply;
 mod template;
 
+pub use answer::{Answer, Failure};
 pub use awake::{AwakeCores, keep_cores_awake};
-pub use check::{GraphqlFault, Mismatch, check};
-pub use error::LoadError;
-pub use exchange::{Answer, Failure, WalkError, exchange, walk};
-pub use general::TlsError;
+pub use check::{GraphqlFault, check};
+pub use error::{LoadError, RequestError, TlsError};
+pub use exchange::{WalkError, exchange, walk};
 pub use job::{
     Address, BodyRule, Bounds, Data, Expectation, Job, Protocol, Range, Request, RowOrder,
     StatusRule, Target, Trust, Version,
@@ -62,10 +64,10 @@ pub use measurement::{
     FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, SlotTimes,
     Statuses, StepMeasurement, Window,
 };
+pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};
 pub use parser::{End, Head, ParseError, Parsed, Parser, Sink};
 pub use priority::raise as raise_priority;
-pub use rendered::RequestError;
 pub use run::{run, run_and_look, run_together};
 pub use scenario::{Capture, CaptureFrom, Step};
 pub use slices::Slice;

@@ -7,11 +7,12 @@ use schedule::OpenPlan;
 
 use crate::clock::to_ns;
 use crate::error::LoadError;
+use crate::error::RequestError;
 use crate::general::{self, Messages, Outlet, Route};
 use crate::job::{Data, Job, RowOrder};
 use crate::lane::Workload;
 use crate::recorder::Recorder;
-use crate::rendered::{self, Rendered, RequestError, Rotation};
+use crate::rendered::{self, Rendered, Rotation};
 use crate::scenario;
 use crate::script::Script;
 use crate::slices::{Slices, are_in_order};

@@ -8,8 +8,8 @@ pub use model::{Capture, CaptureFrom, Step};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::check::Mismatch;
-use crate::rendered::RequestError;
+use crate::error::RequestError;
+use crate::mismatch::Mismatch;
 
 /// A capture, ready for many answers.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
+use crate::error::RequestError;
 use crate::job::{Data, Range, RowOrder};
-use crate::rendered::RequestError;
 
 /// The data of a job, ready to be copied into requests.
 #[derive(Debug)]

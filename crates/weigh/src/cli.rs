@@ -79,41 +79,6 @@ pub(crate) fn main() -> Exit {
     })
 }
 
-/// Why a subcommand could not do what was asked, for `main` to print and leave with.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    /// How to leave.
-    pub(crate) exit: Exit,
-    /// What to tell the user: expected, found, what to do.
-    pub(crate) message: String,
-}
-
-impl Failure {
-    /// The user gave something that cannot be used.
-    pub(crate) fn bad_input(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: Exit::BadInput,
-            message: message.into(),
-        }
-    }
-
-    /// Something that is needed is missing or not ready.
-    pub(crate) fn not_ready(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: Exit::NotReady,
-            message: message.into(),
-        }
-    }
-
-    /// The machine below refused, or `weigh` is wrong.
-    pub(crate) fn bug(message: impl Into<String>) -> Failure {
-        Failure {
-            exit: Exit::Bug,
-            message: message.into(),
-        }
-    }
-}
-
 /// Prints what clap has to say: help and version are results, the rest is diagnostics.
 fn refuse(error: &clap::Error) -> Exit {
     match error.print() {

@@ -10,7 +10,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 
 /// The variable that says what to log.
 pub(crate) const VARIABLE: &str = "WEIGH_LOG";

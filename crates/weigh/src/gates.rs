@@ -4,8 +4,7 @@ use clap::ValueEnum;
 use report::gate::{self, Judgement};
 use report::{Gate, Summary};
 
-use crate::cli::Failure;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
 /// Limits that must be kept.
 #[derive(Clone, Debug, clap::Args)]

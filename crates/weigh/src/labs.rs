@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use lab::{Lab, Variant};
 
-use crate::cli::Failure;
 use crate::console::Console;
+use crate::exit::Failure;
 use crate::files::Disk;
 
 /// Settings that a person wants otherwise than a lab has them.

@@ -33,6 +33,7 @@ mod settling;
 mod side_by_side;
 mod stopping_rule;
 mod turn;
+mod up;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -55,9 +56,9 @@ pub(crate) use side_by_side::RESETTLE;
 use stopping_rule::Next;
 
 use crate::build_cache::BuildCache;
-use crate::cli::Failure;
 use crate::console::Console;
 use crate::environment::{self, instant};
+use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::record::{self, Outline};
 use crate::stop::Stop;

@@ -16,8 +16,8 @@ use report::{Hdr, METHOD, Recording, Summary};
 use rig::{Moment, Usage};
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::Failure;
 use crate::environment;
+use crate::exit::Failure;
 use crate::measure::{RESETTLE, Reuse};
 
 mod sent;

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::measurement::FailureKind;
 
 fn answer(body: &str) -> Answer {
     Answer {

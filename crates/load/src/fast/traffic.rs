@@ -3,9 +3,9 @@
 use rustix::io::Errno;
 
 use super::EpollEngine;
+use crate::answer::leftover;
 use crate::check::Judge;
 use crate::connection::Phase;
-use crate::exchange::leftover;
 use crate::lane::Fault;
 use crate::measurement::FailureKind;
 use crate::parser::{End, ParseError, Parsed};

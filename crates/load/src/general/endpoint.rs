@@ -8,12 +8,21 @@ use std::time::Duration;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use super::link::Link;
+use super::message::Messages;
 use super::route::Route;
 use super::stream::Traffic;
-use super::{Messages, Outlet};
 use crate::job::Bounds;
 use crate::lane::Workload;
 use crate::socket::Peer;
+
+/// How to speak with one receiver of load.
+#[derive(Clone)]
+pub(crate) struct Outlet {
+    pub(crate) route: Route,
+    pub(crate) messages: Messages,
+    pub(crate) connections: usize,
+    pub(crate) bounds: Bounds,
+}
 
 /// What the places of a lane share.
 pub(super) struct Endpoint {

@@ -9,8 +9,8 @@ use tokio::io::ReadBuf;
 
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
+use crate::answer::leftover;
 use crate::clock::Clock;
-use crate::exchange::leftover;
 use crate::measurement::FailureKind;
 use crate::parser::{End, ParseError, Parsed, Parser, Sink};
 

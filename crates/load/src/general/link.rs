@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use super::EngineState;
 use super::http2::Session;
 use super::route::Channel;
 use crate::backoff::Backoff;
-use crate::measurement::FailureKind;
 
 /// Where one connection is kept. It outlives its sockets.
 #[derive(Default)]
@@ -18,8 +16,8 @@ pub(super) struct Link {
     /// Of HTTP/1.1: while it is not in use.
     channel: RefCell<Option<Channel>>,
     /// One place opens it, and all others wait for it.
-    opening: Mutex<()>,
-    backoff: Cell<Backoff>,
+    pub(super) opening: Mutex<()>,
+    pub(super) backoff: Cell<Backoff>,
 }
 
 impl Link {
@@ -66,40 +64,5 @@ impl Link {
         let pause_ns = backoff.refused();
         self.backoff.set(backoff);
         Duration::from_nanos(pause_ns)
-    }
-}
-
-impl EngineState {
-    /// Opens a connection, unless another place has just done so.
-    ///
-    /// # Errors
-    ///
-    /// As the failure that it is for a slot.
-    pub(super) async fn open(&self, lane: usize, link: usize) -> Result<(), (FailureKind, String)> {
-        let endpoint = &self.endpoints[lane];
-        let link = &endpoint.links[link];
-        let opening = async {
-            let _turn = link.opening.lock().await;
-            // Another place has opened it while this one waited for its turn.
-            if link.is_open() {
-                return Ok(());
-            }
-            let begin_ns = self.clock.now_ns();
-            let channel = endpoint
-                .route
-                .connect(&endpoint.peer, &endpoint.traffic)
-                .await?;
-            let took_ns = self.clock.now_ns() - begin_ns;
-            let recorder = &mut self.lanes.borrow_mut()[lane].recorder;
-            recorder.connect.record_ns(took_ns);
-            link.backoff.set(Backoff::default());
-            link.keep(channel);
-            Ok(())
-        };
-        // The wait for the turn counts as well: the slot has no connection in it.
-        let opened = tokio::time::timeout(endpoint.timeout, opening).await;
-        opened
-            .unwrap_or_else(|_| Err(format!("no connection within {:?}", endpoint.timeout)))
-            .map_err(|reason| (FailureKind::Connect, reason))
     }
 }

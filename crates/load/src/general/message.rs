@@ -19,6 +19,10 @@ const LEFT_OUT: [&str; 6] = [
 /// Header lines that a request may have.
 const HEADERS_MAX: usize = 256;
 
+/// The requests of a rotation as HTTP/2 carries them; `None` where it differs from slot to slot. Empty
+/// for HTTP/1.1.
+pub(crate) type Messages = Vec<Option<Message>>;
+
 /// One request, ready to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {

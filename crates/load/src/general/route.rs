@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::http2::Session;
 use super::stream::{Socket, Stream, Traffic};
-use super::tls::{Tls, TlsError};
+use super::tls::Tls;
+use crate::error::TlsError;
 use crate::job::{Target, Version};
 use crate::socket::{Connect, Peer};
 

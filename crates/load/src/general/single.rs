@@ -11,12 +11,12 @@ use super::http2::Limits;
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::route::{Channel, Route};
+use crate::answer::{Answer, Failure};
 use crate::clock::Clock;
-use crate::exchange::{Answer, Failure};
+use crate::error::RequestError;
 use crate::job::{Bounds, Target};
 use crate::measurement::FailureKind;
 use crate::parser::Parser;
-use crate::rendered::RequestError;
 use crate::socket::Peer;
 
 /// Sends one request and reads the whole answer.

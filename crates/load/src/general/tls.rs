@@ -13,26 +13,8 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
+use crate::error::TlsError;
 use crate::job::{Target, Trust, Version};
-
-/// Why TLS cannot be spoken with a target, known before the first connection.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TlsError {
-    /// A name that no certificate can be for.
-    #[error("expected a host name or an address that a certificate can be for, found `{0}`")]
-    Name(String),
-    /// Not PEM, or not certificates.
-    #[error("expected certificates of authorities in PEM form, found {0}")]
-    Authorities(String),
-    /// The system has no trusted authorities.
-    #[error(
-        "the system has no list of trusted authorities{0}; name your own, or skip the verification of certificates"
-    )]
-    System(String),
-    /// The library refused.
-    #[error("TLS cannot be prepared: {0}")]
-    Library(String),
-}
 
 /// What every handshake with the target needs.
 #[derive(Clone)]

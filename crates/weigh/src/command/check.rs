@@ -1,9 +1,8 @@
 //! `weigh check`: lab files and proofs, without measuring.
 
 use crate::build_cache::BuildCache;
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::stop::Stop;

@@ -6,9 +6,8 @@ use clap::ValueEnum;
 use report::Comparison;
 use report::compare::{self, Row};
 
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::gates::{self, GateArgs};
 
 /// Compare two recordings, or result files of other tools.

@@ -9,10 +9,9 @@ use report::until::UntilSummary;
 use report::{Recording, Summary, Verdict};
 
 use crate::build_cache::BuildCache;
-use crate::cli::Failure;
 use crate::command::tare::Tare;
 use crate::console::Console;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::format::Page;
 use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs};

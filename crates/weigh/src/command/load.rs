@@ -13,10 +13,9 @@ use model::{
 };
 use report::recording::{Environment, RoundRecord};
 
-use crate::cli::Failure;
 use crate::console::Console;
 use crate::environment;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::measure::{FAILURES_KEPT, LOOK_BEFORE};
 use crate::progress::Progress;
 use crate::record;

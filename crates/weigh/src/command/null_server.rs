@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use load::null::{Behavior, Mix, Pace, Stall, serve};
 
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::stop::Stop;
 
 /// Serve answers that do nothing, exactly as late as they are told to be.

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use report::{Recording, Summary};
 
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::format::Format;
 use crate::gates::{self, GateArgs};
 

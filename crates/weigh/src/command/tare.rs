@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use model::Rate;
 
-use crate::cli::Failure;
 use crate::console::Console;
 use crate::environment;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::stop::Stop;
 

@@ -6,9 +6,8 @@ use std::time::Duration;
 use lab::{Lab, Variant};
 
 use crate::build_cache::{BuildCache, missing_program};
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::labs::{self, SettingArgs};
 use crate::measure::start_rig;
 use crate::stop::Stop;

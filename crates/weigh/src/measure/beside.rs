@@ -10,8 +10,8 @@ use rig::Rig;
 use super::Experiment;
 use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
 use super::round::Round;
-use super::side_by_side::{Spoiled, Up};
 use super::turn::Occasion;
+use super::up::{Spoiled, Up};
 use crate::systems::{Invalid, RunningSystems, UsageReading};
 
 /// The folder of the logs of what candidates share. No variant's: those are named as variants, and

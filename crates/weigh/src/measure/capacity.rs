@@ -14,7 +14,7 @@ use super::in_turn::{Measuring, in_round};
 use super::reading::Measured;
 use super::round::Round;
 use super::running::root_cause;
-use super::side_by_side::Up;
+use super::up::Up;
 use crate::record;
 use crate::systems::Invalid;
 

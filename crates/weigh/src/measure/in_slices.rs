@@ -19,7 +19,7 @@ use stats::slices::Lost;
 use super::Experiment;
 use super::host_watch::HostWatch;
 use super::round::Round;
-use super::side_by_side::{Up, nanoseconds};
+use super::up::{Up, nanoseconds};
 use crate::record::micros;
 use crate::systems::Invalid;
 

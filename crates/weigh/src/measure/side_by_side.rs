@@ -21,16 +21,17 @@ use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 use super::Experiment;
 use super::beside::Beside;
 use super::cores_used::{Used, first_rate, planned};
-use super::groups::{CoresUsed, Group};
+use super::groups::Group;
 use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
-use super::running::{Running, root_cause};
+use super::running::root_cause;
 use super::session::load_failed;
 use super::settling::Settling;
 use super::turn::Turn;
+use super::up::{Spoiled, Up, nanoseconds};
 use crate::record;
 use crate::systems::{Invalid, UsageReading};
 
@@ -41,14 +42,6 @@ const SLOTS_MAX: u64 = 1 << 20;
 /// Load after a start of systems whose like have settled in an earlier round: connections, pools and
 /// caches are filled by it.
 pub(crate) const RESETTLE: Duration = Duration::from_millis(300);
-
-/// A candidate whose systems are up.
-pub(super) struct Up {
-    pub(super) seat: Seat,
-    pub(super) running: Running,
-    /// What settling and warming up have shown; none where neither was done.
-    pub(super) used: Option<CoresUsed>,
-}
 
 /// The loads of a round, one for each candidate that is up.
 pub(super) struct Loads {
@@ -69,19 +62,6 @@ struct Looks {
     own: Vec<Look>,
     /// Of the systems that all share.
     shared: Vec<UsageReading>,
-}
-
-/// Why there is no measurement of a round.
-pub(super) struct Spoiled {
-    /// The candidate that spoiled it, as a position among those that are up; none when all did.
-    by: Option<usize>,
-    invalid: Invalid,
-}
-
-impl From<Invalid> for Spoiled {
-    fn from(invalid: Invalid) -> Spoiled {
-        Spoiled { by: None, invalid }
-    }
 }
 
 impl Experiment<'_> {
@@ -486,10 +466,6 @@ fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Opti
         .collect();
     disturbances.extend(host.stolen_since(measurements[0].began?));
     Some(Validity::of(&variants, &dues_ns, &disturbances))
-}
-
-pub(super) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).expect("no round lasts for centuries")
 }
 
 /// Counts again without the cycles that say nothing about the variants.

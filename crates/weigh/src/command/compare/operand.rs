@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use report::compare::{Operand, Source};
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 
 const EXPECTED: &str =
     "expected a recording folder, a recording.json or a result file of another tool";

@@ -6,7 +6,7 @@ use std::path::Path;
 use http::Uri;
 use load::{Address, Protocol, Target};
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 
 /// How a URL is written.
 const URL_HELP: &str = "write it as http://127.0.0.1:8080/path";

@@ -6,7 +6,7 @@ use http::Uri;
 use load::Job;
 
 use super::{Args, empty_job, with_headers};
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::files::Disk;
 use crate::sending;
 

@@ -11,7 +11,7 @@ use load::{Expectation, Request};
 use serde::Deserialize;
 
 use super::address;
-use crate::cli::Failure;
+use crate::exit::Failure;
 
 /// One line of the JSON spelling.
 #[derive(Debug, Deserialize)]

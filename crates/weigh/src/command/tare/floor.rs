@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
 

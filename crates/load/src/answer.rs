@@ -1,0 +1,121 @@
+//! A complete answer, read at leisure, or why there is none.
+
+use std::time::Duration;
+
+use crate::error::RequestError;
+use crate::measurement::FailureKind;
+use crate::parser::{Head, ParseError, Sink};
+
+/// A complete answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Names as sent, and values (bytes that are not UTF-8 are replaced), in order.
+    pub headers: Vec<(String, String)>,
+    /// Its body, without framing.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// One of which nothing has come.
+    pub(crate) fn empty() -> Answer {
+        Answer {
+            status: 0,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// The value of the first header of this name, in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(candidate, _)| candidate.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why there is no complete answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The request itself is wrong.
+    #[error("the request cannot be sent: {0}")]
+    Request(#[from] RequestError),
+    /// No connection.
+    #[error("cannot connect: {0}")]
+    Connect(String),
+    /// No complete answer in time.
+    #[error("expected an answer within {limit:?}, found {found_bytes} bytes of one")]
+    Timeout {
+        /// The time allowed.
+        limit: Duration,
+        /// What had come by then.
+        found_bytes: usize,
+    },
+    /// The connection was reset.
+    #[error("the connection was reset after {found_bytes} bytes of the answer: {reason}")]
+    Reset {
+        /// What had come by then.
+        found_bytes: usize,
+        /// The system's words.
+        reason: String,
+    },
+    /// The connection was closed.
+    #[error("the connection was closed after {found_bytes} bytes of the answer")]
+    Closed {
+        /// What had come by then.
+        found_bytes: usize,
+    },
+    /// No HTTP answer.
+    #[error("{0}")]
+    Protocol(String),
+    /// Too much of an answer.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+impl Failure {
+    /// Under which outcome it counts; `None` for a request that was never sent because it is wrong.
+    #[must_use]
+    pub fn kind(&self) -> Option<FailureKind> {
+        match self {
+            Failure::Request(_) => None,
+            Failure::Connect(_) => Some(FailureKind::Connect),
+            Failure::Timeout { .. } => Some(FailureKind::Timeout),
+            Failure::Reset { .. } => Some(FailureKind::Reset),
+            Failure::Closed { .. } => Some(FailureKind::Closed),
+            Failure::Protocol(_) => Some(FailureKind::Protocol),
+            Failure::TooLarge(_) => Some(FailureKind::TooLarge),
+        }
+    }
+}
+
+impl From<ParseError> for Failure {
+    fn from(error: ParseError) -> Failure {
+        match error {
+            ParseError::Malformed(_) => Failure::Protocol(error.to_string()),
+            ParseError::TooLarge { .. } => Failure::TooLarge(error.to_string()),
+        }
+    }
+}
+
+impl Sink for Answer {
+    fn head(&mut self, head: &Head<'_>) {
+        self.status = head.status;
+        self.headers = head
+            .headers()
+            .map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into_owned()))
+            .collect();
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        self.body.extend_from_slice(part);
+    }
+}
+
+/// The words for an answer that is longer than it said.
+pub(crate) fn leftover(bytes: usize) -> String {
+    format!("expected the end of the answer, found {bytes} more bytes")
+}
