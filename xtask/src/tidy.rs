@@ -4,6 +4,7 @@
 //! here are those about the whole: who may import whom, which rooms are pure,
 //! what must not stand in a file.
 
+mod circles;
 mod coprocessors;
 mod graph;
 
@@ -11,6 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::chores::{self, root};
+use circles::Imports;
 use graph::Graph;
 
 /// Who may import whom inside `crates/` (design: "an arrow means may import").
@@ -168,6 +170,27 @@ fn pure_rooms_name_no_clock_socket_or_environment() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn files_of_the_instrument_import_in_no_circle() {
+    for (name, _) in MAY_IMPORT {
+        // `weigh` is one program around one `Experiment`, whose parts know it.
+        if *name == "weigh" {
+            continue;
+        }
+        let below = format!("crates/{name}/src/");
+        let sources: Vec<(String, String)> = tracked(&below)
+            .into_iter()
+            .filter(|file| file.ends_with(".rs") && !is_test_source(file))
+            .map(|file| (file[below.len()..].to_owned(), read(&file)))
+            .collect();
+        let circles = Imports::of(&sources).circles();
+        assert!(
+            circles.is_empty(),
+            "crates/{name}: {circles:?} import in a circle; move what both need into a file of its own"
+        );
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use model::Rate;
 
-use crate::Files;
 use crate::formats::{Format, Misspelling};
 use crate::quantities::{Bytes, LongerThanZero, PositiveRate};
+use crate::reading::Files;
 
 /// A duration above 0, written as in a lab file: `30s`, `1.5m`, `200ms`.
 ///

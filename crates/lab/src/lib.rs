@@ -53,7 +53,7 @@ mod text;
 mod variants;
 mod wire;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
@@ -61,6 +61,7 @@ pub use experiment::{
     ProofWhat, Protocol, Ready, Scenario, SeenNumber, SeenRule, Setup, System, Variant,
 };
 pub use manual::manual;
+pub use reading::Files;
 pub use schema::{scenario_schema, schema};
 pub use table::Table;
 pub use text::{Endpoint, Text};
@@ -68,21 +69,6 @@ pub use yaml_with_places::{Mistake, Mistakes, Related, Source};
 
 use reading::Reading;
 use yaml_with_places::{Finding, Place};
-
-/// Where labs and the files they name are read from.
-pub trait Files {
-    /// The content of a file.
-    ///
-    /// # Errors
-    /// Why it cannot be read, as one sentence for the author of the lab.
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String>;
-
-    /// The paths of the files of a folder, each beginning with `folder`, in any order.
-    ///
-    /// # Errors
-    /// Why it cannot be listed (absent, or not a folder), as one sentence.
-    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String>;
-}
 
 /// Reads a scenario from a file of its own and checks all of it.
 ///

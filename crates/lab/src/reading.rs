@@ -5,7 +5,20 @@ use std::path::{Component, Path, PathBuf};
 
 use yaml_with_places::{Findings, Node, Place, Source};
 
-use crate::Files;
+/// Where labs and the files they name are read from.
+pub trait Files {
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// Why it cannot be read, as one sentence for the author of the lab.
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String>;
+
+    /// The paths of the files of a folder, each beginning with `folder`, in any order.
+    ///
+    /// # Errors
+    /// Why it cannot be listed (absent, or not a folder), as one sentence.
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String>;
+}
 
 /// What was read so far: files, texts and mistakes.
 pub(crate) struct Reading<'a> {

@@ -11,58 +11,33 @@ use std::time::Duration;
 use model::{Rate, Until};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use yaml_with_places::{At, Json, OneOrMany};
+use yaml_with_places::{At, OneOrMany};
 
-use crate::fields::{Table, TextOr};
-use crate::formats::{
-    HeaderName, HeaderValue, Method, Name, Pointer, RequestPath, Title, UrlPath, VariableName,
-    Verbatim, Written,
-};
-use crate::quantities::{Bytes, Cores, Limit, LongerThanZero, PositiveRate};
-use crate::template::{Command, Template};
+use crate::fields::Table;
+use crate::formats::{Method, Name, RequestPath, Title, Verbatim, Written};
+use crate::quantities::{LongerThanZero, PositiveRate};
 
 mod capacity;
+pub(crate) mod default;
 mod proof;
+mod request;
 mod scenario;
 mod setting;
+mod system;
 mod variant;
 
 pub(crate) use capacity::CapacityFile;
 pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
+pub(crate) use request::{
+    ExpectFile, GraphqlFile, Headers, RequestEntry, RequestFile, SameAsFile, Switch,
+};
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
-pub(crate) use setting::SettingFile;
+pub(crate) use setting::{Settings, SettingsFile};
+pub(crate) use system::{LimitsFile, ReadyFile, SchemeFile, SystemFile};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. All of them are required.
 pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
-
-/// What a lab says by leaving a key out.
-pub(crate) mod default {
-    pub(crate) const TIMEOUT: &str = "5s";
-    pub(crate) const SLICE: &str = "100ms";
-    pub(crate) const THREADS: u32 = 1;
-    pub(crate) const CONNECTIONS_MAX: u32 = 1000;
-    pub(crate) const PATH: &str = "/";
-    pub(crate) const WARMUP: &str = "1s";
-    pub(crate) const SETTLE_CONNECTIONS: u32 = 4;
-    pub(crate) const SETTLE_WITHIN: &str = "10s";
-    pub(crate) const ROUNDS: u32 = 10;
-    pub(crate) const MAX_TIME: &str = "1h";
-    pub(crate) const READY_WITHIN: &str = "10s";
-    pub(crate) const READY_STATUS: u16 = 200;
-    pub(crate) const WEIGHT: u32 = 1;
-    pub(crate) const STREAMS: u32 = 1;
-    pub(crate) const SPIN_PERCENT: u32 = 25;
-    pub(crate) const STEP_PERCENT: f64 = 10.0;
-    pub(crate) const TIMES: u32 = 1;
-}
-
-/// Settings by name, each one value once choices are made ([`crate::choices`]).
-pub(crate) type Settings = Table<Name, At<Verbatim<Template>>>;
-/// Settings as they are written.
-type SettingsFile = Table<Name, SettingFile>;
-/// Headers by name.
-pub(crate) type Headers = Table<HeaderName, At<Verbatim<HeaderValue>>>;
 
 /// Names of variants, group by group.
 pub(crate) type GroupsFile = Vec<At<Vec<At<Verbatim<Title>>>>>;
@@ -302,205 +277,4 @@ pub(crate) enum ArrivalFile {
 pub(crate) enum OrderFile {
     SideBySide,
     InTurn,
-}
-
-/// A choice between two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub(crate) enum Switch {
-    On,
-    Off,
-}
-
-/// The pattern of files of requests, or a request written out.
-pub(crate) type RequestEntry = TextOr<String, RequestFile>;
-
-/// A request written out in the lab. It has at most one of `body`, `json` and `query`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "request")]
-pub(crate) struct RequestFile {
-    /// How reports call it. By default its path.
-    pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// Its method. By default `load.method`, else `POST` with a body and `GET` without.
-    pub(crate) method: Option<Written<Method>>,
-    /// Its path and query. By default `load.path`.
-    pub(crate) path: Option<At<Written<RequestPath>>>,
-    /// Its headers, besides those of `load.headers`.
-    #[serde(default)]
-    pub(crate) headers: Headers,
-    /// A file whose bytes are the body.
-    pub(crate) body: Option<At<String>>,
-    /// A body in JSON, written as YAML.
-    pub(crate) json: Option<At<Json>>,
-    /// A GraphQL query; the body becomes `{"query": …, "variables": …}`.
-    pub(crate) query: Option<At<String>>,
-    /// The variables of `query`.
-    pub(crate) variables: Option<At<Json>>,
-    /// What its answers must look like, instead of the lab's `expect`.
-    pub(crate) expect: Option<ExpectFile>,
-    /// How often it is sent for each time a request of weight 1 is.
-    #[schemars(range(min = 1, max = 1000), extend("default" = default::WEIGHT))]
-    pub(crate) weight: Option<u32>,
-}
-
-/// A program that the lab builds, starts, watches and stops. Ports are given out by `weigh`, so
-/// `run` or `env` must hand it `{{addr}}`, `{{port}}` or `{{url}}`; or `{{socket}}`, the path of a
-/// Unix socket, and then it is found there.
-///
-/// In `build`, `run`, `env`, `version` and in settings, `{{setting}}` is a setting of the system or
-/// of the lab, `{{addr}}`, `{{port}}`, `{{url}}` and `{{socket}}` are where it listens, `{{name}}` is
-/// the name of the variant, and `{{other.setting}}`, `{{other.addr}}`, `{{other.port}}`,
-/// `{{other.url}}` and `{{other.socket}}` are those of another system. Of several instances,
-/// `{{instance}}` is the number, from 1. Addresses and this number are known only while the system
-/// runs, so `build` and `version` cannot have them. Commands are split as a shell would, but no shell runs them; a value
-/// with spaces stays one argument.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "system")]
-pub(crate) struct SystemFile {
-    /// Its own values for templates. A variant changes them `with: {system.setting: value}`.
-    #[serde(default)]
-    #[schemars(with = "SettingsFile")]
-    pub(crate) settings: Settings,
-    /// The folder its commands run in, relative to the file that says so. By default the folder of
-    /// the file that says `run`.
-    pub(crate) folder: Option<At<String>>,
-    /// Commands that build it, run in order before anything starts. Where one ends with exit code
-    /// 127, as a shell does when a command is not there, the variants that need this system become
-    /// rows with its last words.
-    #[serde(default)]
-    pub(crate) build: OneOrMany<At<Written<Command>>>,
-    /// The command that runs it, in the foreground until it is told to stop. Every system has one.
-    pub(crate) run: Option<At<Written<Command>>>,
-    /// When it is ready: `listening` (it accepts connections), or a path that must answer.
-    #[schemars(extend("default" = "listening"))]
-    pub(crate) ready: Option<At<ReadyFile>>,
-    /// Variables added to its environment; it has those of `weigh` besides. Those without an address
-    /// are there for `build` and `version` too.
-    #[serde(default)]
-    pub(crate) env: Table<VariableName, At<Verbatim<Template>>>,
-    /// How it is spoken to: in the clear, or over TLS. `{{url}}` begins with it, and the probe of
-    /// `ready`, the load and proofs keep to it.
-    #[schemars(extend("default" = "http"))]
-    pub(crate) scheme: Option<SchemeFile>,
-    /// What it may use of the machine. The report says whether the limits could be enforced.
-    #[serde(default)]
-    pub(crate) limits: LimitsFile,
-    /// The cores it may run on, from 0. It may use all of them by default.
-    pub(crate) pin: Option<At<OneOrMany<At<u32>>>>,
-    /// Programs that must be on PATH. Where one is missing, the variants that need this system
-    /// become rows that say so.
-    #[serde(default)]
-    pub(crate) needs: OneOrMany<Written<Title>>,
-    /// A command whose first line of output is recorded as its version.
-    pub(crate) version: Option<At<Written<Command>>>,
-    /// How many instances of it run, 1 to 64, or a template that says so. Each has a port of its own,
-    /// and before them stands a balancer, HAProxy, at the address that the load and other systems
-    /// know. The balancer is a system of its own, `SYSTEM-balancer`, with the cores of `pin`; each
-    /// instance has the `limits`. How many requests each answered is in the report. Without this key
-    /// the system listens at its address itself.
-    pub(crate) replicas: Option<At<Verbatim<Template>>>,
-    /// How the balancer chooses an instance: `leastconn` (the default), `roundrobin`, or a template
-    /// that says so. With `none` there is no balancer, and no more than one instance.
-    pub(crate) balance: Option<At<Verbatim<Template>>>,
-    /// Side by side: whether one process of it serves all variants that are up together, as a database
-    /// would, instead of one for each. It must be the same for all variants, may need no system that is
-    /// not shared, and no proof may count requests on it. Its processor time and memory are in no
-    /// variant's figures. In turn it makes no difference.
-    #[schemars(extend("default" = false))]
-    pub(crate) shared: Option<At<bool>>,
-    /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
-    #[serde(default)]
-    pub(crate) after: OneOrMany<At<Written<Name>>>,
-}
-
-/// How a system is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub(crate) enum SchemeFile {
-    Http,
-    Https,
-}
-
-/// When a system is ready.
-pub(crate) type ReadyFile = TextOr<Listening, ReadyProbe>;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub(crate) enum Listening {
-    Listening,
-}
-
-/// When a system is ready.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "ready")]
-pub(crate) struct ReadyProbe {
-    /// It answers a `GET` of this path. Without it, it only has to accept connections.
-    pub(crate) path: Option<Written<UrlPath>>,
-    /// With this status.
-    #[schemars(range(min = 100, max = 599), extend("default" = default::READY_STATUS))]
-    pub(crate) status: Option<At<u16>>,
-    /// How long that may take from its start. After that the variants that need it become rows
-    /// that say so.
-    #[schemars(extend("default" = default::READY_WITHIN))]
-    pub(crate) within: Option<Written<LongerThanZero>>,
-}
-
-/// What a system may use of the machine.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "limits")]
-pub(crate) struct LimitsFile {
-    /// Cores, also parts of one: `0.25` is Kubernetes' `250m`. `none` is no limit, and `{{setting}}`
-    /// makes it differ from variant to variant.
-    pub(crate) cpus: Option<At<Verbatim<Limit<Cores>>>>,
-    /// Memory, or `none`, or `{{setting}}`.
-    pub(crate) memory: Option<At<Verbatim<Limit<Bytes>>>>,
-}
-
-/// What every answer must look like to count as passed.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "expect")]
-pub(crate) struct ExpectFile {
-    /// Exactly this status. By default any from 200 to 299.
-    #[schemars(range(min = 100, max = 599))]
-    pub(crate) status: Option<u16>,
-    /// The body is a JSON object without a top-level `errors`.
-    pub(crate) graphql: Option<GraphqlFile>,
-    /// The body equals, byte for byte, the one that the baseline gave to the same request in its
-    /// proof.
-    pub(crate) same_as: Option<SameAsFile>,
-    /// Headers that the answer must carry with exactly these values, in which `{{setting}}` and
-    /// `{{name}}` are filled in.
-    #[serde(default)]
-    pub(crate) headers: Headers,
-    /// A file with the body, byte for byte.
-    pub(crate) body: Option<At<String>>,
-    /// What comparisons of bodies leave out, as JSON pointers: members that differ by nature, such
-    /// as timings. Bodies are then right when they are the same bytes, or the same JSON without
-    /// these members.
-    #[serde(default)]
-    pub(crate) ignore: OneOrMany<Written<Pointer>>,
-}
-
-/// What is asked of a GraphQL answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub(crate) enum GraphqlFile {
-    NoErrors,
-}
-
-/// Whose answers are the measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub(crate) enum SameAsFile {
-    Baseline,
 }

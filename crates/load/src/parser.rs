@@ -20,10 +20,12 @@ use httparse::{Header, ParserConfig, Response, Status};
 use crate::job::Bounds;
 
 mod chunked;
+mod error;
 #[cfg(test)]
 mod tests;
 
 use chunked::{Chunked, Piece};
+pub use error::ParseError;
 
 /// More header lines than any server sends; beyond it is "too large".
 const HEADERS_MAX: usize = 128;
@@ -89,24 +91,6 @@ pub enum End {
     Nothing,
     /// The answer was cut off.
     Truncated,
-}
-
-/// Why the bytes cannot be an acceptable answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
-    /// They are not HTTP/1.
-    #[error("expected an HTTP/1 answer, found {0}")]
-    Malformed(&'static str),
-    /// They are more than [`Bounds`] allow.
-    #[error("the {part} of the answer is larger than the {limit} {unit} allowed")]
-    TooLarge {
-        /// `head`, `body`, …
-        part: &'static str,
-        /// What would have been accepted.
-        limit: u64,
-        /// What `limit` counts.
-        unit: &'static str,
-    },
 }
 
 /// An answer in the making.

@@ -217,7 +217,7 @@ pub(crate) fn requests(load: &LoadText) -> Vec<String> {
         if request.body_bytes > 0 {
             text += &format!(
                 ", {} body",
-                digits::bytes(crate::metric::float(request.body_bytes))
+                digits::bytes(crate::float::float(request.body_bytes))
             );
         }
         if request.weight != 1 {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub use draw::{difference_svg, svg};
 pub use perf::stacks;
 
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::HotFunction;
 
 /// Distinct stacks with the number of their samples; root first, `root;caller;callee`.

@@ -1,7 +1,7 @@
 //! The ten functions that a system spends most of its processor time in, for text and Markdown.
 
 use crate::digits;
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::Profile;
 
 /// Functions shown of each system.

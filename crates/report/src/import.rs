@@ -293,7 +293,7 @@ impl ForeignRun {
 
     /// Successful answers per second, once they are counted.
     fn rate_over(&mut self, seconds: Option<f64>) {
-        let succeeded = self.succeeded.map(crate::metric::float);
+        let succeeded = self.succeeded.map(crate::float::float);
         // Without a time there is no rate, and a run of no length would have an infinite one.
         let seconds = seconds.filter(|seconds| *seconds > 0.0);
         self.put(

@@ -1,7 +1,7 @@
 //! JUnit's XML, which every CI shows: a test case for each variant and for each gate.
 
+use crate::float::float;
 use crate::gate::{Judgement, Ruling, shown};
-use crate::metric::float;
 use crate::recording::Recording;
 use crate::summary::{Invalidity, Summary, VariantSummary, Verdict};
 use crate::xml::escape;

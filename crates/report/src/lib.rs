@@ -16,6 +16,7 @@ mod describe;
 mod digits;
 mod explain;
 pub mod flame;
+mod float;
 pub mod gate;
 mod hdr;
 mod hottest;

@@ -4,6 +4,7 @@ use model::micros;
 pub use model::{Metric, Unit};
 use stats::Histogram;
 
+use crate::float::float;
 use crate::recording::{RoundRecord, SystemUsage};
 
 /// The figure of one measurement; none when it could not be measured. `latency` is the
@@ -51,15 +52,6 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
 pub(crate) fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let parts: Vec<u64> = parts.collect::<Option<_>>()?;
     (!parts.is_empty()).then(|| parts.iter().sum())
-}
-
-/// A count as a number to compute with.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of one run stay far below 2^53"
-)]
-pub(crate) fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

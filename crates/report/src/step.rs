@@ -5,7 +5,8 @@ use stats::Histogram;
 
 use crate::cell;
 use crate::digits;
-use crate::metric::{Unit, float};
+use crate::float::float;
+use crate::metric::Unit;
 use crate::recording::{Recording, RoundRecord};
 use crate::summary::{named_outcomes, tail};
 

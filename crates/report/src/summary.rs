@@ -35,8 +35,9 @@ use serde::Serialize;
 
 use crate::confidence::{self, CONFIDENCE};
 use crate::describe;
+use crate::float::float;
 use crate::gate::judgement::Judgement;
-use crate::metric::{Metric, float};
+use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 use crate::until::UntilSummary;
 use figures::Figures;

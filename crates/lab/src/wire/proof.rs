@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{GraphqlFile, Headers, RequestFile, default};
+use super::default;
+use super::request::{GraphqlFile, Headers, RequestFile};
 use yaml_with_places::{At, Json, OneOrMany};
 
 use crate::fields::Table;

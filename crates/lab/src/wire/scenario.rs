@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ExpectFile, Headers, RequestFile};
+use super::request::{ExpectFile, Headers, RequestFile};
 use yaml_with_places::{At, Json};
 
 use crate::fields::{Table, TextOr};

@@ -4,9 +4,16 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use yaml_with_places::At;
+
 use crate::fields::Table;
 use crate::formats::{Name, Verbatim};
 use crate::template::Template;
+
+/// Settings by name, each one value once choices are made ([`crate::choices`]).
+pub(crate) type Settings = Table<Name, At<Verbatim<Template>>>;
+/// Settings as they are written.
+pub(crate) type SettingsFile = Table<Name, SettingFile>;
 
 /// A value, or values by the names that choose them. Only the schema knows it: choices are made before
 /// a lab is read.

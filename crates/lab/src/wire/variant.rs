@@ -8,7 +8,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Headers, ProofFile, RequestEntry, Switch};
+use super::proof::ProofFile;
+use super::request::{Headers, RequestEntry, Switch};
 use yaml_with_places::{At, OneOrMany};
 
 use crate::fields::Table;

@@ -3,7 +3,7 @@
 //! Line ends must be CRLF: a lone LF or CR is where two readers of the same bytes begin to disagree
 //! about their meaning.
 
-use super::ParseError;
+use super::error::ParseError;
 
 /// Where in the coding the next byte stands.
 #[derive(Clone, Copy, Debug)]

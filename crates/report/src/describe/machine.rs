@@ -112,7 +112,7 @@ fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
         "memory",
         environment
             .memory_bytes
-            .map(|bytes| digits::bytes(crate::metric::float(bytes))),
+            .map(|bytes| digits::bytes(crate::float::float(bytes))),
     );
     add("huge pages", environment.transparent_huge_pages.clone());
     add("kernel", environment.kernel.clone());
@@ -180,7 +180,7 @@ pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
         (Some(_), None) => true,
         (Some(asked), Some(found)) => (found / asked - 1.0).abs() > 0.01,
     };
-    let bytes = |bytes: Option<u64>| bytes.map(crate::metric::float);
+    let bytes = |bytes: Option<u64>| bytes.map(crate::float::float);
     differs(asked.cpus, enforced.cpus)
         || differs(bytes(asked.memory_bytes), bytes(enforced.memory_bytes))
 }
@@ -206,7 +206,7 @@ pub(crate) fn limits(limits: &LimitsText) -> String {
     let cpus = limits.cpus.map(|cpus| format!("{cpus} CPU"));
     let memory = limits
         .memory_bytes
-        .map(|bytes| digits::bytes(crate::metric::float(bytes)));
+        .map(|bytes| digits::bytes(crate::float::float(bytes)));
     let both: Vec<String> = cpus.into_iter().chain(memory).collect();
     if both.is_empty() {
         "nothing".to_owned()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Scale, Stacks};
-use crate::metric::float;
+use crate::float::float;
 
 /// A frame with all that was called from it. Amounts are microseconds per request, or shares where
 /// that is not known.

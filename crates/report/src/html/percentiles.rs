@@ -3,7 +3,7 @@
 
 use super::markup::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::Recording;
 use crate::summary::tail::BEYOND;
 use crate::summary::{Summary, VariantSummary, complete_rounds};

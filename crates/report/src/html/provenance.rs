@@ -3,7 +3,7 @@
 use super::markup::{Grid, escape, folded, name, prose};
 use crate::describe;
 use crate::digits;
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::{Recording, RequestText, SystemRecord, VariantRecord};
 
 /// Label and value, label and value.

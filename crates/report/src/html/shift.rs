@@ -89,7 +89,7 @@ fn shift(
     let quantiles: Vec<f64> = QUANTILES
         .iter()
         .map(|(share, _)| *share)
-        .filter(|share| (1.0 - share) * crate::metric::float(fewest) >= BEYOND)
+        .filter(|share| (1.0 - share) * crate::float::float(fewest) >= BEYOND)
         .collect();
     let shifts = stats::shift::shift(&base, &own, &quantiles, confidence).ok()?;
     // All or nothing: the picture promises that its intervals hold together.

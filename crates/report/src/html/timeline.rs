@@ -4,7 +4,7 @@
 use super::markup::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
 use crate::digits;
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::{Recording, RoundRecord};
 use crate::summary::{Summary, complete_rounds};
 

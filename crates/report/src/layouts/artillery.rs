@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use stats::Histogram;
 
 use super::merged::{Merged, max_ms, mean_ms, min_ms, quantile_ms};
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::RoundRecord;
 
 const PERIOD_US: u64 = 10_000_000;

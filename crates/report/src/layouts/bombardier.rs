@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use stats::sample;
 
 use super::merged::Merged;
-use crate::metric::float;
+use crate::float::float;
 
 const SHARES: [(&str, f64); 5] = [
     ("50", 0.5),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use stats::Histogram;
 
-use crate::metric::float;
+use crate::float::float;
 
 const ROWS_PER_HALVING: f64 = 5.0;
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use stats::Histogram;
 
 use super::merged::{Merged, max_ms, mean_ms, min_ms, quantile_ms};
-use crate::metric::float;
+use crate::float::float;
 
 const CHECK: &str = "answer as expected";
 /// MD5 of the paths `` and `::answer as expected`, as k6 identifies groups and checks.

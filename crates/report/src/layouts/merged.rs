@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{Outcomes, Passes};
 use stats::Histogram;
 
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::{Recording, RequestText, RoundRecord};
 
 /// All complete rounds of a variant as one measurement.

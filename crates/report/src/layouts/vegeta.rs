@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::merged::Merged;
-use crate::metric::float;
+use crate::float::float;
 
 pub(super) fn json(merged: &Merged<'_>) -> String {
     let latency = &merged.latency;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ProofSeen;
 use crate::Hdr;
-use crate::metric::float;
+use crate::float::float;
 
 /// One measurement: one variant in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

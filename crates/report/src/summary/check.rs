@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use super::figures::Figures;
 use crate::digits;
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::{LeftOut, Recording, RoundRecord, VariantRecord};
 
 pub(crate) use generator::STARVED_SHARE_MAX;

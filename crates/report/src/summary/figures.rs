@@ -9,7 +9,8 @@ use stats::{Claim, Histogram, Interval, Overhead, paired, sample, width};
 use super::tail;
 use crate::confidence::CONFIDENCE;
 use crate::describe;
-use crate::metric::{Metric, figure, float};
+use crate::float::float;
+use crate::metric::{Metric, figure};
 use crate::recording::{InstanceUsage, RoundPart, RoundRecord, SystemUsage, VariantRecord};
 
 /// One metric of one variant over its rounds, in the unit of the metric's name.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::figures::{ClaimName, MetricSummary, OverheadSummary};
 use crate::digits;
-use crate::metric::{Metric, Unit, float};
+use crate::float::float;
+use crate::metric::{Metric, Unit};
 
 /// A variant beside its baseline.
 pub(crate) struct Compared<'a> {

@@ -6,7 +6,8 @@
 //! beyond the longest request, and the percentile is little else than the maximum. So ten are asked
 //! for, in each round; where a round has fewer, the requests of all rounds together are looked at.
 
-use crate::metric::{Metric, float};
+use crate::float::float;
+use crate::metric::Metric;
 
 /// So many requests must lie beyond a percentile.
 pub(crate) const BEYOND: f64 = 10.0;

@@ -5,7 +5,7 @@ use stats::Histogram;
 
 use super::{Check, CheckName, Limits};
 use crate::digits;
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::RoundRecord;
 
 /// Fewer gaps say nothing about a law.

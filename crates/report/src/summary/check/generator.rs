@@ -4,7 +4,7 @@ use model::micros;
 
 use super::{Check, CheckName, Limits, ratio};
 use crate::digits;
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::RoundRecord;
 
 /// Beyond this share of the time, a generator that did not run although work was due spoils what it

@@ -7,7 +7,7 @@ use stats::little::{ClosedLoop, little};
 
 use super::{Check, CheckName, Limits};
 use crate::digits;
-use crate::metric::float;
+use crate::float::float;
 use crate::recording::RoundRecord;
 
 /// Connections = throughput x mean latency.

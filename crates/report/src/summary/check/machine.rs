@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Check, CheckName, CheckState, Limits, Watched, ratio};
 use crate::digits;
-use crate::metric::{float, sum};
+use crate::float::float;
+use crate::metric::sum;
 use crate::recording::{Kind, RoundRecord, SystemUsage};
 use model::{Order, Throttled, micros};
 

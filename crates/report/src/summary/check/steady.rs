@@ -9,7 +9,8 @@ use super::arrival::only_rate;
 use super::{Check, CheckName, Limits, Watched, ratio};
 use crate::confidence::CONFIDENCE;
 use crate::digits;
-use crate::metric::{Metric, float};
+use crate::float::float;
+use crate::metric::Metric;
 use crate::recording::{RoundPart, RoundRecord};
 use crate::summary::mean_by_round;
 

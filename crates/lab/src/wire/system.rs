@@ -1,0 +1,130 @@
+//! Systems, as they are written.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use yaml_with_places::{At, OneOrMany};
+
+use super::default;
+use super::setting::{Settings, SettingsFile};
+use crate::fields::{Table, TextOr};
+use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
+use crate::quantities::{Bytes, Cores, Limit, LongerThanZero};
+use crate::template::{Command, Template};
+
+/// A program that the lab builds, starts, watches and stops. Ports are given out by `weigh`, so
+/// `run` or `env` must hand it `{{addr}}`, `{{port}}` or `{{url}}`; or `{{socket}}`, the path of a
+/// Unix socket, and then it is found there.
+///
+/// In `build`, `run`, `env`, `version` and in settings, `{{setting}}` is a setting of the system or
+/// of the lab, `{{addr}}`, `{{port}}`, `{{url}}` and `{{socket}}` are where it listens, `{{name}}` is
+/// the name of the variant, and `{{other.setting}}`, `{{other.addr}}`, `{{other.port}}`,
+/// `{{other.url}}` and `{{other.socket}}` are those of another system. Of several instances,
+/// `{{instance}}` is the number, from 1. Addresses and this number are known only while the system
+/// runs, so `build` and `version` cannot have them. Commands are split as a shell would, but no shell runs them; a value
+/// with spaces stays one argument.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "system")]
+pub(crate) struct SystemFile {
+    /// Its own values for templates. A variant changes them `with: {system.setting: value}`.
+    #[serde(default)]
+    #[schemars(with = "SettingsFile")]
+    pub(crate) settings: Settings,
+    /// The folder its commands run in, relative to the file that says so. By default the folder of
+    /// the file that says `run`.
+    pub(crate) folder: Option<At<String>>,
+    /// Commands that build it, run in order before anything starts. Where one ends with exit code
+    /// 127, as a shell does when a command is not there, the variants that need this system become
+    /// rows with its last words.
+    #[serde(default)]
+    pub(crate) build: OneOrMany<At<Written<Command>>>,
+    /// The command that runs it, in the foreground until it is told to stop. Every system has one.
+    pub(crate) run: Option<At<Written<Command>>>,
+    /// When it is ready: `listening` (it accepts connections), or a path that must answer.
+    #[schemars(extend("default" = "listening"))]
+    pub(crate) ready: Option<At<ReadyFile>>,
+    /// Variables added to its environment; it has those of `weigh` besides. Those without an address
+    /// are there for `build` and `version` too.
+    #[serde(default)]
+    pub(crate) env: Table<VariableName, At<Verbatim<Template>>>,
+    /// How it is spoken to: in the clear, or over TLS. `{{url}}` begins with it, and the probe of
+    /// `ready`, the load and proofs keep to it.
+    #[schemars(extend("default" = "http"))]
+    pub(crate) scheme: Option<SchemeFile>,
+    /// What it may use of the machine. The report says whether the limits could be enforced.
+    #[serde(default)]
+    pub(crate) limits: LimitsFile,
+    /// The cores it may run on, from 0. It may use all of them by default.
+    pub(crate) pin: Option<At<OneOrMany<At<u32>>>>,
+    /// Programs that must be on PATH. Where one is missing, the variants that need this system
+    /// become rows that say so.
+    #[serde(default)]
+    pub(crate) needs: OneOrMany<Written<Title>>,
+    /// A command whose first line of output is recorded as its version.
+    pub(crate) version: Option<At<Written<Command>>>,
+    /// How many instances of it run, 1 to 64, or a template that says so. Each has a port of its own,
+    /// and before them stands a balancer, HAProxy, at the address that the load and other systems
+    /// know. The balancer is a system of its own, `SYSTEM-balancer`, with the cores of `pin`; each
+    /// instance has the `limits`. How many requests each answered is in the report. Without this key
+    /// the system listens at its address itself.
+    pub(crate) replicas: Option<At<Verbatim<Template>>>,
+    /// How the balancer chooses an instance: `leastconn` (the default), `roundrobin`, or a template
+    /// that says so. With `none` there is no balancer, and no more than one instance.
+    pub(crate) balance: Option<At<Verbatim<Template>>>,
+    /// Side by side: whether one process of it serves all variants that are up together, as a database
+    /// would, instead of one for each. It must be the same for all variants, may need no system that is
+    /// not shared, and no proof may count requests on it. Its processor time and memory are in no
+    /// variant's figures. In turn it makes no difference.
+    #[schemars(extend("default" = false))]
+    pub(crate) shared: Option<At<bool>>,
+    /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
+    #[serde(default)]
+    pub(crate) after: OneOrMany<At<Written<Name>>>,
+}
+
+/// How a system is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum SchemeFile {
+    Http,
+    Https,
+}
+
+/// When a system is ready.
+pub(crate) type ReadyFile = TextOr<Listening, ReadyProbe>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum Listening {
+    Listening,
+}
+
+/// When a system is ready.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "ready")]
+pub(crate) struct ReadyProbe {
+    /// It answers a `GET` of this path. Without it, it only has to accept connections.
+    pub(crate) path: Option<Written<UrlPath>>,
+    /// With this status.
+    #[schemars(range(min = 100, max = 599), extend("default" = default::READY_STATUS))]
+    pub(crate) status: Option<At<u16>>,
+    /// How long that may take from its start. After that the variants that need it become rows
+    /// that say so.
+    #[schemars(extend("default" = default::READY_WITHIN))]
+    pub(crate) within: Option<Written<LongerThanZero>>,
+}
+
+/// What a system may use of the machine.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "limits")]
+pub(crate) struct LimitsFile {
+    /// Cores, also parts of one: `0.25` is Kubernetes' `250m`. `none` is no limit, and `{{setting}}`
+    /// makes it differ from variant to variant.
+    pub(crate) cpus: Option<At<Verbatim<Limit<Cores>>>>,
+    /// Memory, or `none`, or `{{setting}}`.
+    pub(crate) memory: Option<At<Verbatim<Limit<Bytes>>>>,
+}

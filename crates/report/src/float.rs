@@ -1,0 +1,10 @@
+//! Counts as numbers to compute with.
+
+/// A count as a number to compute with.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of one run stay far below 2^53"
+)]
+pub(crate) fn float(count: u64) -> f64 {
+    count as f64
+}
