@@ -94,6 +94,17 @@ pub(crate) struct Config {
           value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) pool: u16,
 
+    /// Threads for reads of SQLite that take longer than 2 ms; shorter ones run on the worker.
+    #[arg(long, env, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) read_threads: u16,
+
+    /// Statements that may wait for SQLite's writer, and as many for its read threads; more is
+    /// answered with 503.
+    #[arg(long, env, value_name = "N", default_value_t = 256,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    queue: u16,
+
     /// Rows that one list may have; more is refused.
     #[arg(long, env, value_name = "ROWS", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -138,6 +149,11 @@ impl Config {
             products: self.seed_products,
             line_items: self.seed_line_items,
         }
+    }
+
+    /// Statements that may wait for a thread of SQLite's.
+    pub(crate) fn queue(&self) -> usize {
+        self.queue.into()
     }
 
     /// Largest body, in bytes.

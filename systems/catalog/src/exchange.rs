@@ -10,7 +10,7 @@ use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
 use telemetry::metrics;
@@ -128,6 +128,10 @@ impl Handler {
         match self.executor.execute(question, is_get).await {
             Answer::MutationByGet => refused(media, &Refusal::MutationByGet),
             Answer::Executed(body) => with_body(StatusCode::OK, media.content_type(), body),
+            Answer::Busy(body) => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                with_body(status, media.content_type(), body)
+            }
             Answer::Refused(body) => {
                 let status = status(media.status_of_refused_document());
                 with_body(status, media.content_type(), body)
@@ -208,5 +212,9 @@ fn with_body(status: StatusCode, media: &'static str, body: impl Into<Bytes>) ->
     *reply.status_mut() = status;
     let media = HeaderValue::from_static(media);
     reply.headers_mut().insert(CONTENT_TYPE, media);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let seconds = HeaderValue::from_static("1");
+        reply.headers_mut().insert(RETRY_AFTER, seconds);
+    }
     reply
 }

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{DocumentOperations, ExecutableDocument, OperationType};
-use async_graphql::{Error, ErrorExtensionValues, Request, ServerError, Variables};
+use async_graphql::{
+    Error, ErrorExtensionValues, Request, Response, ServerError, Value, Variables,
+};
 use graphql_http::GraphqlRequest;
 use serde_json::json;
 
@@ -19,6 +21,9 @@ const ROWS_MAX: u32 = 10_000;
 /// What a statement costs at least, in rows: a hundred statements and no more.
 const STATEMENT_ROWS: u32 = 100;
 
+/// The code of an error of a database that has too much to do.
+const BUSY: &str = "busy";
+
 /// A request with its variables.
 pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 
@@ -27,6 +32,8 @@ pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 pub(crate) enum Answer {
     /// It was executed, maybe with errors of fields.
     Executed(Vec<u8>),
+    /// It had no result, because the database has too much to do.
+    Busy(Vec<u8>),
     /// The document or a variable is wrong.
     Refused(Vec<u8>),
     /// A GET may not change anything.
@@ -65,6 +72,7 @@ impl From<FieldError> for Error {
             FieldError::Store(error @ (StoreError::Duplicate | StoreError::Reference)) => {
                 ("constraint-violation", error.to_string())
             }
+            FieldError::Store(error @ StoreError::Busy) => (BUSY, error.to_string()),
             FieldError::Store(error) => ("unexpected", error.to_string()),
             FieldError::Argument(message) => ("validation-failed", message),
             FieldError::TooMuch => {
@@ -137,14 +145,34 @@ impl Executor {
         request.set_parsed_query(document);
         let response = self.schema.execute(request).await;
         // A wrong document or variable leaves no `data`; an error while executing has a path.
-        let is_refused = response.data == async_graphql::Value::Null
+        let is_refused = response.data == Value::Null
             && !response.errors.is_empty()
             && response.errors.iter().all(|error| error.path.is_empty());
         if is_refused {
             return refused(&response.errors);
         }
-        Answer::Executed(serde_json::to_vec(&response).expect("a response has text for keys"))
+        let body = serde_json::to_vec(&response).expect("a response has text for keys");
+        if is_busy(&response) {
+            Answer::Busy(body)
+        } else {
+            Answer::Executed(body)
+        }
     }
+}
+
+/// Whether the database had no time for any of it, so that all of it can be sent again: of a
+/// mutation with several fields, one may have been made.
+fn is_busy(response: &Response) -> bool {
+    let has_nothing = match &response.data {
+        Value::Object(fields) => fields.values().all(|value| *value == Value::Null),
+        data => *data == Value::Null,
+    };
+    let busy = Value::from(BUSY);
+    let has_code = |error: &ServerError| {
+        let extensions = error.extensions.as_ref();
+        extensions.and_then(|extensions| extensions.get("code")) == Some(&busy)
+    };
+    has_nothing && response.errors.iter().any(has_code)
 }
 
 fn checked(query: &str) -> Result<ExecutableDocument, ServerError> {

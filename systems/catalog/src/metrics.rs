@@ -38,6 +38,7 @@ pub(crate) struct Metrics {
     headers: Vec<(HeaderName, AtomicU64)>,
     statements: AtomicU64,
     statements_failed: AtomicU64,
+    refused_busy: AtomicU64,
     rows: AtomicU64,
     database_us: AtomicU64,
 }
@@ -82,6 +83,15 @@ impl Metrics {
     }
 }
 
+impl Metrics {
+    /// Whether a statement found the queue of the database full.
+    pub(crate) fn busy(&self, is_busy: bool) {
+        if is_busy {
+            add(&self.refused_busy, 1);
+        }
+    }
+}
+
 impl Counts for Metrics {
     fn tell(&self, scrape: &mut Scrape<'_>) -> std::fmt::Result {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -117,6 +127,11 @@ impl Counts for Metrics {
                 "catalog_statements_failed",
                 "Statements that the database did not execute",
                 &self.statements_failed,
+            ),
+            (
+                "catalog_statements_refused",
+                "Statements refused because too many waited for the database",
+                &self.refused_busy,
             ),
             (
                 "catalog_rows",

@@ -77,7 +77,7 @@ impl RestError {
 impl From<StoreError> for RestError {
     fn from(error: StoreError) -> Self {
         let status = match error {
-            StoreError::Away => StatusCode::SERVICE_UNAVAILABLE,
+            StoreError::Away | StoreError::Busy => StatusCode::SERVICE_UNAVAILABLE,
             StoreError::TooSlow(_) => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -1,6 +1,7 @@
 //! The database, whichever it is.
 
 mod postgres;
+mod queue;
 mod sqlite;
 
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use crate::moment::Moment;
 use crate::select::{Dialect, Select, Statement};
 
 use postgres::Postgres;
-use sqlite::{Sqlite, Writer};
+use sqlite::{Helpers, Sqlite};
 
 /// A value on its way to a database.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +47,8 @@ pub(crate) struct RowError {
 pub(crate) enum StoreError {
     #[error("the database is not available; try again later")]
     Away,
+    #[error("too many requests wait for the database; try again in a second")]
+    Busy,
     #[error("the database took longer than {0:?}; ask for less, or try again later")]
     TooSlow(Duration),
     #[error("Uniqueness violation: there is a row with this id already")]
@@ -72,7 +75,7 @@ pub(crate) enum Prepared {
     /// Its URL.
     Postgres(String),
     /// Its file, and what writes to it.
-    Sqlite(PathBuf, Writer),
+    Sqlite(PathBuf, Helpers),
 }
 
 impl Prepared {
@@ -91,8 +94,8 @@ impl Prepared {
 
     /// Waits until every change has reached the database.
     pub(crate) fn close(self) {
-        if let Self::Sqlite(_, writer) = self {
-            writer.close();
+        if let Self::Sqlite(_, helpers) = self {
+            helpers.close();
         }
     }
 }
@@ -118,8 +121,8 @@ impl Store {
     ) -> Result<Self, OpenError> {
         let backend = match prepared {
             Prepared::Postgres(url) => Backend::Postgres(Postgres::open(url, config)?),
-            Prepared::Sqlite(path, writer) => {
-                Backend::Sqlite(Sqlite::open(path, writer, config.statement_timeout)?)
+            Prepared::Sqlite(path, helpers) => {
+                Backend::Sqlite(Sqlite::open(path, helpers, config.statement_timeout)?)
             }
         };
         Ok(Self {
@@ -137,13 +140,12 @@ impl Store {
                     .rows(select.into_statement(Dialect::Postgres))
                     .await
             }
-            // Not awaited: SQLite reads in this thread, which is faster than to hand a short read
-            // to another.
-            Backend::Sqlite(sqlite) => sqlite.rows(&select.into_statement(Dialect::Sqlite)),
+            Backend::Sqlite(sqlite) => sqlite.rows(select.into_statement(Dialect::Sqlite)).await,
         };
         // A statement that failed counts with no rows.
         let count = rows.as_ref().map_or(0, Vec::len);
         self.metrics.statement(start.elapsed(), count, rows.is_ok());
+        self.metrics.busy(matches!(rows, Err(StoreError::Busy)));
         rows
     }
 
@@ -161,11 +163,12 @@ impl Store {
         let start = clock::now();
         let rows = match &*self.backend {
             Backend::Postgres(postgres) => postgres.rows(statement).await,
-            // Awaited: all changes go through one writer, see `Writer`.
+            // Awaited: all changes go through one writer, see `sqlite`.
             Backend::Sqlite(sqlite) => sqlite.change(statement).await,
         };
         let count = rows.as_ref().map_or(0, Vec::len);
         self.metrics.statement(start.elapsed(), count, rows.is_ok());
+        self.metrics.busy(matches!(rows, Err(StoreError::Busy)));
         Ok(rows?.pop())
     }
 

@@ -4,8 +4,10 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{ArgAction, Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
 
+use crate::cors::Origins;
 use crate::gate::Policy;
 use crate::graphql::ErrorShape;
 use crate::rule::{Mode, Rule};
@@ -86,7 +88,8 @@ pub(crate) struct Config {
           default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1_000))]
     emails_max: u32,
 
-    /// How long an e-mail counts.
+    /// `original` counts and answers as the original does, which is not safe: any web page can ban
+    /// any address, and a client of IPv6 has any number of counters.
     #[arg(
         long,
         env = "RATELIMIT_COMPAT",
@@ -138,10 +141,21 @@ pub(crate) struct Config {
           value_parser = clap::value_parser!(u32).range(64..=100_000_000))]
     pub(crate) max_entries: u32,
 
-    /// Bits of an IPv6 address that share a counter; 64 counts networks of customers.
-    #[arg(long, env = "RATELIMIT_IPV6_PREFIX", value_name = "BITS", default_value_t = 128,
+    /// Bits of an IPv6 address that share a counter; 64 is the network of one customer, within
+    /// which addresses are free to choose [default: 64; with --compat=original 128].
+    #[arg(long, env = "RATELIMIT_IPV6_PREFIX", value_name = "BITS",
           value_parser = clap::value_parser!(u8).range(1..=128))]
-    pub(crate) ipv6_prefix: u8,
+    ipv6_prefix: Option<u8>,
+
+    /// Web pages of these origins may use the service from a browser [default: none; with
+    /// --compat=original all].
+    #[arg(
+        long,
+        env = "RATELIMIT_CORS_ORIGINS",
+        value_name = "ORIGIN,ORIGIN",
+        value_delimiter = ','
+    )]
+    cors_origins: Vec<String>,
 
     /// Threads that serve requests [default: one for each processor].
     #[arg(long, env = "WORKERS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
@@ -156,7 +170,40 @@ pub(crate) struct Config {
 impl Config {
     /// Reads flags, environment variables and `.env`.
     pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
-        chassis::read(words)
+        chassis::read(words).and_then(Self::checked)
+    }
+
+    /// Refuses what only several flags together make dangerous.
+    fn checked(self) -> Result<Self, clap::Error> {
+        if !self.is_original() && self.cors_origins.iter().any(|origin| origin.trim() == "*") {
+            let message = "--cors-origins=* would let every web page ban every address; \
+                           name the origins";
+            return Err(Self::command().error(ErrorKind::InvalidValue, message));
+        }
+        Ok(self)
+    }
+
+    /// Whether the original's behaviour was asked for, the unsafe one too.
+    pub(crate) fn is_original(&self) -> bool {
+        self.compat == Mode::Original
+    }
+
+    /// Bits of an IPv6 address that share a counter.
+    pub(crate) fn ipv6_prefix(&self) -> u8 {
+        let default = if self.is_original() { 128 } else { 64 };
+        self.ipv6_prefix.unwrap_or(default)
+    }
+
+    /// The web pages that may use the service.
+    pub(crate) fn origins(&self) -> Origins {
+        let names = self.cors_origins.iter().map(|origin| origin.trim());
+        let names = names.filter(|origin| !origin.is_empty());
+        let names: Vec<_> = names.map(str::to_owned).collect();
+        // `*` passes the check above in the original's mode only.
+        if names.iter().any(|name| name == "*") || (names.is_empty() && self.is_original()) {
+            return Origins::Any;
+        }
+        Origins::Named(names)
     }
 
     pub(crate) fn rule(&self) -> Rule {
@@ -259,6 +306,36 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_is_not_safe_is_asked_for() {
+        let named = |names: &[&str]| Origins::Named(names.iter().map(|it| (*it).into()).collect());
+        let safe = read(&[]).unwrap();
+        assert_eq!((safe.ipv6_prefix(), safe.origins()), (64, named(&[])));
+        let original = read(&["--compat=original"]).unwrap();
+        assert_eq!(
+            (original.ipv6_prefix(), original.origins()),
+            (128, Origins::Any)
+        );
+        let both = read(&[
+            "--compat=original",
+            "--ipv6-prefix=56",
+            "--cors-origins=http://a",
+        ]);
+        let both = both.unwrap();
+        assert_eq!(
+            (both.ipv6_prefix(), both.origins()),
+            (56, named(&["http://a"]))
+        );
+        let any = |compat| {
+            let words = ["--cors-origins=*", compat];
+            read(&words)
+                .and_then(Config::checked)
+                .map(|it| it.origins())
+        };
+        assert!(any("--compat=fixed").is_err());
+        assert_eq!(any("--compat=original").unwrap(), Origins::Any);
     }
 
     #[test]

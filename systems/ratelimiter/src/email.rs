@@ -12,15 +12,22 @@ use crate::address::Address;
 const LOCAL_BYTES_MAX: usize = 64;
 const DOMAIN_BYTES_MAX: usize = 255;
 
+/// Longest part of a domain between two dots, in UTF-16 as the original counts.
+const LABEL_UNITS_MAX: usize = 63;
+
 /// The key of the fingerprints.
 #[derive(Debug, Clone)]
-pub struct FingerprintKey(hmac::Key);
+pub struct FingerprintKey {
+    key: hmac::Key,
+    /// Whether upper case makes another e-mail.
+    tells_case: bool,
+}
 
 impl FingerprintKey {
     /// The key that a person chose; instances that share a store must share it.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
-        Self(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes()))
+        Self::of(text.as_bytes())
     }
 
     /// A key that is forgotten with the process; `None` when the system has no randomness.
@@ -28,18 +35,39 @@ impl FingerprintKey {
     pub fn random() -> Option<Self> {
         let mut bytes = [0; 32];
         SystemRandom::new().fill(&mut bytes).ok()?;
-        Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
+        Some(Self::of(&bytes))
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        Self {
+            key: hmac::Key::new(hmac::HMAC_SHA256, bytes),
+            tells_case: false,
+        }
+    }
+
+    /// Makes `A@b.se` and `a@b.se` two e-mails, as they are in the original: a client that guesses
+    /// one user's password in two spellings is then banned as if it were after two users.
+    #[must_use]
+    pub fn telling_case(self) -> Self {
+        Self {
+            tells_case: true,
+            ..self
+        }
     }
 
     /// What is kept of an e-mail.
     #[must_use]
     pub fn fingerprint(&self, address: Address, email: &str) -> u64 {
-        let mut context = hmac::Context::with_key(&self.0);
+        let mut context = hmac::Context::with_key(&self.key);
         // The address is part of the hash: equal e-mails of two clients must not look equal in the
         // store.
         context.update(&address.bits().to_be_bytes());
-        // Upper case does not make another e-mail, or a guesser could multiply one.
-        context.update(email.to_lowercase().as_bytes());
+        if self.tells_case {
+            context.update(email.as_bytes());
+        } else {
+            // Upper case does not make another e-mail: one user's typing would look like several.
+            context.update(email.to_lowercase().as_bytes());
+        }
         let tag = context.sign();
         // 64 bits are enough to tell a handful of e-mails of one address apart.
         let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
@@ -103,6 +131,7 @@ fn is_label(label: &str) -> bool {
             || (letter >= '\u{a1}' && !letter.is_whitespace() && !is_unwanted(letter))
     };
     !label.is_empty()
+        && label.encode_utf16().count() <= LABEL_UNITS_MAX
         && label.chars().all(is_letter)
         && !label.starts_with('-')
         && !label.ends_with('-')
@@ -147,8 +176,21 @@ mod tests {
         }
         let local = |length: usize| format!("{}@b.se", "a".repeat(length));
         assert!(is_email(&local(64)) && !is_email(&local(65)));
-        let domain = |length: usize| format!("a@{}.se", "b".repeat(length - 3));
+        let label = |length: usize| format!("a@{}.se", "b".repeat(length));
+        assert!(is_email(&label(63)) && !is_email(&label(64)));
+        // Labels of 62 letters and a dot, and one of what is left.
+        let domain = |length: usize| {
+            let rest = length - 3 - 3 * 63;
+            format!(
+                "a@{}{}.se",
+                format!("{}.", "b".repeat(62)).repeat(3),
+                "b".repeat(rest)
+            )
+        };
         assert!(is_email(&domain(255)) && !is_email(&domain(256)));
+        // The bound of the whole domain, where no label is too long: the rest is split.
+        let split = domain(254).replacen(".se", ".b.se", 1);
+        assert!(!is_email(&split), "{} bytes", split.len() - 2);
     }
 
     #[test]
@@ -184,12 +226,16 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_knows_no_case_and_depends_on_key_and_client() {
+    fn a_fingerprint_knows_case_only_when_told_to_and_depends_on_key_and_client() {
         let key = FingerprintKey::from_text("one");
         let [here, there] = ["10.0.0.1", "10.0.0.2"].map(|text| Address::parse(text).unwrap());
         let print = key.fingerprint(here, "A@B.se");
         assert_eq!(print, key.fingerprint(here, "a@b.SE"));
         assert_ne!(print, key.fingerprint(there, "a@b.se"));
+        let telling = key.clone().telling_case();
+        let [lower, upper] = ["a@b.se", "A@b.se"].map(|it| telling.fingerprint(here, it));
+        assert_eq!(lower, print);
+        assert_ne!(lower, upper);
         assert_ne!(
             print,
             FingerprintKey::from_text("two").fingerprint(here, "a@b.se")

@@ -20,6 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use telemetry::metrics;
 
+use crate::cors::Origins;
 use crate::graphql::{Answer, Executor, GraphqlRequest};
 use crate::metrics::Metrics;
 
@@ -35,6 +36,7 @@ type Reply = Response<Full<Bytes>>;
 /// What a worker answers with.
 pub(crate) struct Handler {
     pub(crate) executor: Executor,
+    pub(crate) origins: Origins,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -55,8 +57,10 @@ impl chassis::Handler for Handler {
             // Only for answers that are not the page, such as 405.
             Negotiated::Page => Media::Json.content_type(),
         };
+        // Copied, because the request moves into the work.
+        let origin = request.headers().get(header::ORIGIN).cloned();
         let mut reply = match *request.method() {
-            Method::OPTIONS => preflight(&request),
+            Method::OPTIONS => self.options(&request),
             Method::GET | Method::HEAD => self.get(&request, negotiated).await,
             Method::POST => in_json(self.post(request).await, media),
             _ => {
@@ -67,7 +71,7 @@ impl chassis::Handler for Handler {
                 reply
             }
         };
-        set(&mut reply, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        self.origins.mark(origin.as_ref(), reply.headers_mut());
         reply
     }
 }
@@ -98,7 +102,23 @@ impl Handler {
             DecodeError::BadParameter { .. } => BAD_VARIABLES.to_owned(),
             error => error.to_string(),
         });
-        in_json(self.executed(request).await, media.content_type())
+        let answer = self.executed(request, true).await;
+        let is_refused = answer.status == StatusCode::METHOD_NOT_ALLOWED;
+        let mut reply = in_json(answer, media.content_type());
+        if is_refused {
+            self.metrics.get_refused();
+            set(&mut reply, header::ALLOW, "POST");
+        }
+        reply
+    }
+
+    /// What a browser asks before it sends a request from another page.
+    fn options(&self, request: &Request<Incoming>) -> Reply {
+        let mut reply = Response::new(Full::default());
+        *reply.status_mut() = StatusCode::NO_CONTENT;
+        set(&mut reply, header::ALLOW, METHODS);
+        self.origins.permit(request.headers(), reply.headers_mut());
+        reply
     }
 
     async fn post(&self, request: Request<Incoming>) -> Answer {
@@ -153,12 +173,12 @@ impl Handler {
             DecodeError::NoQuery => NO_QUERY.to_owned(),
             error => error.to_string(),
         });
-        self.executed(request).await
+        self.executed(request, false).await
     }
 
-    async fn executed(&self, request: Result<Decoded<'_>, String>) -> Answer {
+    async fn executed(&self, request: Result<Decoded<'_>, String>, is_get: bool) -> Answer {
         match request {
-            Ok(request) => self.executor.execute(request.into()).await,
+            Ok(request) => self.executor.execute(request.into(), is_get).await,
             Err(message) => Answer::no_request(StatusCode::BAD_REQUEST, &message),
         }
     }
@@ -205,26 +225,6 @@ impl<'de> Deserialize<'de> for VariablesText {
 fn is_json(request: &Request<Incoming>) -> bool {
     let value = request.headers().get(header::CONTENT_TYPE);
     graphql_http::is_json(value.map(HeaderValue::as_bytes), &["application/json"])
-}
-
-/// What a browser asks before it sends a request from another page.
-fn preflight(request: &Request<Incoming>) -> Reply {
-    let mut reply = Response::new(Full::default());
-    *reply.status_mut() = StatusCode::NO_CONTENT;
-    set(
-        &mut reply,
-        header::ACCESS_CONTROL_ALLOW_METHODS,
-        "GET,HEAD,PUT,PATCH,POST,DELETE",
-    );
-    let asked = request
-        .headers()
-        .get(header::ACCESS_CONTROL_REQUEST_HEADERS);
-    // The original allows whatever headers the page asks for.
-    if let Some(names) = asked {
-        let name = header::ACCESS_CONTROL_ALLOW_HEADERS;
-        reply.headers_mut().insert(name, names.clone());
-    }
-    reply
 }
 
 fn with_body(media: &'static str, body: impl Into<Bytes>) -> Reply {

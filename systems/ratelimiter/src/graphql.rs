@@ -104,6 +104,8 @@ pub(crate) struct Executor {
     /// The same without validation, for documents that have passed it.
     validated: schema::Schema,
     documents: Documents,
+    /// Whether a GET may change what is known of an address, as in the original.
+    get_may_change: bool,
 }
 
 impl Executor {
@@ -114,16 +116,23 @@ impl Executor {
             schema: schema(ValidationMode::Strict),
             validated: schema(ValidationMode::Fast),
             documents: Documents::new(config.has_introspection()),
+            get_may_change: config.is_original(),
         }
     }
 
     /// Executes a request.
-    pub(crate) async fn execute(&self, request: GraphqlRequest) -> Answer {
+    pub(crate) async fn execute(&self, request: GraphqlRequest, is_get: bool) -> Answer {
         let name = request.operation_name.as_deref();
         let document = match self.documents.get(&request.query, name) {
             Ok(document) => document,
             Err(errors) => return Answer::refused(&errors),
         };
+        // A link or an image on any web page is a GET.
+        if is_get && document.changes_state() && !self.get_may_change {
+            let message = "`ratelimit` counts, so it must be sent with POST and content-type \
+                           application/json, found GET";
+            return Answer::no_request(StatusCode::METHOD_NOT_ALLOWED, message);
+        }
         let mistakes = variables::check(document.operation(), &request.variables);
         if !mistakes.is_empty() {
             return Answer::refused(&mistakes);

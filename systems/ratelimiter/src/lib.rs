@@ -6,6 +6,7 @@
 pub mod address;
 mod clock;
 mod config;
+mod cors;
 pub mod email;
 mod exchange;
 mod gate;

@@ -25,6 +25,7 @@ pub(crate) struct Metrics {
     store_failures: AtomicU64,
     by_policy: AtomicU64,
     requests: AtomicU64,
+    gets_refused: AtomicU64,
     /// One more than the bounds: latencies beyond the last.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     store_us: AtomicU64,
@@ -42,6 +43,11 @@ impl Metrics {
 
     pub(crate) fn request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A GET would have changed what is known of an address.
+    pub(crate) fn get_refused(&self) {
+        self.gets_refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The address or e-mail of a decision was invalid.
@@ -81,6 +87,11 @@ impl Counts for Metrics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         for (name, help, counter) in [
             ("ratelimiter_requests", "HTTP requests", &self.requests),
+            (
+                "ratelimiter_gets_refused",
+                "Requests by GET that were refused because they would have changed something",
+                &self.gets_refused,
+            ),
             ("ratelimiter_bans", "Bans that were started", &self.bans),
             (
                 "ratelimiter_invalid",

@@ -74,6 +74,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
 
 fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError> {
     let executor = graphql::Executor::new(gate.clone(), config);
+    let origins = config.origins();
     let limits = Limits {
         head_timeout: HEAD_TIMEOUT,
         stop_timeout: config.stop_timeout(),
@@ -87,6 +88,7 @@ fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError>
         Handler {
             metrics: Arc::clone(&gate.metrics),
             executor,
+            origins,
         }
     };
     Ok(Worker::start(number, limits, prepare)?)
@@ -117,6 +119,14 @@ impl<'a> Setup<'a> {
                 FingerprintKey::from_text("")
             }
         };
+        let key = if config.is_original() {
+            let advice = "use --compat=original for comparisons only: any web page can ban any \
+                          address, and a client of IPv6 has any number of counters";
+            tracing::warn!(advice, "counting and answering as the original");
+            key.telling_case()
+        } else {
+            key
+        };
         let store = if redis.is_some() { REDIS } else { MEMORY };
         Ok(Self {
             config,
@@ -145,7 +155,7 @@ impl<'a> Setup<'a> {
             store,
             policy: self.config.store_failure,
             key: self.key.clone(),
-            ipv6_prefix: self.config.ipv6_prefix,
+            ipv6_prefix: self.config.ipv6_prefix(),
             metrics: Arc::clone(&self.metrics),
         })
     }

@@ -1,5 +1,6 @@
 """An IntegrationRoute as its Deployment needs it. Unknown members are ignored."""
 
+import re
 from dataclasses import dataclass, field
 
 from request import Missing, Node, Unfit, full, given, kind_of
@@ -24,6 +25,7 @@ class Route:
     labels: dict
     annotations: dict | None
     sources: list | None
+    sources_sent: object
     secrets: list[str]
     namespace: str | None
     claims: list[tuple[str, object]]
@@ -62,7 +64,8 @@ class Route:
         config_map = spec.need("routeConfigMap").text()
         annotations = full(spec.get("annotations"))
         labels = spec.get("labels")
-        sources = full(spec.get("propSources"))
+        sent = spec.get("propSources")
+        sources = full(sent)
         secrets = spec.get("secretSources")
         route = cls(
             name=name,
@@ -71,6 +74,7 @@ class Route:
             annotations=annotations and annotations.object(),
             labels=labels.entries() if labels else {},
             sources=sources and sources.list(),
+            sources_sent=sent.value if sent else None,
             secrets=[secret_name(item) for item in secrets.items()] if secrets else [],
             namespace=None,
             claims=mounted(spec.get("persistentVolumeClaims"), "claimName"),
@@ -107,18 +111,27 @@ def store_of(node: Node) -> tuple[str, Node]:
 def truststore_of(node: Node) -> Store:
     kind, store = store_of(node)
     store.need("configMapName"), store.need("key")
-    return Store(kind.upper(), store.need("configMapName").text(), store.need("key").text())
+    return Store(kind.upper(), store.need("configMapName").text(), file_key(store.need("key")))
+
+
+def file_key(node: Node) -> str:
+    """A key of a ConfigMap or Secret; it becomes part of a path and of Java's options."""
+    key = node.text()
+    if re.fullmatch(r"[-_.a-zA-Z0-9]{1,253}", key) and key != "." and not key.startswith(".."):
+        return key
+    expected = "a key of 1 to 253 letters, digits, `-`, `_` and `.`, not `.` and not from `..`"
+    raise Unfit(node.place, expected, "another text")
 
 
 def keystore_of(node: Node) -> Store:
     kind, store = store_of(node)
     for key in ("secretName", "key", "passwordSecretRef"):
         store.need(key)
-    alias = full(store.get("alias"))
+    alias = given(store.get("alias"))
     return Store(
         kind.upper(),
         store.need("secretName").text(),
-        store.need("key").text(),
+        file_key(store.need("key")),
         alias="1" if kind == "pkcs12" else alias.text() if alias else "certificate",
         password=store.need("passwordSecretRef").text(),
     )

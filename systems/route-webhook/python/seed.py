@@ -27,7 +27,7 @@ def deployment_of(route: Route, image: str) -> dict:
         "kind": "Deployment",
         "metadata": {"name": route.name, "labels": labels},
         "spec": {
-            "selector": {"matchLabels": {INSTANCE: f"integrationroute-{route.name}"}},
+            "selector": {"matchLabels": {INSTANCE: labels[INSTANCE]}},
             "replicas": route.replicas,
             "template": {"metadata": metadata, "spec": pod(route, image)},
         },
@@ -55,7 +55,7 @@ def pod(route: Route, image: str) -> dict:
 
 
 def spring(route: Route) -> dict:
-    config = {"fail-fast": True, "namespace": route.namespace, "sources": route.sources}
+    config = {"fail-fast": True, "namespace": route.namespace, "sources": route.sources_sent}
     cloud = {"kubernetes": {"config": config, "secrets": {"paths": "/etc/secrets"}}}
     application = {"name": route.name}
     return {"spring": {"config.import": "kubernetes:", "application": application, "cloud": cloud}}

@@ -25,8 +25,13 @@ use crate::sync::{Format, Rules};
     after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
-    /// Address to listen on.
-    #[arg(long, env = "HOST", value_name = "ADDRESS", default_value = "0.0.0.0")]
+    /// Address to listen on; 0.0.0.0 for all interfaces, as a pod needs it.
+    #[arg(
+        long,
+        env = "HOST",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1"
+    )]
     pub(crate) host: std::net::IpAddr,
 
     /// Port to listen on; 0 takes a free one and prints it.
@@ -65,6 +70,21 @@ pub(crate) struct Config {
     /// that this runs in].
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// File with the token that PUT /route asks for, as `Authorization: Bearer TOKEN`; read anew
+    /// for each request. Without it, PUT /route is served on loopback only.
+    #[arg(long, env = "ROUTE_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) route_token_file: Option<PathBuf>,
+
+    /// Namespaces that PUT /route may write to; * for all.
+    #[arg(
+        long,
+        env = "ROUTE_NAMESPACES",
+        value_name = "NAME,NAME",
+        value_delimiter = ',',
+        default_value = "default"
+    )]
+    pub(crate) route_namespaces: Vec<String>,
 
     /// Least level of the log.
     #[arg(

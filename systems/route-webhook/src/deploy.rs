@@ -1,26 +1,32 @@
 //! `PUT /route`: routes that are put into a cluster through the webhook.
 //!
-//! Each becomes a ConfigMap with its XML and an IntegrationRoute that names it. Routes are put in
-//! parallel and independently: a failure of one does not undo another.
+//! Each becomes a ConfigMap with its XML and an IntegrationRoute that names it. Before anything is
+//! written, all objects of these names are looked at: what another has created is not replaced.
+//! Routes are then put in parallel and independently: a failure of one does not undo another.
 
+mod access;
 mod order;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams};
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::json::Writer;
 use crate::key;
 
+pub(crate) use access::{Access, Denied, TokenError};
 pub(crate) use order::{Order, RouteOrder};
 
 /// Time that the cluster may take to accept a connection.
@@ -31,8 +37,14 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// The entry of a ConfigMap that holds a route.
 const XML: &str = "integrationRoute.xml";
 
-/// What the cluster answers to an object that exists already.
+/// The label of what this service creates, and nobody else's objects.
+const LABEL: (&str, &str) = ("app.kubernetes.io/created-by", "keip");
+
+/// What the cluster answers to an object that exists already, or is another one by now.
 const CONFLICT: u16 = 409;
+
+/// Routes that are put at the same time: an order of thousands must not flood the cluster.
+const ROUTES_AT_ONCE: usize = 16;
 
 /// Why routes are not in the cluster, or not all of them.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +58,14 @@ pub(crate) enum DeployError {
     NoCluster(#[from] InferConfigError),
     #[error("the cluster refused: {0}")]
     Cluster(#[from] kube::Error),
+    #[error(
+        "not replaced, because this service did not create it: {}; nothing was changed. Choose \
+         another name, or give the object the label {}={}",
+        .0.join(", "), LABEL.0, LABEL.1
+    )]
+    Foreign(Vec<String>),
+    #[error("{0} was changed by another in the meantime; send the request again")]
+    Changed(String),
 }
 
 /// The cluster that routes are put into.
@@ -73,9 +93,23 @@ impl Cluster {
     /// Puts routes into the cluster; the report says what became of each object.
     pub(crate) async fn deploy(&self, routes: &[RouteOrder]) -> Result<String, DeployError> {
         let client = self.client().await?;
-        let effects = routes.iter().map(|route| put(client.clone(), route));
-        // Together: a list of routes takes about as long as its slowest one.
-        let effects = try_join_all(effects).await?;
+        let sites: Vec<_> = routes
+            .iter()
+            .map(|route| Site::new(&client, route))
+            .collect();
+        // All are looked at before the first is written: an order that meets another's object
+        // changes nothing.
+        let found = together(sites.iter().map(Site::look)).await?;
+        let foreign: Vec<String> = sites
+            .iter()
+            .zip(&found)
+            .flat_map(|(site, found)| site.foreign(found))
+            .collect();
+        if !foreign.is_empty() {
+            return Err(DeployError::Foreign(foreign));
+        }
+        let work = sites.iter().zip(&found);
+        let effects = together(work.map(|(site, found)| site.put(found))).await?;
         let mut report = Writer::new(256);
         report.list(|report| {
             for (route, (map, own)) in routes.iter().zip(effects) {
@@ -120,58 +154,145 @@ impl Cluster {
     }
 }
 
-/// Puts a ConfigMap, then the route that names it.
-async fn put(client: Client, route: &RouteOrder) -> Result<(Effect, Effect), kube::Error> {
-    // The map first: a route that names a missing ConfigMap would start pods that fail.
-    let map = put_config_map(client.clone(), route).await?;
-    let own = put_route(client, route).await?;
-    Ok((map, own))
+/// The results of all, in their order, of which a few run at a time.
+async fn together<T>(
+    work: impl Iterator<Item = impl Future<Output = Result<T, DeployError>>>,
+) -> Result<Vec<T>, DeployError> {
+    // An order takes about as long as its slowest routes.
+    stream::iter(work)
+        .buffered(ROUTES_AT_ONCE)
+        .try_collect()
+        .await
 }
 
-async fn put_config_map(client: Client, route: &RouteOrder) -> Result<Effect, kube::Error> {
-    let maps: Api<ConfigMap> = Api::namespaced(client, &route.namespace);
-    let name = route.config_map();
-    let label = ("app.kubernetes.io/created-by", "keip");
-    let map = ConfigMap {
-        metadata: ObjectMeta {
-            name: Some(name.clone()),
-            labels: Some(BTreeMap::from([label].map(owned))),
-            ..ObjectMeta::default()
-        },
-        data: Some(BTreeMap::from([owned((XML, &route.xml))])),
-        ..ConfigMap::default()
+/// An object as it is in the cluster.
+enum Found {
+    Absent,
+    /// Ours, and which state of it.
+    Own(Option<String>),
+    Foreign,
+}
+
+/// Where one route is put.
+struct Site<'a> {
+    route: &'a RouteOrder,
+    map_name: String,
+    maps: Api<ConfigMap>,
+    kind: ApiResource,
+    routes: Api<DynamicObject>,
+}
+
+impl<'a> Site<'a> {
+    fn new(client: &Client, route: &'a RouteOrder) -> Self {
+        let kind = GroupVersionKind::gvk("keip.codice.org", "v1alpha2", "IntegrationRoute");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "integrationroutes");
+        Self {
+            map_name: route.config_map(),
+            maps: Api::namespaced(client.clone(), &route.namespace),
+            routes: Api::namespaced_with(client.clone(), &route.namespace, &kind),
+            kind,
+            route,
+        }
+    }
+
+    /// What is there: the ConfigMap and the route.
+    async fn look(&self) -> Result<[Found; 2], DeployError> {
+        let map = look(&self.maps, &self.map_name).await?;
+        let own = look(&self.routes, &self.route.name).await?;
+        Ok([map, own])
+    }
+
+    /// The objects that another has created, as a person calls them.
+    fn foreign(&self, found: &[Found; 2]) -> impl Iterator<Item = String> {
+        let names = [self.map_named(), self.route_named()];
+        let is_foreign = [0, 1].map(|index| matches!(found[index], Found::Foreign));
+        let named = names.into_iter().zip(is_foreign);
+        named.filter_map(|(name, is_foreign)| is_foreign.then_some(name))
+    }
+
+    fn map_named(&self) -> String {
+        format!("ConfigMap `{}/{}`", self.route.namespace, self.map_name)
+    }
+
+    fn route_named(&self) -> String {
+        let RouteOrder {
+            namespace, name, ..
+        } = self.route;
+        format!("IntegrationRoute `{namespace}/{name}`")
+    }
+
+    /// Puts a ConfigMap, then the route that names it.
+    async fn put(&self, [map, own]: &[Found; 2]) -> Result<(Effect, Effect), DeployError> {
+        // The map first: a route that names a missing ConfigMap would start pods that fail.
+        let map = self.put_map(map).await;
+        let map = map.map_err(|error| changed(error, || self.map_named()))?;
+        let own = self.put_route(own).await;
+        let own = own.map_err(|error| changed(error, || self.route_named()))?;
+        Ok((map, own))
+    }
+
+    async fn put_map(&self, found: &Found) -> Result<Effect, kube::Error> {
+        let mut map = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(self.map_name.clone()),
+                labels: Some(BTreeMap::from([LABEL].map(owned))),
+                ..ObjectMeta::default()
+            },
+            data: Some(BTreeMap::from([owned((XML, &self.route.xml))])),
+            ..ConfigMap::default()
+        };
+        let how = PostParams::default();
+        if let Found::Own(version) = found {
+            // The cluster refuses it when the object is not the one that was looked at any more.
+            map.metadata.resource_version.clone_from(version);
+            self.maps.replace(&self.map_name, &how, &map).await?;
+            return Ok(Effect::Updated);
+        }
+        self.maps.create(&how, &map).await?;
+        Ok(Effect::Created)
+    }
+
+    async fn put_route(&self, found: &Found) -> Result<Effect, kube::Error> {
+        let name = &self.route.name;
+        let spec = json!({ "routeConfigMap": self.map_name });
+        if let Found::Own(version) = found {
+            // A merge leaves the members alone that users have set on the route.
+            let mut patch = json!({ "spec": spec });
+            if let Some(version) = version {
+                patch["metadata"] = json!({ "resourceVersion": version });
+            }
+            let how = PatchParams::default();
+            self.routes.patch(name, &how, &Patch::Merge(patch)).await?;
+            return Ok(Effect::Updated);
+        }
+        let mut object = DynamicObject::new(name, &self.kind).data(json!({ "spec": spec }));
+        object.metadata.labels = Some(BTreeMap::from([LABEL].map(owned)));
+        let how = PostParams::default();
+        self.routes.create(&how, &object).await?;
+        Ok(Effect::Created)
+    }
+}
+
+/// Whether there is an object, and whose it is. Its content is not asked for.
+async fn look<K>(objects: &Api<K>, name: &str) -> Result<Found, kube::Error>
+where
+    K: Clone + DeserializeOwned + fmt::Debug,
+{
+    let Some(object) = objects.get_metadata_opt(name).await? else {
+        return Ok(Found::Absent);
     };
-    // Create, then replace: one request for a new object, and no reading in between that could be
-    // out of date.
-    let how = PostParams::default();
-    if is_created(maps.create(&how, &map).await)? {
-        return Ok(Effect::Created);
-    }
-    maps.replace(&name, &how, &map).await?;
-    Ok(Effect::Updated)
+    let labels = object.metadata.labels.unwrap_or_default();
+    Ok(match labels.get(LABEL.0) {
+        Some(owner) if owner == LABEL.1 => Found::Own(object.metadata.resource_version),
+        _ => Found::Foreign,
+    })
 }
 
-async fn put_route(client: Client, route: &RouteOrder) -> Result<Effect, kube::Error> {
-    let kind = GroupVersionKind::gvk("keip.codice.org", "v1alpha2", "IntegrationRoute");
-    let kind = ApiResource::from_gvk_with_plural(&kind, "integrationroutes");
-    let routes: Api<DynamicObject> = Api::namespaced_with(client, &route.namespace, &kind);
-    let spec = json!({ "spec": { "routeConfigMap": route.config_map() } });
-    let object = DynamicObject::new(&route.name, &kind).data(spec.clone());
-    if is_created(routes.create(&PostParams::default(), &object).await)? {
-        return Ok(Effect::Created);
-    }
-    // A merge leaves the members alone that users have set on the route.
-    let how = PatchParams::default();
-    routes.patch(&route.name, &how, &Patch::Merge(spec)).await?;
-    Ok(Effect::Updated)
-}
-
-/// Whether an object was created; `false` when there is one of this name.
-fn is_created<T>(answer: Result<T, kube::Error>) -> Result<bool, kube::Error> {
-    match answer {
-        Ok(_) => Ok(true),
-        Err(kube::Error::Api(status)) if status.code == CONFLICT => Ok(false),
-        Err(error) => Err(error),
+/// The cluster's word for an object that is not as it was looked at, in ours.
+fn changed(error: kube::Error, object: impl FnOnce() -> String) -> DeployError {
+    match error {
+        kube::Error::Api(status) if status.code == CONFLICT => DeployError::Changed(object()),
+        error => error.into(),
     }
 }
 

@@ -11,7 +11,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use telemetry::metrics;
 
 use crate::cors::Origins;
-use crate::deploy::{Cluster, Order};
+use crate::deploy::{Access, Cluster, Denied, DeployError, Order};
 use crate::metrics::Metrics;
 use crate::request::Refusal;
 use crate::sync::{Format, Rules, sync};
@@ -83,6 +83,7 @@ pub(crate) struct Handler {
     pub(crate) rules: Rules,
     pub(crate) origins: Origins,
     pub(crate) body_limit: usize,
+    pub(crate) access: Access,
     pub(crate) cluster: Cluster,
     pub(crate) metrics: Arc<Metrics>,
 }
@@ -101,7 +102,11 @@ impl Handler {
         let mut reply = reply.unwrap_or_else(|Refused(status, text)| {
             let endpoint = endpoint.name();
             tracing::debug!(endpoint, status = status.as_u16(), answer = text, "refused");
-            with_body(status, TEXT, text)
+            let mut reply = with_body(status, TEXT, text);
+            if status == StatusCode::UNAUTHORIZED {
+                set(&mut reply, header::WWW_AUTHENTICATE, "Bearer");
+            }
+            reply
         });
         self.origins.allow(origin.as_ref(), reply.headers_mut());
         set(&mut reply, header::SERVER, "route-webhook");
@@ -146,7 +151,12 @@ impl Handler {
                 let answer = answer.map_err(|refusal| self.refused(&refusal))?;
                 Ok(with_body(ok, JSON, answer))
             }
-            Endpoint::Route => self.deploy(&self.body(request).await?).await,
+            Endpoint::Route => {
+                // Before the body: who may not put routes need not send one.
+                let admitted = self.access.admit(request.headers());
+                admitted.map_err(|denied| self.denied(&denied))?;
+                self.deploy(&self.body(request).await?).await
+            }
             Endpoint::Metrics => {
                 let text = metrics::text(Arc::clone(&self.metrics));
                 Ok(with_body(ok, metrics::CONTENT_TYPE, text))
@@ -164,8 +174,14 @@ impl Handler {
                 return Ok(with_body(StatusCode::UNPROCESSABLE_ENTITY, JSON, report));
             }
         };
+        let allowed = self.access.allow(&routes);
+        allowed.map_err(|denied| self.denied(&denied))?;
         match self.cluster.deploy(&routes).await {
             Ok(report) => Ok(with_body(StatusCode::CREATED, JSON, report)),
+            Err(error @ (DeployError::Foreign(_) | DeployError::Changed(_))) => {
+                self.metrics.route_denied();
+                Err(Refused(StatusCode::CONFLICT, error.to_string()))
+            }
             Err(error) => {
                 tracing::warn!(%error, "routes not deployed");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
@@ -173,6 +189,16 @@ impl Handler {
                 Err(Refused(status, "Internal server error".to_owned()))
             }
         }
+    }
+
+    fn denied(&self, denied: &Denied) -> Refused {
+        self.metrics.route_denied();
+        let status = match denied {
+            Denied::NoToken | Denied::WrongToken => StatusCode::UNAUTHORIZED,
+            Denied::NoOwnToken => StatusCode::SERVICE_UNAVAILABLE,
+            Denied::Closed | Denied::ForeignHost | Denied::Namespace(_) => StatusCode::FORBIDDEN,
+        };
+        Refused(status, denied.to_string())
     }
 
     async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Refused> {

@@ -23,9 +23,15 @@ pub(crate) struct Metrics {
     /// One more than the bounds, for what is above all of them.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     sum_us: AtomicU64,
+    routes_denied: AtomicU64,
 }
 
 impl Metrics {
+    /// An order of routes was refused for who sent it, its namespace, or whose objects it met.
+    pub(crate) fn route_denied(&self) {
+        self.routes_denied.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn answered(&self, endpoint: Endpoint, status: u16, time: Duration) {
         let class = usize::from(status / 100).min(5);
         self.answers[endpoint as usize][class].fetch_add(1, Ordering::Relaxed);
@@ -54,6 +60,11 @@ impl Counts for Metrics {
             "webhook_answers",
             "Answers by endpoint and first digit of their status",
             answers.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        scrape.counter(
+            "webhook_routes_denied",
+            "Orders of PUT /route refused for their sender, a namespace or an object of another",
+            read(&self.routes_denied),
         )?;
         let counts: Vec<u64> = self.buckets.iter().map(read).collect();
         let buckets = Buckets {

@@ -295,7 +295,8 @@ impl<'a, 'p> Node<'a, 'p> {
     }
 
     /// Says that this is not what it should be.
-    fn unfit(&self, expected: &'static str, found: &'static str) -> Refusal {
+    #[must_use]
+    pub fn unfit(&self, expected: &'static str, found: &'static str) -> Refusal {
         Refusal::Unfit {
             place: self.place.to_string(),
             expected,

@@ -41,6 +41,8 @@ pub(crate) struct Route<'a> {
 pub(crate) struct Sources<'a> {
     /// JSON of the list, unless it is empty.
     pub(crate) properties: Option<&'a str>,
+    /// The same as it came, also where it is empty: the answers of 2023 repeat it.
+    pub(crate) properties_sent: Option<&'a str>,
     pub(crate) secrets: Vec<Cow<'a, str>>,
     /// The route's namespace; there whenever there are sources.
     pub(crate) namespace: Option<Cow<'a, str>>,
@@ -258,6 +260,7 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
     }
     let mut sources = Sources {
         properties: properties.map(|it| it.json()),
+        properties_sent: parent.spec.properties.map(|it| it.json()),
         secrets: names,
         namespace: None,
     };
@@ -315,8 +318,23 @@ fn truststore_of<'a>(node: Node<'a, '_>) -> Result<Store<'a>, Refusal> {
     Ok(Store {
         kind,
         name: name.text()?,
-        key: key.text()?,
+        key: file_key(key)?,
     })
+}
+
+/// A key of a ConfigMap or Secret, by the rule of Kubernetes.
+///
+/// It becomes part of a path and, for a trust store, of Java's options: a blank in it would add
+/// options of the sender's choice.
+fn file_key<'a>(node: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
+    let key = node.text()?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_path = key == "." || key.starts_with("..");
+    if (1..=253).contains(&key.len()) && key.bytes().all(is_plain) && !is_path {
+        return Ok(key);
+    }
+    let expected = "a key of 1 to 253 letters, digits, `-`, `_` and `.`, not `.` and not from `..`";
+    Err(node.unfit(expected, "another text"))
 }
 
 fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
@@ -326,7 +344,8 @@ fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
     let alias = match kind {
         // Java writes certificates into PKCS#12 under this alias.
         StoreKind::Pkcs12 => Cow::Borrowed("1"),
-        StoreKind::Jks => match store.member("alias")?.and_then(Node::unless_empty) {
+        // An empty alias is one, as in the original: only without one there is a default.
+        StoreKind::Jks => match store.member("alias")?.and_then(Node::unless_null) {
             Some(alias) => alias.text()?,
             None => Cow::Borrowed("certificate"),
         },
@@ -335,7 +354,7 @@ fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
         store: Store {
             kind,
             name: name.text()?,
-            key: key.text()?,
+            key: file_key(key)?,
         },
         alias,
         password: password.text()?,

@@ -29,7 +29,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::config::Config;
-use crate::deploy::Cluster;
+use crate::deploy::{Access, Cluster, TokenError};
 use crate::exchange::Handler;
 use crate::metrics::Metrics;
 
@@ -46,6 +46,8 @@ enum ServeError {
     },
     #[error("cannot serve: {0}")]
     Serve(#[from] io::Error),
+    #[error(transparent)]
+    Token(#[from] TokenError),
 }
 
 /// The whole program.
@@ -56,6 +58,8 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listen = SocketAddr::new(config.host, config.port);
+    let token_file = config.route_token_file.as_deref();
+    let access = Access::new(config.host, token_file, &config.route_namespaces)?;
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     chassis::prepare(&listener)?;
@@ -70,6 +74,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
             let site = Site {
                 listener,
                 config: config.clone(),
+                access: access.clone(),
                 metrics: Arc::clone(&metrics),
                 stopped: stopped.clone(),
             };
@@ -104,6 +109,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
 struct Site {
     listener: TcpListener,
     config: Config,
+    access: Access,
     metrics: Arc<Metrics>,
     /// Closed when the service is to stop.
     stopped: watch::Receiver<()>,
@@ -124,6 +130,7 @@ impl Site {
             rules: self.config.rules(),
             origins: self.config.origins(),
             body_limit: self.config.body_limit(),
+            access: self.access,
             cluster: Cluster::new(self.config.kubeconfig.clone()),
             metrics: self.metrics,
         });

@@ -1,21 +1,24 @@
 //! SQLite: a file, read by each worker on a connection of its own and written by one thread.
 //!
-//! A read takes microseconds and, in WAL mode, never waits for a lock, so it runs on the worker.
-//! SQLite has one writer at a time anyway; a thread of its own keeps workers from waiting for it.
+//! Most reads take microseconds and, in WAL mode, wait for no lock, so a read begins on the worker:
+//! to hand it to another thread would cost more than the read. One that is not done within
+//! [`ON_WORKER`] is given up there and made anew by a few threads that only read, so that no
+//! request waits for the long read of another. SQLite has one writer at a time anyway; a thread of
+//! its own keeps workers from waiting for it. Both queues are bounded.
 
 use std::ffi::CStr;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi, params_from_iter};
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::queue::{self, Queue, Threads};
 use super::{Datum, OpenError, RowError, StoreError, failed};
 use crate::clock;
 use crate::config::Config;
@@ -28,6 +31,8 @@ use crate::select::Statement;
 
 /// Instructions of SQLite's machine between two looks at the clock.
 const INSTRUCTIONS: i32 = 10_000;
+/// Time that a read may take of the worker that serves the request.
+const ON_WORKER: Duration = Duration::from_millis(2);
 /// Statements that a connection keeps prepared; the least used one makes room.
 const STATEMENTS_KEPT: usize = 64;
 
@@ -37,31 +42,64 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 /// The name under which `rarray` knows the pointers that it is given.
 const ARRAY: &CStr = c"rarray";
 
-/// Something for the writing thread.
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
-
-/// The thread that writes.
-pub(crate) struct Writer {
-    jobs: mpsc::Sender<Job>,
-    thread: JoinHandle<()>,
+/// The threads that write, and that read what takes long.
+pub(crate) struct Helpers {
+    writer: Queue<Connection>,
+    writing: Threads,
+    readers: Queue<Reader>,
+    reading: Threads,
 }
 
-impl Writer {
+impl Helpers {
     /// Waits for the last job.
     pub(crate) fn close(self) {
-        drop(self.jobs);
-        // A writer that panicked has said so already.
-        let _ = self.thread.join();
+        drop((self.writer, self.readers));
+        self.writing.join();
+        self.reading.join();
     }
 }
 
 /// The file as one worker uses it.
 pub(crate) struct Sqlite {
-    reader: Mutex<Connection>,
-    deadline: Deadline,
+    reader: Mutex<Reader>,
     timeout: Duration,
-    jobs: mpsc::Sender<Job>,
+    writer: Queue<Connection>,
+    readers: Queue<Reader>,
 }
+
+/// A connection that reads, and gives up when its time is over.
+struct Reader {
+    connection: Connection,
+    deadline: Deadline,
+}
+
+impl Reader {
+    /// `busy` is the time that it waits for locks, which are rare in WAL mode.
+    fn open(path: &Path, busy: Duration) -> Result<Self, rusqlite::Error> {
+        // No mutex of SQLite's own: each connection has one thread at a time.
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        equip(&connection, busy)?;
+        let deadline = Deadline::never();
+        let seen = deadline.clone();
+        // The only way to stop a read: SQLite asks every 10,000 instructions.
+        connection.progress_handler(INSTRUCTIONS, Some(move || seen.is_over()))?;
+        Ok(Self {
+            connection,
+            deadline,
+        })
+    }
+
+    fn rows<E: Entity>(&self, statement: &Statement, time: Duration) -> Outcome<E> {
+        // Set before each statement and never cleared: between statements nothing runs that it
+        // could stop.
+        self.deadline.set(time);
+        query(&self.connection, statement)
+    }
+}
+
+/// What became of a statement.
+type Outcome<E> = Result<Vec<E>, QueryError>;
 
 /// When the statement under way is to be given up.
 #[derive(Debug, Clone)]
@@ -100,55 +138,51 @@ impl Deadline {
 
 impl Sqlite {
     /// Opens the file for reading.
-    pub(super) fn open(path: &Path, writer: &Writer, timeout: Duration) -> Result<Self, OpenError> {
-        // No mutex of SQLite's own: the connection has one here, and each worker its own
-        // connection.
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let deadline = Deadline::never();
-        let open = || -> Result<Connection, rusqlite::Error> {
-            let mut connection = Connection::open_with_flags(path, flags)?;
-            equip(&connection, timeout)?;
-            let seen = deadline.clone();
-            // The only way to stop a read that runs on the worker: SQLite asks every 10,000
-            // instructions.
-            connection.progress_handler(INSTRUCTIONS, Some(move || seen.is_over()))?;
-            Ok(connection)
-        };
-        let reader = open().map_err(|error| unusable(path, &error))?;
+    pub(super) fn open(
+        path: &Path,
+        helpers: &Helpers,
+        timeout: Duration,
+    ) -> Result<Self, OpenError> {
+        // A worker does not wait for a lock either: the threads that read do.
+        let reader = Reader::open(path, Duration::ZERO);
+        let reader = reader.map_err(|error| unusable(path, &error))?;
         Ok(Self {
             reader: Mutex::new(reader),
-            deadline,
             timeout,
-            jobs: writer.jobs.clone(),
+            writer: helpers.writer.clone(),
+            readers: helpers.readers.clone(),
         })
     }
 
-    pub(super) fn rows<E: Entity>(&self, statement: &Statement) -> Result<Vec<E>, StoreError> {
-        let reader = self.reader.lock().map_err(|error| failed(&error))?;
-        // Set before each statement and never cleared: between statements nothing runs that it
-        // could stop.
-        self.deadline.set(self.timeout);
-        query(&reader, statement).map_err(|error| self.cause(&error))
+    pub(super) async fn rows<E: Entity>(&self, statement: Statement) -> Result<Vec<E>, StoreError> {
+        let here = {
+            let reader = self.reader.lock().map_err(|error| failed(&error))?;
+            reader.rows(&statement, self.timeout.min(ON_WORKER))
+        };
+        match here {
+            Err(error) if error.is_of_time() => {}
+            here => return here.map_err(|error| self.cause(&error)),
+        }
+        let read = move |reader: &mut Reader, left| reader.rows(&statement, left);
+        let rows = self.readers.ask(self.timeout, read).await?;
+        rows.map_err(|error| self.cause(&error))
     }
 
     pub(super) async fn change<E: Entity>(
         &self,
         statement: Statement,
     ) -> Result<Vec<E>, StoreError> {
-        let (answer, done) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            // The receiver is gone when the client is; the change is made all the same.
-            let _ = answer.send(query(connection, &statement));
-        });
-        self.jobs.send(job).map_err(|_| StoreError::Away)?;
-        let rows = done.await.map_err(|_| StoreError::Away)?;
+        let write = move |connection: &mut Connection, _| query(connection, &statement);
+        let rows = self.writer.ask(self.timeout, write).await?;
         rows.map_err(|error| self.cause(&error))
     }
 
+    /// Looks at one row, on the worker: a service whose queue is full is alive.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let reader = self.reader.lock().map_err(|error| failed(&error))?;
-        self.deadline.set(self.timeout);
-        let count = reader.query_row("SELECT COUNT(*) FROM catalog_seed", [], |_| Ok(()));
+        reader.deadline.set(self.timeout);
+        let seeded = "SELECT COUNT(*) FROM catalog_seed";
+        let count = reader.connection.query_row(seeded, [], |_| Ok(()));
         count.map_err(|error| self.cause(&error.into()))
     }
 
@@ -180,6 +214,12 @@ enum QueryError {
 }
 
 impl QueryError {
+    /// Whether it would have needed more time, or a lock to be free.
+    fn is_of_time(&self) -> bool {
+        matches!(self, Self::Sql(rusqlite::Error::SqliteFailure(failure, _))
+            if matches!(failure.code, ErrorCode::OperationInterrupted | ErrorCode::DatabaseBusy))
+    }
+
     /// Whether another process has what is needed, and will give it back.
     fn is_of_another(&self) -> bool {
         matches!(self, Self::Sql(rusqlite::Error::SqliteFailure(failure, _))
@@ -187,7 +227,7 @@ impl QueryError {
     }
 }
 
-fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Result<Vec<E>, QueryError> {
+fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Outcome<E> {
     // Equal texts are prepared once per connection; see `select`.
     let mut prepared = connection.prepare_cached(&statement.text)?;
     let mut rows = prepared.query(params_from_iter(&statement.data))?;
@@ -198,8 +238,8 @@ fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Result<Ve
     Ok(entities)
 }
 
-/// Opens the file, brings its tables up to date and starts the thread that writes.
-pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError> {
+/// Opens the file, brings its tables up to date and starts the threads beside the workers.
+pub(super) fn prepare(path: &Path, config: &Config) -> Result<Helpers, OpenError> {
     let open = || -> Result<Connection, QueryError> {
         let mut connection = Connection::open(path)?;
         equip(&connection, config.statement_timeout)?;
@@ -214,19 +254,21 @@ pub(super) fn prepare(path: &Path, config: &Config) -> Result<Writer, OpenError>
         connection.busy_timeout(config.statement_timeout)?;
         Ok(connection)
     };
-    let mut connection =
-        patiently(config.connect_timeout, open).map_err(|error| unusable(path, &error))?;
-    let (jobs, arriving) = mpsc::channel::<Job>();
-    let write = move || {
-        for job in arriving {
-            job(&mut connection);
-        }
-    };
-    let thread = thread::Builder::new()
-        .name("writer".to_owned())
-        .spawn(write);
-    let thread = thread.map_err(|error| unusable(path, &error))?;
-    Ok(Writer { jobs, thread })
+    let unusable = |error: &dyn std::fmt::Display| unusable(path, error);
+    let connection = patiently(config.connect_timeout, open).map_err(|error| unusable(&error))?;
+    let (writer, writing) = queue::start("writer", vec![connection], config.queue())
+        .map_err(|error| unusable(&error))?;
+    let readers = (0..config.read_threads).map(|_| Reader::open(path, config.statement_timeout));
+    let readers = readers.collect::<Result<Vec<_>, _>>();
+    let readers = readers.map_err(|error| unusable(&error))?;
+    let (readers, reading) =
+        queue::start("reader", readers, config.queue()).map_err(|error| unusable(&error))?;
+    Ok(Helpers {
+        writer,
+        writing,
+        readers,
+        reading,
+    })
 }
 
 /// Tries again as long as another process has the file. SQLite's own wait is not enough: where two
@@ -356,5 +398,79 @@ fn wrong<T: std::fmt::Display>(column: usize) -> impl Fn(T) -> RowError {
     move |reason| RowError {
         column,
         reason: reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use futures_util::future::{join, join4};
+
+    use super::*;
+    use crate::entity::Product;
+
+    /// A read that ends with its time only.
+    fn endless() -> Statement {
+        Statement {
+            text: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                   SELECT i FROM n WHERE i < 0"
+                .to_owned(),
+            data: Vec::new(),
+        }
+    }
+
+    /// A small file, and a worker's view of it.
+    fn with_sqlite<T>(flags: &[&str], work: impl AsyncFnOnce(&Sqlite) -> T) -> T {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("catalog.sqlite3");
+        let seeds = ["catalog", "--seed-products=10", "--seed-line-items=10"];
+        let config = Config::try_parse_from(seeds.iter().chain(flags)).unwrap();
+        let helpers = prepare(&path, &config).unwrap();
+        let sqlite = Sqlite::open(&path, &helpers, config.statement_timeout).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let result = runtime.unwrap().block_on(work(&sqlite));
+        drop(sqlite);
+        helpers.close();
+        result
+    }
+
+    #[test]
+    fn a_long_read_does_not_hold_the_worker() {
+        let timeout = Duration::from_secs(3);
+        with_sqlite(&["--statement-timeout=3s"], async |sqlite| {
+            let start = clock::now();
+            let short = async {
+                let by_id = "SELECT id, name, price, created_at, updated_at FROM product LIMIT 1";
+                let statement = Statement {
+                    text: by_id.to_owned(),
+                    data: Vec::new(),
+                };
+                let rows = sqlite.rows::<Product>(statement).await;
+                (rows.map(|rows| rows.len()), start.elapsed())
+            };
+            // The long one first, on the one thread that both have.
+            let (long, (short, took)) = join(sqlite.rows::<Product>(endless()), short).await;
+            assert_eq!((short, long), (Ok(1), Err(StoreError::TooSlow(timeout))));
+            assert!(took < timeout / 2, "{took:?}");
+        });
+    }
+
+    #[test]
+    fn only_so_many_long_reads_wait() {
+        let flags = ["--statement-timeout=500ms", "--read-threads=1", "--queue=1"];
+        with_sqlite(&flags, async |sqlite| {
+            let read = || sqlite.rows::<Product>(endless());
+            let (a, b, c, d) = join4(read(), read(), read(), read()).await;
+            let outcomes = [a, b, c, d];
+            let count = |error: &StoreError| {
+                let is = |outcome: &&Result<_, _>| outcome.as_ref().err() == Some(error);
+                outcomes.iter().filter(is).count()
+            };
+            let busy = count(&StoreError::Busy);
+            // One is under way and one waits; the second may have come before the first was taken.
+            assert!((2..=3).contains(&busy), "{outcomes:?}");
+            let slow = count(&StoreError::TooSlow(Duration::from_millis(500)));
+            assert_eq!(busy + slow, 4, "{outcomes:?}");
+        });
     }
 }

@@ -126,3 +126,47 @@ fn a_file_that_is_no_database_is_named() {
         "{told}"
     );
 }
+
+#[test]
+fn changes_that_find_the_queue_full_are_answered_at_once() {
+    let database = Database::sqlite();
+    let server = start(&database, &["--workers", "1", "--queue", "2"]);
+    let file = database.url.strip_prefix("sqlite:").unwrap();
+    // As another process that writes: the writer waits for it.
+    let other = rusqlite::Connection::open(file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let body =
+        r#"{"query":"mutation { insert_product_one(object: {name: \"a\", price: 1}) { id } }"}"#;
+    let request = test_client::Request {
+        method: "POST",
+        target: "/graphql",
+        headers: &[("content-type", "application/json")],
+        body: body.as_bytes(),
+    };
+    // One is with the writer and two wait; which of the requests they are is open.
+    let mut connections: Vec<_> = (0..12).map(|_| server.connect()).collect();
+    for connection in &mut connections {
+        connection.begin(&request);
+    }
+    let refused = "catalog_statements_refused_total";
+    let mut client = server.client();
+    while client.metric(refused) < 9 {
+        std::thread::yield_now();
+    }
+    // Reads and their worker do not care.
+    assert_eq!(client.get("/api/rest/product?limit=1").status, 200);
+    assert_eq!(client.get("/health").status, 200);
+    other.execute_batch("ROLLBACK").unwrap();
+    let answers = connections.iter_mut().map(|it| it.read(false));
+    let (busy, done): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.status == 503);
+    assert!((9..=10).contains(&busy.len()), "{busy:?}");
+    for answer in &busy {
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        let error = &answer.json()["errors"][0];
+        assert_eq!(error["extensions"]["code"], "busy", "{error}");
+    }
+    for answer in &done {
+        let name = answer.json()["data"]["insert_product_one"]["id"].is_string();
+        assert!(answer.status == 200 && name, "{answer:?}");
+    }
+}

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_graphql::ServerError;
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{
-    DocumentOperations, ExecutableDocument, OperationDefinition, OperationType,
+    DocumentOperations, ExecutableDocument, OperationDefinition, OperationType, Selection,
+    SelectionSet,
 };
 use operation_cache::OperationCache;
 
@@ -54,6 +55,8 @@ impl Documents {
 pub(super) struct Document {
     parsed: ExecutableDocument,
     operation: OperationDefinition,
+    /// Whether to execute it may change what is known of an address.
+    changes_state: bool,
     /// Whether validity follows from the document alone. A variable that may be null, in a place
     /// that may not, is valid or not by its value.
     is_constant: bool,
@@ -95,7 +98,12 @@ impl Document {
         let has_required_only = variables.all(|it| !it.node.var_type.node.nullable);
         // The library validates all operations of a document, each with the variables sent.
         let has_one_operation = parsed.operations.iter().count() == 1;
+        let mut sets = parsed.fragments.values();
+        // All fragments, also those of other operations: who sends a GET can leave them out.
+        let changes_state = asks(&operation.selection_set.node)
+            || sets.any(|fragment| asks(&fragment.node.selection_set.node));
         Ok(Self {
+            changes_state,
             is_constant: has_required_only && has_one_operation,
             parsed,
             operation,
@@ -112,6 +120,11 @@ impl Document {
         &self.operation
     }
 
+    /// Whether to execute it may change what is known of an address.
+    pub(super) fn changes_state(&self) -> bool {
+        self.changes_state
+    }
+
     /// Whether it would pass validation again, whatever the values of its variables, provided
     /// that they are of the declared types.
     pub(super) fn is_valid(&self) -> bool {
@@ -125,6 +138,17 @@ impl Document {
             self.was_executed.store(true, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether a selection has the field that counts. It is a query by its type only.
+fn asks(set: &SelectionSet) -> bool {
+    set.items.iter().any(|selection| match &selection.node {
+        // By its name and not its alias; arguments and directives may depend on variables.
+        Selection::Field(field) => field.node.name.node == "ratelimit",
+        Selection::InlineFragment(inline) => asks(&inline.node.selection_set.node),
+        // Fragments are looked at where they are defined.
+        Selection::FragmentSpread(_) => false,
+    })
 }
 
 /// The operation that is to be executed.

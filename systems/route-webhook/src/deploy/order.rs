@@ -1,5 +1,7 @@
 //! The body of `PUT /route`, and all mistakes in it.
 
+use std::collections::HashSet;
+
 use crate::json::Writer;
 use crate::key;
 use crate::request::{Body, Node, Refusal};
@@ -134,9 +136,26 @@ fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<R
             ..wrong("too_short", message, &list)
         });
     }
-    let each = items.iter().enumerate();
-    each.filter_map(|(index, item)| route(index, item, violations))
-        .collect()
+    let mut routes: Vec<RouteOrder> = Vec::new();
+    let mut names = HashSet::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(route) = route(index, item, violations) else {
+            continue;
+        };
+        // Both would be put at once, and one of them would find the other's object in its way.
+        if !names.insert((route.namespace.clone(), route.name.clone())) {
+            violations.push(Violation {
+                kind: "value_error",
+                index: Some(index),
+                member: Some(NAME.name),
+                message: "Value error, the list has a route of this name already".to_owned(),
+                input: item.json(),
+                context: None,
+            });
+        }
+        routes.push(route);
+    }
+    routes
 }
 
 fn route<'a>(

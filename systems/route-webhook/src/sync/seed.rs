@@ -9,6 +9,7 @@ use crate::request::{Node, Refusal};
 use crate::route::{Parent, Route, Spec};
 
 /// The label by which the pods of a route are found.
+const INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
 const INSTANCE: Key = key!("app.kubernetes.io/instance");
 
 pub(super) fn answer(body: &Node<'_, '_>, image: &str, answer: &mut Writer) -> Result<(), Refusal> {
@@ -60,9 +61,16 @@ fn deployment(route: &Route<'_>, image: &str, answer: &mut Writer) {
     });
 }
 
+/// What pods are found by: the label as they have it, which may be the user's.
 fn instance(route: &Route<'_>, answer: &mut Writer) {
-    let parts = ["integrationroute-", &*route.name];
-    answer.key(INSTANCE).joined(&parts);
+    let mut labels = route.labels.iter();
+    match labels.find(|(label, _)| label == INSTANCE_LABEL) {
+        Some((_, users)) => answer.key(INSTANCE).json(users),
+        None => {
+            let parts = ["integrationroute-", &*route.name];
+            answer.key(INSTANCE).joined(&parts);
+        }
+    }
 }
 
 /// A label of the user wins over the one of the same name, in its place; the others come last.
@@ -74,7 +82,7 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
             "integrationroute-controller",
         ),
         ("app.kubernetes.io/name", "integrationroute"),
-        ("app.kubernetes.io/instance", &*instance),
+        (INSTANCE_LABEL, &*instance),
         ("app.kubernetes.io/version", "latest"),
     ];
     for (name, value) in own {
@@ -148,15 +156,14 @@ fn mounts(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// Spring's settings; the list of sources may be null.
+/// Spring's settings; the list of sources is as it came, empty or null too.
 fn settings(route: &Route<'_>, writer: &mut Writer) {
     writer.key(key!("spring")).object(|writer| {
         import(writer);
         application(&route.name, writer);
-        cloud(&route.sources, writer, |properties, writer| {
-            writer
-                .key(key!("sources"))
-                .json(properties.unwrap_or("null"));
+        cloud(&route.sources, writer, |writer| {
+            let sent = route.sources.properties_sent;
+            writer.key(key!("sources")).json(sent.unwrap_or("null"));
         });
     });
 }

@@ -77,8 +77,8 @@ fn settings(route: &Route<'_>, writer: &mut Writer) {
         application(&route.name, writer);
         if !route.sources.is_empty() {
             import(writer);
-            cloud(&route.sources, writer, |properties, writer| {
-                if let Some(properties) = properties {
+            cloud(&route.sources, writer, |writer| {
+                if let Some(properties) = route.sources.properties {
                     writer.key(key!("sources")).json(properties);
                 }
             });
@@ -112,7 +112,7 @@ pub(super) fn import(writer: &mut Writer) {
 pub(super) fn cloud(
     sources: &Sources<'_>,
     writer: &mut Writer,
-    write_sources: impl FnOnce(Option<&str>, &mut Writer),
+    write_sources: impl FnOnce(&mut Writer),
 ) {
     writer.key(key!("cloud")).object(|writer| {
         writer.key(key!("kubernetes")).object(|writer| {
@@ -121,7 +121,7 @@ pub(super) fn cloud(
                 if let Some(namespace) = &sources.namespace {
                     writer.member(key!("namespace"), namespace);
                 }
-                write_sources(sources.properties, writer);
+                write_sources(writer);
             });
             writer.constant(r#"\"secrets\": {\"paths\": \"/etc/secrets\"}"#);
         });

@@ -5,15 +5,35 @@ use std::process::Command;
 
 use crate::server::start;
 
+/// An image whose name is as long as the one of the document's cluster.
+const SEED_IMAGE: &str = "registry.example/keip-default-image:0.0.2";
+
+#[test]
+fn the_request_of_2023_has_its_length_and_answer() {
+    let request = include_str!("../../../../labs/webhook/requests/seed.json");
+    let answer = include_str!("../../../../labs/webhook/expected/seed.json");
+    // 1,657 with the 147 bytes of ab's head there.
+    assert_eq!((request.len(), answer.len()), (1510, 1729));
+    let server = start(&["--compat=seed", "--integration-image", SEED_IMAGE]);
+    let response = server.client().post("/sync", request);
+    assert_eq!((response.status, &*response.body), (200, answer));
+}
+
 #[test]
 fn the_seeds_run_has_no_failed_request() {
     // Of Debian's package apache2-utils.
     if !judged::is_installed("ab") {
         return;
     }
-    let body = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/webhook/requests/route.json");
-    for (path, format, length) in [("/sync", "seed", 1799), ("/webhook/sync", "today", 4153)] {
-        let server = start(&["--compat", format]);
+    let requests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/webhook/requests");
+    let seed = ["--compat=seed", "--integration-image", SEED_IMAGE];
+    for (path, flags, body, length) in [
+        // The document's own lengths.
+        ("/sync", &seed[..], "seed.json", 1729),
+        ("/webhook/sync", &[], "route.json", 4153),
+    ] {
+        let server = start(flags);
+        let body = requests.join(body);
         let output = Command::new("ab")
             .args(["-n", "1000", "-c", "10", "-T", "application/json", "-p"])
             .arg(&body)

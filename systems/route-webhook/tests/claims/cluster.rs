@@ -31,6 +31,8 @@ struct State {
     objects: BTreeMap<String, Value>,
     /// Answers everything with this status.
     refuses: Option<u16>,
+    /// Another puts a label on each object right after it was looked at.
+    is_raced: bool,
 }
 
 /// An API of ConfigMaps and IntegrationRoutes.
@@ -76,8 +78,13 @@ impl Api {
     }
 
     fn webhook(&self) -> Process {
+        self.webhook_with(&["--route-namespaces", "default,shop"])
+    }
+
+    fn webhook_with(&self, flags: &[&str]) -> Process {
         let path = self.kubeconfig();
-        start(&["--kubeconfig", path.to_str().unwrap(), "--workers", "1"])
+        let own = ["--kubeconfig", path.to_str().unwrap(), "--workers", "1"];
+        start(&[&own, flags].concat())
     }
 
     /// What was sent since this was asked last.
@@ -87,6 +94,13 @@ impl Api {
             seen.iter().all(|it| it.token == "bearer secret"),
             "{seen:?}"
         );
+        seen
+    }
+
+    /// The same without what was only looked at.
+    fn written(&self) -> Vec<Seen> {
+        let mut seen = self.seen();
+        seen.retain(|it| it.method != "GET");
         seen
     }
 }
@@ -145,24 +159,50 @@ impl State {
             return status(code, "Forbidden");
         }
         let path = seen.path.as_str();
-        let object: Value = serde_json::from_str(&seen.body).unwrap();
-        if seen.method != "POST" {
+        if seen.method == "GET" {
             let known = self.objects.get(path).cloned();
+            if self.is_raced && known.is_some() {
+                self.objects.get_mut(path).unwrap()["metadata"]["resourceVersion"] = "raced".into();
+            }
             return known.map_or_else(|| status(404, "NotFound"), |object| (200, object));
         }
-        let name = object["metadata"]["name"].as_str().unwrap();
-        let own = format!("{path}/{name}");
-        if self.objects.contains_key(&own) {
-            return status(409, "AlreadyExists");
+        let mut object: Value = serde_json::from_str(&seen.body).unwrap();
+        let name = object["metadata"]["name"].as_str().map(str::to_owned);
+        if seen.method == "POST" {
+            let own = format!("{path}/{}", name.unwrap());
+            if self.objects.contains_key(&own) {
+                return status(409, "AlreadyExists");
+            }
+            object["metadata"]["resourceVersion"] = "1".into();
+            self.objects.insert(own, object.clone());
+            return (201, object);
         }
-        self.objects.insert(own, object.clone());
-        (201, object)
+        let Some(known) = self.objects.get(path).cloned() else {
+            return status(404, "NotFound");
+        };
+        if object["metadata"]["resourceVersion"] != known["metadata"]["resourceVersion"] {
+            return status(409, "Conflict");
+        }
+        (200, known)
     }
 }
 
 fn put(server: &Process, body: &Value) -> Response {
-    let body = body.to_string();
-    server.client().request("PUT", "/route", &[], body)
+    send(server, &[], &body.to_string())
+}
+
+/// A PUT as a program on this machine sends it, with these headers besides.
+fn send(server: &Process, headers: &[(&str, &str)], body: &str) -> Response {
+    let mut head = format!(
+        "PUT /route HTTP/1.1\r\nHost: localhost:7080\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    let mut connection = server.connect();
+    connection.write_text(&format!("{head}\r\n{body}"));
+    connection.read(false)
 }
 
 #[test]
@@ -188,15 +228,16 @@ fn routes_are_created_and_the_next_time_updated() {
     };
     let spec = |name: &str| json!({"routeConfigMap": format!("{name}-cm")});
     let route = |name: &str| {
+        let labels = json!({"app.kubernetes.io/created-by": "keip"});
         json!({"apiVersion": "keip.codice.org/v1alpha2", "kind": "IntegrationRoute",
-               "metadata": {"name": name}, "spec": spec(name)})
+               "metadata": {"labels": labels, "name": name}, "spec": spec(name)})
     };
     let maps = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");
     let routes = |namespace: &str| {
         format!("/apis/keip.codice.org/v1alpha2/namespaces/{namespace}/integrationroutes")
     };
     // Routes are put side by side.
-    let mut seen = api.seen();
+    let mut seen = api.written();
     seen.sort_by(|a, b| a.path.cmp(&b.path));
     check(
         &seen,
@@ -222,15 +263,15 @@ fn routes_are_created_and_the_next_time_updated() {
         )
     );
     let merge = "application/merge-patch+json";
-    let new_map = map("orders", "<y/>");
-    let patch = json!({"spec": spec("orders")});
+    // With the version that was looked at, so that the cluster refuses to replace another.
+    let mut new_map = map("orders", "<y/>");
+    new_map["metadata"]["resourceVersion"] = "1".into();
+    let patch = json!({"spec": spec("orders"), "metadata": {"resourceVersion": "1"}});
     let (own_map, own_route) = (maps("shop") + "/orders-cm", routes("shop") + "/orders");
     check(
-        &api.seen(),
+        &api.written(),
         &[
-            ("POST", maps("shop"), json, new_map.clone()),
             ("PUT", own_map, json, new_map),
-            ("POST", routes("shop"), json, route("orders")),
             ("PATCH", own_route, merge, patch),
         ],
     );
@@ -331,10 +372,129 @@ fn what_is_wrong_with_an_order_is_said_and_nothing_is_sent() {
         );
         assert!(errors[0]["msg"].is_string() && errors[0].get("input").is_some());
     }
-    let response = server.client().request("PUT", "/route", &[], b"{");
+    let response = send(&server, &[], "{");
     assert_eq!(response.status, 400);
     assert!(response.body.starts_with("Failed to parse request body: "));
     assert!(api.state.lock().unwrap().seen.is_empty());
+    let twice = json!({"routes": [{"name": "a", "xml": "x"}, {"name": "a", "xml": "y"}]});
+    let report = read(&put(&server, &twice).body);
+    assert_eq!(report["errors"][0]["loc"], json!(["routes", 1, "name"]));
+    assert!(api.state.lock().unwrap().seen.is_empty());
+    let server = api.webhook_with(&["--route-namespaces", "*"]);
     let longest = order(&long[..253], &long[..63], &big[1..]);
     assert_eq!(put(&server, &longest).status, 201);
+}
+
+#[test]
+fn what_another_has_created_is_not_replaced() {
+    let api = Api::start();
+    api.write_kubeconfig();
+    let server = api.webhook();
+    let maps = "/api/v1/namespaces/shop/configmaps";
+    let routes = "/apis/keip.codice.org/v1alpha2/namespaces/shop/integrationroutes";
+    let body = order("orders", "shop", "<x/>");
+    let both =
+        json!({"routes": [body["routes"][0], {"name": "free", "namespace": "shop", "xml": "x"}]});
+    let labels = json!({"app.kubernetes.io/created-by": "helm"});
+    for (path, labels, named) in [
+        (
+            format!("{maps}/orders-cm"),
+            Value::Null,
+            "ConfigMap `shop/orders-cm`",
+        ),
+        (
+            format!("{maps}/orders-cm"),
+            labels,
+            "ConfigMap `shop/orders-cm`",
+        ),
+        (
+            format!("{routes}/orders"),
+            Value::Null,
+            "IntegrationRoute `shop/orders`",
+        ),
+    ] {
+        let object = json!({"metadata": {"name": "x", "labels": labels, "resourceVersion": "7"}});
+        api.state
+            .lock()
+            .unwrap()
+            .objects
+            .insert(path.clone(), object);
+        let response = put(&server, &both);
+        assert_eq!(response.status, 409, "{response:?}");
+        let expected = format!("not replaced, because this service did not create it: {named};");
+        assert!(response.body.starts_with(&expected), "{}", response.body);
+        assert_eq!(
+            api.written().len(),
+            0,
+            "nothing is changed, the free one neither"
+        );
+        api.state.lock().unwrap().objects.remove(&path);
+    }
+    assert_eq!(put(&server, &both).status, 201);
+    api.state.lock().unwrap().is_raced = true;
+    let response = put(&server, &body);
+    assert_eq!(response.status, 409);
+    let expected = "ConfigMap `shop/orders-cm` was changed by another in the meantime";
+    assert!(response.body.starts_with(expected), "{}", response.body);
+    assert_eq!(server.client().metric("webhook_routes_denied_total"), 4);
+}
+
+#[test]
+fn only_named_namespaces_are_written_to() {
+    let api = Api::start();
+    api.write_kubeconfig();
+    let ask = |server: &Process, namespace: &str| {
+        let response = put(server, &order("a", namespace, "x"));
+        (response.status, response.body)
+    };
+    let server = api.webhook_with(&[]);
+    let (status, text) = ask(&server, "kube-system");
+    assert_eq!(status, 403);
+    assert!(
+        text.starts_with("the namespace `kube-system` is not one"),
+        "{text}"
+    );
+    assert!(api.seen().is_empty());
+    assert_eq!(ask(&server, "default").0, 201);
+    let server = api.webhook_with(&["--route-namespaces", "shop, b"]);
+    assert_eq!((ask(&server, "default").0, ask(&server, "b").0), (403, 201));
+}
+
+#[test]
+fn without_the_token_nobody_else_puts_routes() {
+    let api = Api::start();
+    api.write_kubeconfig();
+    let body = order("a", "default", "x").to_string();
+    let ask = |server: &Process, headers: &[(&str, &str)]| {
+        let response = send(server, headers, &body);
+        let challenge = response.header("www-authenticate").map(str::to_owned);
+        (response.status, challenge)
+    };
+    let challenged = (401, Some("Bearer".to_owned()));
+    // On all interfaces and without a token, for nobody.
+    let open = api.webhook_with(&["--host", "0.0.0.0"]);
+    assert_eq!(ask(&open, &[]), (403, None));
+    let status = open.client().get("/status").status;
+    assert_eq!(status, 200, "what changes nothing is served");
+    let token = api.folder.path().join("token");
+    fs::write(&token, "a-token-of-the-tests\n").unwrap();
+    let file = [
+        "--host",
+        "0.0.0.0",
+        "--route-token-file",
+        token.to_str().unwrap(),
+    ];
+    let server = api.webhook_with(&file);
+    assert_eq!(ask(&server, &[]), challenged);
+    let wrong = [("authorization", "Bearer a-token-of-the-testz")];
+    assert_eq!(ask(&server, &wrong), challenged);
+    assert!(api.seen().is_empty());
+    let right = [("authorization", "Bearer a-token-of-the-tests")];
+    assert_eq!(ask(&server, &right).0, 201);
+    // A page whose name leads here; a browser would send its name.
+    let loopback = api.webhook_with(&[]);
+    let rebound = "PUT /route HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\
+                   Content-Length: 2\r\n\r\n{}";
+    let answer = loopback.raw(rebound.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
 }

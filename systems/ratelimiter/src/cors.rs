@@ -1,0 +1,69 @@
+//! Which web pages may use the service from a browser (CORS).
+//!
+//! None by default: the callers are login services, and a page that can report failed logins can
+//! ban any address.
+
+use hyper::header::{self, HeaderMap, HeaderValue};
+
+/// What allowed pages may do.
+const METHODS: &str = "GET,HEAD,POST";
+/// The same as the original says it.
+const METHODS_OF_ORIGINAL: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
+
+/// The origins of pages that are allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origins {
+    /// These; none when empty.
+    Named(Vec<String>),
+    /// Every page, as the original.
+    Any,
+}
+
+impl Origins {
+    /// Marks an answer so that a page which may read it can.
+    pub(crate) fn mark(&self, request: Option<&HeaderValue>, answer: &mut HeaderMap) {
+        match self {
+            Self::Any => {
+                let any = HeaderValue::from_static("*");
+                answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, any);
+            }
+            Self::Named(names) if names.is_empty() => {}
+            Self::Named(_) => {
+                // Also when the origin is refused: a cache must not give one origin's answer to
+                // another. Appended, because the page varies by `Accept` already.
+                answer.append(header::VARY, HeaderValue::from_static("Origin"));
+                if let Some(origin) = request.filter(|origin| self.has(origin)) {
+                    answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+                }
+            }
+        }
+    }
+
+    /// Adds to the answer of OPTIONS what the page of this request may send.
+    pub(crate) fn permit(&self, request: &HeaderMap, answer: &mut HeaderMap) {
+        let methods = match self {
+            Self::Any => METHODS_OF_ORIGINAL,
+            Self::Named(_) => METHODS,
+        };
+        let origin = request.get(header::ORIGIN);
+        if *self != Self::Any && !origin.is_some_and(|origin| self.has(origin)) {
+            return;
+        }
+        let name = header::ACCESS_CONTROL_ALLOW_METHODS;
+        answer.insert(name, HeaderValue::from_static(methods));
+        // An allowed page may send whatever headers it asks for, as in the original.
+        if let Some(names) = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+            answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+        }
+    }
+
+    fn has(&self, origin: &HeaderValue) -> bool {
+        match self {
+            Self::Any => true,
+            // Compared as bytes: an origin that is not ASCII fits none.
+            Self::Named(names) => names
+                .iter()
+                .any(|name| name.as_bytes() == origin.as_bytes()),
+        }
+    }
+}

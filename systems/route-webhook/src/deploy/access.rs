@@ -1,0 +1,263 @@
+//! Who may put routes, and into which namespaces.
+//!
+//! Whoever puts a route starts pods of the cluster, so without a token that is only who is on this
+//! machine.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use hyper::header::{self, HeaderMap, HeaderValue};
+use subtle::ConstantTimeEq as _;
+
+use super::order::RouteOrder;
+
+/// Shortest token: fewer letters can be tried out.
+const TOKEN_BYTES_MIN: usize = 16;
+
+/// Why the token of PUT /route cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TokenError {
+    #[error("cannot read `{}`, the file of --route-token-file: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error(
+        "the token in `{}` has {found} bytes; expected {TOKEN_BYTES_MIN} or more, such as the \
+         output of `openssl rand -hex 32`",
+        path.display()
+    )]
+    TooShort { path: PathBuf, found: usize },
+}
+
+/// Why a client may not put routes.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Denied {
+    #[error(
+        "PUT /route is off, because this address can be reached from other machines and there is \
+         no token; start the webhook with --route-token-file FILE, or with --host 127.0.0.1"
+    )]
+    Closed,
+    #[error("PUT /route needs one header `Authorization: Bearer TOKEN`")]
+    NoToken,
+    #[error("the token in the header `Authorization` is not that of this webhook")]
+    WrongToken,
+    #[error("the token of this webhook cannot be read at the moment")]
+    NoOwnToken,
+    #[error(
+        "expected a header `Host` with `localhost` or an IP address; for other names, start the \
+         webhook with --route-token-file FILE"
+    )]
+    ForeignHost,
+    #[error(
+        "the namespace `{0}` is not one that routes may be put into; --route-namespaces names them"
+    )]
+    Namespace(String),
+}
+
+/// Who may put routes, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    door: Door,
+    /// `*` is every namespace.
+    namespaces: Vec<String>,
+}
+
+/// What a client has to show.
+#[derive(Clone, Debug)]
+enum Door {
+    /// The token in this file.
+    Token(PathBuf),
+    /// Nothing: only this machine reaches the port.
+    Loopback,
+    /// Nothing helps.
+    Closed,
+}
+
+impl Access {
+    /// # Errors
+    ///
+    /// When there is a file for the token and no token in it.
+    pub(crate) fn new(
+        host: IpAddr,
+        token_file: Option<&Path>,
+        namespaces: &[String],
+    ) -> Result<Self, TokenError> {
+        let door = match token_file {
+            Some(path) => {
+                // Read here to tell a mistake at the start, and again for each request, so that a
+                // Secret that was changed counts without a restart.
+                token(path)?;
+                Door::Token(path.to_owned())
+            }
+            None if host.to_canonical().is_loopback() => Door::Loopback,
+            None => Door::Closed,
+        };
+        let namespaces = namespaces.iter().map(|name| name.trim().to_owned());
+        let namespaces = namespaces.filter(|name| !name.is_empty()).collect();
+        Ok(Self { door, namespaces })
+    }
+
+    /// Whether the head of a request is one of somebody who may put routes.
+    pub(crate) fn admit(&self, headers: &HeaderMap) -> Result<(), Denied> {
+        match &self.door {
+            Door::Closed => Err(Denied::Closed),
+            // A web page can make a browser on this machine send a PUT under the page's own name,
+            // once that name leads to 127.0.0.1.
+            Door::Loopback if is_local(headers.get(header::HOST)) => Ok(()),
+            Door::Loopback => Err(Denied::ForeignHost),
+            Door::Token(path) => {
+                let given = bearer(headers).ok_or(Denied::NoToken)?;
+                let own = token(path).map_err(|error| {
+                    tracing::error!(%error, "no token for PUT /route");
+                    Denied::NoOwnToken
+                })?;
+                // The time of the comparison must not tell how much of a guess is right.
+                if bool::from(own.as_bytes().ct_eq(given)) {
+                    Ok(())
+                } else {
+                    Err(Denied::WrongToken)
+                }
+            }
+        }
+    }
+
+    /// Whether all routes are for namespaces that may be written to.
+    pub(crate) fn allow(&self, routes: &[RouteOrder]) -> Result<(), Denied> {
+        let is_allowed = |name: &str| self.namespaces.iter().any(|it| it == "*" || it == name);
+        let mut wanted = routes.iter().map(|route| &route.namespace);
+        match wanted.find(|name| !is_allowed(name)) {
+            Some(name) => Err(Denied::Namespace(name.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn token(path: &Path) -> Result<String, TokenError> {
+    let text = fs::read_to_string(path).map_err(|source| TokenError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    // Editors end a file with a line break.
+    let token = text.trim();
+    if token.len() < TOKEN_BYTES_MIN {
+        return Err(TokenError::TooShort {
+            path: path.to_owned(),
+            found: token.len(),
+        });
+    }
+    Ok(token.to_owned())
+}
+
+/// The token that a client sends.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+    // Of two, a proxy in front may have checked the other one.
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return None;
+    };
+    let (scheme, token) = line.as_bytes().split_at_checked("Bearer ".len())?;
+    scheme
+        .eq_ignore_ascii_case(b"Bearer ")
+        .then(|| token.trim_ascii())
+}
+
+/// Whether the header names this machine and not a name that somebody else may lead here.
+fn is_local(host: Option<&HeaderValue>) -> bool {
+    let Some(host) = host.and_then(|host| host.to_str().ok()) else {
+        // HTTP/1.0 has none, and no browser speaks it.
+        return host.is_none();
+    };
+    let without_port = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next(),
+        None => host.split(':').next(),
+    };
+    let name = without_port.unwrap_or_default();
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn only_this_machine_needs_no_token() {
+        let admits = |host: &str, header: Option<&'static str>| {
+            let access = Access::new(host.parse().unwrap(), None, &[]).unwrap();
+            let mut headers = HeaderMap::new();
+            headers.extend(header.map(|it| (header::HOST, HeaderValue::from_static(it))));
+            access.admit(&headers)
+        };
+        for host in [
+            None,
+            Some("localhost"),
+            Some("LOCALHOST:1"),
+            Some("127.0.0.1:7080"),
+            Some("[::1]:7080"),
+        ] {
+            assert!(admits("127.0.0.1", host).is_ok(), "{host:?}");
+            assert!(admits("::1", host).is_ok(), "{host:?}");
+        }
+        for host in ["evil.example:7080", "localhost.evil.example", "", "["] {
+            let denied = admits("127.0.0.1", Some(host));
+            assert!(matches!(denied, Err(Denied::ForeignHost)), "{host}");
+        }
+        for everywhere in ["0.0.0.0", "::", "10.0.0.1"] {
+            let denied = admits(everywhere, Some("localhost"));
+            assert!(matches!(denied, Err(Denied::Closed)), "{everywhere}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_compared_and_read_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        let any = Ipv4Addr::UNSPECIFIED.into();
+        let open = || Access::new(any, Some(&file), &[]);
+        assert!(matches!(open(), Err(TokenError::Unreadable { .. })));
+        fs::write(&file, "short\n").unwrap();
+        assert!(matches!(open(), Err(TokenError::TooShort { found: 5, .. })));
+        fs::write(&file, "0123456789abcdef\n").unwrap();
+        let access = open().unwrap();
+        let admits = |lines: &[&'static str]| {
+            let lines = lines.iter();
+            let line = |it: &&'static str| (header::AUTHORIZATION, HeaderValue::from_static(it));
+            let mut headers = HeaderMap::new();
+            lines.map(line).for_each(|(name, value)| {
+                headers.append(name, value);
+            });
+            access.admit(&headers)
+        };
+        assert!(admits(&["Bearer 0123456789abcdef"]).is_ok());
+        assert!(admits(&["bearer 0123456789abcdef"]).is_ok());
+        for wrong in [
+            "Bearer 0123456789abcdeg",
+            "Bearer ",
+            "Bearer 0123456789abcde",
+        ] {
+            assert!(
+                matches!(admits(&[wrong]), Err(Denied::WrongToken)),
+                "{wrong}"
+            );
+        }
+        for none in [
+            &[][..],
+            &["Basic 0123456789abcdef"],
+            &["Bearer 0123456789abcdef", "Bearer 0123456789abcdef"],
+        ] {
+            assert!(matches!(admits(none), Err(Denied::NoToken)), "{none:?}");
+        }
+        fs::write(&file, "another-token-of-this-hook").unwrap();
+        assert!(matches!(
+            admits(&["Bearer 0123456789abcdef"]),
+            Err(Denied::WrongToken)
+        ));
+        assert!(admits(&["Bearer another-token-of-this-hook"]).is_ok());
+        fs::remove_file(&file).unwrap();
+        assert!(matches!(
+            admits(&["Bearer another-token-of-this-hook"]),
+            Err(Denied::NoOwnToken)
+        ));
+    }
+}
