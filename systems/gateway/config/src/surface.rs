@@ -115,7 +115,7 @@ impl Default for Limits {
             http_max_request_bytes: 2_000_000,
             parser_max_tokens: 15_000,
             parser_max_recursion: 500,
-            max_selections: 10_000,
+            max_selections: 4_000,
             max_depth: Some(50),
             max_height: None,
             max_root_fields: Some(200),

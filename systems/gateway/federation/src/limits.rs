@@ -23,8 +23,9 @@ pub struct Limits {
     pub max_root_fields: Option<u32>,
     /// Number of aliased fields, fragments included; unlimited by default.
     pub max_aliases: Option<u32>,
-    /// Selections with fragments spread, of any operation of a document. Unlike the others this
-    /// bounds what planning costs, so nothing lets an operation beyond it pass.
+    /// Selections with fragments spread, of any operation of a document; 4,000 by default, which
+    /// take the planner some 200 ms, twice as many six times as long. Nothing lets an operation
+    /// beyond it pass.
     pub max_selections: u32,
     /// Lexical tokens of a document; 15,000 by default.
     pub parser_max_tokens: usize,
@@ -43,7 +44,7 @@ impl Default for Limits {
             max_height: None,
             max_root_fields: None,
             max_aliases: None,
-            max_selections: 10_000,
+            max_selections: 4_000,
             parser_max_tokens: 15_000,
             parser_max_recursion: 500,
             warn_only: false,
@@ -355,7 +356,7 @@ mod tests {
             write!(query, " fragment F{index} on Q{{...F{next} ...F{next}}}").unwrap();
         }
         query.push_str(" fragment F60 on Q{a}");
-        assert_eq!(extent(&query), Err(TooMuch::Large(10_000)));
+        assert_eq!(extent(&query), Err(TooMuch::Large(4_000)));
     }
 
     #[test]

@@ -54,11 +54,13 @@ fn a_percentage_is_the_share_of_requests_that_go_to_the_new_subgraph() {
 const FLAGGED: &str = r#"{"query":"{ flagged }"}"#;
 
 fn target_of(gateway: &Gateway, subgraphs: &Stub, headers: &[(&str, &str)]) -> String {
+    let headers = [&[("content-type", "application/json")], headers].concat();
     let request = Request {
-        headers,
+        headers: &headers,
         ..post(FLAGGED)
     };
-    assert_eq!(gateway.send(&request).status, 200);
+    let response = gateway.send(&request);
+    assert_eq!(response.status, 200, "{}", response.text());
     subgraphs.seen().pop().unwrap().target
 }
 

@@ -9,7 +9,7 @@ use crate::stub::Stub;
 /// An operation near the limit of selections, different for each number.
 fn expensive(number: usize) -> String {
     let fields: String = (0..400).map(|index| format!("a{index}:name ")).collect();
-    let parts: String = (0..20)
+    let parts: String = (0..9)
         .map(|index| format!("b{index}:locations{{...F}} "))
         .collect();
     query(&format!(
@@ -43,7 +43,8 @@ fn a_cheap_operation_does_not_wait_for_expensive_ones() {
             connection
         })
         .collect();
-    while metric(&gateway, QUEUED) < 7 {}
+    // One is worked on, or two as long as it is not known that they are expensive.
+    while metric(&gateway, QUEUED) < 6 {}
     let response = gateway.send(&post(&query("{ locations { name } }")));
     assert_eq!(response.status, 200, "{}", response.text());
     // They are still there.
@@ -130,7 +131,7 @@ fn an_operation_that_means_too_much_is_refused_before_it_is_validated() {
     assert_eq!(response.status, 400);
     let told: Value = response.json();
     let message = told["errors"][0]["message"].as_str().unwrap();
-    assert!(message.contains("more than 10000 selections"), "{message}");
+    assert!(message.contains("more than 4000 selections"), "{message}");
 }
 
 #[test]
