@@ -1,5 +1,7 @@
 //! What the cache believes a prepared operation to take, beside what the allocator says.
 
+#![cfg(test)]
+
 use std::alloc::System;
 use std::fmt::Write as _;
 use std::sync::Arc;
