@@ -194,7 +194,9 @@ fn write(stream: &mut TcpStream, answer: Answer) -> bool {
             let media = media.map_or(String::new(), |it| format!("content-type: {it}\r\n"));
             let length = body.len();
             let head = format!("HTTP/1.1 {status} x\r\n{media}content-length: {length}\r\n\r\n");
-            stream.write_all(head.as_bytes()).is_ok() && stream.write_all(&body).is_ok()
+            // One write: a second one would wait for the first to be acknowledged.
+            let answer = [head.as_bytes(), &body].concat();
+            stream.write_all(&answer).is_ok()
         }
         Answer::Full(status, headers, body) => {
             let length = body.len();
