@@ -21,6 +21,7 @@ mod checked;
 mod entities;
 mod error;
 mod execute;
+mod features;
 mod fetch;
 mod introspection;
 mod json;

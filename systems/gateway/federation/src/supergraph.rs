@@ -6,6 +6,7 @@ use graphql_tools::parser::schema::{Definition, Document, EnumType, TypeDefiniti
 use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
+use crate::features;
 use crate::large_stack;
 use crate::provides;
 use crate::schema::Schema;
@@ -36,6 +37,19 @@ pub enum SupergraphError {
         /// What a supergraph has and this text lacks.
         missing: String,
     },
+    /// It follows specifications that this gateway does not know.
+    #[error(
+        "the supergraph needs what this gateway does not know: {features}; compose it without, or for versions that are known"
+    )]
+    UnknownFeatures {
+        /// Which, and in which versions they are known.
+        features: String,
+    },
+    /// Fields of it come from REST services.
+    #[error(
+        "the supergraph has connectors (`@connect`, `@source`), which this gateway does not serve: it would send GraphQL to REST services; put a subgraph in front of them"
+    )]
+    Connectors,
     /// The planner cannot work with it.
     #[error("the supergraph cannot be planned with: {reason}")]
     Unusable {
@@ -66,8 +80,8 @@ impl Supergraph {
     /// Reads a composed supergraph.
     ///
     /// # Errors
-    /// When the text is not SDL, has no `join__Graph` or no query type, or when the planner
-    /// refuses it.
+    /// When the text is not SDL, has no `join__Graph` or no query type, follows a specification that
+    /// is not known, or when the planner refuses it.
     pub fn parse(sdl: &str) -> Result<Supergraph, SupergraphError> {
         // Reading SDL and building the planner's graph recurse; the text may be anything.
         let sdl = sdl.to_owned();
@@ -93,6 +107,7 @@ impl Supergraph {
                 missing: "it has no query type".to_owned(),
             });
         }
+        features::check(&document)?;
         let mut plannable = document.clone();
         provides::remove_conflicts(&mut plannable);
         let planner = Planner::new_from_supergraph(&plannable, QueryPlannerOptions::default())
