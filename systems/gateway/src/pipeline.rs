@@ -8,10 +8,11 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, JWT_CLAIMS, Request, Service,
+    Step,
 };
 use gateway_federation::{GraphqlError, OperationKind, Refusal, Variables};
-use gateway_remote::Asking;
+use gateway_remote::{Asking, Session, SessionError};
 use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, RawObjectBuf};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
@@ -337,9 +338,14 @@ async fn execute(
             (reply, error_count)
         }
         (Operation::Merged(prepared), _) => {
+            let session = match session(serving, exchange) {
+                Ok(session) => session,
+                Err(error) => return (session_refused(&error, media), 1),
+            };
             let asking = Asking {
                 variables: &variables,
                 client: &exchange.client.headers,
+                session: &session,
             };
             let sources = Sources { serving, exchange };
             let executed = prepared.execute(asking, &sources).await;
@@ -354,4 +360,22 @@ async fn execute(
             unreachable!("an operation comes from the engine of its own generation")
         }
     }
+}
+
+/// Who services and handlers are told is asking.
+fn session(serving: &Serving, exchange: &Exchange) -> Result<Session, SessionError> {
+    let rules = &serving.generation.config.session_variables;
+    let headers = &exchange.client.headers;
+    exchange
+        .context
+        .with(JWT_CLAIMS, |claims| Session::new(rules, headers, claims))
+}
+
+fn session_refused(error: &SessionError, media: Media) -> Reply {
+    let status = match error {
+        SessionError::AdminSecret => StatusCode::UNAUTHORIZED,
+        SessionError::Role | SessionError::Claim(_) => StatusCode::FORBIDDEN,
+    };
+    let error = GraphqlError::new(error.to_string(), "access-denied").with("path", "$");
+    reply::errors(status, reply::content_type(media), &[error])
 }

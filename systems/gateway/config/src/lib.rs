@@ -31,6 +31,7 @@ mod references;
 mod remote_schemas;
 mod rest_endpoints;
 mod schema;
+mod session_variables;
 mod shaping;
 mod structure;
 mod subgraph_errors;
@@ -67,6 +68,7 @@ pub use remote_schemas::{
 };
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
 pub use schema::schema;
+pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{
     Compression, EffectiveShaping, RateLimit, RouterShaping, SubgraphShaping, TrafficShaping,
 };
@@ -76,8 +78,8 @@ pub use surface::{
     Server, Supergraph, VariableValidation,
 };
 pub use written::{
-    BodyPath, ByteSize, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin, PathStep,
-    PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
+    BodyPath, ByteSize, ClaimPath, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin,
+    PathStep, PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
 };
 pub use yaml_with_places::{Mistake, Mistakes};
 
@@ -130,6 +132,9 @@ pub struct Config {
     pub query_collections: Vec<QueryCollection>,
     /// Stored operations served below `/api/rest/`. Not known to the original.
     pub rest_endpoints: Vec<RestEndpoint>,
+    /// Who decides about the `x-hasura-*` headers of remote schemas and actions. Not known to the
+    /// original.
+    pub session_variables: SessionVariables,
 }
 
 impl Config {

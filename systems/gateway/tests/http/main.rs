@@ -19,5 +19,6 @@ mod limits;
 mod quick_start;
 mod remote_schemas;
 mod rest;
+mod sessions;
 mod stub;
 mod traffic;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use gateway_config::{Config, Surroundings};
 use gateway_federation::{OperationOptions, Schema, Variables, check_operation};
-use gateway_remote::{Asking, Call, CallAnswer, CallError, Merged, SourceSchema, Sources};
+use gateway_remote::{Asking, Call, CallAnswer, CallError, Merged, Session, SourceSchema, Sources};
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{Definition, Document, TypeDefinition};
 use http::HeaderMap;
@@ -113,6 +113,7 @@ pub(crate) fn ask(merged: &Merged, query: &str, sources: &impl Sources) -> (Stri
     let asking = Asking {
         variables: &variables,
         client: &HeaderMap::new(),
+        session: &Session::default(),
     };
     let mut work = pin!(prepared.execute(asking, sources));
     let mut context = Context::from_waker(Waker::noop());
