@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway_config::{Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings};
-use gateway_extensions::{BuildError, Extensions};
+use gateway_extensions::{BuildError, Extensions, KeyStore};
 use gateway_federation::{
     ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations, Supergraph,
     SupergraphError,
@@ -126,12 +126,13 @@ struct Ground {
 
 impl Generation {
     /// Builds everything that follows from a configuration. `remotes` holds the schemas that
-    /// services have answered with.
+    /// services have answered with, `keys` the keys of tokens that are known.
     pub(crate) fn build(
         config: &Arc<Config>,
         sources: &Sources,
         environment: &Environment,
         remotes: &Remotes,
+        keys: &Arc<KeyStore>,
     ) -> Result<Self, GenerationError> {
         let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
         let ground = match (&sources.supergraph, is_merged) {
@@ -153,6 +154,7 @@ impl Generation {
             &ground.sdl,
             &subgraphs,
             environment::lookup(environment),
+            keys,
         )
         .map_err(GenerationError::Extensions)?;
         let shaping = names().map(|name| SubgraphShaping::new(config, name));

@@ -37,6 +37,7 @@ mod serving;
 mod sources;
 mod startup;
 mod subgraphs;
+mod token_keys;
 mod worker;
 
 pub use startup::run;

@@ -40,3 +40,4 @@ pub use observer::{NoObserver, Observer, StageKind};
 pub use relay::{RelayCall, RelayError};
 pub use service::Service;
 pub use subgraph::{SubgraphCall, SubgraphOutcome};
+pub use token::{KeyStore, TokenKeys};
