@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gateway_extensions::QueryPlan;
 use gateway_federation::{
-    ErrorPolicies, GraphqlError, OperationKind, Operations, Refusal, Variables,
+    Asked, Effort, ErrorPolicies, GraphqlError, OperationKind, Operations, OverrideLabels, Refusal,
+    Variables,
 };
 use gateway_remote::Merged;
 use operation_cache::CacheStats;
@@ -27,30 +28,40 @@ pub(crate) enum Operation {
     Merged(Arc<gateway_remote::Prepared>),
 }
 
-type Outcome = Result<Operation, Arc<Refusal>>;
+pub(crate) type Outcome = Result<Operation, Arc<Refusal>>;
 
 impl Engine {
     /// The operation, or its refusal, if it is in the cache. Never parses.
-    pub(crate) fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
+    pub(crate) fn find(&self, asked: &Asked<'_>) -> Option<Outcome> {
         match self {
             Self::Federated { operations, .. } => {
-                let outcome = operations.cached(query, operation_name)?;
+                let outcome = operations.find(asked)?;
                 Some(outcome.map(Operation::Federated))
             }
             Self::Merged(merged) => {
-                let outcome = merged.cached(query, operation_name)?;
+                let outcome = merged.cached(asked.query, asked.operation_name)?;
                 Some(outcome.map(Operation::Merged))
             }
         }
     }
 
     /// The operation, prepared if it is not in the cache.
-    pub(crate) fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
+    pub(crate) fn make(&self, asked: &Asked<'_>, effort: &Effort) -> Outcome {
         match self {
-            Self::Federated { operations, .. } => operations
-                .prepare(query, operation_name)
-                .map(Operation::Federated),
-            Self::Merged(merged) => merged.prepare(query, operation_name).map(Operation::Merged),
+            Self::Federated { operations, .. } => {
+                operations.make(asked, effort).map(Operation::Federated)
+            }
+            Self::Merged(merged) => merged
+                .make(asked.query, asked.operation_name, effort)
+                .map(Operation::Merged),
+        }
+    }
+
+    /// The labels of the supergraph's `@override`s; nothing when it has none.
+    pub(crate) fn override_labels(&self) -> Option<&OverrideLabels> {
+        match self {
+            Self::Federated { operations, .. } => operations.override_labels(),
+            Self::Merged(_) => None,
         }
     }
 

@@ -275,6 +275,7 @@ fn options(config: &Config) -> OperationOptions {
         introspection: config.supergraph.introspection,
         introspection_max_depth: limits.introspection_max_depth,
         limits: Limits {
+            max_selections: limits.max_selections,
             max_depth: most(limits.max_depth),
             max_height: most(limits.max_height),
             max_root_fields: most(limits.max_root_fields),
@@ -284,6 +285,8 @@ fn options(config: &Config) -> OperationOptions {
             warn_only: limits.warn_only,
         },
         cached_plans: config.supergraph.plan_cache_size.get(),
+        cached_bytes: config.supergraph.plan_cache_bytes.0.0,
+        planning_time: config.supergraph.query_planning.timeout.0,
     }
 }
 

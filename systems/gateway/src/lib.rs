@@ -29,6 +29,8 @@ mod metrics;
 mod page;
 mod path;
 mod pipeline;
+mod planning;
+mod progressive_override;
 mod reload;
 mod remotes;
 mod reply;

@@ -184,6 +184,26 @@ impl Observer for Counting {
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     shards: Mutex<Vec<Arc<Shard>>>,
+    planning: Arc<Planning>,
+}
+
+/// What the threads that plan count.
+#[derive(Debug, Default)]
+pub(crate) struct Planning {
+    shed: AtomicU64,
+    durations: Histogram,
+}
+
+impl Planning {
+    /// Counts an operation that was turned away.
+    pub(crate) fn shed(&self) {
+        increment(&self.shed, 1);
+    }
+
+    /// Counts work on an operation.
+    pub(crate) fn worked(&self, took: Duration) {
+        self.durations.add(took);
+    }
 }
 
 impl Metrics {
@@ -192,6 +212,11 @@ impl Metrics {
         let shard = Arc::new(Shard::default());
         lock(&self.shards).push(Arc::clone(&shard));
         shard
+    }
+
+    /// Where the threads that plan count.
+    pub(crate) fn planning(&self) -> Arc<Planning> {
+        Arc::clone(&self.planning)
     }
 }
 
@@ -204,6 +229,10 @@ pub(crate) struct PlanCache {
     pub(crate) misses: u64,
     /// Plans in the cache.
     pub(crate) entries: u64,
+    /// Bytes that they take, roughly.
+    pub(crate) bytes: u64,
+    /// Operations that wait to be planned.
+    pub(crate) queued: u64,
 }
 
 #[cfg(test)]

@@ -11,13 +11,15 @@ use gateway_extensions::{
     CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, JWT_CLAIMS, Request, Service,
     Step,
 };
-use gateway_federation::{GraphqlError, OperationKind, Refusal, Variables};
+use gateway_federation::{Asked, GraphqlError, OperationKind, Overrides, Refusal, Variables};
 use gateway_remote::{Asking, Session, SessionError};
 use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, RawObjectBuf};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
-use crate::engine::{Engine, Operation};
+use crate::engine::{Engine, Operation, Outcome};
+use crate::planning::{Allowed, NotPlanned, Order};
+use crate::progressive_override;
 use crate::reply::{self, JSON, Refusal as Refused, Reply};
 use crate::serving::Serving;
 use crate::sources::Sources;
@@ -41,6 +43,7 @@ pub(crate) struct Summary {
 pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
     let extensions = &serving.extensions;
     let mut exchange = Exchange::default();
+    progressive_override::announce(serving, &exchange);
 
     if let Some(service) = &extensions.router {
         // A copy: the stage may change the request while its scripts read the client's. Without a
@@ -63,8 +66,10 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
         {
             break 'router *reply;
         }
+        let overrides = progressive_override::draw(serving, &exchange);
         let mut reply = 'supergraph: {
-            let mut plan = match plan(serving, &mut exchange, media, &text).await {
+            let asked = (media, &overrides);
+            let mut plan = match plan(serving, &mut exchange, asked, &text).await {
                 Ok(plan) => plan,
                 Err(refusal) => break 'supergraph *refusal,
             };
@@ -79,7 +84,7 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
                     break 'supergraph *reply;
                 }
                 if text != before {
-                    plan = match self::plan(serving, &mut exchange, media, &text).await {
+                    plan = match self::plan(serving, &mut exchange, asked, &text).await {
                         Ok(plan) => plan,
                         Err(refusal) => break 'supergraph *refusal,
                     };
@@ -229,26 +234,18 @@ type Plan = (Operation, Variables);
 async fn plan(
     serving: &Serving,
     exchange: &mut Exchange,
-    media: Media,
+    (media, overrides): (Media, &Overrides),
     text: &Bytes,
 ) -> Result<Plan, Refused> {
     let graphql = decode(text)?;
-    let engine = &serving.generation.engine;
-    let (query, name) = (&*graphql.query, graphql.operation_name.as_deref());
-    let prepared = match engine.cached(query, name) {
+    let asked = Asked {
+        query: &graphql.query,
+        operation_name: graphql.operation_name.as_deref(),
+        overrides,
+    };
+    let prepared = match serving.generation.engine.find(&asked) {
         Some(outcome) => outcome,
-        // Planning can take milliseconds, and the other requests of this worker would have to wait
-        // for it.
-        None => {
-            let engine = engine.clone();
-            let (query, name) = (query.to_owned(), name.map(str::to_owned));
-            let planning = move || engine.prepare(&query, name.as_deref());
-            match tokio::task::spawn_blocking(planning).await {
-                Ok(outcome) => outcome,
-                // The planner panicked, or the worker is stopping. Only this request fails.
-                Err(_) => return Err(Box::new(internal())),
-            }
-        }
+        None => make(serving, &asked).await?,
     };
     let operation = prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))?;
     // After planning, because only the plan tells the kind of operation.
@@ -283,6 +280,46 @@ async fn plan(
         exchange.query_plan = Some(operation.query_plan());
     }
     Ok((operation, variables))
+}
+
+/// Has an operation planned, on another thread: that can take milliseconds, and the other requests
+/// of this worker would have to wait for it.
+async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> {
+    let generation = &serving.generation;
+    let planning = &generation.config.supergraph.query_planning;
+    let allowed = Allowed {
+        queue_size: planning.queue_size.get(),
+        timeout: planning.timeout.0,
+    };
+    let order = Order {
+        engine: generation.engine.clone(),
+        query: asked.query.to_owned(),
+        operation_name: asked.operation_name.map(str::to_owned),
+        overrides: asked.overrides.clone(),
+    };
+    let planned = serving.planning.plan(order, allowed).await;
+    planned.map_err(|reason| {
+        Box::new(match reason {
+            NotPlanned::Overloaded => {
+                let mut reply = reply::error(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "Your request has been concurrency limited during query processing",
+                    "REQUEST_CONCURRENCY_LIMITED",
+                );
+                let seconds = HeaderValue::from_static("1");
+                reply.headers.insert(header::RETRY_AFTER, seconds);
+                reply
+            }
+            // Nobody reads it. The services that saw the request still see its end.
+            NotPlanned::ClientGone => reply::error(
+                StatusCode::from_u16(499).expect("a status has three digits"),
+                "the client disconnected",
+                "CLIENT_CLOSED_REQUEST",
+            ),
+            // Only this request fails.
+            NotPlanned::Failed => internal(),
+        })
+    })
 }
 
 /// The status of a request whose document or variables are wrong. A supergraph's clients that leave

@@ -7,6 +7,7 @@ use gateway_upstream::Client;
 
 use crate::generation::Generation;
 use crate::metrics::Shard;
+use crate::planning::Planning;
 use crate::subgraphs::Flights;
 
 /// What a worker serves requests with until the next reload.
@@ -14,17 +15,24 @@ pub(crate) struct Serving {
     pub(crate) generation: Arc<Generation>,
     pub(crate) extensions: gateway_extensions::Worker,
     pub(crate) flights: Flights,
+    pub(crate) planning: Arc<Planning>,
 }
 
 impl Serving {
     /// Compiles what belongs to one thread. `client` keeps its connections across reloads.
-    pub(crate) fn new(generation: Arc<Generation>, client: Client, shard: &Arc<Shard>) -> Rc<Self> {
+    pub(crate) fn new(
+        generation: Arc<Generation>,
+        client: Client,
+        shard: &Arc<Shard>,
+        planning: &Arc<Planning>,
+    ) -> Rc<Self> {
         let names = generation.subgraphs.iter().map(|it| it.name.as_str());
         let observer = shard.observer(names);
         Rc::new(Self {
             extensions: generation.extensions.worker(client, observer),
             generation,
             flights: Flights::default(),
+            planning: Arc::clone(planning),
         })
     }
 }

@@ -26,6 +26,7 @@ use crate::health::Health;
 use crate::listen::{self, Listener, Mailbox, Site};
 use crate::loader::Loader;
 use crate::metrics::Metrics;
+use crate::planning::Planning;
 use crate::reload::{self, FileStates};
 use crate::remotes;
 use crate::token_keys::{self, Polled};
@@ -143,14 +144,16 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     // Before the addresses are printed, so that a process that waits for them can stop the gateway.
     let (sender, events) = mpsc::unbounded_channel();
     signals(sender.clone())?;
+    let count = arguments.workers.unwrap_or_else(processors);
+    let metrics = Metrics::default();
     let common = Arc::new(Common {
-        metrics: Metrics::default(),
+        planning: Arc::new(Planning::start(count, metrics.planning())?),
+        metrics,
         health: Health::new(&config.health_check.readiness),
     });
     common.health.missing(loader.missing(&generation));
     let keys = generation.extensions.token_keys().to_vec();
     common.health.keys(keys.clone());
-    let count = arguments.workers.unwrap_or_else(processors);
     let (mailboxes, threads) = start_workers(count, &generation, &common)?;
     for (listener, site) in &listeners {
         telemetry::announce(&greeting(listener, site, &config.supergraph.path.0.0));

@@ -31,6 +31,7 @@ use crate::generation::Generation;
 use crate::health::Health;
 use crate::listen::{Accepted, Site};
 use crate::metrics::{Metrics, PlanCache, Shard};
+use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
 
@@ -48,6 +49,7 @@ pub(crate) enum Order {
 pub(crate) struct Common {
     pub(crate) metrics: Metrics,
     pub(crate) health: Health,
+    pub(crate) planning: Arc<Planning>,
 }
 
 /// One worker.
@@ -68,14 +70,19 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        // Planning is the only blocking work. More threads than this would take CPU time from the
-        // workers without planning sooner.
-        .max_blocking_threads(2)
+        // Resolving names is the only blocking work. Its threads only wait, and several, so that a
+        // name that nobody answers for does not hold up the others.
+        .max_blocking_threads(8)
         .build_local(LocalOptions::default())?;
     let shard = common.metrics.shard();
     let client = Client::new(ClientSettings::default());
     let worker = Rc::new(Worker {
-        serving: RefCell::new(Serving::new(generation, client.clone(), &shard)),
+        serving: RefCell::new(Serving::new(
+            generation,
+            client.clone(),
+            &shard,
+            &common.planning,
+        )),
         client,
         shard,
         common,
@@ -94,7 +101,7 @@ thread_local! {
 /// Continues work whose client has disconnected, unless the worker has stopped.
 pub(crate) fn spawn_detached(work: impl Future<Output = ()> + 'static) {
     if !IS_STOPPED.get() {
-        tokio::task::spawn_local(work);
+        tokio::task::spawn_local(planning::without_client(work));
     }
 }
 
@@ -129,7 +136,8 @@ impl Worker {
                 Order::Connection(accepted) => self.accept(accepted, &graceful, &open),
                 Order::Generation(generation) => {
                     let client = self.client.clone();
-                    let serving = Serving::new(generation, client, &self.shard);
+                    let planning = &self.common.planning;
+                    let serving = Serving::new(generation, client, &self.shard, planning);
                     // Requests under way hold an `Rc` of the former view and end with it.
                     self.serving.replace(serving);
                 }
@@ -258,6 +266,8 @@ impl Worker {
             hits: stats.hits,
             misses: stats.misses,
             entries: stats.entries as u64,
+            bytes: stats.bytes as u64,
+            queued: self.common.planning.queued() as u64,
         });
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)

@@ -1,15 +1,29 @@
-//! Outcomes by the text of GraphQL operations: a bounded cache.
+//! Outcomes by the text of GraphQL operations: a cache bounded in entries and in bytes.
 //!
 //! A repeated query costs one hash of its text and one read lock.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Longest query text that is kept. Longer ones are made each time.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// Longest operation name, and longest variant, that is kept.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// What a cache may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Outcomes at most; 0 counts as 1.
+    pub entries: usize,
+    /// Bytes at most, of texts, names and outcomes together. An outcome that alone is larger
+    /// is not kept.
+    pub bytes: usize,
+}
 
 /// How a cache has done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,25 +34,82 @@ pub struct CacheStats {
     pub misses: u64,
     /// Operations kept now.
     pub entries: usize,
+    /// Bytes that they take, roughly.
+    pub bytes: usize,
 }
 
-/// Outcomes by query and operation name.
+/// What an outcome is found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Key<'a> {
+    /// The text of the document.
+    pub query: &'a str,
+    /// Which of its operations.
+    pub operation_name: Option<&'a str>,
+    /// What else the outcome depends on; usually empty.
+    pub variant: &'a str,
+}
+
+impl<'a> Key<'a> {
+    /// The key of an outcome that depends on nothing else.
+    #[must_use]
+    pub fn new(query: &'a str, operation_name: Option<&'a str>) -> Self {
+        Key {
+            query,
+            operation_name,
+            variant: "",
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.query.len() + self.operation_name.map_or(0, str::len) + self.variant.len()
+    }
+
+    fn is_short(&self) -> bool {
+        self.query.len() <= TEXT_BYTES_MAX
+            && self.operation_name.map_or(0, str::len) <= NAME_BYTES_MAX
+            && self.variant.len() <= NAME_BYTES_MAX
+    }
+}
+
+/// Whether an outcome may be kept. `bytes` is what it takes beside its key, roughly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// It holds for this one time.
+    No,
+    /// As long as there is room.
+    Yes {
+        /// What it takes.
+        bytes: usize,
+    },
+    /// As long as there is room, and no longer than this.
+    For {
+        /// What it takes.
+        bytes: usize,
+        /// When it has to be made again.
+        time: Duration,
+    },
+}
+
+/// Outcomes by query, operation name and variant.
 #[derive(Debug)]
 pub struct OperationCache<T> {
-    entries_max: usize,
+    bounds: Bounds,
     kept: RwLock<Kept<T>>,
     hasher: DefaultHashBuilder,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-/// Entries in a ring: when it is full, a hand goes round and replaces the first entry that
-/// was not used since the hand last passed.
+/// Entries in a ring: when there is no room, a hand goes round and removes entries that were not
+/// used since it last passed.
 #[derive(Debug)]
 struct Kept<T> {
-    ring: Vec<Entry<T>>,
+    ring: Vec<Option<Entry<T>>>,
+    /// Places of the ring without an entry.
+    free: Vec<usize>,
     by_text: HashTable<usize>,
     hand: usize,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -46,26 +117,49 @@ struct Entry<T> {
     hash: u64,
     query: Box<str>,
     operation_name: Option<Box<str>>,
+    variant: Box<str>,
     outcome: T,
+    bytes: usize,
+    until: Option<Instant>,
     used: AtomicBool,
 }
 
 impl<T> Entry<T> {
-    fn is_for(&self, query: &str, operation_name: Option<&str>) -> bool {
-        *self.query == *query && self.operation_name.as_deref() == operation_name
+    fn is_for(&self, key: Key<'_>) -> bool {
+        *self.query == *key.query
+            && self.operation_name.as_deref() == key.operation_name
+            && *self.variant == *key.variant
+    }
+
+    /// Reads the clock only for entries that end.
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| until <= now())
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the named place for the whole crate"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
 impl<T: Clone> OperationCache<T> {
-    /// An empty cache of at most so many outcomes; at least one.
+    /// An empty cache.
     #[must_use]
-    pub fn new(entries_max: usize) -> Self {
+    pub fn new(bounds: Bounds) -> Self {
         Self {
-            entries_max: entries_max.max(1),
+            bounds: Bounds {
+                entries: bounds.entries.max(1),
+                ..bounds
+            },
             kept: RwLock::new(Kept {
                 ring: Vec::new(),
+                free: Vec::new(),
                 by_text: HashTable::new(),
                 hand: 0,
+                bytes: 0,
             }),
             hasher: DefaultHashBuilder::default(),
             hits: AtomicU64::new(0),
@@ -74,15 +168,13 @@ impl<T: Clone> OperationCache<T> {
     }
 
     /// The outcome if it is kept.
-    pub fn get(&self, query: &str, operation_name: Option<&str>) -> Option<T> {
-        let hash = self.hash(query, operation_name);
+    pub fn get(&self, key: Key<'_>) -> Option<T> {
+        let hash = self.hasher.hash_one(key);
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        // The hash finds candidates; the text decides, so that a collision cannot return another
-        // operation.
-        let index = kept.by_text.find(hash, |index| {
-            kept.ring[*index].is_for(query, operation_name)
-        })?;
-        let entry = &kept.ring[*index];
+        let entry = kept.entry(kept.find(hash, key)?);
+        if entry.is_over() {
+            return None;
+        }
         // A write that changes nothing would still take the line from the other workers.
         if !entry.used.load(Ordering::Relaxed) {
             entry.used.store(true, Ordering::Relaxed);
@@ -92,23 +184,50 @@ impl<T: Clone> OperationCache<T> {
     }
 
     /// The outcome, made when it is not kept. `make` says with it whether it may be kept.
-    pub fn get_or_make(
+    pub fn get_or_make(&self, key: Key<'_>, make: impl FnOnce() -> (T, Keep)) -> T {
+        let made = self.get_or_try_make(key, || Ok::<_, std::convert::Infallible>(make()));
+        made.unwrap_or_else(|never| match never {})
+    }
+
+    /// The outcome, made when it is not kept.
+    ///
+    /// # Errors
+    /// Those of `make`; nothing is kept then.
+    pub fn get_or_try_make<E>(
         &self,
-        query: &str,
-        operation_name: Option<&str>,
-        make: impl FnOnce() -> (T, bool),
-    ) -> T {
-        if let Some(outcome) = self.get(query, operation_name) {
-            return outcome;
+        key: Key<'_>,
+        make: impl FnOnce() -> Result<(T, Keep), E>,
+    ) -> Result<T, E> {
+        if let Some(outcome) = self.get(key) {
+            return Ok(outcome);
         }
-        self.misses.fetch_add(1, Ordering::Relaxed);
         // Outside of the lock: making an outcome takes milliseconds, and two requests that make the
         // same one only waste work.
-        let (outcome, may_be_kept) = make();
-        if may_be_kept && query.len() <= TEXT_BYTES_MAX {
-            self.keep(query, operation_name, &outcome);
+        let (outcome, keep) = make()?;
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let (bytes, time) = match keep {
+            Keep::No => return Ok(outcome),
+            Keep::Yes { bytes } => (bytes, None),
+            Keep::For { bytes, time } => (bytes, Some(time)),
+        };
+        let bytes = bytes
+            .saturating_add(key.bytes())
+            .saturating_add(size_of::<Entry<T>>());
+        if key.is_short() && bytes <= self.bounds.bytes {
+            let entry = Entry {
+                hash: self.hasher.hash_one(key),
+                query: key.query.into(),
+                operation_name: key.operation_name.map(Into::into),
+                variant: key.variant.into(),
+                outcome: outcome.clone(),
+                bytes,
+                until: time.and_then(|time| now().checked_add(time)),
+                // An operation that is sent only once is the first to go.
+                used: AtomicBool::new(false),
+            };
+            self.keep(key, entry);
         }
-        outcome
+        Ok(outcome)
     }
 
     /// What the cache has done so far.
@@ -118,115 +237,90 @@ impl<T: Clone> OperationCache<T> {
         CacheStats {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
-            entries: kept.ring.len(),
+            entries: kept.by_text.len(),
+            bytes: kept.bytes,
         }
     }
 
-    fn hash(&self, query: &str, operation_name: Option<&str>) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        query.hash(&mut hasher);
-        operation_name.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    fn keep(&self, query: &str, operation_name: Option<&str>, outcome: &T) {
-        let hash = self.hash(query, operation_name);
+    fn keep(&self, key: Key<'_>, entry: Entry<T>) {
+        // Dropped after the lock is free: a large plan takes its time to drop, and all workers
+        // would wait.
+        let mut removed = Vec::new();
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        let kept = &mut *kept;
-        let ring = &kept.ring;
         // Another request may have kept it between `get` and this lock.
-        let known = kept
-            .by_text
-            .find(hash, |index| ring[*index].is_for(query, operation_name));
-        if known.is_some() {
-            return;
+        if let Some(known) = kept.find(entry.hash, key) {
+            if !kept.entry(known).is_over() {
+                return;
+            }
+            removed.push(kept.remove(known));
         }
-        let entry = Entry {
-            hash,
-            query: query.into(),
-            operation_name: operation_name.map(Into::into),
-            outcome: outcome.clone(),
-            // An operation that is sent only once is the first to go.
-            used: AtomicBool::new(false),
-        };
-        let index = if kept.ring.len() < self.entries_max {
-            kept.ring.push(entry);
-            kept.ring.len() - 1
-        } else {
-            let index = kept.make_room();
-            kept.ring[index] = entry;
-            index
-        };
-        let ring = &kept.ring;
-        // The table stores positions, so it needs the hashes again when it grows.
-        kept.by_text
-            .insert_unique(hash, index, |index| ring[*index].hash);
+        let bytes_max = self.bounds.bytes - entry.bytes;
+        while kept.by_text.len() >= self.bounds.entries || kept.bytes > bytes_max {
+            let index = kept.least_used();
+            removed.push(kept.remove(index));
+        }
+        kept.insert(entry);
+        drop(kept);
     }
 }
 
 impl<T> Kept<T> {
-    /// Forgets one entry and says which.
-    fn make_room(&mut self) -> usize {
+    fn entry(&self, index: usize) -> &Entry<T> {
+        self.ring[index]
+            .as_ref()
+            .expect("the table holds only places with an entry")
+    }
+
+    fn find(&self, hash: u64, key: Key<'_>) -> Option<usize> {
+        // The hash finds candidates; the text decides, so that a collision cannot return another
+        // operation.
+        let found = self
+            .by_text
+            .find(hash, |index| self.entry(*index).is_for(key));
+        found.copied()
+    }
+
+    fn insert(&mut self, entry: Entry<T>) {
+        let hash = entry.hash;
+        self.bytes += entry.bytes;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.ring.push(None);
+            self.ring.len() - 1
+        });
+        self.ring[index] = Some(entry);
+        let ring = &self.ring;
+        // The table stores positions, so it needs the hashes again when it grows.
+        self.by_text.insert_unique(hash, index, |index| {
+            ring[*index].as_ref().map_or(0, |entry| entry.hash)
+        });
+    }
+
+    /// The entry that is to go. There must be one.
+    fn least_used(&mut self) -> usize {
         // Ends within two rounds: each pass clears the marks that let an entry stay.
         loop {
             let index = self.hand;
             self.hand = (self.hand + 1) % self.ring.len();
-            let entry = &self.ring[index];
-            if entry.used.swap(false, Ordering::Relaxed) {
-                continue;
+            if let Some(entry) = &self.ring[index]
+                && !entry.used.swap(false, Ordering::Relaxed)
+            {
+                return index;
             }
-            // The caller reuses the slot, so the old text must not lead to it any more.
-            let found = self.by_text.find_entry(entry.hash, |known| *known == index);
-            found
-                .expect("every entry of the ring is in the table")
-                .remove();
-            return index;
         }
+    }
+
+    fn remove(&mut self, index: usize) -> Option<Entry<T>> {
+        let entry = self.ring[index].take()?;
+        // The slot is used again, so the old text must not lead to it any more.
+        let found = self.by_text.find_entry(entry.hash, |known| *known == index);
+        found
+            .expect("every entry of the ring is in the table")
+            .remove();
+        self.free.push(index);
+        self.bytes -= entry.bytes;
+        Some(entry)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn make(outcome: u32) -> impl FnOnce() -> (u32, bool) {
-        move || (outcome, true)
-    }
-
-    #[test]
-    fn the_same_text_and_name_are_made_once() {
-        let cache = OperationCache::new(8);
-        assert_eq!(cache.get_or_make("{ a }", None, make(1)), 1);
-        assert_eq!(cache.get_or_make("{ a }", None, make(2)), 1);
-        assert_eq!(cache.get_or_make("{ a }", Some("a"), make(3)), 3);
-        let stats = CacheStats {
-            hits: 1,
-            misses: 2,
-            entries: 2,
-        };
-        assert_eq!(cache.stats(), stats);
-    }
-
-    #[test]
-    fn what_was_used_outlives_what_was_not() {
-        let cache = OperationCache::new(2);
-        cache.get_or_make("used", None, make(1));
-        cache.get_or_make("idle", None, make(2));
-        assert_eq!(cache.get("used", None), Some(1));
-        cache.get_or_make("new", None, make(3));
-        assert_eq!(cache.get("used", None), Some(1));
-        assert_eq!(cache.get("idle", None), None);
-        assert_eq!(cache.get("new", None), Some(3));
-        assert_eq!(cache.stats().entries, 2);
-    }
-
-    #[test]
-    fn what_may_not_be_kept_or_is_too_long_is_made_again() {
-        let cache = OperationCache::new(2);
-        cache.get_or_make("{ a }", None, || (1, false));
-        assert_eq!(cache.get("{ a }", None), None);
-        let long = "a".repeat(TEXT_BYTES_MAX + 1);
-        assert_eq!(cache.get_or_make(&long, None, make(4)), 4);
-        assert_eq!(cache.get(&long, None), None);
-    }
-}
+mod tests;

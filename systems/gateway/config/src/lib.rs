@@ -27,6 +27,7 @@ mod expansion;
 mod graphql_text;
 mod headers;
 mod import;
+mod query_planning;
 mod references;
 mod remote_schemas;
 mod rest_endpoints;
@@ -63,6 +64,7 @@ pub use expansion::Surroundings;
 pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 pub use headers::{HeaderRule, HeaderRules, HeaderSelection, Headers, InsertedValue};
 pub use import::{Import, import};
+pub use query_planning::QueryPlanning;
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };

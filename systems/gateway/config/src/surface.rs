@@ -8,6 +8,7 @@ use http::HeaderName;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::query_planning::QueryPlanning;
 use crate::written::{ByteSize, GraphqlPath, Listen, PlainPath, Written};
 
 /// The GraphQL endpoint.
@@ -38,6 +39,10 @@ pub struct Supergraph {
     pub strict_variable_validation: VariableValidation,
     /// The cache of query plans. Not known to the original under this name.
     pub plan_cache_size: std::num::NonZeroUsize,
+    /// How many bytes the cache of query plans may take. Not known to the original.
+    pub plan_cache_bytes: Written<ByteSize>,
+    /// What planning may cost.
+    pub query_planning: QueryPlanning,
 }
 
 impl Default for Supergraph {
@@ -55,6 +60,8 @@ impl Default for Supergraph {
             experimental_log_on_broken_pipe: false,
             strict_variable_validation: VariableValidation::Enforce,
             plan_cache_size: std::num::NonZeroUsize::new(512).expect("512 is not zero"),
+            plan_cache_bytes: Written(ByteSize(64 << 20)),
+            query_planning: QueryPlanning::default(),
         }
     }
 }
@@ -79,13 +86,16 @@ pub struct Limits {
     pub parser_max_tokens: usize,
     /// Deepest nesting of a query's text.
     pub parser_max_recursion: usize,
-    /// Most levels of fields, fragments resolved.
+    /// Most selections of an operation, fragments resolved; bounds what planning costs. Not known to
+    /// the original, and `warn_only` does not lift it.
+    pub max_selections: u32,
+    /// Most levels of fields, fragments resolved; `null` for any.
     pub max_depth: Option<usize>,
-    /// Most fields in all, fragments resolved.
+    /// Most fields in all, fragments resolved; any when left out.
     pub max_height: Option<usize>,
-    /// Most fields of the operation itself, fragments resolved.
+    /// Most fields of the operation itself, fragments resolved; `null` for any.
     pub max_root_fields: Option<usize>,
-    /// Most aliases, fragments resolved.
+    /// Most aliases, fragments resolved; `null` for any.
     pub max_aliases: Option<usize>,
     /// Whether `max_*` only writes a line to the log.
     pub warn_only: bool,
@@ -105,10 +115,11 @@ impl Default for Limits {
             http_max_request_bytes: 2_000_000,
             parser_max_tokens: 15_000,
             parser_max_recursion: 500,
-            max_depth: None,
+            max_selections: 10_000,
+            max_depth: Some(50),
             max_height: None,
-            max_root_fields: None,
-            max_aliases: None,
+            max_root_fields: Some(200),
+            max_aliases: Some(500),
             warn_only: false,
             http1_max_request_headers: None,
             http1_max_request_buf_size: None,

@@ -12,6 +12,11 @@ pub const CLIENT_NAME: &str = "apollo::telemetry::client_name";
 /// Context key of the client's version.
 pub const CLIENT_VERSION: &str = "apollo::telemetry::client_version";
 
+/// Context key of the labels of `@override` that are active for the request.
+pub const LABELS_TO_OVERRIDE: &str = "apollo::progressive_override::labels_to_override";
+/// Context key of the labels of `@override` that only a stage can activate.
+pub const UNRESOLVED_LABELS: &str = "apollo::progressive_override::unresolved_labels";
+
 /// The entries of one request's context. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Context(Rc<RefCell<Map<String, Value>>>);
@@ -79,14 +84,8 @@ const RENAMED: &[(&str, &str)] = &[
         "apollo::authorization::required_scopes",
     ),
     ("apollo_operation_id", "apollo::supergraph::operation_id"),
-    (
-        "apollo_override::labels_to_override",
-        "apollo::progressive_override::labels_to_override",
-    ),
-    (
-        "apollo_override::unresolved_labels",
-        "apollo::progressive_override::unresolved_labels",
-    ),
+    ("apollo_override::labels_to_override", LABELS_TO_OVERRIDE),
+    ("apollo_override::unresolved_labels", UNRESOLVED_LABELS),
     (
         "apollo_router::supergraph::first_event",
         "apollo::supergraph::first_event",

@@ -18,9 +18,22 @@ thread_local! {
     };
 }
 
+/// An evenly distributed number.
+#[must_use]
+pub fn random() -> u64 {
+    let [bytes @ .., _, _, _, _, _, _, _, _] = pooled();
+    u64::from_le_bytes(bytes)
+}
+
 /// A version 4 UUID, lower-case and with hyphens.
 pub(crate) fn uuid_v4() -> String {
-    let bytes = POOL.with_borrow_mut(|pool| {
+    let uuid = uuid::Builder::from_random_bytes(pooled()).into_uuid();
+    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+    uuid.hyphenated().encode_lower(&mut text).to_owned()
+}
+
+fn pooled() -> [u8; 16] {
+    POOL.with_borrow_mut(|pool| {
         // One fill for many identifiers: a system call per request would cost more than the rest of
         // its identifier.
         if pool.used == pool.bytes.len() {
@@ -33,10 +46,7 @@ pub(crate) fn uuid_v4() -> String {
         bytes.copy_from_slice(&pool.bytes[pool.used..pool.used + 16]);
         pool.used += 16;
         bytes
-    });
-    let uuid = uuid::Builder::from_random_bytes(bytes).into_uuid();
-    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
-    uuid.hyphenated().encode_lower(&mut text).to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -31,11 +31,14 @@ mod subgraph;
 mod token;
 
 pub use build::{BuildError, Extensions, Worker, subgraph_endpoint};
-pub use context::{CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS};
+pub use context::{
+    CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS, LABELS_TO_OVERRIDE, UNRESOLVED_LABELS,
+};
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
 pub use exchange::{ClientHead, Exchange, QueryPlan, Request, Response, Step};
 pub use failure::FetchProblem;
 pub use header_rules::{ClientBody, Rules};
+pub use identifier::random;
 pub use observer::{NoObserver, Observer, StageKind};
 pub use relay::{RelayCall, RelayError};
 pub use service::Service;

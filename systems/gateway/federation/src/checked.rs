@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use graphql_tools::parser::query::OperationDefinition;
 
+use crate::effort::Effort;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::introspection;
@@ -141,9 +142,9 @@ impl<'a> AnswerMember<'a> {
 /// `next` refuses it.
 pub fn check_operation<T: Send>(
     schema: &Arc<Schema>,
-    query: &str,
-    operation_name: Option<&str>,
+    (query, operation_name): (&str, Option<&str>),
     options: &OperationOptions,
+    effort: &Effort,
     next: impl FnOnce(
         Checked,
         &QueryDocument,
@@ -156,6 +157,7 @@ pub fn check_operation<T: Send>(
             schema,
             options,
             (query, operation_name),
+            &effort.start(),
             |checked, document, chosen| next(checked, document, chosen.operation),
         )
     })

@@ -18,6 +18,7 @@
 
 mod answer;
 mod checked;
+mod effort;
 mod entities;
 mod error;
 mod execute;
@@ -30,6 +31,7 @@ mod large_stack;
 mod limits;
 mod operation_text;
 mod operations;
+mod override_labels;
 mod plan;
 mod policy;
 mod prepare;
@@ -42,13 +44,16 @@ mod schema;
 mod store;
 mod supergraph;
 mod variables;
+mod weight;
 
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
+pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
 pub use execute::Executed;
 pub use fetch::{Fetch, OperationKind, SubgraphAnswer, SubgraphRequest};
 pub use limits::Limits;
-pub use operations::{OperationOptions, Operations, Refusal};
+pub use operations::{Asked, OperationOptions, Operations, Refusal};
+pub use override_labels::{OverrideLabels, Overrides};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
 pub use prepared::Prepared;
 pub use schema::{Schema, type_name};

@@ -23,6 +23,9 @@ pub struct Limits {
     pub max_root_fields: Option<u32>,
     /// Number of aliased fields, fragments included; unlimited by default.
     pub max_aliases: Option<u32>,
+    /// Selections with fragments spread, of any operation of a document. Unlike the others this
+    /// bounds what planning costs, so nothing lets an operation beyond it pass.
+    pub max_selections: u32,
     /// Lexical tokens of a document; 15,000 by default.
     pub parser_max_tokens: usize,
     /// Nesting of selection sets with fragments spread; 500 by default. The parser itself
@@ -40,15 +43,13 @@ impl Default for Limits {
             max_height: None,
             max_root_fields: None,
             max_aliases: None,
+            max_selections: 10_000,
             parser_max_tokens: 15_000,
             parser_max_recursion: 500,
             warn_only: false,
         }
     }
 }
-
-/// Selections of an operation with its fragments spread, above which it is refused.
-const EXPANDED_MAX: u64 = 20_000;
 
 pub(crate) type QueryDocument = Document<'static, String>;
 pub(crate) type Set = SelectionSet<'static, String>;
@@ -77,8 +78,10 @@ pub(crate) enum TooMuch {
     Cycle,
     /// Deeper than `parser_max_recursion`.
     Deep,
-    /// More selections than [`EXPANDED_MAX`].
-    Large,
+    /// More selections than so many.
+    Large(u64),
+    /// More members of the answer, by type of object, than are compiled.
+    Compiled,
     /// More pairs of fields to compare than [`PAIRS_MAX`].
     ManyPairs,
 }
@@ -93,10 +96,14 @@ impl TooMuch {
                 "parsing error: parser recursion limit reached; nest selections and fragments less deeply",
                 "PARSING_ERROR",
             ),
-            TooMuch::Large => GraphqlError::new(
+            TooMuch::Large(most) => GraphqlError::new(
                 format!(
-                    "the operation amounts to more than {EXPANDED_MAX} selections with its fragments spread; ask for less at once"
+                    "the operation amounts to more than {most} selections with its fragments spread; ask for less at once"
                 ),
+                "GRAPHQL_VALIDATION_FAILED",
+            ),
+            TooMuch::Compiled => GraphqlError::new(
+                "the operation asks for too many fields of too many types at once; ask for less",
                 "GRAPHQL_VALIDATION_FAILED",
             ),
             TooMuch::ManyPairs => GraphqlError::new(
@@ -108,10 +115,8 @@ impl TooMuch {
 }
 
 /// Measures every operation of a document, in order.
-pub(crate) fn measure(
-    document: &QueryDocument,
-    recursion_max: usize,
-) -> Result<Vec<Extent>, TooMuch> {
+pub(crate) fn measure(document: &QueryDocument, limits: &Limits) -> Result<Vec<Extent>, TooMuch> {
+    let recursion_max = limits.parser_max_recursion;
     let fragments = document
         .definitions
         .iter()
@@ -131,13 +136,13 @@ pub(crate) fn measure(
     // Fragments that nothing spreads are validated, too.
     let names: Vec<&str> = measuring.fragments.keys().copied().collect();
     for name in names {
-        within(measuring.fragment(name, 0)?, recursion_max)?;
+        within(measuring.fragment(name, 0)?, limits)?;
     }
     let mut extents = Vec::new();
     for definition in &document.definitions {
         if let Definition::Operation(operation) = definition {
             let extent = measuring.set(selection_set(operation), 0)?;
-            within(extent, recursion_max)?;
+            within(extent, limits)?;
             extents.push(extent);
         }
     }
@@ -182,11 +187,11 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
             }
         }
     }
-    // No overflow: a count is at most `EXPANDED_MAX`, which `within` checked before.
-    let pairs: u64 = by_key.values().map(|(count, _)| count * count).sum();
-    *left = left
-        .checked_sub(pairs + spreads * spreads)
-        .ok_or(TooMuch::ManyPairs)?;
+    let counts = by_key.values().map(|(count, _)| *count);
+    let pairs = counts.chain([spreads]).fold(0_u64, |sum, count| {
+        sum.saturating_add(count.saturating_mul(count))
+    });
+    *left = left.checked_sub(pairs).ok_or(TooMuch::ManyPairs)?;
     // The selections below one key are merged by execution and compared by validation, so they are
     // counted together.
     by_key
@@ -195,12 +200,13 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
         .try_for_each(|(_, below)| count_pairs(below, fragments, left))
 }
 
-fn within(extent: Extent, recursion_max: usize) -> Result<(), TooMuch> {
-    if extent.nesting > recursion_max as u64 {
+fn within(extent: Extent, limits: &Limits) -> Result<(), TooMuch> {
+    if extent.nesting > limits.parser_max_recursion as u64 {
         return Err(TooMuch::Deep);
     }
-    if extent.selections > EXPANDED_MAX {
-        return Err(TooMuch::Large);
+    let most = u64::from(limits.max_selections);
+    if extent.selections > most {
+        return Err(TooMuch::Large(most));
     }
     Ok(())
 }
@@ -328,7 +334,7 @@ mod tests {
         let document = graphql_tools::parser::parse_query::<String>(query)
             .unwrap()
             .into_static();
-        measure(&document, 500).map(|extents| extents[0])
+        measure(&document, &Limits::default()).map(|extents| extents[0])
     }
 
     #[test]
@@ -349,7 +355,7 @@ mod tests {
             write!(query, " fragment F{index} on Q{{...F{next} ...F{next}}}").unwrap();
         }
         query.push_str(" fragment F60 on Q{a}");
-        assert_eq!(extent(&query), Err(TooMuch::Large));
+        assert_eq!(extent(&query), Err(TooMuch::Large(10_000)));
     }
 
     #[test]

@@ -122,6 +122,10 @@ impl TypeSet {
     pub(crate) fn contains(&self, name: &[u8]) -> bool {
         self.0.contains(name)
     }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(Vec::as_slice)
+    }
 }
 
 /// A part of a representation.

@@ -1,11 +1,10 @@
 //! From a text to a [`Prepared`] operation: parse, measure, validate, choose, plan, compile.
 //!
 //! Cheap refusals come first. What is heavy runs only on documents whose size with all
-//! fragments spread is known to be bounded, and planning itself has a deadline.
+//! fragments spread is known to be bounded, and planning itself has a deadline (see `effort`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use graphql_tools::parser::parse_query_with_token_limit;
 use graphql_tools::parser::query::{Definition, OperationDefinition, Value as Literal};
@@ -19,15 +18,16 @@ use hive_router_query_planner::ast::selection_set::SelectionSet;
 use hive_router_query_planner::planner::PlannerError;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
-use hive_router_query_planner::utils::cancellation::CancellationToken;
 
 use crate::checked::Checked;
+use crate::effort::{Effort, Work};
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::introspection;
 use crate::large_stack;
 use crate::limits::{Extent, Limits, QueryDocument, TooMuch, exceeded, measure, selection_set};
-use crate::operations::{OperationOptions, Refusal};
+use crate::operations::{Asked, OperationOptions, Refusal};
+use crate::override_labels::Overrides;
 use crate::plan::{self, Plan, PlanInputs};
 use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
@@ -35,31 +35,37 @@ use crate::schema::Schema;
 use crate::supergraph::{Supergraph, one_line};
 use crate::variables::Declared;
 
-/// Longest that one operation is planned.
-const PLANNING_MAX: Duration = Duration::from_secs(5);
-
 /// Validation errors that are told at most.
 const ERRORS_MAX: usize = 50;
 
 /// Does the whole work for one text.
 pub(crate) fn prepare(
     supergraph: &Arc<Supergraph>,
-    query: &str,
-    operation_name: Option<&str>,
+    asked: &Asked<'_>,
     options: &OperationOptions,
+    effort: &Effort,
 ) -> Result<Prepared, Refusal> {
     large_stack::run(|| {
-        let asked = (query, operation_name);
+        let work = effort.start();
         check(
             &supergraph.schema,
             options,
-            asked,
+            (asked.query, asked.operation_name),
+            &work,
             |checked, document, chosen| {
-                let plan = Preparing { supergraph }.plan(document, chosen, &checked.declared)?;
+                let preparing = Preparing {
+                    supergraph,
+                    overrides: asked.overrides,
+                    work: &work,
+                };
+                let plan = preparing.plan(document, chosen, &checked.declared)?;
+                let labelled = supergraph.labelled.as_ref();
+                let labels = labelled.map(|it| it.relevant(document));
                 Ok(Prepared {
                     supergraph: Arc::clone(supergraph),
                     checked,
                     plan,
+                    labels: Arc::new(labels.unwrap_or_default()),
                     shown: Shown::default(),
                 })
             },
@@ -70,6 +76,8 @@ pub(crate) fn prepare(
 
 struct Preparing<'a> {
     supergraph: &'a Arc<Supergraph>,
+    overrides: &'a Overrides,
+    work: &'a Work<'a>,
 }
 
 struct Checking<'a> {
@@ -90,13 +98,17 @@ pub(crate) fn check<T>(
     schema: &Arc<Schema>,
     options: &OperationOptions,
     (query, operation_name): (&str, Option<&str>),
+    work: &Work<'_>,
     next: impl FnOnce(Checked, &QueryDocument, &Chosen<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let checking = Checking { schema, options };
     let document = parse(query, &options.limits)?;
     // Before validation, some of whose rules compare all pairs of fields or expand fragments.
     let extents = checking.measure(&document)?;
+    let selections = extents.iter().map(|it| it.selections);
+    work.admit(selections.fold(0, u64::saturating_add))?;
     checking.validate(&document)?;
+    work.go_on()?;
     let chosen = choose(&document, &extents, operation_name)?;
     checking.check_root_type(chosen.kind)?;
     let over = exceeded(&chosen.extent, &options.limits);
@@ -106,6 +118,7 @@ pub(crate) fn check<T>(
     let declared = declared(chosen.operation);
     let projection = checking.project(&document, &chosen, &declared)?;
     checking.check_introspection(&projection)?;
+    work.go_on()?;
     let checked = Checked {
         schema: Arc::clone(schema),
         kind: chosen.kind,
@@ -119,7 +132,7 @@ pub(crate) fn check<T>(
 
 impl Checking<'_> {
     fn measure(&self, document: &QueryDocument) -> Result<Vec<Extent>, Refusal> {
-        measure(document, self.options.limits.parser_max_recursion).map_err(|excess| {
+        measure(document, &self.options.limits).map_err(|excess| {
             if excess == TooMuch::Cycle {
                 // This rule words the error as clients know it and is safe on a cyclic document;
                 // others may not end on one.
@@ -213,10 +226,11 @@ impl Preparing<'_> {
         if normalized.operation.selection_set.is_empty() {
             return Ok(Plan::default());
         }
-        let Some(node) = self
-            .node(&normalized.operation)
-            .map_err(|error| failed(error.to_string()))?
-        else {
+        self.work.go_on()?;
+        let node = self.node(&normalized.operation);
+        // First whether it was ended from outside: the planner words that in many ways.
+        self.work.go_on()?;
+        let Some(node) = node.map_err(|error| failed(error.to_string()))? else {
             return Ok(Plan::default());
         };
         let inputs = PlanInputs {
@@ -235,10 +249,10 @@ impl Preparing<'_> {
     /// its optimizations merge fetches of different root fields. Root fields depend on
     /// nothing but their order, so they are planned one by one then.
     fn node(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
-        let token = CancellationToken::with_timeout(PLANNING_MAX);
         let plan = |operation: &PlannedOperation| {
             let planner = &self.supergraph.planner;
-            planner.plan_from_normalized_operation(operation, Default::default(), &token)
+            let overrides = self.overrides.for_planner();
+            planner.plan_from_normalized_operation(operation, overrides, &self.work.token)
         };
         let error = match plan(operation) {
             Ok(planned) => return Ok(planned.node),
@@ -247,7 +261,7 @@ impl Preparing<'_> {
         let items = &operation.selection_set.items;
         // One root field has no smaller parts. After a deadline, parts would only use up the time
         // again.
-        if items.len() < 2 || matches!(error, PlannerError::CancellationError(_)) {
+        if items.len() < 2 || self.work.go_on().is_err() {
             return Err(error);
         }
         let mut nodes = Vec::new();

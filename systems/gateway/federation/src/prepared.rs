@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use crate::checked::Checked;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
+use crate::override_labels::OverrideLabels;
 use crate::plan::{Plan, Step};
 use crate::supergraph::Supergraph;
 use crate::variables::Variables;
@@ -18,6 +19,8 @@ pub struct Prepared {
     pub(crate) supergraph: Arc<Supergraph>,
     pub(crate) checked: Checked,
     pub(crate) plan: Plan,
+    /// What the plan depends on beside the text.
+    pub(crate) labels: Arc<OverrideLabels>,
     pub(crate) shown: Shown,
 }
 

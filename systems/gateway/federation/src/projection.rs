@@ -195,7 +195,7 @@ impl<'a> Compiler<'a> {
         // objects, and memory is taken only for what is allowed.
         self.compiled += collection.order.len();
         if self.compiled > COMPILED_MAX {
-            return Err(TooMuch::Large);
+            return Err(TooMuch::Compiled);
         }
         let mut members = Vec::with_capacity(collection.order.len());
         for collected in collection.order {

@@ -8,6 +8,7 @@ use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
 use crate::features;
 use crate::large_stack;
+use crate::override_labels::Labelled;
 use crate::provides;
 use crate::schema::Schema;
 
@@ -66,6 +67,7 @@ pub struct Supergraph {
     pub(crate) interface_objects: Vec<(usize, String)>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) planner: Planner,
+    pub(crate) labelled: Option<Labelled>,
 }
 
 impl std::fmt::Debug for Supergraph {
@@ -123,6 +125,7 @@ impl Supergraph {
             interface_objects,
             schema,
             planner,
+            labelled: Labelled::of(&document),
         })
     }
 

@@ -16,7 +16,7 @@ pub(crate) fn root_path(field: &str) -> String {
 
 /// What the client is told of an operation that is refused.
 pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
-    let errors = refusal.errors.into_iter().map(|refused| {
+    let errors = refusal.errors.iter().map(|refused| {
         let code = match refused.code() {
             Some("PARSING_ERROR" | "GRAPHQL_VALIDATION_FAILED") => "validation-failed".to_owned(),
             Some("GRAPHQL_UNKNOWN_OPERATION_NAME") => "validation-failed".to_owned(),
@@ -29,12 +29,14 @@ pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
         // Parsed again for its positions: refusals are rare, and a prepared operation need not
         // carry them.
         let path = place.and_then(|place| path_at(query, place.line, place.column));
-        error(refused.message, path.as_deref().unwrap_or("$"), &code)
+        error(
+            refused.message.as_str(),
+            path.as_deref().unwrap_or("$"),
+            &code,
+        )
     });
-    Refusal {
-        errors: errors.collect(),
-        internal: refusal.internal,
-    }
+    let errors = errors.collect();
+    refusal.with_errors(errors)
 }
 
 /// What the client is told of variables that do not fit.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use gateway_config::Config;
 use gateway_federation::{
-    Checked, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Variables,
-    check_operation,
+    Checked, Effort, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Stop,
+    Variables, check_operation,
 };
 
-use operation_cache::{CacheStats, OperationCache};
+use operation_cache::{CacheStats, Keep, Key, OperationCache};
 
 use crate::action::Action;
 use crate::call::HeaderSettings;
@@ -78,7 +78,7 @@ impl Merged {
                 actions: config.actions.iter().map(Action::new).collect(),
                 shows_internal,
             }),
-            operations: OperationCache::new(options.cached_plans),
+            operations: OperationCache::new(options.cache_bounds()),
             options,
         }
     }
@@ -98,7 +98,7 @@ impl Merged {
     /// The operation if it is ready, or its refusal. Never parses.
     #[must_use]
     pub fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
-        self.operations.get(query, operation_name)
+        self.operations.get(Key::new(query, operation_name))
     }
 
     /// The operation, made ready if it is not yet, on a thread of its own that the caller waits
@@ -107,32 +107,52 @@ impl Merged {
     /// # Errors
     /// With what the client is told, when the text is not an operation that can be executed.
     pub fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
-        self.operations.get_or_make(query, operation_name, || {
-            let schema = &self.schema.schema;
-            let outcome = check_operation(
-                schema,
-                query,
-                operation_name,
-                &self.options,
-                |checked, document, operation| {
-                    let route = route::route(&self.schema, &checked, document, operation);
-                    Ok(Prepared {
-                        merged: Arc::clone(&self.schema),
-                        settings: Arc::clone(&self.settings),
-                        checked,
-                        route,
-                        query: query.into(),
-                    })
-                },
-            );
-            let outcome = outcome
-                .map(Arc::new)
-                .map_err(|refusal| Arc::new(failure::refused(refusal, query)));
-            // An internal failure may be one of the moment; only what follows from the text is
-            // kept.
-            let is_lasting = outcome.as_ref().err().is_none_or(|it| !it.internal);
-            (outcome, is_lasting)
-        })
+        let effort = Effort::full(self.options.planning_time, Stop::default());
+        self.make(query, operation_name, &effort)
+    }
+
+    /// As [`Merged::prepare`], with no more than this effort.
+    ///
+    /// # Errors
+    /// As there; with [`Refusal::wants_more`] when it takes more than a quick effort.
+    pub fn make(&self, query: &str, operation_name: Option<&str>, effort: &Effort) -> Outcome {
+        if let Some(outcome) = self.cached(query, operation_name) {
+            return outcome;
+        }
+        let outcome = self.check(query, operation_name, effort);
+        let keep = match &outcome {
+            Ok(prepared) => Keep::Yes {
+                bytes: prepared.weight(),
+            },
+            Err(refusal) => refusal.keep(),
+        };
+        if keep == Keep::No {
+            return outcome;
+        }
+        let key = Key::new(query, operation_name);
+        self.operations.get_or_make(key, || (outcome, keep))
+    }
+
+    fn check(&self, query: &str, operation_name: Option<&str>, effort: &Effort) -> Outcome {
+        let outcome = check_operation(
+            &self.schema.schema,
+            (query, operation_name),
+            &self.options,
+            effort,
+            |checked, document, operation| {
+                let route = route::route(&self.schema, &checked, document, operation);
+                Ok(Prepared {
+                    merged: Arc::clone(&self.schema),
+                    settings: Arc::clone(&self.settings),
+                    checked,
+                    route,
+                    query: query.into(),
+                })
+            },
+        );
+        outcome
+            .map(Arc::new)
+            .map_err(|refusal| Arc::new(failure::refused(refusal, query)))
     }
 
     /// What the cache of operations has done so far.
@@ -143,6 +163,12 @@ impl Merged {
 }
 
 impl Prepared {
+    /// Bytes that it takes, roughly: the route repeats the operation for each service and each
+    /// handler, field by field.
+    fn weight(&self) -> usize {
+        size_of::<Self>() + self.checked.weight() + 9 * self.query.len()
+    }
+
     /// Query or mutation.
     #[must_use]
     pub fn kind(&self) -> OperationKind {

@@ -8,14 +8,20 @@ use std::time::Duration;
 
 use telemetry::metrics::{self, Buckets, Counts, Scrape};
 
-use super::{BUCKETS_US, CallCounts, Client, Histogram, Metrics, PlanCache, STAGES, Shard, lock};
+use super::{
+    BUCKETS_US, CallCounts, Client, Histogram, Metrics, PlanCache, Planning, STAGES, Shard, lock,
+};
 
 impl Metrics {
     /// Everything counted so far, and what the process uses now.
     pub(crate) fn text(&self, plans: PlanCache) -> String {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
-        metrics::text(Arc::new(Snapshot { shards, plans }))
+        metrics::text(Arc::new(Snapshot {
+            shards,
+            plans,
+            planning: self.planning(),
+        }))
     }
 }
 
@@ -24,6 +30,7 @@ impl Metrics {
 struct Snapshot {
     shards: Vec<Arc<Shard>>,
     plans: PlanCache,
+    planning: Arc<Planning>,
 }
 
 impl Counts for Snapshot {
@@ -32,7 +39,8 @@ impl Counts for Snapshot {
         self.subgraphs(scrape)?;
         self.coprocessors(scrape)?;
         self.clients(scrape)?;
-        plan_cache(scrape, self.plans)
+        plan_cache(scrape, self.plans)?;
+        planning(scrape, &self.planning, self.plans.queued)
     }
 }
 
@@ -189,7 +197,23 @@ fn plan_cache(scrape: &mut Scrape<'_>, plans: PlanCache) -> Result {
         scrape.counters(name, help, [(&kind[..], count)])?;
     }
     let help = "Plans that are kept";
-    scrape.gauge("apollo_router_cache_size", help, (&kind, plans.entries))
+    scrape.gauge("apollo_router_cache_size", help, (&kind, plans.entries))?;
+    let help = "Bytes that the plans take, roughly";
+    scrape.gauge("apollo_router_cache_bytes", help, (&kind, plans.bytes))
+}
+
+fn planning(scrape: &mut Scrape<'_>, planning: &Planning, queued: u64) -> Result {
+    let help = "Operations that wait to be planned";
+    scrape.gauge("apollo_router_compute_jobs_queued", help, (&[], queued))?;
+    let help = "Operations that were not planned because too many waited, or for too long";
+    let shed = planning.shed.load(Ordering::Relaxed);
+    scrape.counter("apollo_router_compute_jobs_queue_is_full", help, shed)?;
+    let durations = Added::of(std::iter::once(&planning.durations));
+    scrape.histograms(
+        "apollo_router_query_planning_plan_duration_seconds",
+        "Parsing, validating and planning one operation, or the attempt",
+        [(&[][..], durations.buckets())],
+    )
 }
 
 /// The histograms of all workers, added up.

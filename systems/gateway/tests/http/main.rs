@@ -15,6 +15,8 @@ mod healing;
 mod keys;
 mod lifecycle;
 mod limits;
+mod overrides;
+mod planning;
 
 mod quick_start;
 mod remote_schemas;

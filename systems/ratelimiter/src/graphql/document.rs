@@ -8,15 +8,19 @@ use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{
     DocumentOperations, ExecutableDocument, OperationDefinition, OperationType,
 };
-use operation_cache::OperationCache;
+use operation_cache::{Bounds, Keep, Key, OperationCache};
 
 use super::{Code, literals};
 
-/// Documents that a worker keeps.
-const KEPT_MAX: usize = 100;
-/// Longest text of a document that is kept: what clients send again is short, and 100 documents of
-/// this length cost a worker some 40 MB at worst.
-const KEPT_BYTES_MAX: usize = 4 * 1024;
+/// What a worker keeps of documents.
+const KEPT: Bounds = Bounds {
+    entries: 100,
+    bytes: 8 << 20,
+};
+/// Longest text of a document that is kept: what clients send again is short.
+const KEPT_TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Bytes that a document takes in memory for each of its text, at worst.
+const BYTES_PER_TEXT_BYTE: usize = 100;
 
 /// The documents of a worker.
 pub(super) struct Documents {
@@ -27,7 +31,7 @@ pub(super) struct Documents {
 impl Documents {
     pub(super) fn new(has_introspection: bool) -> Self {
         Self {
-            kept: OperationCache::new(KEPT_MAX),
+            kept: OperationCache::new(KEPT),
             has_introspection,
         }
     }
@@ -41,11 +45,17 @@ impl Documents {
         query: &str,
         name: Option<&str>,
     ) -> Result<Arc<Document>, Vec<ServerError>> {
-        self.kept.get_or_make(query, name, || {
+        self.kept.get_or_make(Key::new(query, name), || {
             let made = Document::read(query, name, self.has_introspection).map(Arc::new);
             // Mistakes are not kept: any client can send any number of different ones.
-            let may_be_kept = made.is_ok() && query.len() <= KEPT_BYTES_MAX;
-            (made, may_be_kept)
+            let may_be_kept = made.is_ok() && query.len() <= KEPT_TEXT_BYTES_MAX;
+            let bytes = BYTES_PER_TEXT_BYTE * query.len();
+            let keep = if may_be_kept {
+                Keep::Yes { bytes }
+            } else {
+                Keep::No
+            };
+            (made, keep)
         })
     }
 }

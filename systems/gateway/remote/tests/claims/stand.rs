@@ -5,9 +5,10 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use gateway_config::{Config, Surroundings};
-use gateway_federation::{OperationOptions, Schema, Variables, check_operation};
+use gateway_federation::{Effort, OperationOptions, Schema, Stop, Variables, check_operation};
 use gateway_remote::{Asking, Call, CallAnswer, CallError, Merged, Session, SourceSchema, Sources};
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{Definition, Document, TypeDefinition};
@@ -69,9 +70,14 @@ pub(crate) fn schema(sdl: &str) -> Arc<Schema> {
 pub(crate) fn introspected(schema: &Arc<Schema>) -> SourceSchema {
     let body: Value = serde_json::from_str(gateway_remote::INTROSPECTION_BODY).unwrap();
     let query = body["query"].as_str().unwrap();
-    let told = check_operation(schema, query, None, &options(), |checked, _, _| {
-        Ok(checked.write_introspection(0, &Variables::default(), Vec::new()))
-    });
+    let effort = Effort::full(Duration::from_secs(5), Stop::default());
+    let told = check_operation(
+        schema,
+        (query, None),
+        &options(),
+        &effort,
+        |checked, _, _| Ok(checked.write_introspection(0, &Variables::default(), Vec::new())),
+    );
     let told = String::from_utf8(told.unwrap()).unwrap();
     SourceSchema::read(format!("{{\"data\":{{\"__schema\":{told}}}}}").as_bytes()).unwrap()
 }

@@ -1,0 +1,161 @@
+//! How much may be spent on making one operation ready, and how that is ended early.
+//!
+//! The planner asks its token as it searches; the phases around it do not, so they are bounded by
+//! the size of the operation, which is known before they start.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hive_router_query_planner::utils::cancellation::{CancellationError, CancellationToken};
+
+use crate::operations::Refusal;
+
+/// Selections, fragments spread, up to which an operation counts as small. Most are: the largest of
+/// a page or an app have a few hundred.
+const QUICK_SELECTIONS: u64 = 1_000;
+
+/// How long a small operation is tried.
+const QUICK_TIME: Duration = Duration::from_millis(100);
+
+/// Says that nobody waits for an operation any more. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_asked: AtomicBool,
+    running: Mutex<Option<Arc<CancellationToken>>>,
+}
+
+impl Stop {
+    /// Asks the work to end.
+    pub fn ask(&self) {
+        let running = self.running();
+        // Under the lock, so that work which starts now either sees this or is cancelled here.
+        self.0.is_asked.store(true, Ordering::Relaxed);
+        if let Some(token) = &*running {
+            token.cancel();
+        }
+    }
+
+    /// Whether the work was asked to end.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.0.is_asked.load(Ordering::Relaxed)
+    }
+
+    fn token(&self, time: Duration) -> Arc<CancellationToken> {
+        let token = Arc::new(CancellationToken::with_timeout(time));
+        let mut running = self.running();
+        if self.is_asked() {
+            token.cancel();
+        }
+        *running = Some(Arc::clone(&token));
+        token
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, Option<Arc<CancellationToken>>> {
+        // A token is stored whole, so a poisoned lock guards a valid one.
+        let running = self.0.running.lock();
+        running.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How much may be spent on one operation.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    selections_max: u64,
+    time: Duration,
+    stop: Stop,
+}
+
+impl Effort {
+    /// As much as a small operation needs. One that needs more is refused with
+    /// [`Refusal::wants_more`].
+    #[must_use]
+    pub fn quick(full: Duration, stop: Stop) -> Self {
+        Effort {
+            selections_max: QUICK_SELECTIONS,
+            time: QUICK_TIME.min(full),
+            stop,
+        }
+    }
+
+    /// Up to this time. An operation that takes longer is refused for good.
+    #[must_use]
+    pub fn full(time: Duration, stop: Stop) -> Self {
+        Effort {
+            selections_max: u64::MAX,
+            time,
+            stop,
+        }
+    }
+
+    pub(crate) fn start(&self) -> Work<'_> {
+        Work {
+            effort: self,
+            token: self.stop.token(self.time),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.selections_max == u64::MAX
+    }
+}
+
+/// Work that has started.
+pub(crate) struct Work<'a> {
+    effort: &'a Effort,
+    pub(crate) token: Arc<CancellationToken>,
+}
+
+impl Work<'_> {
+    /// Refuses an operation that is larger than what may be spent on it.
+    pub(crate) fn admit(&self, selections: u64) -> Result<(), Refusal> {
+        if selections > self.effort.selections_max {
+            return Err(Refusal::more());
+        }
+        Ok(())
+    }
+
+    /// Refuses an operation whose time is over, or that nobody waits for.
+    pub(crate) fn go_on(&self) -> Result<(), Refusal> {
+        match self.token.bail_if_cancelled() {
+            Ok(()) => Ok(()),
+            Err(CancellationError::Cancelled) => Err(Refusal::stopped()),
+            Err(CancellationError::TimedOut) if self.effort.is_full() => {
+                Err(Refusal::out_of_time(self.effort.time))
+            }
+            Err(CancellationError::TimedOut) => Err(Refusal::more()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stopping_reaches_work_that_runs_and_work_that_starts_later() {
+        let stop = Stop::default();
+        let effort = Effort::full(Duration::from_secs(3600), stop.clone());
+        let running = effort.start();
+        assert!(running.go_on().is_ok());
+        stop.ask();
+        assert_eq!(running.go_on(), Err(Refusal::stopped()));
+        assert_eq!(effort.start().go_on(), Err(Refusal::stopped()));
+    }
+
+    #[test]
+    fn only_the_full_effort_refuses_for_good() {
+        let quick = Effort::quick(Duration::ZERO, Stop::default());
+        assert!(quick.start().go_on().unwrap_err().wants_more());
+        assert!(quick.start().admit(QUICK_SELECTIONS).is_ok());
+        assert!(quick.start().admit(QUICK_SELECTIONS + 1).is_err());
+        let full = Effort::full(Duration::ZERO, Stop::default());
+        let refusal = full.start().go_on().unwrap_err();
+        assert!(!refusal.wants_more() && refusal.internal);
+        assert!(full.start().admit(u64::MAX).is_ok());
+    }
+}

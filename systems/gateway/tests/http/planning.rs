@@ -1,0 +1,166 @@
+//! Operations that are expensive to plan, sent to harm others.
+
+use serde_json::{Value, json};
+
+use crate::client::{code, post};
+use crate::gateway::Gateway;
+use crate::stub::Stub;
+
+/// An operation near the limit of selections, different for each number.
+fn expensive(number: usize) -> String {
+    let fields: String = (0..400).map(|index| format!("a{index}:name ")).collect();
+    let parts: String = (0..20)
+        .map(|index| format!("b{index}:locations{{...F}} "))
+        .collect();
+    query(&format!(
+        "query Q{number} {{{parts}}} fragment F on Location{{{fields}}}"
+    ))
+}
+
+fn query(text: &str) -> String {
+    json!({"query": text}).to_string()
+}
+
+fn metric(gateway: &Gateway, name: &str) -> u64 {
+    let metrics = gateway.ask_health("/metrics");
+    let text = metrics.text();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
+    let value = lines.find_map(|rest| rest.strip_prefix(' '));
+    let value = value.unwrap_or_else(|| panic!("no {name} in {text}"));
+    value.parse().unwrap()
+}
+
+const QUEUED: &str = "apollo_router_compute_jobs_queued";
+
+#[test]
+fn a_cheap_operation_does_not_wait_for_expensive_ones() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config("limits: {max_aliases: null}"));
+    let mut others: Vec<_> = (0..8)
+        .map(|number| {
+            let mut connection = gateway.connect();
+            connection.begin(&post(&expensive(number)));
+            connection
+        })
+        .collect();
+    while metric(&gateway, QUEUED) < 7 {}
+    let response = gateway.send(&post(&query("{ locations { name } }")));
+    assert_eq!(response.status, 200, "{}", response.text());
+    // They are still there.
+    assert!(metric(&gateway, QUEUED) > 0);
+    // Who leaves is planned for no longer, although work goes on without a client.
+    others.clear();
+    while metric(&gateway, QUEUED) > 0 {}
+}
+
+#[test]
+fn more_than_can_wait_is_told_to_come_again() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(
+        &planets
+            .config("limits: {max_aliases: null}\nsupergraph: {query_planning: {queue_size: 2}}"),
+    );
+    let _others: Vec<_> = (0..12)
+        .map(|number| {
+            let mut connection = gateway.connect();
+            connection.begin(&post(&expensive(number)));
+            connection
+        })
+        .collect();
+    while metric(&gateway, "apollo_router_compute_jobs_queue_is_full_total") == 0 {}
+    // Until one comes while two wait.
+    let refused = (100..200).find_map(|number| {
+        let mut connection = gateway.connect();
+        connection.begin(&post(&expensive(number)));
+        let response = connection.read(false);
+        (response.status == 503).then_some(response)
+    });
+    let refused = refused.unwrap();
+    assert_eq!(code(&refused), "REQUEST_CONCURRENCY_LIMITED");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert!(
+        refused
+            .text()
+            .contains("concurrency limited during query processing")
+    );
+}
+
+#[test]
+fn an_operation_that_takes_too_long_is_refused_and_remembered() {
+    let planets = Stub::planets();
+    let config = "limits: {max_aliases: null}\nsupergraph: {query_planning: {timeout: 1ms}}\n";
+    let gateway = Gateway::start(&planets.config(config));
+    let body = expensive(0);
+    let mut connection = gateway.connect();
+    // The first request may be told to come again, when its thread was slow to end the work.
+    let refusal = loop {
+        let response = connection.send(&post(&body));
+        if code(&response) == "QUERY_PLANNING_FAILED" {
+            break response;
+        }
+        assert_eq!(response.status, 503, "{}", response.text());
+    };
+    assert!(
+        refusal.text().contains("could not be planned within 1ms"),
+        "{}",
+        refusal.text()
+    );
+    let work = "apollo_router_query_planning_plan_duration_seconds_count";
+    let before = metric(&gateway, work);
+    for _ in 0..10 {
+        assert_eq!(
+            code(&connection.send(&post(&body))),
+            "QUERY_PLANNING_FAILED"
+        );
+    }
+    assert_eq!(metric(&gateway, work), before);
+}
+
+#[test]
+fn an_operation_that_means_too_much_is_refused_before_it_is_validated() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    // The attack that took 5 s: 9.6 KB that mean 18,000 fields.
+    let fields: String = (0..600).map(|index| format!("a{index}:nothing ")).collect();
+    let parts: String = (0..30)
+        .map(|index| format!("b{index}:locations{{...F}} "))
+        .collect();
+    let body = query(&format!("{{{parts}}} fragment F on Location{{{fields}}}"));
+    let response = gateway.send(&post(&body));
+    assert_eq!(response.status, 400);
+    let told: Value = response.json();
+    let message = told["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("more than 10000 selections"), "{message}");
+}
+
+#[test]
+fn the_limits_on_operations_hold_without_configuration() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let many = |count: usize, part: &str| part.repeat(count);
+    let numbered = |count: usize, field: &str| -> String {
+        (0..count)
+            .map(|index| format!("a{index}:{field} "))
+            .collect()
+    };
+    for (text, code_expected) in [
+        (
+            format!("{{locations{{{}}}}}", numbered(501, "name")),
+            "MAX_ALIASES_LIMIT",
+        ),
+        (
+            format!("{{{}}}", many(201, "locations{id} ")),
+            "MAX_ROOT_FIELDS_LIMIT",
+        ),
+    ] {
+        let response = gateway.send(&post(&query(&text)));
+        assert_eq!(
+            (response.status, code(&response).as_str()),
+            (400, code_expected)
+        );
+    }
+    assert_eq!(
+        gateway.ask("{locations{id name}}"),
+        r#"{"data":{"locations":[{"id":"1","name":"A"},{"id":"2","name":"B"}]}}"#
+    );
+}
