@@ -20,6 +20,7 @@
 mod actions;
 mod agreement;
 mod authentication;
+mod authorization;
 mod condition;
 mod coprocessor;
 mod cors;
@@ -53,6 +54,9 @@ pub use actions::{
 pub use authentication::{
     Algorithm, Authentication, ClientNames, Jwks, JwksHeader, Jwt, OnTokenError, Prometheus,
     RouterAuthentication, Telemetry,
+};
+pub use authorization::{
+    Authorization, AuthorizationDirectives, AuthorizationErrors, AuthorizationResponse,
 };
 pub use condition::{Condition, Operand, Selector, Source};
 pub use coprocessor::{
@@ -120,6 +124,8 @@ pub struct Config {
     pub server: Server,
     /// Who may send requests.
     pub authentication: Authentication,
+    /// What requests may see.
+    pub authorization: Authorization,
     /// What is counted and under which names.
     pub telemetry: Telemetry,
     /// GraphQL services whose schemas are merged into one and served here, in place of a

@@ -5,6 +5,8 @@
 //! schema refused: what `SECURITY` protects would be served to anybody otherwise, and what
 //! `EXECUTION` changes would be answered wrongly.
 
+use std::sync::Arc;
+
 use graphql_tools::parser::schema::{Definition, Directive, Document, TypeDefinition, Value};
 
 use crate::supergraph::SupergraphError;
@@ -24,6 +26,9 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("tag", &["v0.1", "v0.2", "v0.3"]),
     ("inaccessible", &["v0.1", "v0.2"]),
     ("cost", &["v0.1"]),
+    ("authenticated", &["v0.1"]),
+    ("requiresScopes", &["v0.1"]),
+    ("policy", &["v0.1"]),
 ];
 
 /// Those whose links count without `for`, too: a supergraph with them must never be taken for one
@@ -107,6 +112,26 @@ impl<'a> Link<'a> {
         None
     }
 
+    /// Whether a directive of this name comes from here.
+    fn brings(&self, name: &str) -> bool {
+        let is_named = |text: &str| text.strip_prefix('@') == Some(name);
+        let imported = match argument(self.directive, "import") {
+            Some(Value::List(imports)) => imports.iter().any(|it| match it {
+                Value::String(text) => is_named(text),
+                Value::Object(entry) => match member(entry, "as") {
+                    Some(Value::String(text)) => is_named(text),
+                    _ => {
+                        matches!(member(entry, "name"), Some(Value::String(text)) if is_named(text))
+                    }
+                },
+                _ => false,
+            }),
+            _ => false,
+        };
+        let own = self.identity.rsplit('/').next().unwrap_or_default();
+        imported || self.name_of(own) == name
+    }
+
     /// Whether the directive that bears the name of the specification has another one here.
     fn is_renamed(&self, name: &str) -> bool {
         self.name_of(name) != name
@@ -116,6 +141,7 @@ impl<'a> Link<'a> {
     fn name_of(&self, name: &str) -> String {
         let imported = match argument(self.directive, "import") {
             Some(Value::List(imports)) => imports.iter().find_map(|it| match it {
+                Value::String(text) => (text.strip_prefix('@')? == name).then(|| name.to_owned()),
                 Value::Object(entry) => {
                     let text = |key| match member(entry, key) {
                         Some(Value::String(text)) => text.strip_prefix('@'),
@@ -152,6 +178,42 @@ fn is_version(text: &str) -> bool {
     numbers.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
 }
 
+/// What the directives of authorization are called in a supergraph.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) authenticated: Vec<String>,
+    pub(crate) requires_scopes: Vec<String>,
+    pub(crate) policy: Vec<String>,
+}
+
+impl Names {
+    /// The names that the links say; the usual ones as well where no other specification has them,
+    /// so that a directive without a link protects what it stands at.
+    pub(crate) fn of(document: &Sdl) -> Names {
+        let links: Vec<Link<'_>> = links(document).collect();
+        let names = |spec: &str| {
+            let own = links.iter().filter(|link| link.name() == Some(spec));
+            let mut names: Vec<String> = own.map(|link| link.name_of(spec)).collect();
+            let others = links.iter().filter(|link| link.name() != Some(spec));
+            let is_taken = others.into_iter().any(|link| link.brings(spec));
+            if !is_taken && !names.iter().any(|name| name == spec) {
+                names.push(spec.to_owned());
+            }
+            names
+        };
+        Names {
+            authenticated: names("authenticated"),
+            requires_scopes: names("requiresScopes"),
+            policy: names("policy"),
+        }
+    }
+
+    pub(crate) fn contain(&self, name: &str) -> bool {
+        let mut all = [&self.authenticated, &self.requires_scopes, &self.policy].into_iter();
+        all.any(|names| names.iter().any(|it| it == name))
+    }
+}
+
 /// Refuses a supergraph that needs what this gateway does not know.
 pub(crate) fn check(document: &Sdl) -> Result<(), SupergraphError> {
     // Before the features: a connector's link is also an unknown one, and this says more.
@@ -165,6 +227,20 @@ pub(crate) fn check(document: &Sdl) -> Result<(), SupergraphError> {
     Err(SupergraphError::UnknownFeatures {
         features: faults.join("; "),
     })
+}
+
+/// The client's schema without the definitions of the directives of authorization.
+pub(crate) fn without(client: &Arc<Sdl>, names: &Names) -> Arc<Sdl> {
+    let is_named = |it: &Definition<'static, String>| match it {
+        Definition::DirectiveDefinition(it) => names.contain(&it.name),
+        _ => false,
+    };
+    if !client.definitions.iter().any(is_named) {
+        return Arc::clone(client);
+    }
+    let mut client = Sdl::clone(client);
+    client.definitions.retain(|it| !is_named(it));
+    Arc::new(client)
 }
 
 fn links(document: &Sdl) -> impl Iterator<Item = Link<'_>> {

@@ -17,6 +17,7 @@
 //! through [`Fetch`].
 
 mod answer;
+mod authorization;
 mod checked;
 mod effort;
 mod entities;
@@ -46,6 +47,7 @@ mod supergraph;
 mod variables;
 mod weight;
 
+pub use authorization::{AuthorizationOptions, Demand, Grants, ToldIn, UNAUTHORIZED};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};

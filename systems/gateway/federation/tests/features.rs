@@ -106,11 +106,15 @@ fn connectors_are_refused() {
 }
 
 #[test]
-fn authorization_directives_are_refused_until_they_are_enforced() {
+fn directives_of_authorization_are_known_in_their_version_only() {
     for name in ["authenticated", "requiresScopes", "policy"] {
         for purpose in ["", ", for: SECURITY"] {
-            let link = format!(r#"@link(url: "https://specs.apollo.dev/{name}/v0.1"{purpose})"#);
-            let reason = refusal(&linked(&format!("{JOIN} {link}")));
+            let link = |version: &str| {
+                let url = format!("https://specs.apollo.dev/{name}/{version}");
+                linked(&format!("{JOIN} @link(url: \"{url}\"{purpose})"))
+            };
+            assert!(Supergraph::parse(&link("v0.1")).is_ok());
+            let reason = refusal(&link("v0.2"));
             assert!(reason.contains(name), "{reason}");
         }
     }

@@ -7,6 +7,7 @@
 
 mod actions;
 mod audit;
+mod authorization;
 mod client;
 mod endpoint;
 mod extensions;
