@@ -339,9 +339,9 @@ impl Rules {
     pub(crate) fn grants(
         &self,
         of: &Demands,
-        mut meets: impl FnMut(Demand<'_>) -> bool,
+        meets: impl FnMut(Demand<'_>) -> bool,
     ) -> Option<Grants> {
-        let met = self.demanded(of).map(|demand| meets(demand));
+        let met = self.demanded(of).map(meets);
         let text: String = met.map(|met| if met { '1' } else { '0' }).collect();
         text.contains('0').then_some(Grants(text))
     }

@@ -162,11 +162,11 @@ fn fields_are_null_and_nobody_is_asked_for_them() {
     );
     // Under the client's own names, in fragments, and twice.
     is(
-        "{ a: open { b: email ...F ... { c: email } } } fragment F on User { d: email name }",
+        "{ open { b: email ...F ... { c: email } } } fragment F on User { d: email name }",
         &[],
-        json!({"a": {"b": null, "d": null, "name": "A", "c": null}}),
-        &["/a/b", "/a/d", "/a/c"],
-        &["{a:open{name}}"],
+        json!({"open": {"b": null, "d": null, "name": "A", "c": null}}),
+        &["/open/b", "/open/d", "/open/c"],
+        &["{open{name}}"],
     );
 }
 

@@ -147,10 +147,7 @@ impl TokenKeys {
         };
         let failure = match read {
             Ok(keys) => {
-                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-                *known = keys.into();
-                // Under the lock: who sees the number finds the keys of it, or later ones.
-                self.version.fetch_add(1, Ordering::Release);
+                self.replace(keys);
                 None
             }
             Err(reason) => {
@@ -162,6 +159,17 @@ impl TokenKeys {
             asked: Some(Instant::now()),
             failure,
         };
+    }
+
+    fn replace(&self, keys: Vec<Key>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known = keys.into();
+        // Under the lock: who sees the number finds the keys of it, or later ones.
+        let before = self.version.fetch_add(1, Ordering::Release);
+        drop(known);
+        if before == 0 {
+            log::info!("keys of tokens from {} are available now", self.url());
+        }
     }
 
     pub(super) fn version(&self) -> u64 {

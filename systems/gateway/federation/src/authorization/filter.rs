@@ -83,8 +83,11 @@ fn walk(
         path: Vec::new(),
         errors: Vec::new(),
     };
-    let scope = walk.scope(schema.possible(root));
-    let forms = walk.set(root, scope, selection_set(operation));
+    let place = Place {
+        parent: root,
+        scope: walk.scope(schema.possible(root)),
+    };
+    let forms = walk.set(place, selection_set(operation));
     (forms, walk.errors)
 }
 
@@ -136,6 +139,15 @@ fn empty() -> Set {
     }
 }
 
+/// Where a selection stands.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    /// The type that it selects from.
+    parent: &'p str,
+    /// Index of the scope.
+    scope: usize,
+}
+
 /// Objects that a selection can meet.
 struct Scope<'a> {
     objects: Vec<&'a str>,
@@ -178,7 +190,7 @@ impl<'a> Walk<'a> {
         narrowed
     }
 
-    fn set(&mut self, parent: &str, scope: usize, set: &Set) -> Forms {
+    fn set(&mut self, place: Place<'_>, set: &Set) -> Forms {
         let mut forms = Forms {
             shown: empty(),
             asked: empty(),
@@ -186,17 +198,17 @@ impl<'a> Walk<'a> {
         };
         for selection in &set.items {
             match selection {
-                Selection::Field(field) => self.field(parent, scope, field, &mut forms),
+                Selection::Field(field) => self.field(place, field, &mut forms),
                 Selection::InlineFragment(inline) => {
                     let condition = inline.type_condition.as_ref();
                     let inner = (condition, &inline.selection_set);
-                    self.fragment(parent, scope, inner, &inline.directives, &mut forms);
+                    self.fragment(place, inner, &inline.directives, &mut forms);
                 }
                 Selection::FragmentSpread(spread) => {
                     // Validation has refused unknown ones.
                     if let Some((condition, set)) = self.fragments.get(&*spread.fragment_name) {
                         let inner = (Some(*condition), *set);
-                        self.fragment(parent, scope, inner, &spread.directives, &mut forms);
+                        self.fragment(place, inner, &spread.directives, &mut forms);
                     }
                 }
             }
@@ -207,16 +219,10 @@ impl<'a> Walk<'a> {
         forms
     }
 
-    fn field(
-        &mut self,
-        parent: &str,
-        scope: usize,
-        field: &Field<'static, String>,
-        forms: &mut Forms,
-    ) {
+    fn field(&mut self, place: Place<'_>, field: &Field<'static, String>, forms: &mut Forms) {
         let definition = self
             .schema
-            .named(parent)
+            .named(place.parent)
             .and_then(|it| it.field(&field.name));
         // `__typename` says nothing but what the field above it has said; introspection is not
         // subject to authorization.
@@ -228,7 +234,7 @@ impl<'a> Walk<'a> {
         let key = field.alias.as_deref().unwrap_or(&field.name);
         self.path.push(PathSegment::Key(key.to_owned()));
         let below = inner_name(&definition.field_type);
-        if self.may_see(parent, scope, &field.name, below, &field.selection_set) {
+        if self.may_see(place, field, below) {
             self.below(&definition.field_type, field, forms);
         } else {
             self.report();
@@ -249,8 +255,11 @@ impl<'a> Walk<'a> {
             self.path.push(PathSegment::Key("@".to_owned()));
         }
         let below = inner_name(kind);
-        let scope = self.scope_of(below);
-        let inner = self.set(below, scope, &field.selection_set);
+        let place = Place {
+            parent: below,
+            scope: self.scope_of(below),
+        };
+        let inner = self.set(place, &field.selection_set);
         self.path.truncate(self.path.len() - lists);
         if inner.asked.items.is_empty() {
             // Nothing of it may be seen, so nobody is asked for it: a mutation that the client
@@ -274,7 +283,8 @@ impl<'a> Walk<'a> {
         scope
     }
 
-    fn may_see(&mut self, parent: &str, scope: usize, field: &str, below: &str, set: &Set) -> bool {
+    fn may_see(&mut self, place: Place<'_>, field: &Field<'static, String>, below: &str) -> bool {
+        let (parent, scope, name) = (place.parent, place.scope, field.name.as_str());
         let rules = self.rules;
         let mut may = true;
         let mut check = |rule: Option<&Rule>, judge: &mut dyn Verdict| {
@@ -282,16 +292,16 @@ impl<'a> Walk<'a> {
             may &= rule.is_none_or(|rule| judge.holds(rule));
         };
         check(rules.of_type(parent), &mut *self.judge);
-        check(rules.of_field(parent, field), &mut *self.judge);
+        check(rules.of_field(parent, name), &mut *self.judge);
         check(rules.of_type(below), &mut *self.judge);
         for object in &self.scopes[scope].ruled {
             check(rules.of_type(object), &mut *self.judge);
-            check(rules.of_field(object, field), &mut *self.judge);
+            check(rules.of_field(object, name), &mut *self.judge);
         }
         // Fields that are asked of an interface are asked of all its objects: when one of them may
         // not be seen, the whole field is left out, as documented for the original.
         let is_interface = matches!(self.schema.named(below), Some(Named::Interface(_)));
-        if is_interface && asks_directly(set) {
+        if is_interface && asks_directly(&field.selection_set) {
             let scope = self.scope_of(below);
             for object in &self.scopes[scope].ruled {
                 check(rules.of_type(object), &mut *self.judge);
@@ -300,30 +310,32 @@ impl<'a> Walk<'a> {
         may
     }
 
-    fn fragment(
+    fn fragment<'p>(
         &mut self,
-        parent: &str,
-        scope: usize,
-        (condition, set): (Option<&TypeCondition<'static, String>>, &Set),
+        mut place: Place<'p>,
+        (condition, set): (Option<&'p TypeCondition<'static, String>>, &Set),
         directives: &[Directive<'static, String>],
         forms: &mut Forms,
     ) {
         let name = condition.map(|TypeCondition::On(name)| name.as_str());
-        let (parent, scope) = match name {
-            Some(name) => (name, self.narrow(scope, name)),
-            None => (parent, scope),
-        };
+        if let Some(name) = name {
+            place = Place {
+                parent: name,
+                scope: self.narrow(place.scope, name),
+            };
+        }
         let rule = name.and_then(|name| self.rules.of_type(name));
         if !rule.is_none_or(|rule| self.judge.holds(rule)) {
             // Left out without a trace in the data: an object of this type has what else is asked
             // of it.
-            self.path.push(PathSegment::Key(format!("... on {parent}")));
+            self.path
+                .push(PathSegment::Key(format!("... on {}", place.parent)));
             self.report();
             self.path.pop();
             return;
         }
-        let inner = self.set(parent, scope, set);
-        forms.wants_type |= inner.asked.items.is_empty();
+        let inner = self.set(place, set);
+        forms.wants_type |= name.is_some() && inner.asked.items.is_empty();
         for (form, inner) in [
             (&mut forms.shown, inner.shown),
             (&mut forms.asked, inner.asked),
