@@ -22,8 +22,8 @@ struct Everything {
 
 impl Fetch for Everything {
     async fn fetch(&self, request: SubgraphRequest<'_>) -> SubgraphAnswer {
-        let body: Value = serde_json::from_slice(&request.body).unwrap();
-        let query = body["query"].as_str().unwrap();
+        let body: Value = serde_json::from_slice(&request.body).expect("JSON that this test wrote");
+        let query = body["query"].as_str().expect("JSON that this test wrote");
         self.asked.borrow_mut().push(query.to_owned());
         SubgraphAnswer::from_body(json!({ "data": self.data }).to_string())
     }
@@ -68,7 +68,12 @@ impl Gateway {
             grants: None,
         };
         let effort = || Effort::full(std::time::Duration::from_secs(5), Stop::default());
-        let refused = |body: Vec<u8>| (serde_json::from_slice(&body).unwrap(), Vec::new());
+        let refused = |body: Vec<u8>| {
+            (
+                serde_json::from_slice(&body).expect("JSON that this test wrote"),
+                Vec::new(),
+            )
+        };
         let mut prepared = match self.0.make(&asked, &effort()) {
             Ok(prepared) => prepared,
             Err(refusal) => return refused(refusal.body()),
@@ -85,7 +90,7 @@ impl Gateway {
                 Err(refusal) => return refused(refusal.body()),
             };
         }
-        let variables = prepared.coerce(None).unwrap();
+        let variables = prepared.coerce(None).expect("JSON that this test wrote");
         let policies = ErrorPolicies::new(self.0.supergraph(), |_| ErrorPolicy::Include);
         let everything = Everything {
             data: data(),
@@ -101,7 +106,7 @@ impl Gateway {
             }
         };
         (
-            serde_json::from_slice(&body).unwrap(),
+            serde_json::from_slice(&body).expect("JSON that this test wrote"),
             everything.asked.into_inner(),
         )
     }
@@ -120,8 +125,8 @@ fn outcome(answer: &Value) -> (Value, Vec<String>) {
             error["extensions"]["code"], "UNAUTHORIZED_FIELD_OR_TYPE",
             "{answer}"
         );
-        let path = error["path"].as_array().unwrap().iter();
-        path.map(|it| format!("/{}", it.as_str().unwrap()))
+        let path = error["path"].as_array().expect("a path of texts").iter();
+        path.map(|it| format!("/{}", it.as_str().expect("a path of texts")))
             .collect()
     });
     (answer["data"].clone(), paths.collect())
