@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway_config::{Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings};
-use gateway_extensions::{BuildError, Extensions};
+use gateway_config::{
+    AuthorizationResponse, Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings,
+};
+use gateway_extensions::{BuildError, Extensions, KeyStore};
 use gateway_federation::{
-    ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations, Supergraph,
-    SupergraphError,
+    AuthorizationOptions, ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations,
+    Supergraph, SupergraphError, ToldIn,
 };
 use gateway_remote::{Merged, RestEndpoints};
 
@@ -126,12 +128,13 @@ struct Ground {
 
 impl Generation {
     /// Builds everything that follows from a configuration. `remotes` holds the schemas that
-    /// services have answered with.
+    /// services have answered with, `keys` the keys of tokens that are known.
     pub(crate) fn build(
         config: &Arc<Config>,
         sources: &Sources,
         environment: &Environment,
         remotes: &Remotes,
+        keys: &Arc<KeyStore>,
     ) -> Result<Self, GenerationError> {
         let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
         let ground = match (&sources.supergraph, is_merged) {
@@ -153,6 +156,7 @@ impl Generation {
             &ground.sdl,
             &subgraphs,
             environment::lookup(environment),
+            keys,
         )
         .map_err(GenerationError::Extensions)?;
         let shaping = names().map(|name| SubgraphShaping::new(config, name));
@@ -190,6 +194,12 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
         path: shown(),
         source,
     })?;
+    let directives = &config.authorization.directives;
+    if supergraph.has_rules() && (!directives.enabled || directives.dry_run) {
+        log::warn!(
+            "the supergraph protects fields, and `authorization.directives` lets everybody see them"
+        );
+    }
     let policies = ErrorPolicies::new(&supergraph, |name| {
         policy(config.include_subgraph_errors.of_subgraph(name))
     });
@@ -282,9 +292,24 @@ fn options(config: &Config) -> OperationOptions {
             parser_max_recursion: limits.parser_max_recursion,
             warn_only: limits.warn_only,
         },
+        authorization: authorization(config),
         cached_plans: config.supergraph.plan_cache_size.get(),
         cached_bytes: config.supergraph.plan_cache_bytes.0.0,
         planning_time: config.supergraph.query_planning.timeout.0,
+    }
+}
+
+fn authorization(config: &Config) -> AuthorizationOptions {
+    let directives = &config.authorization.directives;
+    AuthorizationOptions {
+        enabled: directives.enabled,
+        reject: directives.reject_unauthorized,
+        dry_run: directives.dry_run,
+        told: match directives.errors.response {
+            AuthorizationResponse::Errors => ToldIn::Errors,
+            AuthorizationResponse::Extensions => ToldIn::Extensions,
+            AuthorizationResponse::Disabled => ToldIn::Nothing,
+        },
     }
 }
 

@@ -7,6 +7,7 @@ use gateway_config::Readiness;
 use http::StatusCode;
 
 use crate::reply::{self, Reply};
+use crate::token_keys::Polled;
 
 /// Counts answers of overload and decides whether they are too many. Shared by all workers; only
 /// answers of 503 and 504, and the check itself, take its lock.
@@ -25,6 +26,8 @@ struct State {
     unready_until: Option<Instant>,
     /// Sources of the schema that are missing, and why.
     missing: Vec<(String, String)>,
+    /// Keys of tokens; without them, every token is refused.
+    keys: Vec<Polled>,
 }
 
 impl Health {
@@ -69,6 +72,7 @@ impl Health {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         !state.is_stopping
             && state.missing.is_empty()
+            && state.keys.iter().all(|(set, _)| set.missing().is_none())
             && state.unready_until.is_none_or(|until| now >= until)
     }
 
@@ -78,11 +82,22 @@ impl Health {
         state.missing = sources;
     }
 
+    /// From now on these are the keys of tokens.
+    pub(crate) fn keys(&self, keys: Vec<Polled>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.keys = keys;
+    }
+
     fn body(&self, word: &str) -> String {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = state.missing.iter();
+        let keys = state.keys.iter().filter_map(|(set, _)| {
+            let reason = set.missing()?;
+            Some((format!("keys at {}", set.url()), reason.into()))
+        });
         let missing: serde_json::Map<String, serde_json::Value> = missing
             .map(|(name, reason)| (name.clone(), reason.as_str().into()))
+            .chain(keys)
             .collect();
         if missing.is_empty() {
             return format!(r#"{{"status":"{word}"}}"#);

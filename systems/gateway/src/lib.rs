@@ -13,6 +13,7 @@
 //! and the configuration's keys (`gateway-config`).
 
 mod admission;
+mod authorization;
 mod clock;
 mod command_line;
 mod compression;
@@ -39,6 +40,7 @@ mod serving;
 mod sources;
 mod startup;
 mod subgraphs;
+mod token_keys;
 mod worker;
 
 pub use startup::run;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gateway_config::{Config, Reading, RemoteSchema};
+use gateway_extensions::KeyStore;
 use gateway_remote::SourceSchema;
 use gateway_upstream::{Client, ClientSettings};
 
@@ -10,6 +11,7 @@ use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::generation::{self, Generation, GenerationError, Sources};
 use crate::remotes::Remotes;
+use crate::token_keys;
 
 /// Loads generations, and keeps the schemas of services between them.
 pub(crate) struct Loader {
@@ -18,6 +20,8 @@ pub(crate) struct Loader {
     /// For asking services; workers have clients of their own.
     pub(crate) client: Client,
     remotes: Remotes,
+    /// The keys of tokens, for this generation and the next.
+    keys: Arc<KeyStore>,
 }
 
 impl Loader {
@@ -27,6 +31,7 @@ impl Loader {
             environment,
             client: Client::new(ClientSettings::default()),
             remotes: Remotes::default(),
+            keys: Arc::default(),
         }
     }
 
@@ -43,12 +48,21 @@ impl Loader {
         }
         let config = Arc::new(config);
         self.remotes.ask_all(&self.client, &config).await;
-        self.build(&config)
+        let generation = self.build(&config)?;
+        token_keys::prefetch(&self.client, generation.extensions.token_keys()).await;
+        Ok(generation)
     }
 
     /// Builds a generation of a configuration and what is known of its services.
     pub(crate) fn build(&self, config: &Arc<Config>) -> Result<Arc<Generation>, GenerationError> {
-        Generation::build(config, &self.sources, &self.environment, &self.remotes).map(Arc::new)
+        Generation::build(
+            config,
+            &self.sources,
+            &self.environment,
+            &self.remotes,
+            &self.keys,
+        )
+        .map(Arc::new)
     }
 
     /// Whether a service was asked and did not answer.

@@ -8,14 +8,18 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, JWT_CLAIMS, Request, Service,
+    Step,
 };
-use gateway_federation::{Asked, GraphqlError, OperationKind, Overrides, Refusal, Variables};
-use gateway_remote::Asking;
+use gateway_federation::{
+    Asked, GraphqlError, OperationKind, Overrides, Refusal, UNAUTHORIZED, Variables,
+};
+use gateway_remote::{Asking, Session, SessionError};
 use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, RawObjectBuf};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
+use crate::authorization;
 use crate::engine::{Engine, Operation, Outcome};
 use crate::planning::{Allowed, NotPlanned, Order};
 use crate::progressive_override;
@@ -60,6 +64,10 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
         exchange.client = Rc::new(into_head(request));
         summary.client = client_of(serving, &exchange);
 
+        if let Err(refusal) = authorization::require(serving, &exchange) {
+            break 'router *refusal;
+        }
+        authorization::announce(serving, &exchange, &text).await;
         if let Some(service) = &extensions.supergraph
             && let Err(reply) = enter(service, &mut exchange, &mut text).await
         {
@@ -159,10 +167,10 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
 
 /// A request whose variables and extensions stay text: executor and extensions read them only when
 /// they must.
-type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
+pub(crate) type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
 
 /// Reads a request. An empty query counts as missing.
-fn decode(text: &[u8]) -> Result<RawRequest<'_>, Refused> {
+pub(crate) fn decode(text: &[u8]) -> Result<RawRequest<'_>, Refused> {
     let request = match graphql_http::from_body(text) {
         Ok(RawRequest { query, .. }) if query.is_empty() => Err(DecodeError::NoQuery),
         request => request,
@@ -241,12 +249,14 @@ async fn plan(
         query: &graphql.query,
         operation_name: graphql.operation_name.as_deref(),
         overrides,
+        grants: None,
     };
-    let prepared = match serving.generation.engine.find(&asked) {
-        Some(outcome) => outcome,
-        None => make(serving, &asked).await?,
-    };
-    let operation = prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))?;
+    let mut operation = operation(serving, media, &asked).await?;
+    if let Some(grants) = authorization::grants(exchange, &operation) {
+        let grants = Some(&grants);
+        operation = self::operation(serving, media, &Asked { grants, ..asked }).await?;
+        authorization::log(serving, &operation);
+    }
     // After planning, because only the plan tells the kind of operation.
     if operation.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {
         let mut refusal = reply::error(
@@ -281,9 +291,22 @@ async fn plan(
     Ok((operation, variables))
 }
 
+/// The operation from the cache, or made ready.
+async fn operation(
+    serving: &Serving,
+    media: Media,
+    asked: &Asked<'_>,
+) -> Result<Operation, Refused> {
+    let prepared = match serving.generation.engine.find(asked) {
+        Some(outcome) => outcome,
+        None => make(serving, asked).await?,
+    };
+    prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))
+}
+
 /// Has an operation planned, on another thread: that can take milliseconds, and the other requests
 /// of this worker would have to wait for it.
-async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> {
+pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> {
     let generation = &serving.generation;
     let planning = &generation.config.supergraph.query_planning;
     let allowed = Allowed {
@@ -295,6 +318,7 @@ async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> 
         query: asked.query.to_owned(),
         operation_name: asked.operation_name.map(str::to_owned),
         overrides: asked.overrides.clone(),
+        grants: asked.grants.cloned(),
     };
     let planned = serving.planning.plan(order, allowed).await;
     planned.map_err(|reason| {
@@ -350,7 +374,12 @@ fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
         .config
         .supergraph
         .redact_query_validation_errors;
-    if is_redacted {
+    // The text is valid; the request lacks something.
+    let is_unauthorized = refusal
+        .errors
+        .iter()
+        .any(|error| error.code() == Some(UNAUTHORIZED));
+    if is_redacted && !is_unauthorized {
         let error = GraphqlError::new("invalid query", "UNKNOWN_ERROR");
         return reply::errors(status, reply::content_type(media), &[error]);
     }
@@ -374,9 +403,14 @@ async fn execute(
             (reply, error_count)
         }
         (Operation::Merged(prepared), _) => {
+            let session = match session(serving, exchange) {
+                Ok(session) => session,
+                Err(error) => return (session_refused(&error, media), 1),
+            };
             let asking = Asking {
                 variables: &variables,
                 client: &exchange.client.headers,
+                session: &session,
             };
             let sources = Sources { serving, exchange };
             let executed = prepared.execute(asking, &sources).await;
@@ -391,4 +425,22 @@ async fn execute(
             unreachable!("an operation comes from the engine of its own generation")
         }
     }
+}
+
+/// Who services and handlers are told is asking.
+fn session(serving: &Serving, exchange: &Exchange) -> Result<Session, SessionError> {
+    let rules = &serving.generation.config.session_variables;
+    let headers = &exchange.client.headers;
+    exchange
+        .context
+        .with(JWT_CLAIMS, |claims| Session::new(rules, headers, claims))
+}
+
+fn session_refused(error: &SessionError, media: Media) -> Reply {
+    let status = match error {
+        SessionError::AdminSecret => StatusCode::UNAUTHORIZED,
+        SessionError::Role | SessionError::Claim(_) => StatusCode::FORBIDDEN,
+    };
+    let error = GraphqlError::new(error.to_string(), "access-denied").with("path", "$");
+    reply::errors(status, reply::content_type(media), &[error])
 }

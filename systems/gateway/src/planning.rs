@@ -14,7 +14,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use gateway_federation::{Asked, Effort, Overrides, Stop};
+use gateway_federation::{Asked, Effort, Grants, Overrides, Stop};
 use tokio::sync::oneshot;
 
 use crate::clock;
@@ -51,6 +51,7 @@ pub(crate) struct Order {
     pub(crate) query: String,
     pub(crate) operation_name: Option<String>,
     pub(crate) overrides: Overrides,
+    pub(crate) grants: Option<Grants>,
 }
 
 /// What one configuration allows.
@@ -306,6 +307,7 @@ impl Job {
             query: &self.order.query,
             operation_name: self.order.operation_name.as_deref(),
             overrides: &self.order.overrides,
+            grants: self.order.grants.as_ref(),
         };
         self.order.engine.make(&asked, &effort)
     }

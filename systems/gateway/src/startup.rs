@@ -29,6 +29,7 @@ use crate::metrics::Metrics;
 use crate::planning::Planning;
 use crate::reload::{self, FileStates};
 use crate::remotes;
+use crate::token_keys::{self, Polled};
 use crate::worker::{self, Common, Order};
 
 /// The whole program: reads the command line, listens, serves until stopped.
@@ -151,6 +152,8 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         health: Health::new(&config.health_check.readiness),
     });
     common.health.missing(loader.missing(&generation));
+    let keys = generation.extensions.token_keys().to_vec();
+    common.health.keys(keys.clone());
     let (mailboxes, threads) = start_workers(count, &generation, &common)?;
     for (listener, site) in &listeners {
         telemetry::announce(&greeting(listener, site, &config.supergraph.path.0.0));
@@ -163,6 +166,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         paths,
         loader,
         config: Arc::clone(&config),
+        keys,
         mailboxes,
         common,
         sender,
@@ -253,6 +257,7 @@ enum Event {
 struct Supervisor {
     loader: Loader,
     config: Arc<Config>,
+    keys: Vec<Polled>,
     is_watching: bool,
     paths: Vec<PathBuf>,
     look: FileStates,
@@ -287,7 +292,7 @@ impl Supervisor {
     }
 
     async fn watch(&mut self, mut events: UnboundedReceiver<Event>) {
-        self.retry_missing_services();
+        self.ask_in_background();
         loop {
             match tokio::time::timeout(reload::INTERVAL, events.recv()).await {
                 Ok(Some(Event::Signal(SIGHUP))) => self.reload("SIGHUP").await,
@@ -317,8 +322,9 @@ impl Supervisor {
                 // Again, because another configuration may name other files.
                 self.look = FileStates::at(&self.paths);
                 self.config = Arc::clone(&generation.config);
+                self.keys = generation.extensions.token_keys().to_vec();
                 self.hand_out(&generation);
-                self.retry_missing_services();
+                self.ask_in_background();
                 log::info!("reloaded: {reason}");
             }
             Err(error) => {
@@ -335,11 +341,17 @@ impl Supervisor {
         }
         let missing = self.loader.missing(generation);
         self.common.health.missing(missing);
+        self.common.health.keys(self.keys.clone());
     }
 
-    /// Asks the services that are missing until they answer, in the background.
-    fn retry_missing_services(&mut self) {
+    /// Asks the services that are missing until they answer, and for the keys of tokens, in the
+    /// background.
+    fn ask_in_background(&mut self) {
         self.round = Arc::default();
+        for set in &self.keys {
+            let (client, round) = (self.loader.client.clone(), Arc::downgrade(&self.round));
+            tokio::task::spawn_local(token_keys::poll(client, set.clone(), round));
+        }
         for remote in &self.config.remote_schemas {
             if !self.loader.is_missing(&remote.name) {
                 continue;

@@ -37,6 +37,13 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
             );
         }
     }
+    // One of the two would be without effect, and it is not to be guessed which one is meant.
+    if config.session_variables.trust_clients && config.authentication.router.jwt.is_some() {
+        report(
+            &["session_variables", "trust_clients"],
+            "`trust_clients` and `authentication.router.jwt` cannot be used together: a token would mean nothing; remove `trust_clients`, or use `admin_secret`".to_owned(),
+        );
+    }
     check_cors(config, &mut report);
     check_conditions(config, &mut report);
     check_keys(config, &mut report);

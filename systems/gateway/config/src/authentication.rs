@@ -48,6 +48,10 @@ pub struct Jwt {
     /// What happens to a request with a wrong token.
     #[serde(default)]
     pub on_error: OnTokenError,
+    /// Whether a token without `exp`, which is valid for ever, is accepted. The original accepts
+    /// it.
+    #[serde(default)]
+    pub allow_tokens_without_expiry: bool,
 }
 
 fn authorization() -> Written<HeaderName> {
@@ -85,6 +89,10 @@ pub struct Jwks {
     /// Time between two readings of the keys.
     #[serde(default = "minute")]
     pub poll_interval: Written<Duration>,
+    /// Shortest time between two readings of the keys because of a token that names an unknown
+    /// one. Not known to the original.
+    #[serde(default = "ten_seconds")]
+    pub unknown_key_pause: Written<Duration>,
     /// Headers of the request for the keys.
     #[serde(default)]
     pub headers: Vec<JwksHeader>,
@@ -93,6 +101,11 @@ pub struct Jwks {
 fn minute() -> Written<Duration> {
     // As in the original.
     Written(Duration::from_secs(60))
+}
+
+fn ten_seconds() -> Written<Duration> {
+    // Anybody can send tokens that name unknown keys; the key server must not feel each of them.
+    Written(Duration::from_secs(10))
 }
 
 /// A header of the request for a set of keys.

@@ -20,6 +20,7 @@
 mod actions;
 mod agreement;
 mod authentication;
+mod authorization;
 mod condition;
 mod coprocessor;
 mod cors;
@@ -32,6 +33,7 @@ mod references;
 mod remote_schemas;
 mod rest_endpoints;
 mod schema;
+mod session_variables;
 mod shaping;
 mod structure;
 mod subgraph_errors;
@@ -53,6 +55,9 @@ pub use authentication::{
     Algorithm, Authentication, ClientNames, Jwks, JwksHeader, Jwt, OnTokenError, Prometheus,
     RouterAuthentication, Telemetry,
 };
+pub use authorization::{
+    Authorization, AuthorizationDirectives, AuthorizationErrors, AuthorizationResponse,
+};
 pub use condition::{Condition, Operand, Selector, Source};
 pub use coprocessor::{
     BodyParts, ContextParts, Coprocessor, CoprocessorClient, DnsStrategy, ExecutionStages,
@@ -69,6 +74,7 @@ pub use remote_schemas::{
 };
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
 pub use schema::schema;
+pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{
     Compression, EffectiveShaping, RateLimit, RouterShaping, SubgraphShaping, TrafficShaping,
 };
@@ -78,8 +84,8 @@ pub use surface::{
     Server, Supergraph, VariableValidation,
 };
 pub use written::{
-    BodyPath, ByteSize, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin, PathStep,
-    PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
+    BodyPath, ByteSize, ClaimPath, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin,
+    PathStep, PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
 };
 pub use yaml_with_places::{Mistake, Mistakes};
 
@@ -118,6 +124,8 @@ pub struct Config {
     pub server: Server,
     /// Who may send requests.
     pub authentication: Authentication,
+    /// What requests may see.
+    pub authorization: Authorization,
     /// What is counted and under which names.
     pub telemetry: Telemetry,
     /// GraphQL services whose schemas are merged into one and served here, in place of a
@@ -132,6 +140,9 @@ pub struct Config {
     pub query_collections: Vec<QueryCollection>,
     /// Stored operations served below `/api/rest/`. Not known to the original.
     pub rest_endpoints: Vec<RestEndpoint>,
+    /// Who decides about the `x-hasura-*` headers of remote schemas and actions. Not known to the
+    /// original.
+    pub session_variables: SessionVariables,
 }
 
 impl Config {

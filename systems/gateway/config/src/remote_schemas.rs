@@ -22,7 +22,7 @@ pub struct RemoteSchema {
     #[serde(default)]
     pub headers: Vec<ConfiguredHeader>,
     /// Whether the service gets the client's headers, those of the connection and of content
-    /// negotiation left out. `x-hasura-*` headers are sent in any case.
+    /// negotiation left out. `session_variables` decides about `x-hasura-*` headers in any case.
     #[serde(default)]
     pub forward_client_headers: bool,
     /// The longest time of a request to the service.

@@ -18,10 +18,13 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
+use crate::session_variables::SessionName;
 
+mod claim_path;
 mod rest_path;
 mod template_text;
 
+pub use claim_path::ClaimPath;
 pub use rest_path::{RestPath, RestSegment};
 pub use template_text::{TemplateJson, TemplateText};
 
@@ -139,6 +142,8 @@ pub(crate) fn check(form: &str, text: &str) -> Option<Result<(), String>> {
         TypeReference::NAME => with::<TypeReference>(text),
         TypeDefinitions::NAME => with::<TypeDefinitions>(text),
         StoredText::NAME => with::<StoredText>(text),
+        ClaimPath::NAME => with::<ClaimPath>(text),
+        SessionName::NAME => with::<SessionName>(text),
         _ => None,
     }
 }

@@ -135,9 +135,15 @@ fn scripted(main: &str) -> Worker {
         r#"{{"rhai": {{"scripts": "{}"}}}}"#,
         folder.path().display()
     );
-    Extensions::build(Arc::new(config(&yaml)), "", &[], Arc::new(|_| None))
-        .unwrap_or_else(|errors| panic!("{errors:?}"))
-        .worker(Client::new(ClientSettings::default()), Rc::new(NoObserver))
+    Extensions::build(
+        Arc::new(config(&yaml)),
+        "",
+        &[],
+        Arc::new(|_| None),
+        &Arc::default(),
+    )
+    .unwrap_or_else(|errors| panic!("{errors:?}"))
+    .worker(Client::new(ClientSettings::default()), Rc::new(NoObserver))
 }
 
 fn scripts() {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gateway_config::Config;
 use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
@@ -16,7 +17,7 @@ use crate::relay::{RelayCall, RelayError};
 use crate::script::{Compiled, ScriptError, Source};
 use crate::service::{Environment, Service, Shared};
 use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
-use crate::token::{TokenError, Tokens};
+use crate::token::{KeyStore, TokenError, TokenKeys, Tokens};
 
 /// Why extensions cannot be built from a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -45,17 +46,22 @@ pub struct Extensions {
     source: Option<Source>,
     environment: Environment,
     files: Vec<PathBuf>,
+    keys: Arc<KeyStore>,
+    /// Key sets at URLs. Held here, so that a reload finds them in `keys`.
+    token_keys: Vec<(Arc<TokenKeys>, Duration)>,
 }
 
 impl Extensions {
     /// Checks everything there is to check: addresses, scripts, key sets.
     /// `subgraphs` are names and routing URLs, in the order of their indexes;
-    /// `environment` looks variables up for scripts and conditions.
+    /// `environment` looks variables up for scripts and conditions. `keys` holds the key sets that
+    /// the configuration before this one had.
     pub fn build(
         config: Arc<Config>,
         sdl: &str,
         subgraphs: &[(&str, &str)],
         environment: Environment,
+        keys: &Arc<KeyStore>,
     ) -> Result<Self, Vec<BuildError>> {
         // All errors are collected, so that an operator sees every mistake of a configuration at
         // once.
@@ -83,6 +89,7 @@ impl Extensions {
             }
         }
         let mut files = Vec::new();
+        let mut token_keys = Vec::new();
         let source = config.rhai.as_ref().and_then(|rhai| {
             files.push(rhai.scripts.clone());
             Source::read(&rhai.scripts, &rhai.main)
@@ -91,8 +98,9 @@ impl Extensions {
         });
         if let Some(jwt) = &config.authentication.router.jwt {
             files.extend(Tokens::files(jwt));
-            if let Err(error) = Tokens::new(jwt, &config.telemetry.apollo) {
-                errors.push(error.into());
+            match Tokens::new(jwt, &config.telemetry.apollo, keys) {
+                Ok(tokens) => token_keys = tokens.remote(),
+                Err(error) => errors.push(error.into()),
             }
         }
         let this = Self {
@@ -102,6 +110,8 @@ impl Extensions {
             source,
             environment,
             files,
+            keys: Arc::clone(keys),
+            token_keys,
         };
         // Compiled once for its errors; the result is not shared, because workers compile their
         // own.
@@ -120,6 +130,12 @@ impl Extensions {
     /// Files and folders whose change means that extensions should be built anew.
     pub fn watched(&self) -> &[PathBuf] {
         &self.files
+    }
+
+    /// The key sets at URLs, with the time between two readings. Whoever runs the workers polls
+    /// them.
+    pub fn token_keys(&self) -> &[(Arc<TokenKeys>, Duration)] {
+        &self.token_keys
     }
 
     /// What one worker thread runs. Scripts are compiled here once more, so that
@@ -176,7 +192,7 @@ impl Builder<'_> {
     fn worker(self) -> Worker {
         let config = &self.extensions.config;
         let tokens = config.authentication.router.jwt.as_ref().map(|jwt| {
-            Tokens::new(jwt, &config.telemetry.apollo)
+            Tokens::new(jwt, &config.telemetry.apollo, &self.extensions.keys)
                 .expect("the same keys were read when the extensions were built")
         });
         let subgraphs = self.extensions.subgraphs.iter().enumerate();

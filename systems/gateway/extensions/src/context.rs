@@ -7,6 +7,12 @@ use serde_json::{Map, Value};
 
 /// Context key of the claims of a checked token.
 pub const JWT_CLAIMS: &str = "apollo::authentication::jwt_claims";
+/// Context key of whether an operation demands claims.
+pub const AUTHENTICATION_REQUIRED: &str = "apollo::authorization::authentication_required";
+/// Context key of the scopes that an operation demands.
+pub const REQUIRED_SCOPES: &str = "apollo::authorization::required_scopes";
+/// Context key of the policies that an operation demands, with the answers of the stages.
+pub const REQUIRED_POLICIES: &str = "apollo::authorization::required_policies";
 /// Context key of the client's name.
 pub const CLIENT_NAME: &str = "apollo::telemetry::client_name";
 /// Context key of the client's version.
@@ -73,16 +79,13 @@ const RENAMED: &[(&str, &str)] = &[
     ("apollo_authentication::JWT::claims", JWT_CLAIMS),
     (
         "apollo_authorization::authenticated::required",
-        "apollo::authorization::authentication_required",
+        AUTHENTICATION_REQUIRED,
     ),
     (
         "apollo_authorization::policies::required",
-        "apollo::authorization::required_policies",
+        REQUIRED_POLICIES,
     ),
-    (
-        "apollo_authorization::scopes::required",
-        "apollo::authorization::required_scopes",
-    ),
+    ("apollo_authorization::scopes::required", REQUIRED_SCOPES),
     ("apollo_operation_id", "apollo::supergraph::operation_id"),
     ("apollo_override::labels_to_override", LABELS_TO_OVERRIDE),
     ("apollo_override::unresolved_labels", UNRESOLVED_LABELS),

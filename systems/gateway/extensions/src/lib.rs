@@ -32,7 +32,8 @@ mod token;
 
 pub use build::{BuildError, Extensions, Worker, subgraph_endpoint};
 pub use context::{
-    CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS, LABELS_TO_OVERRIDE, UNRESOLVED_LABELS,
+    AUTHENTICATION_REQUIRED, CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS, LABELS_TO_OVERRIDE,
+    REQUIRED_POLICIES, REQUIRED_SCOPES, UNRESOLVED_LABELS,
 };
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
 pub use exchange::{ClientHead, Exchange, QueryPlan, Request, Response, Step};
@@ -43,3 +44,4 @@ pub use observer::{NoObserver, Observer, StageKind};
 pub use relay::{RelayCall, RelayError};
 pub use service::Service;
 pub use subgraph::{SubgraphCall, SubgraphOutcome};
+pub use token::{KeyStore, TokenKeys};

@@ -1,11 +1,13 @@
 //! Any request to a service, on its way through header rules and stages: remote schemas and
 //! handlers of actions.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
+use gateway_config::SessionName;
 use gateway_upstream::{Call, Endpoint, EndpointError, Reply, SendError};
-use http::{HeaderMap, Method, Uri, header};
+use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use crate::encoding;
 use crate::exchange::{Exchange, Request, Response, Step};
@@ -49,6 +51,21 @@ const GRAPHQL_HEADERS: &[u8] = b"content-type: application/json\r\n\
     accept: application/json, application/graphql-response+json\r\n";
 const ACCEPT_JSON: &[u8] = b"accept: application/json\r\n";
 
+/// The client's headers without those that tell of a session. The call has the true ones; a rule
+/// such as `propagate: {matching: ".*"}` would add what the client says of itself.
+fn without_session(client: &HeaderMap) -> Cow<'_, HeaderMap> {
+    let is_session = |name: &HeaderName| name.as_str().starts_with(SessionName::PREFIX);
+    if !client.keys().any(is_session) {
+        return Cow::Borrowed(client);
+    }
+    let others = client.iter().filter(|(name, _)| !is_session(name));
+    let mut kept = HeaderMap::with_capacity(client.len());
+    for (name, value) in others {
+        kept.append(name.clone(), value.clone());
+    }
+    Cow::Owned(kept)
+}
+
 impl Subgraph {
     pub(crate) async fn relay(
         &self,
@@ -62,9 +79,9 @@ impl Subgraph {
         let mut headers = call.headers;
         // Rules see the configured and forwarded headers and may overwrite them, as at subgraphs.
         if !self.rules.is_empty() {
-            let client = &exchange.client.headers;
+            let client = without_session(&exchange.client.headers);
             let (context, body) = (&exchange.context, &exchange.client_body);
-            self.rules.apply(client, context, body, &mut headers);
+            self.rules.apply(&client, context, body, &mut headers);
         }
         let endpoint = moved.as_ref().unwrap_or(&self.endpoint);
         let sending = Sending {

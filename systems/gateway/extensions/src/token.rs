@@ -1,29 +1,29 @@
 //! Tokens of clients: found in a header, checked, and their claims put into the context.
 
 mod keys;
+mod remote;
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gateway_config::{Algorithm, ClientNames, Jwks, Jwt, KeySource, OnTokenError};
-use gateway_upstream::{Call, Client, Endpoint, Policy};
-use http::{HeaderMap, Method, StatusCode};
+use gateway_upstream::Client;
+use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use crate::context::{CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS};
 use crate::exchange::{Response, Step};
 use crate::failure::error_response;
 use keys::Key;
+pub use remote::{KeyStore, TokenKeys};
 
 /// Difference between clocks that is forgiven when times are compared.
 const LEEWAY_SECONDS: f64 = 60.0;
-/// Longest wait for a set of keys.
-const FETCH_LIMIT: Duration = Duration::from_secs(10);
 
 /// Why keys cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -54,16 +54,26 @@ pub enum TokenError {
 enum Refusal {
     #[error("the request has no token")]
     Missing,
+    #[error("the request has more than one header for its token; send one")]
+    Doubled,
+    #[error("the keys of tokens are not known yet; try again later")]
+    NoKeysYet,
     #[error("the header with the token does not start with the expected word")]
     Prefix,
     #[error("the token is not a JSON Web Token")]
     Malformed,
+    #[error("the token has `crit`, which demands an extension that is not known here")]
+    Critical,
+    #[error("the token is signed in a way that is not known here")]
+    Algorithm,
     #[error("no key fits the token")]
     NoKey,
     #[error("the signature of the token is wrong")]
     Signature,
     #[error("the token is not valid at this time")]
     Time,
+    #[error("the token has no `exp` and would be valid for ever")]
+    Eternal,
     #[error("the token is from another issuer")]
     Issuer,
     #[error("the token is for another audience")]
@@ -79,21 +89,66 @@ pub(crate) struct Tokens {
 
 struct KeySet {
     config: Jwks,
-    endpoint: Option<Endpoint>,
-    keys: RefCell<Vec<Key>>,
-    asked: Cell<Option<Instant>>,
+    /// Where the keys come from; `None` for a file.
+    remote: Option<Arc<TokenKeys>>,
+    /// This worker's view of the keys, and which version of them it is. So that a token costs a look
+    /// at a number, not at a lock.
+    keys: RefCell<Arc<[Key]>>,
+    version: Cell<u64>,
 }
 
 #[derive(Deserialize)]
 struct Head {
     alg: String,
     kid: Option<String>,
+    /// Names of members that must be understood (RFC 7515, 4.1.11); none is here.
+    #[serde(default, deserialize_with = "is_there")]
+    crit: bool,
+}
+
+/// True for any value, null among them.
+fn is_there<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
+}
+
+/// What a token is made of, decoded where it is needed.
+struct Parts<'a> {
+    head: Head,
+    signed: &'a str,
+    payload: &'a str,
+    signature: Vec<u8>,
+}
+
+fn decode(text: &str) -> Result<Vec<u8>, Refusal> {
+    URL_SAFE_NO_PAD.decode(text).map_err(|_| Refusal::Malformed)
+}
+
+impl<'a> Parts<'a> {
+    fn read(token: &'a str) -> Result<Self, Refusal> {
+        // From the right: the signed part is everything before the last dot.
+        let (signed, signature) = token.rsplit_once('.').ok_or(Refusal::Malformed)?;
+        let (head, payload) = signed.split_once('.').ok_or(Refusal::Malformed)?;
+        let head: Head = serde_json::from_slice(&decode(head)?).map_err(|_| Refusal::Malformed)?;
+        if head.crit {
+            return Err(Refusal::Critical);
+        }
+        Ok(Self {
+            head,
+            signed,
+            payload,
+            signature: decode(signature)?,
+        })
+    }
 }
 
 impl Tokens {
-    /// Reads key sets that are files; those at URLs are asked for when needed.
-    pub(crate) fn new(jwt: &Jwt, names: &ClientNames) -> Result<Self, TokenError> {
-        let sets = jwt.jwks.iter().map(KeySet::new);
+    /// Reads key sets that are files; those at URLs come from `store`.
+    pub(crate) fn new(
+        jwt: &Jwt,
+        names: &ClientNames,
+        store: &KeyStore,
+    ) -> Result<Self, TokenError> {
+        let sets = jwt.jwks.iter().map(|config| KeySet::new(config, store));
         Ok(Self {
             jwt: jwt.clone(),
             names: names.clone(),
@@ -110,6 +165,15 @@ impl Tokens {
         paths.collect()
     }
 
+    /// The key sets at URLs, with the time between two readings.
+    pub(crate) fn remote(&self) -> Vec<(Arc<TokenKeys>, Duration)> {
+        let sets = self.sets.iter().filter_map(|set| {
+            let remote = set.remote.as_ref()?;
+            Some((Arc::clone(remote), *set.config.poll_interval))
+        });
+        sets.collect()
+    }
+
     /// Checks the token of a request and notes its claims.
     pub(crate) async fn check(
         &self,
@@ -123,11 +187,11 @@ impl Tokens {
             Ok(None) => return self.refuse(&Refusal::Missing),
             Err(refusal) => return self.refuse(&refusal),
         };
-        // One set after the other: most configurations have one, and a fresh set returns at once.
-        for set in &self.sets {
-            set.refresh(client).await;
-        }
-        match self.claims(token) {
+        let claims = match Parts::read(token) {
+            Ok(parts) => self.claims(client, &parts).await,
+            Err(refusal) => Err(refusal),
+        };
+        match claims {
             Ok(claims) => {
                 self.note(context, claims);
                 Step::Continue
@@ -137,9 +201,14 @@ impl Tokens {
     }
 
     fn find<'a>(&self, headers: &'a HeaderMap) -> Result<Option<&'a str>, Refusal> {
-        let Some(value) = headers.get(&*self.jwt.header_name) else {
+        let mut values = headers.get_all(&*self.jwt.header_name).iter();
+        let Some(value) = values.next() else {
             return Ok(None);
         };
+        // One would be checked, and all be sent on.
+        if values.next().is_some() {
+            return Err(Refusal::Doubled);
+        }
         let value = value.to_str().map_err(|_| Refusal::Malformed)?.trim();
         let prefix = self.jwt.header_value_prefix.as_str();
         if prefix.is_empty() {
@@ -157,37 +226,76 @@ impl Tokens {
         Ok(Some(token.trim()))
     }
 
-    fn claims(&self, token: &str) -> Result<Map<String, Value>, Refusal> {
-        // From the right: the signed part is everything before the last dot.
-        let (signed, signature) = token.rsplit_once('.').ok_or(Refusal::Malformed)?;
-        let (head, payload) = signed.split_once('.').ok_or(Refusal::Malformed)?;
-        let decode = |text| URL_SAFE_NO_PAD.decode(text).map_err(|_| Refusal::Malformed);
-        let head: Head = serde_json::from_slice(&decode(head)?).map_err(|_| Refusal::Malformed)?;
-        let signature = decode(signature)?;
+    async fn claims(
+        &self,
+        client: &Client,
+        parts: &Parts<'_>,
+    ) -> Result<Map<String, Value>, Refusal> {
         // The signature is checked before any claim is read.
-        let set = self.verified_by(&head, signed, &signature)?;
+        let set = match self.verified_by(parts) {
+            Err(Refusal::NoKey) => {
+                self.ask_for(parts, client).await;
+                match self.verified_by(parts) {
+                    Err(Refusal::NoKey) if self.lacks_keys() => Err(Refusal::NoKeysYet),
+                    outcome => outcome,
+                }
+            }
+            outcome => outcome,
+        }?;
         let claims: Map<String, Value> =
-            serde_json::from_slice(&decode(payload)?).map_err(|_| Refusal::Malformed)?;
+            serde_json::from_slice(&decode(parts.payload)?).map_err(|_| Refusal::Malformed)?;
+        if !claims.contains_key("exp") && !self.jwt.allow_tokens_without_expiry {
+            return Err(Refusal::Eternal);
+        }
         check_times(&claims, now_seconds())?;
         // The set that verified the token decides: another set's issuers must not vouch for it.
         set.check_origin(&claims)?;
         Ok(claims)
     }
 
+    /// Asks anew for sets that have no key yet, or not the one that the token names.
+    async fn ask_for(&self, parts: &Parts<'_>, client: &Client) {
+        for set in &self.sets {
+            let Some(remote) = &set.remote else {
+                continue;
+            };
+            let is_empty = remote.version() == 0;
+            let names_unknown = parts
+                .head
+                .kid
+                .as_deref()
+                .is_some_and(|id| !set.keys.borrow().iter().any(|key| key.is_named(id)));
+            // A token whose key has no name may fit none of those that are known, however new they
+            // are.
+            if is_empty || names_unknown {
+                let pause = *set.config.unknown_key_pause;
+                remote.refresh_after(pause, client).await;
+            }
+        }
+    }
+
+    /// Whether some set at a URL has never answered.
+    fn lacks_keys(&self) -> bool {
+        let mut sets = self.sets.iter().filter_map(|set| set.remote.as_ref());
+        sets.any(|remote| remote.version() == 0)
+    }
+
     /// The set with the key that made the signature.
-    fn verified_by(&self, head: &Head, signed: &str, signature: &[u8]) -> Result<&KeySet, Refusal> {
-        let algorithm = keys::algorithm(&head.alg).ok_or(Refusal::NoKey)?;
+    fn verified_by(&self, parts: &Parts<'_>) -> Result<&KeySet, Refusal> {
+        let head = &parts.head;
+        let algorithm = keys::algorithm(&head.alg).ok_or(Refusal::Algorithm)?;
         // The most specific reason wins: a key that fits and does not verify says more than no key.
         let mut refusal = Refusal::NoKey;
         for set in &self.sets {
             if !set.allows(algorithm) {
                 continue;
             }
+            set.look();
             for key in set.keys.borrow().iter() {
                 if !key.fits(algorithm, head.kid.as_deref()) {
                     continue;
                 }
-                if key.verifies(algorithm, signed.as_bytes(), signature) {
+                if key.verifies(algorithm, parts.signed.as_bytes(), &parts.signature) {
                     return Ok(set);
                 }
                 refusal = Refusal::Signature;
@@ -215,8 +323,9 @@ impl Tokens {
 
     fn refuse(&self, refusal: &Refusal) -> Step {
         // A missing token is refused also with `on_error: continue`, because `require_token` asks
-        // for it.
-        if self.jwt.on_error == OnTokenError::Continue && *refusal != Refusal::Missing {
+        // for it; two, because a subgraph might believe the other one.
+        let is_final = matches!(refusal, Refusal::Missing | Refusal::Doubled);
+        if self.jwt.on_error == OnTokenError::Continue && !is_final {
             log::debug!("token: {refusal}");
             return Step::Continue;
         }
@@ -225,7 +334,15 @@ impl Tokens {
 }
 
 fn refused(refusal: &Refusal) -> Response {
-    let mut response = error_response(StatusCode::UNAUTHORIZED, &refusal.to_string(), "AUTH_ERROR");
+    let status = match refusal {
+        // Not the client's fault: the same token may be good in a second.
+        Refusal::NoKeysYet => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNAUTHORIZED,
+    };
+    let mut response = error_response(status, &refusal.to_string(), "AUTH_ERROR");
+    if status != StatusCode::UNAUTHORIZED {
+        return response;
+    }
     response.headers.insert(
         http::header::WWW_AUTHENTICATE,
         http::HeaderValue::from_static("Bearer"),
@@ -260,71 +377,34 @@ fn now_seconds() -> f64 {
 }
 
 impl KeySet {
-    fn new(config: &Jwks) -> Result<Self, TokenError> {
-        let (endpoint, keys) = match &*config.url {
+    fn new(config: &Jwks, store: &KeyStore) -> Result<Self, TokenError> {
+        let keys = match &*config.url {
             KeySource::File(path) => {
                 let text = std::fs::read(path).map_err(|source| TokenError::Read {
                     path: path.clone(),
                     source,
                 })?;
-                (None, keys::read(&text, &path.display().to_string())?)
+                keys::read(&text, &path.display().to_string())?
             }
-            KeySource::Url(uri) => (
-                Some(Endpoint::from_uri(uri, Policy::default())?),
-                Vec::new(),
-            ),
+            KeySource::Url(_) => Vec::new(),
         };
         Ok(Self {
             config: config.clone(),
-            endpoint,
-            keys: RefCell::new(keys),
-            asked: Cell::new(None),
+            remote: store.get(config)?,
+            keys: RefCell::new(keys.into()),
+            version: Cell::new(0),
         })
     }
 
-    /// Asks for the keys again when it is time to. Old keys stay when that fails.
-    async fn refresh(&self, client: &Client) {
-        let Some(endpoint) = &self.endpoint else {
+    /// Takes over keys that came since this worker last looked.
+    fn look(&self) {
+        let Some(remote) = &self.remote else {
             return;
         };
-        let now = Instant::now();
-        let is_fresh = self
-            .asked
-            .get()
-            .is_some_and(|asked| now.duration_since(asked) < *self.config.poll_interval);
-        if is_fresh {
-            return;
-        }
-        // Set first: others need not ask at the same time, unless there is no
-        // key at all, in which case they would refuse every token meanwhile.
-        if !self.keys.borrow().is_empty() {
-            self.asked.set(Some(now));
-        }
-        let mut headers = HeaderMap::new();
-        for header in &self.config.headers {
-            headers.append((*header.name).clone(), (*header.value).clone());
-        }
-        let call = Call {
-            method: Method::GET,
-            headers: &headers,
-            rendered_headers: b"accept: application/json\r\n",
-            body: bytes::Bytes::new(),
-            timeout: Some(FETCH_LIMIT),
-            is_idempotent: true,
-        };
-        let read = match client.send(endpoint, call).await {
-            Ok(reply) if reply.status.is_success() => {
-                keys::read(&reply.body, endpoint.as_str()).map_err(|error| error.to_string())
-            }
-            Ok(reply) => Err(format!("status {}", reply.status)),
-            Err(error) => Err(error.to_string()),
-        };
-        match read {
-            Ok(keys) => {
-                *self.keys.borrow_mut() = keys;
-                self.asked.set(Some(now));
-            }
-            Err(reason) => log::error!("keys of tokens from {}: {reason}", endpoint.as_str()),
+        let version = remote.version();
+        if version != self.version.get() {
+            self.version.set(version);
+            *self.keys.borrow_mut() = remote.known();
         }
     }
 

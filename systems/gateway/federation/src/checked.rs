@@ -107,7 +107,7 @@ impl<'a> AnswerMember<'a> {
     pub fn shape(self) -> Option<AnswerShape<'a>> {
         match &self.member.what {
             What::Value(shape) => Some(AnswerShape { shape }),
-            What::Text(_) => None,
+            What::Text(_) | What::Denied => None,
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> AnswerMember<'a> {
         match &self.member.what {
             What::Text(text) => MemberSource::Typename(text),
             What::Value(_) if self.member.introspection.is_some() => MemberSource::Introspection,
-            What::Value(_) => MemberSource::Field,
+            What::Value(_) | What::Denied => MemberSource::Field,
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct Executed {
     body: Bytes,
     /// Where `data` ends; it begins after `{"data":`.
     data_end: usize,
+    /// Where `errors` ends.
+    errors_end: usize,
     error_count: usize,
 }
 
@@ -58,8 +60,7 @@ impl Executed {
             return None;
         }
         let start = self.data_end + ERRORS_OPENER.len();
-        // Without the closing brace of the response.
-        self.body.get(start..self.body.len() - 1)
+        self.body.get(start..self.errors_end)
     }
 
     /// How many errors there are.
@@ -174,7 +175,7 @@ impl Prepared {
         // is stable and keeps each subgraph's own order.
         state.errors.sort_by_key(|(fetch, _)| *fetch);
         let subgraphs = self.supergraph.subgraphs();
-        let mut errors = Vec::with_capacity(state.errors.len() + violations.len());
+        let mut errors = self.unauthorized.in_errors().to_vec();
         for (fetch, mut error) in state.errors {
             let subgraph = self.plan.fetches[fetch].subgraph;
             policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
@@ -191,10 +192,13 @@ impl Prepared {
             out.extend_from_slice(ERRORS_OPENER);
             write_errors(&errors, &mut out);
         }
+        let errors_end = out.len();
+        self.unauthorized.write_extensions(&mut out);
         out.push(b'}');
         Executed {
             body: Bytes::from(out),
             data_end,
+            errors_end,
             error_count: errors.len(),
         }
     }

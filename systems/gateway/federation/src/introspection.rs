@@ -76,7 +76,7 @@ pub(crate) fn nests_too_deep(projection: &Projection) -> bool {
         .filter(|member| member.introspection.is_some())
         .any(|member| match &member.what {
             What::Value(shape) => list_depth(projection, shape) > NESTED_LISTS_MAX,
-            What::Text(_) => false,
+            What::Text(_) | What::Denied => false,
         })
 }
 
@@ -169,6 +169,7 @@ fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
         writer.out.extend_from_slice(&member.opener);
         match (&member.what, &member.introspection) {
             (What::Text(text), _) => writer.out.extend_from_slice(text),
+            (What::Denied, _) => writer.out.extend_from_slice(b"null"),
             (What::Value(shape), Some(asked)) => {
                 let all = flag_argument(writer, asked, "includeDeprecated");
                 let answer = ask(&checked.schema, node, &asked.name, all);

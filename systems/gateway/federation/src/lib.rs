@@ -17,11 +17,13 @@
 //! through [`Fetch`].
 
 mod answer;
+mod authorization;
 mod checked;
 mod effort;
 mod entities;
 mod error;
 mod execute;
+mod features;
 mod fetch;
 mod introspection;
 mod json;
@@ -45,6 +47,7 @@ mod supergraph;
 mod variables;
 mod weight;
 
+pub use authorization::{AuthorizationOptions, Demand, Grants, ToldIn, UNAUTHORIZED};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};

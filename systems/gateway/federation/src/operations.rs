@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use operation_cache::{Bounds, CacheStats, Keep, Key, OperationCache};
 
+use crate::authorization::{AuthorizationOptions, Grants};
 use crate::effort::{Effort, Stop};
 use crate::error::{GraphqlError, errors_body};
 use crate::limits::Limits;
@@ -28,6 +29,8 @@ pub struct OperationOptions {
     pub introspection_max_depth: bool,
     /// Bounds on what is asked for.
     pub limits: Limits,
+    /// How what a request may not see is treated.
+    pub authorization: AuthorizationOptions,
     /// How many operations are kept ready; at least one.
     pub cached_plans: usize,
     /// How many bytes they may take, refusals included.
@@ -42,6 +45,7 @@ impl Default for OperationOptions {
             introspection: false,
             introspection_max_depth: true,
             limits: Limits::default(),
+            authorization: AuthorizationOptions::default(),
             cached_plans: 512,
             cached_bytes: 64 << 20,
             planning_time: Duration::from_secs(5),
@@ -69,6 +73,9 @@ pub struct Asked<'a> {
     pub operation_name: Option<&'a str>,
     /// The labels that the request drew; read only when the supergraph has labels.
     pub overrides: &'a Overrides,
+    /// What the request may see; everything without it. From [`Prepared::grants`] of the operation
+    /// for requests that may.
+    pub grants: Option<&'a Grants>,
 }
 
 /// Why an operation is not executed.
@@ -175,6 +182,14 @@ impl Refusal {
     }
 }
 
+fn add_grants(asked: &Asked<'_>, variant: &mut String) {
+    if let Some(grants) = asked.grants {
+        // No label has a control character.
+        variant.push('\t');
+        variant.push_str(grants.text());
+    }
+}
+
 type Outcome = Result<Arc<Prepared>, Arc<Refusal>>;
 
 /// The operations of one supergraph under one configuration.
@@ -202,6 +217,12 @@ impl Operations {
         }
     }
 
+    /// Whether parts of the supergraph may not be seen by everybody.
+    #[must_use]
+    pub fn has_rules(&self) -> bool {
+        self.options.authorization.enabled && self.supergraph.rules.is_some()
+    }
+
     /// The supergraph that operations are prepared for.
     #[must_use]
     pub fn supergraph(&self) -> &Arc<Supergraph> {
@@ -220,6 +241,7 @@ impl Operations {
             query,
             operation_name,
             overrides: &Overrides::default(),
+            grants: None,
         })
     }
 
@@ -233,6 +255,7 @@ impl Operations {
             query,
             operation_name,
             overrides: &Overrides::default(),
+            grants: None,
         };
         let effort = Effort::full(self.options.planning_time, Stop::default());
         self.make(&asked, &effort)
@@ -241,10 +264,14 @@ impl Operations {
     /// The operation for a request that drew labels, if it is ready, or its refusal. Never parses.
     pub fn find(&self, asked: &Asked<'_>) -> Option<Outcome> {
         let key = Key::new(asked.query, asked.operation_name);
-        let Some(labels) = &self.labels else {
+        if self.labels.is_none() && asked.grants.is_none() {
             return self.cache.get(key);
+        }
+        let mut variant = match &self.labels {
+            None => String::new(),
+            Some(labels) => labels.get(key)?.variant(asked.overrides),
         };
-        let variant = labels.get(key)?.variant(asked.overrides);
+        add_grants(asked, &mut variant);
         self.cache.get(Key {
             variant: &variant,
             ..key
@@ -275,7 +302,8 @@ impl Operations {
         if keep == Keep::No {
             return outcome;
         }
-        let variant = self.variant(asked, &outcome);
+        let mut variant = self.variant(asked, &outcome);
+        add_grants(asked, &mut variant);
         let key = Key {
             variant: &variant,
             ..Key::new(asked.query, asked.operation_name)
@@ -292,6 +320,8 @@ impl Operations {
             Ok(prepared) => Arc::clone(&prepared.labels),
             // The planner may fail for one of the ways to plan and not for another.
             Err(refusal) if refusal.internal => Arc::new(all.clone()),
+            // Nor is what a request may not see all that others may.
+            Err(_) if asked.grants.is_some() => Arc::new(all.clone()),
             Err(_) => Arc::default(),
         };
         let bytes = labels.weight();

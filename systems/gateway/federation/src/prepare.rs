@@ -19,6 +19,7 @@ use hive_router_query_planner::planner::PlannerError;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
+use crate::authorization::Cut;
 use crate::checked::Checked;
 use crate::effort::{Effort, Work};
 use crate::error::GraphqlError;
@@ -52,7 +53,10 @@ pub(crate) fn prepare(
             options,
             (asked.query, asked.operation_name),
             &work,
-            |checked, document, chosen| {
+            |mut checked, document, chosen| {
+                let cut = Cut::new(supergraph, options, (document, chosen), &checked);
+                let unauthorized = cut.apply(asked.grants, &mut checked)?;
+                let document = unauthorized.asked.as_ref().unwrap_or(document);
                 let preparing = Preparing {
                     supergraph,
                     overrides: asked.overrides,
@@ -65,6 +69,8 @@ pub(crate) fn prepare(
                     supergraph: Arc::clone(supergraph),
                     checked,
                     plan,
+                    demands: cut.demands,
+                    unauthorized: unauthorized.told,
                     labels: Arc::new(labels.unwrap_or_default()),
                     shown: Shown::default(),
                 })
@@ -214,6 +220,10 @@ impl Preparing<'_> {
         chosen: &Chosen<'_>,
         declared: &[Declared],
     ) -> Result<Plan, Refusal> {
+        // Authorization may leave nothing to be asked, which the planner does not know.
+        if document.definitions.iter().all(is_empty) {
+            return Ok(Plan::default());
+        }
         let planner = &self.supergraph.planner;
         let failed = |reason: String| {
             Refusal::internal(&format!("the operation could not be planned: {reason}"))
@@ -280,6 +290,13 @@ impl Preparing<'_> {
             Some(PlannedKind::Mutation) => PlanNode::Sequence(SequenceNode { nodes }),
             _ => PlanNode::Parallel(ParallelNode { nodes }),
         }))
+    }
+}
+
+fn is_empty(definition: &Definition<'static, String>) -> bool {
+    match definition {
+        Definition::Operation(operation) => selection_set(operation).items.is_empty(),
+        Definition::Fragment(_) => true,
     }
 }
 

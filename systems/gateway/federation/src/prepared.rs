@@ -5,6 +5,7 @@ mod plan_json;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
+use crate::authorization::{Demand, Demands, Grants, Unauthorized};
 use crate::checked::Checked;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
@@ -19,6 +20,10 @@ pub struct Prepared {
     pub(crate) supergraph: Arc<Supergraph>,
     pub(crate) checked: Checked,
     pub(crate) plan: Plan,
+    /// What a request must bring to see everything.
+    pub(crate) demands: Demands,
+    /// What was left out.
+    pub(crate) unauthorized: Unauthorized,
     /// What the plan depends on beside the text.
     pub(crate) labels: Arc<OverrideLabels>,
     pub(crate) shown: Shown,
@@ -49,6 +54,31 @@ impl Prepared {
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
         &self.checked.exceeded
+    }
+
+    /// What a request must bring to see everything that is asked for; nothing for most operations.
+    pub fn demanded(&self) -> impl Iterator<Item = Demand<'_>> {
+        let rules = self.supergraph.rules.as_ref();
+        rules
+            .into_iter()
+            .flat_map(|rules| rules.demanded(&self.demands))
+    }
+
+    /// What a request may see of it, when that is not everything: the operation has to be found
+    /// or made anew, with these grants.
+    #[must_use]
+    pub fn grants(&self, meets: impl FnMut(Demand<'_>) -> bool) -> Option<Grants> {
+        // The one comparison that operations without demands pay.
+        if self.demands.is_empty() {
+            return None;
+        }
+        self.supergraph.rules.as_ref()?.grants(&self.demands, meets)
+    }
+
+    /// What the request may not see, for the log.
+    #[must_use]
+    pub fn unauthorized(&self) -> &[GraphqlError] {
+        &self.unauthorized.errors
     }
 
     /// How many requests to subgraphs the plan has at most.

@@ -15,6 +15,7 @@ use graphql_tools::parser::query::{
 };
 use graphql_tools::parser::schema::Type;
 
+use crate::authorization::DENIED;
 use crate::limits::{Set, TooMuch};
 use crate::schema::{Named, Schema, TypeText};
 use crate::variables::Declared;
@@ -80,6 +81,8 @@ pub(crate) struct Asked {
 pub(crate) enum What {
     /// `__typename` where the type is known.
     Text(Box<[u8]>),
+    /// Null, whatever was answered: the request may not see it.
+    Denied,
     /// Anything else.
     Value(Shape),
 }
@@ -160,6 +163,8 @@ fn key_of(type_name: &str, parts: &[Part<'_>]) -> Key {
 /// All fields of one response key.
 struct Collected<'a> {
     field: AskedField<'a>,
+    /// Whether it may not be seen where it is asked for, or at one of several such places.
+    is_denied: bool,
     presence: Vec<Clause>,
     parts: Vec<Part<'a>>,
 }
@@ -279,6 +284,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Option<Member>, TooMuch> {
         let Collected {
             field,
+            is_denied,
             presence,
             parts,
         } = collected;
@@ -317,6 +323,11 @@ impl<'a> Compiler<'a> {
                 name: field.name.clone(),
                 arguments: field.arguments.clone(),
             }));
+        }
+        if is_denied {
+            member.non_null = matches!(definition.field_type, Type::NonNullType(_));
+            member.what = What::Denied;
+            return Ok(Some(member));
         }
         let (non_null, shape) = self.shape(&definition.field_type, &parts)?;
         member.non_null = non_null;
@@ -411,12 +422,14 @@ fn collect_field<'a>(field: AskedField<'a>, clause: Clause, collection: &mut Col
     let index = *collection.by_key.entry(response_key).or_insert_with(|| {
         collection.order.push(Collected {
             field,
+            is_denied: false,
             presence: Vec::new(),
             parts: Vec::new(),
         });
         collection.order.len() - 1
     });
     let collected = &mut collection.order[index];
+    collected.is_denied |= field.directives.iter().any(|it| it.name == DENIED);
     if !field.selection_set.items.is_empty() {
         collected.parts.push(Part {
             set: &field.selection_set,

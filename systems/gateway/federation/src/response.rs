@@ -90,6 +90,9 @@ impl<'a> Writer<'a> {
             self.out.extend_from_slice(&member.opener);
             match &member.what {
                 What::Text(text) => self.out.extend_from_slice(text),
+                // Told with the operation, not again for each object.
+                What::Denied if member.non_null => return Err(Nulled),
+                What::Denied => self.out.extend_from_slice(b"null"),
                 What::Value(shape) => match &member.introspection {
                     Some(asked) => introspection::write_root(self, asked, shape),
                     None => {

@@ -196,7 +196,8 @@ pub fn type_name<'a>(definition: &'a TypeDefinition<'static, Text>) -> &'a str {
 /// Whether a type is part of composition itself. The planner's crate knows those of the
 /// join specification it was written for; later ones add more.
 fn is_composed(name: &str) -> bool {
-    name.starts_with("join__") || name.starts_with("link__")
+    let prefixes = ["join__", "link__", "requiresScopes__", "policy__"];
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The name at the heart of a type, without lists and exclamation marks.

@@ -6,6 +6,8 @@ use graphql_tools::parser::schema::{Definition, Document, EnumType, TypeDefiniti
 use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
+use crate::authorization::Rules;
+use crate::features::{self, Names};
 use crate::large_stack;
 use crate::override_labels::Labelled;
 use crate::provides;
@@ -37,6 +39,29 @@ pub enum SupergraphError {
         /// What a supergraph has and this text lacks.
         missing: String,
     },
+    /// It follows specifications that this gateway does not know.
+    #[error(
+        "the supergraph needs what this gateway does not know: {features}; compose it without, or for versions that are known"
+    )]
+    UnknownFeatures {
+        /// Which, and in which versions they are known.
+        features: String,
+    },
+    /// Fields of it come from REST services.
+    #[error(
+        "the supergraph has connectors (`@connect`, `@source`), which this gateway does not serve: it would send GraphQL to REST services; put a subgraph in front of them"
+    )]
+    Connectors,
+    /// A directive of authorization does not say what it demands.
+    #[error(
+        "`@{directive}` of `{place}` cannot be read: expected a list of lists of texts that is not empty"
+    )]
+    Authorization {
+        /// The type, or the field as `Type.field`.
+        place: String,
+        /// The directive as it is called here.
+        directive: String,
+    },
     /// The planner cannot work with it.
     #[error("the supergraph cannot be planned with: {reason}")]
     Unusable {
@@ -52,6 +77,8 @@ pub struct Supergraph {
     /// Interfaces that stand for all their objects, with the subgraph where they do.
     pub(crate) interface_objects: Vec<(usize, String)>,
     pub(crate) schema: Arc<Schema>,
+    /// What may not be seen by everybody. Absent when everything may.
+    pub(crate) rules: Option<Rules>,
     pub(crate) planner: Planner,
     pub(crate) labelled: Option<Labelled>,
 }
@@ -68,8 +95,8 @@ impl Supergraph {
     /// Reads a composed supergraph.
     ///
     /// # Errors
-    /// When the text is not SDL, has no `join__Graph` or no query type, or when the planner
-    /// refuses it.
+    /// When the text is not SDL, has no `join__Graph` or no query type, follows a specification that
+    /// is not known, or when the planner refuses it.
     pub fn parse(sdl: &str) -> Result<Supergraph, SupergraphError> {
         // Reading SDL and building the planner's graph recurse; the text may be anything.
         let sdl = sdl.to_owned();
@@ -95,19 +122,24 @@ impl Supergraph {
                 missing: "it has no query type".to_owned(),
             });
         }
+        features::check(&document)?;
         let mut plannable = document.clone();
         provides::remove_conflicts(&mut plannable);
         let planner = Planner::new_from_supergraph(&plannable, QueryPlannerOptions::default())
             .map_err(|error| SupergraphError::Unusable {
                 reason: error.to_string(),
             })?;
-        let schema = Schema::new(planner.consumer_schema.document.clone(), &document);
+        let names = Names::of(&document);
+        let rules = Rules::read(&document, &names)?;
+        let client = features::without(&planner.consumer_schema.document, &names);
+        let schema = Schema::new(client, &document);
         let schema = Arc::new(schema);
         let interface_objects = interface_objects_of(&document);
         Ok(Supergraph {
             sdl,
             subgraphs,
             interface_objects,
+            rules,
             schema,
             planner,
             labelled: Labelled::of(&document),
@@ -118,6 +150,12 @@ impl Supergraph {
     #[must_use]
     pub fn sdl(&self) -> &str {
         &self.sdl
+    }
+
+    /// Whether parts of it may not be seen by everybody.
+    #[must_use]
+    pub fn has_rules(&self) -> bool {
+        self.rules.is_some()
     }
 
     /// The subgraphs, in the order of `join__Graph`.

@@ -8,7 +8,12 @@ use crate::projection::Projection;
 impl Prepared {
     /// Bytes that it takes, roughly.
     pub(crate) fn weight(&self) -> usize {
-        size_of::<Self>() + self.checked.weight() + self.plan.weight() + self.labels.weight()
+        size_of::<Self>()
+            + self.checked.weight()
+            + self.plan.weight()
+            + self.labels.weight()
+            + self.demands.weight()
+            + self.unauthorized.weight()
     }
 }
 

@@ -9,9 +9,10 @@ use gateway_config::{
 };
 use gateway_federation::GraphqlError;
 use gateway_template::{Json, JsonError, RenderError, Scope, Template};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
 use crate::call::{Call, CallAnswer, HeaderSettings};
+use crate::execute::Asking;
 use crate::failure;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -94,9 +95,9 @@ impl Action {
         &self,
         source: usize,
         payload: Vec<u8>,
-        client: &HeaderMap,
+        asking: Asking<'_>,
     ) -> Result<Call, GraphqlError> {
-        let mut headers = self.headers.of(client);
+        let mut headers = self.headers.of(asking.client, asking.session);
         // An `or_insert`, because a configured or forwarded content type wins over ours.
         headers.entry(header::CONTENT_TYPE).or_insert(JSON);
         let call = Call {

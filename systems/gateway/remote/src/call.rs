@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
+use crate::session::{Session, is_session_header};
+
 /// A request to a service or a handler.
 #[derive(Debug)]
 pub struct Call {
@@ -69,10 +71,6 @@ const NEVER_FORWARDED: &[&str] = &[
     "proxy-connection",
 ];
 
-const SESSION: &str = "x-hasura-";
-const ROLE: HeaderName = HeaderName::from_static("x-hasura-role");
-const ADMIN: HeaderValue = HeaderValue::from_static("admin");
-
 /// Which headers a source gets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeaderSettings {
@@ -93,47 +91,22 @@ impl HeaderSettings {
 
     /// The headers of a request: configured ones win over session variables, those over what the
     /// client sent.
-    pub(crate) fn of(&self, client: &HeaderMap) -> HeaderMap {
+    pub(crate) fn of(&self, client: &HeaderMap, session: &Session) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(self.configured.len() + 4);
-        for (name, value) in client {
-            let is_session = name.as_str().starts_with(SESSION);
-            if is_session || (self.forwards && !NEVER_FORWARDED.contains(&name.as_str())) {
-                headers.append(name.clone(), value.clone());
+        if self.forwards {
+            for (name, value) in client {
+                if !is_session_header(name) && !NEVER_FORWARDED.contains(&name.as_str()) {
+                    headers.append(name.clone(), value.clone());
+                }
             }
         }
-        // Without a role the service sees the administrator, as the contract says.
-        headers.entry(ROLE).or_insert(ADMIN);
+        for (name, value) in session.headers() {
+            headers.insert(name.clone(), value.clone());
+        }
         // Last, so that a client cannot overwrite what the operator has configured.
         for (name, value) in &self.configured {
             headers.insert(name.clone(), value.clone());
         }
         headers
     }
-}
-
-/// Appends the session variables as a JSON object: `x-hasura-role` always, others as they came.
-pub(crate) fn write_session(client: &HeaderMap, out: &mut Vec<u8>) {
-    out.push(b'{');
-    let mut is_first = true;
-    let mut write = |name: &str, value: &[u8]| {
-        if !std::mem::take(&mut is_first) {
-            out.push(b',');
-        }
-        gateway_template::write_text(name, out);
-        out.push(b':');
-        gateway_template::write_text(&String::from_utf8_lossy(value), out);
-    };
-    // Before the others, so that the role comes first when the gateway adds it.
-    if !client.contains_key(ROLE) {
-        write(ROLE.as_str(), ADMIN.as_bytes());
-    }
-    for name in client.keys() {
-        if name.as_str().starts_with(SESSION)
-            // The first value only: a session variable is one value.
-            && let Some(value) = client.get(name)
-        {
-            write(name.as_str(), value.as_bytes());
-        }
-    }
-    out.push(b'}');
 }

@@ -8,12 +8,13 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use crate::action;
 use crate::answer::{Answer, Unreadable};
-use crate::call::{Call, CallAnswer, CallError, Sources, write_session};
+use crate::call::{Call, CallAnswer, CallError, Sources};
 use crate::failure;
 use crate::literal::write_members;
 use crate::merged::{Prepared, Settings};
 use crate::output::Selecting;
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
+use crate::session::Session;
 
 /// A complete GraphQL response.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub struct Asking<'a> {
     pub variables: &'a Variables,
     /// The headers of the client.
     pub client: &'a HeaderMap,
+    /// Who the client is.
+    pub session: &'a Session,
 }
 
 impl Prepared {
@@ -141,7 +144,7 @@ impl<S: Sources> Run<'_, S> {
             source: part.remote,
             method: Method::POST,
             url: None,
-            headers: remote.headers.of(self.asking.client),
+            headers: remote.headers.of(self.asking.client, self.asking.session),
             body: self.remote_body(part),
             is_idempotent: part.is_idempotent,
         };
@@ -221,9 +224,7 @@ impl<S: Sources> Run<'_, S> {
         // Made even when the request transform replaces it: templates read the payload as `$body`.
         let payload = self.payload(&action.name, part);
         let hide = |error: GraphqlError| Box::new(self.hidden(error));
-        let call = action
-            .call(source, payload, self.asking.client)
-            .map_err(hide)?;
+        let call = action.call(source, payload, self.asking).map_err(hide)?;
         let answer = self.sources.call(call).await.map_err(|CallError(reason)| {
             let message = "http exception when calling webhook";
             let error = failure::error(message, &path, "unexpected");
@@ -266,7 +267,7 @@ impl<S: Sources> Run<'_, S> {
         out.extend_from_slice(b"},\"input\":");
         write_members(&part.arguments, self.asking.variables, &mut out);
         out.extend_from_slice(b",\"session_variables\":");
-        write_session(self.asking.client, &mut out);
+        self.asking.session.write_json(&mut out);
         out.extend_from_slice(b",\"request_query\":");
         gateway_template::write_text(&self.prepared.query, &mut out);
         out.push(b'}');

@@ -26,6 +26,7 @@ mod outgoing;
 mod output;
 mod rest;
 mod route;
+mod session;
 
 pub use call::{Call, CallAnswer, CallError, Sources};
 pub use execute::{Asking, Executed};
@@ -34,3 +35,4 @@ pub use merge::Inconsistency;
 pub use merged::{Merged, Outcome, Prepared};
 pub use names::NamesError;
 pub use rest::{REST_PREFIX, RestAnswer, RestEndpoints, RestError, RestRequest, unwrap_response};
+pub use session::{Session, SessionError};

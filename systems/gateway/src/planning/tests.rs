@@ -17,6 +17,7 @@ fn order(engine: &Engine, query: &str) -> Order {
         query: query.to_owned(),
         operation_name: None,
         overrides: Overrides::default(),
+        grants: None,
     }
 }
 
@@ -149,6 +150,7 @@ fn threads_answer_and_what_they_learned_is_remembered() {
                 query,
                 operation_name: None,
                 overrides: &Overrides::default(),
+                grants: None,
             };
             let known = engine.find(&asked).unwrap();
             assert_eq!(outcome.unwrap().is_ok(), known.is_ok(), "{query}");

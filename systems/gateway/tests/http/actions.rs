@@ -14,12 +14,15 @@ types: |
   input wish { name: String! tags: [String!] of: ID }
 ";
 
+/// Who sends the headers of a session is believed.
+const TRUSTED: &str = "session_variables: {trust_clients: true}\n";
+
 /// A gateway with one query action `product` whose keys are completed by these.
 fn with_action(handler: &str, keys: &str) -> Gateway {
     let action = format!(
         "  - {{name: product, type: query, arguments: [{{name: id, type: ID}}, {{name: wish, type: wish}}], output_type: product, handler: '{handler}', {keys}}}"
     );
-    Gateway::merged(&format!("{TYPES}actions:\n{action}\n"))
+    Gateway::merged(&format!("{TYPES}{TRUSTED}actions:\n{action}\n"))
 }
 
 fn answering(body: &'static str) -> impl Fn(&Seen) -> Answer + Send + Sync {

@@ -7,6 +7,7 @@
 
 mod actions;
 mod audit;
+mod authorization;
 mod client;
 mod endpoint;
 mod extensions;
@@ -21,5 +22,6 @@ mod planning;
 mod quick_start;
 mod remote_schemas;
 mod rest;
+mod sessions;
 mod stub;
 mod traffic;

@@ -65,7 +65,11 @@ pub(crate) fn operations(stub: &Stub) -> Vec<Value> {
 }
 
 fn root(services: &[(&str, &Stub, &str)]) -> Gateway {
-    let mut config = "supergraph: {introspection: true}\nremote_schemas:\n".to_owned();
+    root_of(services, "")
+}
+
+fn root_of(services: &[(&str, &Stub, &str)], keys: &str) -> Gateway {
+    let mut config = format!("supergraph: {{introspection: true}}\n{keys}\nremote_schemas:\n");
     for (name, stub, more) in services {
         config += &format!(
             "  - {{name: {name}, url: '{}/v1/graphql', {more}}}\n",
@@ -345,10 +349,13 @@ fn headers_go_out_by_rank_and_cookies_come_back() {
     let open = format!("{closed}, forward_client_headers: true");
     for (more, x_own, user_agent) in [(closed, None, None), (&open, Some("mine"), None)] {
         let before = products.seen().len();
-        let gateway = root(&[("products", &products, more)]);
+        // Who sends the headers of a session is believed.
+        let trusted = "session_variables: {trust_clients: true}";
+        let gateway = root_of(&[("products", &products, more)], trusted);
         let request = Request {
             headers: &[
                 ("content-type", "application/json"),
+                ("x-hasura-admin-secret", "s"),
                 ("x-own", "mine"),
                 ("x-key", "theirs"),
                 ("user-agent", "browser"),
@@ -378,6 +385,7 @@ fn headers_go_out_by_rank_and_cookies_come_back() {
         assert_eq!(sent.header("x-hasura-user-id"), Some("7"));
         assert_eq!(sent.header("x-hasura-org"), Some("o"));
         assert_eq!(sent.header("x-hasura-role"), Some("admin"));
+        assert_eq!(sent.header("x-hasura-admin-secret"), None);
         assert_eq!(sent.header("x-own"), x_own);
         assert_eq!(sent.header("user-agent"), user_agent);
         assert_eq!(sent.header("content-type"), Some("application/json"));

@@ -28,7 +28,7 @@ struct Written {
 }
 
 /// A key that can check signatures.
-pub(super) struct Key {
+pub(crate) struct Key {
     id: Option<String>,
     algorithm: Option<Algorithm>,
     material: Material,
@@ -81,7 +81,23 @@ pub(super) fn read(text: &[u8], origin: &str) -> Result<Vec<Key>, TokenError> {
     Ok(keys)
 }
 
+/// Without the material: a secret must not get into a log.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Key");
+        shown
+            .field("id", &self.id)
+            .field("algorithm", &self.algorithm);
+        shown.finish_non_exhaustive()
+    }
+}
+
 impl Key {
+    /// Whether it is the key of this identifier.
+    pub(super) fn is_named(&self, id: &str) -> bool {
+        self.id.as_deref() == Some(id)
+    }
+
     fn read(value: serde_json::Value) -> Option<Self> {
         let written: Written = serde_json::from_value(value).ok()?;
         // A key without `use` may sign.

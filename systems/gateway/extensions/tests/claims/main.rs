@@ -14,4 +14,5 @@ mod header_rules;
 mod script_properties;
 mod scripts;
 mod stand;
+mod token_keys;
 mod tokens;

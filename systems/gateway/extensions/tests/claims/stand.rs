@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use gateway_config::Surroundings;
 use gateway_extensions::{
-    ClientBody, ClientHead, Exchange, Extensions, NoObserver, QueryPlan, SubgraphCall,
+    ClientBody, ClientHead, Exchange, Extensions, KeyStore, NoObserver, QueryPlan, SubgraphCall,
     SubgraphOutcome, Worker,
 };
 use gateway_upstream::{Client, ClientSettings};
@@ -166,6 +166,15 @@ pub(crate) const SDL: &str = "type Query { a: Int } # \"quoted\"";
 
 /// The extensions of a configuration, with subgraphs `one` and `two` at a URL.
 pub(crate) fn extensions(yaml: &str, subgraph: &str) -> Result<Extensions, String> {
+    extensions_with(yaml, subgraph, &Arc::default())
+}
+
+/// The same with the keys of a configuration before.
+pub(crate) fn extensions_with(
+    yaml: &str,
+    subgraph: &str,
+    keys: &Arc<KeyStore>,
+) -> Result<Extensions, String> {
     let reading = gateway_config::read(Path::new("router.yaml"), yaml, &Outside, false)
         .map_err(|mistakes| mistakes.to_string())?;
     Extensions::build(
@@ -173,6 +182,7 @@ pub(crate) fn extensions(yaml: &str, subgraph: &str) -> Result<Extensions, Strin
         SDL,
         &[("one", subgraph), ("two", subgraph)],
         Arc::new(|name| (name == "STAGE").then(|| "test".to_owned())),
+        keys,
     )
     .map_err(|errors| {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();

@@ -53,7 +53,7 @@ fn guard_of(keys: &str, of_set: &str, more: &str, subgraph: &str) -> Guard {
     std::fs::write(&file, keys).unwrap();
     let yaml = format!(
         r#"{{"authentication": {{"router": {{"jwt": {{"header_name": "authentication",
-            "jwks": [{{"url": "file://{}"{of_set}}}]{more}}}}}}},
+            "jwks": [{{"url": "file://{}"{of_set}}}], "allow_tokens_without_expiry": true{more}}}}}}},
             "telemetry": {{"apollo": {{"client_name_claim": "client_name", "client_version_claim": "client_version"}}}},
             "headers": {{"all": {{"request": [
                 {{"insert": {{"name": "apollographql-client-name", "from_context": "{JWT_CLAIMS}#/client_name"}}}}]}}}}}}"#,
@@ -131,7 +131,7 @@ fn a_script_reads_the_claims() {
     std::fs::write(folder.path().join("main.rhai"), script).unwrap();
     let path = folder.path().display();
     let yaml = format!(
-        r#"{{"authentication": {{"router": {{"jwt": {{"jwks": [{{"url": "file://{path}/keys.json"}}]}}}}}},
+        r#"{{"authentication": {{"router": {{"jwt": {{"jwks": [{{"url": "file://{path}/keys.json"}}], "allow_tokens_without_expiry": true}}}}}},
             "rhai": {{"scripts": "{path}"}}}}"#
     );
     let worker = worker(&yaml, "http://localhost:1");
@@ -198,6 +198,62 @@ fn times_issuers_audiences_and_algorithms_are_checked() {
             &token(&claims),
             is_accepted,
         );
+    }
+}
+
+#[test]
+fn a_token_without_an_end_is_refused_unless_told_otherwise() {
+    let eternal = token(&json!({"sub": "me"}));
+    let bounded = token(&json!({"sub": "me", "exp": 4_102_444_800_u64}));
+    accepts(&guard(&secret_set(), "", ""), &eternal, true);
+    let strict = guard(&secret_set(), "", r#", "require_token": true"#);
+    accepts(&strict, &bounded, true);
+    let path = strict._folder.path().join("keys.json");
+    let yaml = format!(
+        r#"{{"authentication": {{"router": {{"jwt": {{"header_name": "authentication", "jwks": [{{"url": "file://{}"}}]}}}}}}}}"#,
+        path.display()
+    );
+    let worker = worker(&yaml, "http://localhost:1");
+    for (token, expected) in [(&eternal, Some(401)), (&bounded, None)] {
+        let (status, _) = run(refused(&worker, Some(&format!("Bearer {token}"))));
+        assert_eq!(status, expected);
+    }
+}
+
+#[test]
+fn an_extension_that_must_be_understood_is_refused() {
+    let guard = guard(&secret_set(), "", "");
+    for (crit, is_accepted) in [
+        (json!({"alg": "HS256"}), true),
+        (json!({"alg": "HS256", "x": 1}), true),
+        (json!({"alg": "HS256", "crit": ["x"], "x": 1}), false),
+        (json!({"alg": "HS256", "crit": []}), false),
+        (json!({"alg": "HS256", "crit": null}), false),
+    ] {
+        let signed = format!("{}.{}", part(&crit), part(&json!({})));
+        let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET);
+        let tag = hmac::sign(&key, signed.as_bytes());
+        let token = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(tag));
+        accepts(&guard, &token, is_accepted);
+    }
+}
+
+#[test]
+fn two_headers_with_tokens_are_refused() {
+    let token = format!("Bearer {}", token(&json!({})));
+    for more in ["", r#", "on_error": "Continue""#] {
+        let guard = guard(&secret_set(), "", more);
+        let mut request = Request::default();
+        for _ in 0..2 {
+            let value = token.parse().unwrap();
+            request.headers.append("authentication", value);
+        }
+        let router = guard.worker.router.as_ref().unwrap();
+        let step = run(router.request(&exchange(&[]), &mut request));
+        let Step::Break(response) = step else {
+            panic!("two headers were accepted")
+        };
+        assert_eq!(response.status, 401);
     }
 }
 
@@ -321,7 +377,7 @@ fn keys_at_a_url_are_asked_for_once_in_a_while() {
             keys.url
         );
         let worker = worker(&yaml, "http://localhost:1");
-        let header = format!("Bearer {}", token(&json!({})));
+        let header = format!("Bearer {}", token(&json!({"exp": 4_102_444_800_u64})));
         for _ in 0..3 {
             assert_eq!(refused(&worker, Some(&header)).await.0, None);
         }

@@ -6,4 +6,5 @@
 mod echo;
 mod names;
 mod responses;
+mod sessions;
 mod stand;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gateway_config::{Config, Surroundings};
 use gateway_federation::{Effort, OperationOptions, Schema, Stop, Variables, check_operation};
-use gateway_remote::{Asking, Call, CallAnswer, CallError, Merged, SourceSchema, Sources};
+use gateway_remote::{Asking, Call, CallAnswer, CallError, Merged, Session, SourceSchema, Sources};
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{Definition, Document, TypeDefinition};
 use http::HeaderMap;
@@ -119,6 +119,7 @@ pub(crate) fn ask(merged: &Merged, query: &str, sources: &impl Sources) -> (Stri
     let asking = Asking {
         variables: &variables,
         client: &HeaderMap::new(),
+        session: &Session::default(),
     };
     let mut work = pin!(prepared.execute(asking, sources));
     let mut context = Context::from_waker(Waker::noop());

@@ -1,0 +1,93 @@
+//! Names of session variables, and the way to a claim.
+
+use http::HeaderName;
+
+use super::Form;
+use crate::session_variables::SessionName;
+
+/// The way to a value in the claims of a token: `$.roles[0]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimPath {
+    /// The same as a JSON Pointer (RFC 6901).
+    pub pointer: String,
+    text: String,
+}
+
+impl Form for ClaimPath {
+    const NAME: &'static str = "claim-path";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("expected a path such as `$.sub`, `$.roles[0]` or `$['a.b'].c`, found `{text}`")
+        };
+        let mut rest = text.strip_prefix('$').ok_or_else(wrong)?;
+        let mut pointer = String::new();
+        while !rest.is_empty() {
+            let (step, after) = if let Some(inner) = rest.strip_prefix("['") {
+                inner.split_once("']").ok_or_else(wrong)?
+            } else if let Some(inner) = rest.strip_prefix('[') {
+                let (index, after) = inner.split_once(']').ok_or_else(wrong)?;
+                index.parse::<u32>().map_err(|_| wrong())?;
+                (index, after)
+            } else {
+                let inner = rest.strip_prefix('.').ok_or_else(wrong)?;
+                inner.split_at(inner.find(['.', '[']).unwrap_or(inner.len()))
+            };
+            if step.is_empty() {
+                return Err(wrong());
+            }
+            pointer.push('/');
+            pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+            rest = after;
+        }
+        Ok(Self {
+            pointer,
+            text: text.to_owned(),
+        })
+    }
+
+    fn write(&self) -> String {
+        self.text.clone()
+    }
+}
+
+impl Form for SessionName {
+    const NAME: &'static str = "session-name";
+
+    fn read(text: &str) -> Result<Self, String> {
+        let name = text.to_ascii_lowercase();
+        let is_name = name.len() > Self::PREFIX.len()
+            && name.starts_with(Self::PREFIX)
+            && HeaderName::from_bytes(name.as_bytes()).is_ok();
+        if !is_name {
+            return Err(format!(
+                "expected the name of a session variable such as `x-hasura-user-id`, found `{text}`"
+            ));
+        }
+        Ok(Self(name))
+    }
+
+    fn write(&self) -> String {
+        self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_pointers() {
+        for (path, pointer) in [
+            ("$", ""),
+            ("$.sub", "/sub"),
+            ("$.roles[0]", "/roles/0"),
+            ("$['https://a.b/c~d'].e", "/https:~1~1a.b~1c~0d/e"),
+        ] {
+            assert_eq!(ClaimPath::read(path).unwrap().pointer, pointer);
+        }
+        for wrong in ["", "sub", "$sub", "$.", "$..a", "$[a]", "$['a", "$[0"] {
+            assert!(ClaimPath::read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

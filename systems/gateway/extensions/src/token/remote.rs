@@ -1,0 +1,187 @@
+//! Sets of keys at URLs: asked for once for the whole process, whoever needs them.
+//!
+//! All workers share a set, and so do the generations before and after a reload, so that a reload
+//! while the key server is down loses nothing. Somebody outside polls ([`TokenKeys::refresh`]); a
+//! worker asks only when a token needs a key that is not there, and then one of them for all.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway_config::{Jwks, KeySource};
+use gateway_upstream::{Call, Client, Endpoint, EndpointError, Policy};
+use http::{HeaderMap, Method};
+use tokio::time::Instant;
+
+use super::keys::{self, Key};
+
+/// Longest wait for a set of keys.
+const FETCH_LIMIT: Duration = Duration::from_secs(10);
+/// After a failure, the set is not asked for again within this time: requests without a key come
+/// many at a time.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// The sets of keys of a process, so that a reload finds those of the same URLs again.
+#[derive(Debug, Default)]
+pub struct KeyStore(Mutex<HashMap<String, Weak<TokenKeys>>>);
+
+impl KeyStore {
+    /// The set of this configuration; `None` for one in a file.
+    pub(crate) fn get(&self, config: &Jwks) -> Result<Option<Arc<TokenKeys>>, EndpointError> {
+        let KeySource::Url(url) = &*config.url else {
+            return Ok(None);
+        };
+        // Other headers may bring other keys.
+        let headers = config.headers.iter();
+        let headers: Vec<_> = headers.map(|it| (&*it.name, it.value.as_bytes())).collect();
+        let identity = format!("{url} {headers:?}");
+        let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sets.retain(|_, set| set.strong_count() > 0);
+        if let Some(set) = sets.get(&identity).and_then(Weak::upgrade) {
+            return Ok(Some(set));
+        }
+        let set = Arc::new(TokenKeys::new(
+            config,
+            Endpoint::from_uri(url, Policy::default())?,
+        ));
+        sets.insert(identity, Arc::downgrade(&set));
+        Ok(Some(set))
+    }
+}
+
+/// One set of keys at a URL.
+#[derive(Debug)]
+pub struct TokenKeys {
+    endpoint: Endpoint,
+    headers: HeaderMap,
+    known: RwLock<Arc<[Key]>>,
+    /// Counts the times that `known` was replaced; 0 until keys came.
+    version: AtomicU64,
+    /// Held while the keys are asked for.
+    flight: tokio::sync::Mutex<()>,
+    last: Mutex<Last>,
+}
+
+/// The last time that keys were asked for.
+#[derive(Debug, Default)]
+struct Last {
+    asked: Option<Instant>,
+    /// Why they did not come.
+    failure: Option<String>,
+}
+
+impl TokenKeys {
+    fn new(config: &Jwks, endpoint: Endpoint) -> Self {
+        let mut headers = HeaderMap::new();
+        for header in &config.headers {
+            headers.append((*header.name).clone(), (*header.value).clone());
+        }
+        Self {
+            endpoint,
+            headers,
+            known: RwLock::new(Arc::new([])),
+            version: AtomicU64::new(0),
+            flight: tokio::sync::Mutex::default(),
+            last: Mutex::default(),
+        }
+    }
+
+    /// Where the keys are.
+    pub fn url(&self) -> &str {
+        self.endpoint.as_str()
+    }
+
+    /// Why there is no key yet; `None` once there was one.
+    pub fn missing(&self) -> Option<String> {
+        if self.version() > 0 {
+            return None;
+        }
+        let failure = self.last().failure.clone();
+        Some(failure.unwrap_or_else(|| "the keys have not been asked for yet".to_owned()))
+    }
+
+    /// Asks for the keys. Old keys stay when that fails.
+    pub async fn refresh(&self, client: &Client) {
+        let _flight = self.flight.lock().await;
+        self.ask(client).await;
+    }
+
+    /// Asks for the keys if nobody did within `pause`; waits if somebody does now.
+    pub(super) async fn refresh_after(&self, pause: Duration, client: &Client) {
+        let before = self.version();
+        let _flight = self.flight.lock().await;
+        // Whoever held the lock may have brought what this caller wants.
+        if self.version() != before {
+            return;
+        }
+        let pause = {
+            let last = self.last();
+            let pause = match last.failure {
+                Some(_) => PAUSE_AFTER_FAILURE,
+                None => pause,
+            };
+            last.asked.is_some_and(|asked| asked.elapsed() < pause)
+        };
+        if !pause {
+            self.ask(client).await;
+        }
+    }
+
+    async fn ask(&self, client: &Client) {
+        let call = Call {
+            method: Method::GET,
+            headers: &self.headers,
+            rendered_headers: b"accept: application/json\r\n",
+            body: Bytes::new(),
+            timeout: Some(FETCH_LIMIT),
+            is_idempotent: true,
+        };
+        let read = match client.send(&self.endpoint, call).await {
+            Ok(reply) if reply.status.is_success() => {
+                keys::read(&reply.body, self.url()).map_err(|error| error.to_string())
+            }
+            Ok(reply) => Err(format!("status {}", reply.status)),
+            Err(error) => Err(error.to_string()),
+        };
+        let failure = match read {
+            Ok(keys) => {
+                self.replace(keys);
+                None
+            }
+            Err(reason) => {
+                log::error!("keys of tokens from {}: {reason}", self.url());
+                Some(reason)
+            }
+        };
+        *self.last() = Last {
+            asked: Some(Instant::now()),
+            failure,
+        };
+    }
+
+    fn replace(&self, keys: Vec<Key>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known = keys.into();
+        // Under the lock: who sees the number finds the keys of it, or later ones.
+        let before = self.version.fetch_add(1, Ordering::Release);
+        drop(known);
+        if before == 0 {
+            log::info!("keys of tokens from {} are available now", self.url());
+        }
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(super) fn known(&self) -> Arc<[Key]> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&known)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,439 @@
+//! Who may see what: `@authenticated`, `@requiresScopes` and `@policy`.
+//!
+//! What a request may not see is taken out of its operation before it is planned, so that no
+//! subgraph is asked for it, and is null in the answer, with an error. The decision is made for
+//! each object type that a field can meet: a field of an interface is left out when the request
+//! may not see it of one of the objects, however the client's fragments lead there.
+//!
+//! What interfaces demand, their objects demand as well. Keys and `@requires` are what the gateway
+//! itself asks for; they are not subject to this, and never reach the client.
+
+mod filter;
+
+use std::collections::{BTreeSet, HashMap};
+
+use graphql_tools::parser::schema::{Definition, Directive, Document, TypeDefinition, Value};
+
+use crate::checked::Checked;
+use crate::error::{GraphqlError, write_errors};
+use crate::features::Names;
+use crate::limits::QueryDocument;
+use crate::operations::{OperationOptions, Refusal};
+use crate::prepare::Chosen;
+use crate::projection;
+use crate::schema::type_name;
+use crate::supergraph::{Supergraph, SupergraphError};
+
+/// Marks a field of the client's operation that the request may not see. No client can write this
+/// directive: validation knows no directive of this name.
+pub(crate) const DENIED: &str = "__denied";
+
+/// The code of errors that tell what a request may not see.
+pub const UNAUTHORIZED: &str = "UNAUTHORIZED_FIELD_OR_TYPE";
+
+/// How what a request may not see is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthorizationOptions {
+    /// Whether the directives count (`authorization.directives.enabled`).
+    pub enabled: bool,
+    /// Whether the whole request is refused (`reject_unauthorized`).
+    pub reject: bool,
+    /// Whether it is only told, and the request answered as if it were allowed (`dry_run`).
+    pub dry_run: bool,
+    /// Where it is told (`errors.response`).
+    pub told: ToldIn,
+}
+
+impl Default for AuthorizationOptions {
+    fn default() -> Self {
+        AuthorizationOptions {
+            enabled: true,
+            reject: false,
+            dry_run: false,
+            told: ToldIn::Errors,
+        }
+    }
+}
+
+/// Where a client learns what was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldIn {
+    /// In `errors`.
+    Errors,
+    /// In `extensions.authorizationErrors`.
+    Extensions,
+    /// Nowhere.
+    Nothing,
+}
+
+/// What a request must bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand<'a> {
+    /// Claims of whatever kind.
+    Authenticated,
+    /// This scope.
+    Scope(&'a str),
+    /// That somebody has answered this policy with yes.
+    Policy(&'a str),
+}
+
+/// Which of its demands a request meets; requests with equal ones get the same plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grants(String);
+
+impl Grants {
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What was left out of an operation, and where that is told.
+#[derive(Debug)]
+pub(crate) struct Unauthorized {
+    pub(crate) errors: Vec<GraphqlError>,
+    told: ToldIn,
+}
+
+impl Unauthorized {
+    /// The errors that are told as errors.
+    pub(crate) fn in_errors(&self) -> &[GraphqlError] {
+        match self.told {
+            ToldIn::Errors => &self.errors,
+            ToldIn::Extensions | ToldIn::Nothing => &[],
+        }
+    }
+
+    /// Appends `,"extensions":…` to a response, if they are told there.
+    pub(crate) fn write_extensions(&self, out: &mut Vec<u8>) {
+        if self.told == ToldIn::Extensions && !self.errors.is_empty() {
+            out.extend_from_slice(b",\"extensions\":{\"authorizationErrors\":");
+            write_errors(&self.errors, out);
+            out.push(b'}');
+        }
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        let errors = self.errors.iter();
+        errors
+            .map(|it| it.weight() + size_of::<GraphqlError>())
+            .sum()
+    }
+}
+
+/// An operation that is being prepared, and what it demands.
+pub(crate) struct Cut<'a> {
+    supergraph: &'a Supergraph,
+    options: AuthorizationOptions,
+    document: &'a QueryDocument,
+    chosen: &'a Chosen<'a>,
+    pub(crate) demands: Demands,
+}
+
+/// What is left of an operation.
+pub(crate) struct Remainder {
+    pub(crate) told: Unauthorized,
+    /// What is planned, where that is not the client's document.
+    pub(crate) asked: Option<QueryDocument>,
+}
+
+impl<'a> Cut<'a> {
+    pub(crate) fn new(
+        supergraph: &'a Supergraph,
+        options: &OperationOptions,
+        (document, chosen): (&'a QueryDocument, &'a Chosen<'a>),
+        checked: &Checked,
+    ) -> Self {
+        let options = options.authorization;
+        let schema = &supergraph.schema;
+        let demands = match &supergraph.rules {
+            Some(rules) if options.enabled => {
+                let root = schema.root(checked.kind);
+                filter::demands(rules, schema, (document, chosen.operation), root)
+            }
+            _ => Demands::default(),
+        };
+        Cut {
+            supergraph,
+            options,
+            document,
+            chosen,
+            demands,
+        }
+    }
+
+    /// Takes out what a request with these grants may not see; nothing without grants.
+    pub(crate) fn apply(
+        &self,
+        grants: Option<&Grants>,
+        checked: &mut Checked,
+    ) -> Result<Remainder, Refusal> {
+        let mut rest = Remainder {
+            told: Unauthorized {
+                errors: Vec::new(),
+                told: self.options.told,
+            },
+            asked: None,
+        };
+        let (Some(rules), Some(grants)) = (&self.supergraph.rules, grants) else {
+            return Ok(rest);
+        };
+        let schema = &self.supergraph.schema;
+        let root = schema.root(checked.kind);
+        let operation = (self.document, self.chosen.operation);
+        let filtered = filter::filter((rules, schema), operation, root, (&self.demands, grants));
+        rest.told.errors = filtered.errors;
+        // Where all is seen in another of several allowed ways, nothing was left out.
+        if rest.told.errors.is_empty() || self.options.dry_run {
+            return Ok(rest);
+        }
+        if self.options.reject {
+            return Err(Refusal::from_errors(rest.told.errors));
+        }
+        checked.projection = projection::compile(
+            schema,
+            &projection::Fragments::new(),
+            &checked.declared,
+            root,
+            &filtered.shown,
+        )
+        .map_err(|excess| Refusal::from_error(excess.error()))?;
+        rest.asked = Some(filtered.asked);
+        Ok(rest)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Atom {
+    Authenticated,
+    Scope(String),
+    Policy(String),
+}
+
+/// Alternatives, each of which is a list of atoms that must all be there.
+type Clause = Vec<Vec<usize>>;
+
+/// Clauses that must all hold.
+type Rule = Vec<Clause>;
+
+/// What the types and fields of a supergraph demand.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    atoms: Vec<Atom>,
+    types: HashMap<String, Rule>,
+    fields: HashMap<String, HashMap<String, Rule>>,
+}
+
+/// The atoms that a request must have for everything in an operation, ascending.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Demands(Vec<usize>);
+
+impl Demands {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        self.0.len() * size_of::<usize>()
+    }
+}
+
+impl Rules {
+    /// The rules of a supergraph; `None` when it has none.
+    pub(crate) fn read(
+        document: &Document<'static, String>,
+        names: &Names,
+    ) -> Result<Option<Rules>, SupergraphError> {
+        let mut reader = Reader {
+            names,
+            atoms: HashMap::new(),
+        };
+        let (mut types, mut fields) = (HashMap::new(), HashMap::new());
+        for definition in &document.definitions {
+            let Definition::TypeDefinition(definition) = definition else {
+                continue;
+            };
+            let (directives, own) = match definition {
+                TypeDefinition::Scalar(it) => (&it.directives, &[][..]),
+                TypeDefinition::Enum(it) => (&it.directives, &[][..]),
+                TypeDefinition::Union(it) => (&it.directives, &[][..]),
+                TypeDefinition::Object(it) => (&it.directives, &it.fields[..]),
+                TypeDefinition::Interface(it) => (&it.directives, &it.fields[..]),
+                TypeDefinition::InputObject(_) => continue,
+            };
+            let name = type_name(definition);
+            let rule = reader.rule(name, directives)?;
+            if !rule.is_empty() {
+                types.insert(name.to_owned(), rule);
+            }
+            for field in own {
+                let rule = reader.rule(&format!("{name}.{}", field.name), &field.directives)?;
+                if !rule.is_empty() {
+                    let fields: &mut HashMap<_, _> = fields.entry(name.to_owned()).or_default();
+                    fields.insert(field.name.clone(), rule);
+                }
+            }
+        }
+        if types.is_empty() && fields.is_empty() {
+            return Ok(None);
+        }
+        let mut atoms: Vec<(Atom, usize)> = reader.atoms.into_iter().collect();
+        atoms.sort_by_key(|(_, index)| *index);
+        let mut rules = Rules {
+            atoms: atoms.into_iter().map(|(atom, _)| atom).collect(),
+            types,
+            fields,
+        };
+        rules.inherit(document);
+        Ok(Some(rules))
+    }
+
+    /// Gives objects what their interfaces demand: a protected field of an interface must not be
+    /// open to who asks for it by the name of an object.
+    fn inherit(&mut self, document: &Document<'static, String>) {
+        // From a copy, as each type lists all its interfaces, those of its interfaces among them.
+        let (types, fields) = (self.types.clone(), self.fields.clone());
+        for definition in &document.definitions {
+            let (name, interfaces) = match definition {
+                Definition::TypeDefinition(TypeDefinition::Object(it)) => {
+                    (&it.name, &it.implements_interfaces)
+                }
+                Definition::TypeDefinition(TypeDefinition::Interface(it)) => {
+                    (&it.name, &it.implements_interfaces)
+                }
+                _ => continue,
+            };
+            for interface in interfaces {
+                if let Some(rule) = types.get(interface) {
+                    add(self.types.entry(name.clone()).or_default(), rule);
+                }
+                for (field, rule) in fields.get(interface).into_iter().flatten() {
+                    let own = self.fields.entry(name.clone()).or_default();
+                    add(own.entry(field.clone()).or_default(), rule);
+                }
+            }
+        }
+    }
+
+    fn of_type(&self, name: &str) -> Option<&Rule> {
+        self.types.get(name)
+    }
+
+    fn of_field(&self, parent: &str, field: &str) -> Option<&Rule> {
+        self.fields.get(parent)?.get(field)
+    }
+
+    fn is_ruled(&self, name: &str) -> bool {
+        self.types.contains_key(name) || self.fields.contains_key(name)
+    }
+
+    /// What an operation demands, one by one.
+    pub(crate) fn demanded<'a>(&'a self, of: &'a Demands) -> impl Iterator<Item = Demand<'a>> {
+        of.0.iter().map(|index| match &self.atoms[*index] {
+            Atom::Authenticated => Demand::Authenticated,
+            Atom::Scope(name) => Demand::Scope(name),
+            Atom::Policy(name) => Demand::Policy(name),
+        })
+    }
+
+    /// What a request lacks; `None` when it meets every demand.
+    pub(crate) fn grants(
+        &self,
+        of: &Demands,
+        meets: impl FnMut(Demand<'_>) -> bool,
+    ) -> Option<Grants> {
+        let met = self.demanded(of).map(meets);
+        let text: String = met.map(|met| if met { '1' } else { '0' }).collect();
+        text.contains('0').then_some(Grants(text))
+    }
+
+    /// Which atoms are granted, for each of the supergraph.
+    fn granted(&self, of: &Demands, grants: &Grants) -> Vec<bool> {
+        let mut granted = vec![false; self.atoms.len()];
+        for (index, met) in of.0.iter().zip(grants.0.bytes()) {
+            granted[*index] = met == b'1';
+        }
+        granted
+    }
+}
+
+fn add(rule: &mut Rule, more: &Rule) {
+    for clause in more {
+        if !rule.contains(clause) {
+            rule.push(clause.clone());
+        }
+    }
+}
+
+fn holds(rule: &Rule, granted: &[bool]) -> bool {
+    let mut clauses = rule.iter();
+    clauses.all(|alternatives| {
+        let mut alternatives = alternatives.iter();
+        alternatives.any(|atoms| atoms.iter().all(|atom| granted[*atom]))
+    })
+}
+
+fn collect(rule: &Rule, into: &mut BTreeSet<usize>) {
+    into.extend(rule.iter().flatten().flatten());
+}
+
+struct Reader<'a> {
+    names: &'a Names,
+    atoms: HashMap<Atom, usize>,
+}
+
+impl Reader<'_> {
+    fn rule(
+        &mut self,
+        place: &str,
+        directives: &[Directive<'static, String>],
+    ) -> Result<Rule, SupergraphError> {
+        let mut rule = Rule::new();
+        for directive in directives {
+            let wrong = || SupergraphError::Authorization {
+                place: place.to_owned(),
+                directive: directive.name.clone(),
+            };
+            if self.names.authenticated.contains(&directive.name) {
+                rule.push(vec![vec![self.atom(Atom::Authenticated)]]);
+            } else if self.names.requires_scopes.contains(&directive.name) {
+                let lists = lists(directive, "scopes").ok_or_else(wrong)?;
+                rule.push(self.clause(lists, Atom::Scope));
+            } else if self.names.policy.contains(&directive.name) {
+                let lists = lists(directive, "policies").ok_or_else(wrong)?;
+                rule.push(self.clause(lists, Atom::Policy));
+            }
+        }
+        Ok(rule)
+    }
+
+    fn clause(&mut self, lists: Vec<Vec<String>>, atom: fn(String) -> Atom) -> Clause {
+        let lists = lists.into_iter();
+        let lists = lists.map(|list| list.into_iter().map(|it| self.atom(atom(it))).collect());
+        lists.collect()
+    }
+
+    fn atom(&mut self, atom: Atom) -> usize {
+        let next = self.atoms.len();
+        *self.atoms.entry(atom).or_insert(next)
+    }
+}
+
+/// A list of lists of texts. As everywhere in GraphQL, one value stands for a list of it. An empty
+/// list of alternatives says neither "everybody" nor "nobody", so it is none.
+fn lists(directive: &Directive<'static, String>, name: &str) -> Option<Vec<Vec<String>>> {
+    let mut arguments = directive.arguments.iter();
+    let (_, value) = arguments.find(|(key, _)| key == name)?;
+    let text = |value: &Value<'static, String>| match value {
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    let inner = |value: &Value<'static, String>| match value {
+        Value::List(items) => items.iter().map(text).collect(),
+        one => Some(vec![text(one)?]),
+    };
+    let lists: Vec<Vec<String>> = match value {
+        Value::List(items) => items.iter().map(inner).collect::<Option<_>>()?,
+        one => vec![inner(one)?],
+    };
+    (!lists.is_empty()).then_some(lists)
+}

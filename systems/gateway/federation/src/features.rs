@@ -1,0 +1,299 @@
+//! The specifications that a supergraph says it follows (`@link`, or `@core` of old ones), and which
+//! of them this gateway knows.
+//!
+//! The link specification demands that a feature which says what it is `for` is understood or the
+//! schema refused: what `SECURITY` protects would be served to anybody otherwise, and what
+//! `EXECUTION` changes would be answered wrongly.
+
+use std::sync::Arc;
+
+use graphql_tools::parser::schema::{Definition, Directive, Document, TypeDefinition, Value};
+
+use crate::supergraph::SupergraphError;
+
+type Sdl = Document<'static, String>;
+type Applied = Directive<'static, String>;
+
+/// Where the specifications below are.
+const APOLLO: &str = "https://specs.apollo.dev/";
+
+/// Names and versions of the specifications that are understood. A major version of 0 promises
+/// nothing about the next minor one, so each is listed.
+const KNOWN: &[(&str, &[&str])] = &[
+    ("link", &["v1.0"]),
+    ("core", &["v0.1", "v0.2"]),
+    ("join", &["v0.1", "v0.2", "v0.3", "v0.4", "v0.5"]),
+    ("tag", &["v0.1", "v0.2", "v0.3"]),
+    ("inaccessible", &["v0.1", "v0.2"]),
+    ("cost", &["v0.1"]),
+    ("authenticated", &["v0.1"]),
+    ("requiresScopes", &["v0.1"]),
+    ("policy", &["v0.1"]),
+];
+
+/// Those whose links count without `for`, too: a supergraph with them must never be taken for one
+/// without.
+const ALWAYS_CHECKED: &[&str] = &["inaccessible", "authenticated", "requiresScopes", "policy"];
+
+/// Those that read and call REST services in place of subgraphs.
+const CONNECTORS: &[&str] = &["connect", "source"];
+
+/// A specification that a supergraph follows.
+#[derive(Debug)]
+struct Link<'a> {
+    /// As it is written.
+    url: &'a str,
+    /// The URL without the version.
+    identity: &'a str,
+    version: Option<&'a str>,
+    /// What the feature is for.
+    purpose: Option<String>,
+    directive: &'a Applied,
+}
+
+impl<'a> Link<'a> {
+    fn read(directive: &'a Applied) -> Option<Self> {
+        let text = |name| match argument(directive, name) {
+            Some(Value::String(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        // `@link` can itself be renamed; what has such an argument on a schema is one.
+        let url = text("url").or_else(|| text("feature"))?;
+        let trimmed = url.trim_end_matches('/');
+        let (identity, version) = match trimmed.rsplit_once('/') {
+            Some((identity, version)) if is_version(version) => (identity, Some(version)),
+            _ => (trimmed, None),
+        };
+        let purpose = match argument(directive, "for") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(other) => Some(other.to_string()),
+        };
+        Some(Self {
+            url,
+            identity,
+            version,
+            purpose,
+            directive,
+        })
+    }
+
+    /// The name of the specification, when it is one of Apollo's.
+    fn name(&self) -> Option<&'a str> {
+        self.identity.strip_prefix(APOLLO)
+    }
+
+    /// What is wrong with following it; nothing when it is understood, or need not be.
+    fn fault(&self) -> Option<String> {
+        let name = self.name();
+        let must_be_known =
+            self.purpose.is_some() || name.is_some_and(|it| ALWAYS_CHECKED.contains(&it));
+        if !must_be_known {
+            return None;
+        }
+        let purpose = match &self.purpose {
+            Some(purpose) => format!(" (for: {purpose})"),
+            None => String::new(),
+        };
+        let url = self.url;
+        let known = KNOWN.iter().find(|(known, _)| Some(*known) == name);
+        let Some((_, versions)) = known else {
+            return Some(format!("`{url}`{purpose} is not known"));
+        };
+        if !self.version.is_some_and(|it| versions.contains(&it)) {
+            let versions = versions.join(", ");
+            return Some(format!("`{url}`{purpose} is known in {versions} only"));
+        }
+        // The planner's crate finds this directive by its usual name alone; under another one,
+        // what should be hidden would be shown.
+        if name == Some("inaccessible") && self.is_renamed("inaccessible") {
+            return Some(format!("`{url}`{purpose} is known under its own name only"));
+        }
+        None
+    }
+
+    /// Whether a directive of this name comes from here.
+    fn brings(&self, name: &str) -> bool {
+        let is_named = |text: &str| text.strip_prefix('@') == Some(name);
+        let imported = match argument(self.directive, "import") {
+            Some(Value::List(imports)) => imports.iter().any(|it| match it {
+                Value::String(text) => is_named(text),
+                Value::Object(entry) => match member(entry, "as") {
+                    Some(Value::String(text)) => is_named(text),
+                    _ => {
+                        matches!(member(entry, "name"), Some(Value::String(text)) if is_named(text))
+                    }
+                },
+                _ => false,
+            }),
+            _ => false,
+        };
+        let own = self.identity.rsplit('/').next().unwrap_or_default();
+        imported || self.name_of(own) == name
+    }
+
+    /// Whether the directive that bears the name of the specification has another one here.
+    fn is_renamed(&self, name: &str) -> bool {
+        self.name_of(name) != name
+    }
+
+    /// What the directive that bears the name of the specification is called here.
+    fn name_of(&self, name: &str) -> String {
+        let imported = match argument(self.directive, "import") {
+            Some(Value::List(imports)) => imports.iter().find_map(|it| match it {
+                Value::String(text) => (text.strip_prefix('@')? == name).then(|| name.to_owned()),
+                Value::Object(entry) => {
+                    let text = |key| match member(entry, key) {
+                        Some(Value::String(text)) => text.strip_prefix('@'),
+                        _ => None,
+                    };
+                    (text("name")? == name).then(|| text("as").unwrap_or(name).to_owned())
+                }
+                _ => None,
+            }),
+            _ => None,
+        };
+        imported.unwrap_or_else(|| match argument(self.directive, "as") {
+            Some(Value::String(text)) => text.clone(),
+            _ => name.to_owned(),
+        })
+    }
+}
+
+type Written = Value<'static, String>;
+
+fn argument<'a>(directive: &'a Applied, name: &str) -> Option<&'a Written> {
+    member(&directive.arguments, name)
+}
+
+fn member<'a>(members: &'a [(String, Written)], name: &str) -> Option<&'a Written> {
+    let mut members = members.iter();
+    members.find(|(key, _)| key == name).map(|(_, it)| it)
+}
+
+/// `v`, a number, a dot, a number.
+fn is_version(text: &str) -> bool {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = text.strip_prefix('v').and_then(|it| it.split_once('.'));
+    numbers.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
+}
+
+/// What the directives of authorization are called in a supergraph.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) authenticated: Vec<String>,
+    pub(crate) requires_scopes: Vec<String>,
+    pub(crate) policy: Vec<String>,
+}
+
+impl Names {
+    /// The names that the links say; the usual ones as well where no other specification has them,
+    /// so that a directive without a link protects what it stands at.
+    pub(crate) fn of(document: &Sdl) -> Names {
+        let links: Vec<Link<'_>> = links(document).collect();
+        let names = |spec: &str| {
+            let own = links.iter().filter(|link| link.name() == Some(spec));
+            let mut names: Vec<String> = own.map(|link| link.name_of(spec)).collect();
+            let others = links.iter().filter(|link| link.name() != Some(spec));
+            let is_taken = others.into_iter().any(|link| link.brings(spec));
+            if !is_taken && !names.iter().any(|name| name == spec) {
+                names.push(spec.to_owned());
+            }
+            names
+        };
+        Names {
+            authenticated: names("authenticated"),
+            requires_scopes: names("requiresScopes"),
+            policy: names("policy"),
+        }
+    }
+
+    pub(crate) fn contain(&self, name: &str) -> bool {
+        let mut all = [&self.authenticated, &self.requires_scopes, &self.policy].into_iter();
+        all.any(|names| names.iter().any(|it| it == name))
+    }
+}
+
+/// Refuses a supergraph that needs what this gateway does not know.
+pub(crate) fn check(document: &Sdl) -> Result<(), SupergraphError> {
+    // Before the features: a connector's link is also an unknown one, and this says more.
+    if uses_connectors(document) {
+        return Err(SupergraphError::Connectors);
+    }
+    let faults: Vec<String> = links(document).filter_map(|link| link.fault()).collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(SupergraphError::UnknownFeatures {
+        features: faults.join("; "),
+    })
+}
+
+/// The client's schema without the definitions of the directives of authorization.
+pub(crate) fn without(client: &Arc<Sdl>, names: &Names) -> Arc<Sdl> {
+    let is_named = |it: &Definition<'static, String>| match it {
+        Definition::DirectiveDefinition(it) => names.contain(&it.name),
+        _ => false,
+    };
+    if !client.definitions.iter().any(is_named) {
+        return Arc::clone(client);
+    }
+    let mut client = Sdl::clone(client);
+    client.definitions.retain(|it| !is_named(it));
+    Arc::new(client)
+}
+
+fn links(document: &Sdl) -> impl Iterator<Item = Link<'_>> {
+    document
+        .definitions
+        .iter()
+        .filter_map(|definition| match definition {
+            Definition::SchemaDefinition(schema) => Some(&schema.directives),
+            _ => None,
+        })
+        .flatten()
+        .filter_map(Link::read)
+}
+
+/// Whether some fields come from REST services that the router is to call itself.
+fn uses_connectors(document: &Sdl) -> bool {
+    let is_connector = |url: &str| {
+        let name = url.strip_prefix(APOLLO).and_then(|it| it.split('/').next());
+        name.is_some_and(|name| CONNECTORS.contains(&name))
+    };
+    links(document).any(|link| is_connector(link.url))
+        || directives(document).any(|directive| {
+            if directive.name != "join__directive" {
+                return false;
+            }
+            let name = match argument(directive, "name") {
+                Some(Value::String(name)) => name.as_str(),
+                _ => return false,
+            };
+            // Composition carries a subgraph's `@link` of the connectors along in this way.
+            let url = match argument(directive, "args") {
+                Some(Value::Object(entries)) => member(entries, "url"),
+                _ => None,
+            };
+            CONNECTORS.contains(&name)
+                || matches!(url, Some(Value::String(url)) if name == "link" && is_connector(url))
+        })
+}
+
+/// The directives of the schema, of its types and of their fields.
+fn directives(document: &Sdl) -> impl Iterator<Item = &Applied> {
+    document.definitions.iter().flat_map(|definition| {
+        let (own, fields) = match definition {
+            Definition::SchemaDefinition(it) => (&it.directives[..], &[][..]),
+            Definition::TypeDefinition(TypeDefinition::Object(it)) => {
+                (&it.directives[..], &it.fields[..])
+            }
+            Definition::TypeDefinition(TypeDefinition::Interface(it)) => {
+                (&it.directives[..], &it.fields[..])
+            }
+            _ => (&[][..], &[][..]),
+        };
+        let fields = fields.iter().flat_map(|field| &field.directives);
+        own.iter().chain(fields)
+    })
+}

@@ -1,0 +1,121 @@
+//! Which supergraphs are refused because of what they say they need.
+
+use gateway_federation::{Supergraph, SupergraphError};
+
+const SDL: &str = include_str!("supergraph.graphql");
+const JOIN: &str = r#"@link(url: "https://specs.apollo.dev/join/v0.3", for: EXECUTION)"#;
+
+/// The supergraph of these tests with other links than that of the join specification.
+fn linked(links: &str) -> String {
+    assert!(SDL.contains(JOIN));
+    SDL.replace(JOIN, links)
+}
+
+fn refusal(sdl: &str) -> String {
+    match Supergraph::parse(sdl) {
+        Ok(_) => panic!("accepted:\n{}", &sdl[..sdl.len().min(600)]),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn features_that_are_not_known_are_refused_by_name() {
+    for (links, named) in [
+        (
+            r#"@link(url: "https://specs.apollo.dev/join/v0.9", for: EXECUTION)"#,
+            "`https://specs.apollo.dev/join/v0.9` (for: EXECUTION) is known in v0.1, v0.2, v0.3, v0.4, v0.5 only",
+        ),
+        (
+            r#"@link(url: "https://specs.apollo.dev/join", for: EXECUTION)"#,
+            "`https://specs.apollo.dev/join` (for: EXECUTION) is known in",
+        ),
+        (
+            &format!(r#"{JOIN} @link(url: "https://example.com/seal/v1.2/", for: SECURITY)"#),
+            "`https://example.com/seal/v1.2/` (for: SECURITY) is not known",
+        ),
+        // Another place is another specification.
+        (
+            &format!(r#"{JOIN} @link(url: "https://example.com/join/v0.3", for: EXECUTION)"#),
+            "`https://example.com/join/v0.3` (for: EXECUTION) is not known",
+        ),
+        // A purpose that this gateway has not heard of is a purpose.
+        (
+            &format!(r#"{JOIN} @link(url: "https://example.com/a/v1.0", for: BILLING)"#),
+            "(for: BILLING)",
+        ),
+        (
+            &format!(
+                r#"{JOIN} @link(url: "https://specs.apollo.dev/inaccessible/v0.2", as: "hidden", for: SECURITY)"#
+            ),
+            "under its own name only",
+        ),
+        (
+            &format!(r#"{JOIN} @core(feature: "https://example.com/a/v1.0", for: SECURITY)"#),
+            "`https://example.com/a/v1.0`",
+        ),
+    ] {
+        let reason = refusal(&linked(links));
+        assert!(reason.contains(named), "{reason}");
+    }
+    // All at once.
+    let both = r#"@link(url: "https://example.com/a/v1.0", for: SECURITY) @link(url: "https://example.com/b/v1.0", for: SECURITY)"#;
+    let reason = refusal(&linked(&format!("{JOIN} {both}")));
+    assert!(
+        reason.contains("/a/v1.0") && reason.contains("/b/v1.0"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn features_that_are_known_or_optional_are_accepted() {
+    for links in [
+        JOIN.replace("v0.3", "v0.1"),
+        JOIN.replace("v0.3", "v0.5"),
+        format!(r#"{JOIN} @link(url: "https://example.com/note/v3.1")"#),
+        format!(r#"{JOIN} @link(url: "https://example.com/note/v3.1", for: null)"#),
+        format!(r#"{JOIN} @link(url: "https://specs.apollo.dev/tag/v0.3")"#),
+    ] {
+        let parsed = Supergraph::parse(&linked(&links));
+        assert!(parsed.is_ok(), "{links}: {parsed:?}");
+    }
+}
+
+#[test]
+fn connectors_are_refused() {
+    for links in [
+        format!(r#"{JOIN} @link(url: "https://specs.apollo.dev/connect/v0.2", for: EXECUTION)"#),
+        format!(
+            r#"{JOIN} @join__directive(graphs: [PLACES], name: "link", args: {{url: "https://specs.apollo.dev/connect/v0.1", import: ["@connect"]}})"#
+        ),
+        format!(
+            r#"{JOIN} @join__directive(graphs: [PLACES], name: "source", args: {{name: "v2"}})"#
+        ),
+    ] {
+        let refused = Supergraph::parse(&linked(&links));
+        assert!(
+            matches!(refused, Err(SupergraphError::Connectors)),
+            "{links}: {refused:?}"
+        );
+    }
+    let field = SDL.replace(
+        "type Query",
+        r#"type Rest @join__type(graph: PLACES) { a: Int @join__directive(graphs: [PLACES], name: "connect", args: {http: {GET: "/a"}}) }
+        type Query"#,
+    );
+    assert!(refusal(&field).contains("connectors"));
+}
+
+#[test]
+fn directives_of_authorization_are_known_in_their_version_only() {
+    for name in ["authenticated", "requiresScopes", "policy"] {
+        for purpose in ["", ", for: SECURITY"] {
+            let link = |version: &str| {
+                let url = format!("https://specs.apollo.dev/{name}/{version}");
+                linked(&format!("{JOIN} @link(url: \"{url}\"{purpose})"))
+            };
+            assert!(Supergraph::parse(&link("v0.1")).is_ok());
+            let reason = refusal(&link("v0.2"));
+            assert!(reason.contains(name), "{reason}");
+        }
+    }
+}

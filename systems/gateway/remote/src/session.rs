@@ -1,0 +1,251 @@
+//! Session variables: what services and handlers are told of who asks (`x-hasura-role` and the
+//! like).
+//!
+//! They come from the claims of a token that was checked. A client's own `x-hasura-*` headers count
+//! only when the client is trusted: because the configuration says so of all, or because it knows
+//! the administrator's secret.
+
+use std::borrow::Cow;
+
+use gateway_config::{SessionName, SessionVariables};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use subtle::ConstantTimeEq as _;
+
+const ROLE: HeaderName = HeaderName::from_static("x-hasura-role");
+const ADMIN: HeaderValue = HeaderValue::from_static("admin");
+const ADMIN_SECRET: HeaderName = HeaderName::from_static("x-hasura-admin-secret");
+const ALLOWED_ROLES: &str = "x-hasura-allowed-roles";
+const DEFAULT_ROLE: &str = "x-hasura-default-role";
+
+/// Why a request has no session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// The client claims to be the administrator.
+    #[error("the header `x-hasura-admin-secret` is wrong")]
+    AdminSecret,
+    /// The client wants a role that its token does not have.
+    #[error("the role of the header `x-hasura-role` is not among the allowed roles of the token")]
+    Role,
+    /// A claim is not what it should be.
+    #[error("the claim `{0}` of the token cannot be a session variable")]
+    Claim(String),
+}
+
+/// The session variables of one request: the role, then the others.
+#[derive(Clone, Debug)]
+pub struct Session(Vec<(HeaderName, HeaderValue)>);
+
+impl Default for Session {
+    /// Everyone's: the role `anonymous`.
+    fn default() -> Self {
+        Self::of_role(HeaderValue::from_static("anonymous"))
+    }
+}
+
+/// Whether a header tells of the session. No such header of a client is sent on as it is.
+pub(crate) fn is_session_header(name: &HeaderName) -> bool {
+    name.as_str().starts_with(SessionName::PREFIX)
+}
+
+impl Session {
+    /// The session of a request with these headers and the claims of its token, if it has one.
+    ///
+    /// # Errors
+    /// When the client asks for more than it may have, or the claims cannot be read.
+    pub fn new(
+        rules: &SessionVariables,
+        client: &HeaderMap,
+        claims: Option<&Value>,
+    ) -> Result<Self, SessionError> {
+        let is_trusted = match (&rules.admin_secret, client.get(ADMIN_SECRET)) {
+            (Some(secret), Some(given)) => {
+                // In constant time: the time of a comparison that ends at the first difference
+                // tells the secret byte by byte.
+                if !bool::from(secret.as_bytes().ct_eq(given.as_bytes())) {
+                    return Err(SessionError::AdminSecret);
+                }
+                true
+            }
+            _ => rules.trust_clients,
+        };
+        if is_trusted {
+            return Ok(Self::of_trusted(client));
+        }
+        let unauthorized = || Self::of_role((*rules.unauthorized_role).clone());
+        let Some(claims) = claims else {
+            return Ok(unauthorized());
+        };
+        let variables = variables(rules, claims)?;
+        if variables.is_empty() {
+            return Ok(unauthorized());
+        }
+        Self::of_claims(&variables, client.get(ROLE), rules)
+    }
+
+    fn of_role(role: HeaderValue) -> Self {
+        Self(vec![(ROLE, role)])
+    }
+
+    /// As the client says; without a role it is the administrator, as the contract says.
+    fn of_trusted(client: &HeaderMap) -> Self {
+        let mut session = Self::of_role(client.get(ROLE).cloned().unwrap_or(ADMIN));
+        // The first value of each only: a session variable is one value.
+        let others = client
+            .keys()
+            .filter(|name| is_session_header(name) && **name != ROLE && **name != ADMIN_SECRET);
+        let others = others.filter_map(|name| Some((name.clone(), client.get(name)?.clone())));
+        session.0.extend(others);
+        session
+    }
+
+    fn of_claims(
+        variables: &[(String, Cow<'_, Value>)],
+        wanted: Option<&HeaderValue>,
+        rules: &SessionVariables,
+    ) -> Result<Self, SessionError> {
+        let find = |name: &str| {
+            let mut all = variables.iter();
+            all.find(|(known, _)| known == name)
+                .map(|(_, value)| &**value)
+        };
+        let role = match wanted {
+            // A client chooses among the roles that its token has.
+            Some(wanted) => {
+                let allowed = roles(find(ALLOWED_ROLES)).ok_or_else(|| wrong(ALLOWED_ROLES))?;
+                if !allowed
+                    .iter()
+                    .any(|role| role.as_bytes() == wanted.as_bytes())
+                {
+                    return Err(SessionError::Role);
+                }
+                wanted.clone()
+            }
+            None => match find(DEFAULT_ROLE).or_else(|| find(ROLE.as_str())) {
+                Some(role) => header_value(DEFAULT_ROLE, role)?,
+                None => (*rules.unauthorized_role).clone(),
+            },
+        };
+        let mut session = Self::of_role(role);
+        for (name, value) in variables {
+            let is_about_roles = [ROLE.as_str(), ALLOWED_ROLES, DEFAULT_ROLE].contains(&&**name);
+            if is_about_roles || *name == ADMIN_SECRET.as_str() {
+                continue;
+            }
+            let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(name))?;
+            // In two spellings, of which a service would believe one or the other.
+            if session.0.iter().any(|(known, _)| *known == header) {
+                return Err(wrong(name));
+            }
+            session.0.push((header, header_value(name, value)?));
+        }
+        Ok(session)
+    }
+
+    /// The headers.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+        self.0.iter().map(|(name, value)| (name, value))
+    }
+
+    /// The variables as a JSON object of texts.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut out = Vec::new();
+        self.write_json(&mut out);
+        String::from_utf8(out).expect("the texts were made of characters")
+    }
+
+    /// Appends the variables as a JSON object of texts.
+    pub(crate) fn write_json(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            gateway_template::write_text(name.as_str(), out);
+            out.push(b':');
+            gateway_template::write_text(&String::from_utf8_lossy(value.as_bytes()), out);
+        }
+        out.push(b'}');
+    }
+}
+
+fn wrong(claim: &str) -> SessionError {
+    SessionError::Claim(claim.to_owned())
+}
+
+/// Names in lower case, with what the claims say.
+type Variables<'a> = Vec<(String, Cow<'a, Value>)>;
+
+fn variables<'a>(
+    rules: &'a SessionVariables,
+    claims: &'a Value,
+) -> Result<Variables<'a>, SessionError> {
+    if !rules.claims_map.is_empty() {
+        let mapped = rules.claims_map.iter().filter_map(|(name, from)| {
+            let found = from
+                .path
+                .as_ref()
+                .and_then(|it| claims.pointer(&it.pointer));
+            let value = match found.filter(|it| !it.is_null()) {
+                Some(found) => Cow::Borrowed(found),
+                None => Cow::Owned(from.default.clone()?.into()),
+            };
+            Some((name.0.0.clone(), value))
+        });
+        return Ok(mapped.collect());
+    }
+    let namespace = &rules.claims_namespace;
+    let held = match claims.get(namespace) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        // Some issuers can only write texts.
+        Some(Value::String(text)) => {
+            Cow::Owned(serde_json::from_str(text).map_err(|_| wrong(namespace))?)
+        }
+        Some(value) => Cow::Borrowed(value),
+    };
+    let entries: Vec<(String, Cow<'a, Value>)> = match held {
+        Cow::Borrowed(Value::Object(members)) => {
+            let members = members.iter();
+            members
+                .map(|(name, value)| (name.clone(), Cow::Borrowed(value)))
+                .collect()
+        }
+        Cow::Owned(Value::Object(members)) => {
+            let members = members.into_iter();
+            members
+                .map(|(name, value)| (name, Cow::Owned(value)))
+                .collect()
+        }
+        _ => return Err(wrong(namespace)),
+    };
+    // What else an issuer keeps there is not the gateway's business.
+    let entries = entries.into_iter().filter_map(|(name, value)| {
+        let name = name.to_ascii_lowercase();
+        name.starts_with(SessionName::PREFIX)
+            .then_some((name, value))
+    });
+    Ok(entries.collect())
+}
+
+/// The allowed roles: a list, or the JSON text of one.
+fn roles(claim: Option<&Value>) -> Option<Vec<String>> {
+    match claim {
+        None => Some(Vec::new()),
+        Some(Value::String(text)) => serde_json::from_str(text).ok(),
+        Some(Value::Array(items)) => {
+            let items = items.iter().map(|item| item.as_str().map(str::to_owned));
+            items.collect()
+        }
+        Some(_) => None,
+    }
+}
+
+fn header_value(claim: &str, value: &Value) -> Result<HeaderValue, SessionError> {
+    let text = match value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        other => Cow::Owned(other.to_string()),
+    };
+    // Refused rather than left out: a service may take an absent variable for an unlimited one.
+    HeaderValue::from_bytes(text.as_bytes()).map_err(|_| wrong(claim))
+}
