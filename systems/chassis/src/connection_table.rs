@@ -186,11 +186,12 @@ impl ConnectionTable {
         Ok(slot)
     }
 
-    /// Whether idle connections should make room: an eighth of the places is kept free for
-    /// newcomers.
+    /// Whether idle connections should make room: an eighth of the places, at least one, is kept
+    /// free for newcomers.
     pub(crate) fn is_crowded(&self) -> bool {
         let total = self.total.load(Relaxed);
-        self.open.load(Relaxed) > total - total / 8
+        let free = (total / 8).max(1).min(total.saturating_sub(1));
+        self.open.load(Relaxed) > total - free
     }
 
     /// Notes an error of `accept`. Idle connections are then closed, because the process is most

@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::command_line::{TimeError, time};
 
 /// Most connections by default, however many file descriptors there are: each costs some 10 KiB.
-const CONNECTIONS_MAX: usize = 65_536;
+const CONNECTIONS_MAX: usize = 16_384;
 /// Times that can be asked for.
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3_600);
 

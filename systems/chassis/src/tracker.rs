@@ -28,8 +28,10 @@ pub use io::TrackedIo;
 
 /// Time between two looks at all connections.
 const TICK: Duration = Duration::from_millis(100);
-/// Requests that a client may cancel beyond those that it lets be answered.
+/// Requests that a client may cancel at once, beyond those that it lets be answered.
 const RESETS_MAX: u32 = 100;
+/// Ticks after which a client has waited for its answer, and may well lose its patience.
+const PATIENCE_TICKS: u32 = 10;
 
 /// The connections of one worker.
 #[derive(Clone, Debug)]
@@ -106,6 +108,8 @@ enum Order {
     /// Drop, unless a request has arrived.
     MakeRoom,
     Drop,
+    /// Nothing more: it is done.
+    Ended,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,12 +230,13 @@ impl Tracked {
             self.0.driven_by(task);
             match self.0.order.get() {
                 Order::Serve => {}
-                Order::Drop => return Poll::Ready(Ok(())),
+                Order::Drop | Order::Ended => return Poll::Ready(Ok(())),
                 Order::MakeRoom => {
                     let done = connection.as_mut().poll(task);
-                    return match done.is_pending() && self.0.makes_room() {
-                        true => Poll::Ready(Ok(())),
-                        false => done,
+                    return if done.is_pending() && self.0.makes_room() {
+                        Poll::Ready(Ok(()))
+                    } else {
+                        done
                     };
                 }
                 Order::Finish | Order::FinishBy(_) => {
@@ -270,6 +275,7 @@ impl State {
             Order::Finish => 1,
             Order::FinishBy(_) | Order::MakeRoom => 2,
             Order::Drop => 3,
+            Order::Ended => 4,
         };
         if rank(order) <= rank(self.order.get()) {
             return;
@@ -289,6 +295,8 @@ impl State {
         if !matches!(self.order.get(), Order::Serve | Order::Finish) {
             registry.leaving.set(registry.leaving.get() - 1);
         }
+        // Streams of HTTP/2 may end a little later, and must not give orders then.
+        self.order.set(Order::Ended);
         let mut connections = registry.connections.borrow_mut();
         let index = self.index.get();
         connections.swap_remove(index);
@@ -311,9 +319,10 @@ impl State {
         }
         // Its request came just before.
         registry.leaving.set(registry.leaving.get() - 1);
-        self.order.set(match registry.is_stopping.get() {
-            true => Order::Finish,
-            false => Order::Serve,
+        self.order.set(if registry.is_stopping.get() {
+            Order::Finish
+        } else {
+            Order::Serve
         });
         false
     }
@@ -335,6 +344,7 @@ impl State {
         self.active.set(self.active.get() + 1);
         Exchange {
             state: Rc::clone(self),
+            began: self.registry.tick.get(),
             is_answered: false,
         }
     }
@@ -364,6 +374,8 @@ impl State {
 #[derive(Debug)]
 pub struct Exchange {
     state: Rc<State>,
+    /// The tick at which it began.
+    began: u32,
     is_answered: bool,
 }
 
@@ -396,7 +408,8 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let state = &self.state;
         state.ended();
-        if self.is_answered {
+        let waited = state.registry.tick.get().wrapping_sub(self.began);
+        if self.is_answered || waited > PATIENCE_TICKS {
             return;
         }
         let cancelled = state.cancelled.get().saturating_add(1);

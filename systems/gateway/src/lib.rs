@@ -16,6 +16,7 @@ mod admission;
 mod clock;
 mod command_line;
 mod compression;
+mod connections;
 mod cors;
 mod csrf;
 mod engine;

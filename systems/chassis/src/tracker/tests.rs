@@ -107,6 +107,17 @@ impl Service {
     }
 }
 
+impl Service {
+    /// Waits until no connection is open.
+    fn wait_for_none(&self) {
+        let end = clock::now() + PATIENCE;
+        while self.table.open() > 0 {
+            assert!(clock::now() < end, "a place is not free again");
+            std::thread::yield_now();
+        }
+    }
+}
+
 fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n")
 }
@@ -198,11 +209,7 @@ fn a_client_that_does_not_read_is_hung_up_on() {
     );
     let _open = service.send(&get("/big"));
     service.wait_for(Cause::Write, 1);
-    let end = clock::now() + PATIENCE;
-    while service.table.open() > 0 {
-        assert!(clock::now() < end, "its place is not free again");
-        std::thread::yield_now();
-    }
+    service.wait_for_none();
 }
 
 #[test]
@@ -365,6 +372,7 @@ mod http2 {
             }
         });
         assert_eq!(service.table.count(Cause::Write), 2);
+        service.wait_for_none();
     }
 
     #[test]
@@ -412,6 +420,7 @@ mod http2 {
             assert!(sent < 1_000, "{sent} requests were cancelled");
         });
         assert_eq!(service.table.count(Cause::Resets), 1);
+        service.wait_for_none();
     }
 
     #[test]

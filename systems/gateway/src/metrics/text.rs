@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use chassis::ConnectionTable;
 use telemetry::metrics::{self, Buckets, Counts, Scrape};
 
 use super::{BUCKETS_US, CallCounts, Client, Histogram, Metrics, PlanCache, STAGES, Shard, lock};
 
 impl Metrics {
     /// Everything counted so far, and what the process uses now.
-    pub(crate) fn text(&self, plans: PlanCache) -> String {
+    pub(crate) fn text(&self, plans: PlanCache, connections: &Arc<ConnectionTable>) -> String {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
-        metrics::text(Arc::new(Snapshot { shards, plans }))
+        let snapshot = Arc::new(Snapshot { shards, plans });
+        metrics::text(Arc::new((snapshot, Arc::clone(connections))))
     }
 }
 

@@ -8,6 +8,7 @@
 mod actions;
 mod audit;
 mod client;
+mod connections;
 mod endpoint;
 mod extensions;
 mod gateway;
