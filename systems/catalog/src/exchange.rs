@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chassis::ConnectionTable;
 use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
@@ -30,6 +31,7 @@ pub(crate) struct Handler {
     pub(crate) store: Store,
     executor: Executor,
     metrics: Arc<Metrics>,
+    connections: Arc<ConnectionTable>,
     limit_max: u32,
     /// In bytes.
     body_limit: u64,
@@ -60,11 +62,16 @@ impl chassis::Handler for Handler {
 }
 
 impl Handler {
-    pub(crate) fn new(store: Store, metrics: Arc<Metrics>, config: &Config) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        (metrics, connections): (&Arc<Metrics>, &Arc<ConnectionTable>),
+        config: &Config,
+    ) -> Self {
         Self {
             executor: Executor::new(store.clone(), config.limit_max),
             store,
-            metrics,
+            metrics: Arc::clone(metrics),
+            connections: Arc::clone(connections),
             limit_max: config.limit_max,
             body_limit: config.body_limit(),
             body_timeout: config.request_timeout,
@@ -159,7 +166,8 @@ impl Handler {
 
     fn show_metrics(&self, request: &Request<Incoming>) -> Reply {
         unless_read(request).unwrap_or_else(|| {
-            let text = metrics::text(Arc::clone(&self.metrics));
+            let counts = (Arc::clone(&self.metrics), Arc::clone(&self.connections));
+            let text = metrics::text(Arc::new(counts));
             with_body(StatusCode::OK, metrics::CONTENT_TYPE, text)
         })
     }

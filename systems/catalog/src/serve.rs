@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use chassis::{Limits, Worker};
+use chassis::{ConnectionTable, Worker};
 use clap::Parser as _;
 use telemetry::log::Level;
 use tokio::runtime::LocalRuntime;
@@ -64,24 +64,23 @@ fn serve(
     prepared: &Prepared,
 ) -> Result<(), ServeError> {
     let metrics = Arc::new(Metrics::new(&config.count_headers));
-    let limits = Limits {
-        head_timeout: config.request_timeout,
-        stop_timeout: config.stop_timeout,
-    };
+    let table = ConnectionTable::new(config.connections.most());
+    let times = (config.request_timeout, config.stop_timeout);
+    let limits = config.connections.limits(times.0, times.1);
     let mut workers = Vec::new();
     let mut kind = "";
     for number in 0..config.workers() {
         let store = Store::open(prepared, config, &metrics)?;
         kind = store.kind();
-        let handler = Handler::new(store, Arc::clone(&metrics), config);
+        let handler = Handler::new(store, (&metrics, &table), config);
         let prepare = async move || {
             // The first request need not wait for a connection. What is wrong with the database,
             // /health tells.
             let _ = handler.store.check().await;
             handler
         };
-        workers.push(Worker::start(number, limits, prepare)?);
+        workers.push(Worker::start(number, (&table, limits), prepare)?);
     }
     tracing::info!(database = kind, "answering from");
-    Ok(chassis::serve(runtime, listener, workers)?)
+    Ok(chassis::serve(runtime, listener, &table, workers)?)
 }

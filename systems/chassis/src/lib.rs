@@ -3,12 +3,18 @@
 //! One thread accepts connections and assigns them in turn, so that few connections spread evenly.
 //! Each [`Worker`] serves its own on a runtime of its own, so that no connection changes threads
 //! and nothing is shared except what a service shares itself. Absent on purpose: routes, and TLS.
+//!
+//! A [`ConnectionTable`] bounds how many connections there are, and a [`Tracker`] on each worker ends
+//! those whose clients let it wait. The gateway, which accepts by itself, uses both, too.
 
+mod clock;
 mod command_line;
 mod connection;
+mod connection_table;
 mod limits;
 mod listener;
 mod serve;
+mod tracker;
 mod worker;
 
 use std::error::Error;
@@ -18,9 +24,14 @@ use telemetry::log::Level;
 
 pub use command_line::{TimeError, read, time, with_file, workers};
 pub use connection::{Connection, ConnectionHandle};
-pub use limits::Limits;
+pub use connection_table::{ConnectionTable, Refusal, Slot};
+pub use limits::{
+    ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Limits, Most,
+    Timeouts, descriptors,
+};
 pub use listener::{Listener, prepare};
-pub use serve::{pause_after, runtime, serve, stop_signal};
+pub use serve::{pause_after, pause_in_crowd, runtime, serve, stop_signal};
+pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work};
 pub use worker::{Handler, Worker, worker_thread};
 
 /// The whole program: from the command line to a stopped service.

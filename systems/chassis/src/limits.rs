@@ -1,12 +1,187 @@
 //! What a service allows its clients.
 
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::command_line::{TimeError, time};
+
+/// Most connections by default, however many file descriptors there are: each costs some 10 KiB.
+const CONNECTIONS_MAX: usize = 16_384;
+/// Times that can be asked for.
+const TIMES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3_600);
 
 /// Limits of a service's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time that a client may take to send the head of a request.
-    pub head_timeout: Duration,
+    /// What clients may do with a connection.
+    pub timeouts: Timeouts,
+    /// Requests that one HTTP/2 connection may have under way.
+    pub http2_streams: u32,
     /// Time that connections may take that are open when the service is to stop.
     pub stop_timeout: Duration,
+}
+
+/// How long a client may let a connection wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the first byte of a request to the end of its head; and from the beginning of a
+    /// connection to the end of its first head.
+    pub head: Duration,
+    /// Without a request under way.
+    pub idle: Duration,
+    /// Without taking a part of an answer that is there.
+    pub write: Duration,
+    /// Bytes of answers that a worker keeps for clients that do not take them. Beyond it the
+    /// connections that hold most are closed without waiting for [`Timeouts::write`].
+    pub unsent_bytes: usize,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(10),
+            // As other servers: nginx has 75 seconds.
+            idle: Duration::from_secs(60),
+            write: Duration::from_secs(30),
+            unsent_bytes: 128 << 20,
+        }
+    }
+}
+
+/// Time between two pings of an HTTP/2 connection, by default.
+pub const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
+/// Time that the answer to a ping may take, by default.
+pub const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Requests that one HTTP/2 connection may have under way, by default.
+pub const HTTP2_STREAMS: u32 = 100;
+
+/// Flags that every service has for its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+pub struct ConnectionFlags {
+    /// Connections that may be open at a time; beyond it idle ones are closed, then new ones
+    /// [default: three quarters of the process's file descriptors].
+    #[arg(long, env, value_name = "N")]
+    pub max_connections: Option<NonZeroU32>,
+
+    /// Connections that one address may have open, for IPv6 one network of 64 bits; this machine's
+    /// own are not counted [default: half of all].
+    #[arg(long, env, value_name = "N")]
+    pub max_connections_per_address: Option<NonZeroU32>,
+
+    /// Time that a connection may be open without a request, such as 60s.
+    #[arg(long, env, value_name = "TIME", default_value = "60s", value_parser = wait)]
+    pub idle_timeout: Duration,
+
+    /// Time in which a client must take a part of its answer, such as 30s.
+    #[arg(long, env, value_name = "TIME", default_value = "30s", value_parser = wait)]
+    pub write_timeout: Duration,
+}
+
+impl ConnectionFlags {
+    /// The limits of a worker, `head_timeout` and `stop_timeout` being the service's own.
+    #[must_use]
+    pub fn limits(&self, head_timeout: Duration, stop_timeout: Duration) -> Limits {
+        Limits {
+            timeouts: Timeouts {
+                head: head_timeout,
+                idle: self.idle_timeout,
+                write: self.write_timeout,
+                ..Timeouts::default()
+            },
+            http2_streams: HTTP2_STREAMS,
+            stop_timeout,
+        }
+    }
+
+    /// How many connections there may be.
+    #[must_use]
+    pub fn most(&self) -> Most {
+        let count = |flag: Option<NonZeroU32>| flag.and_then(|it| usize::try_from(it.get()).ok());
+        // A quarter is left for the log, databases and other services.
+        Most::new(
+            count(self.max_connections),
+            count(self.max_connections_per_address),
+            3.0 / 4.0,
+        )
+    }
+}
+
+fn wait(text: &str) -> Result<Duration, TimeError> {
+    time(text, TIMES)
+}
+
+/// How many connections may be open at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// In total.
+    pub total: usize,
+    /// From one address.
+    pub per_address: usize,
+}
+
+impl Most {
+    /// As asked for. Otherwise in total this share of the process's file descriptors, and half of
+    /// the total from one address.
+    #[must_use]
+    pub fn new(total: Option<usize>, per_address: Option<usize>, share: f64) -> Self {
+        let total = total.unwrap_or_else(|| part(descriptors(), share).min(CONNECTIONS_MAX));
+        Self {
+            total,
+            // Half: clients behind one proxy share an address, and nobody takes all there is.
+            per_address: per_address.unwrap_or(total.div_ceil(2)),
+        }
+    }
+}
+
+fn part(descriptors: usize, share: f64) -> usize {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "descriptors are far fewer than 2^52, and a share is between 0 and 1"
+    )]
+    let part = (descriptors as f64 * share) as usize;
+    part.max(1)
+}
+
+/// File descriptors that the process may have, after raising the soft limit to the hard one.
+///
+/// The soft limit is low for the sake of programs that use `select`, which ours do not.
+#[must_use]
+pub fn descriptors() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => maximum,
+        // Some systems refuse values that they report themselves.
+        Err(_) => current,
+    };
+    current.map_or(usize::MAX >> 12, |count| {
+        usize::try_from(count).unwrap_or(usize::MAX >> 12)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_all_connections_may_come_from_one_address_by_default() {
+        let most = Most::new(Some(7), None, 0.5);
+        assert_eq!((most.total, most.per_address), (7, 4));
+        assert_eq!(Most::new(Some(7), Some(2), 0.5).per_address, 2);
+    }
+
+    #[test]
+    fn the_default_leaves_descriptors_for_others() {
+        assert_eq!(part(256, 0.75), 192);
+        assert_eq!(part(1, 0.5), 1);
+        assert!(Most::new(None, None, 0.5).total <= descriptors() / 2);
+    }
 }

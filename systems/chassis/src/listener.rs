@@ -1,7 +1,7 @@
 //! Where connections arrive.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::task::{Context, Poll, ready};
 
@@ -40,20 +40,25 @@ impl Listener {
         Ok(Self { socket })
     }
 
-    /// Accepts a connection, which does not block.
+    /// Accepts a connection, which does not block, and tells who the client is.
     ///
     /// # Errors
     /// When the system has no more file descriptors, or the client is gone again.
-    pub fn poll_accept(&self, task: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+    pub fn poll_accept(&self, task: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         loop {
             // A loop, because `try_io` clears the readiness when `accept` finds nothing, and the
             // task must then be registered again.
             ready!(self.socket.poll_read_ready(task))?;
             // Set by the same call, which spares one for each connection.
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let accept = || Ok(rustix::net::accept_with(&self.socket, flags)?);
+            let accept = || Ok(rustix::net::acceptfrom_with(&self.socket, flags)?);
             match self.socket.try_io(Interest::READABLE, accept) {
-                Ok(socket) => return Poll::Ready(Ok(socket.into())),
+                Ok((socket, peer)) => {
+                    // A client that is gone again may have no address.
+                    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                    let gone = io::ErrorKind::ConnectionAborted;
+                    return Poll::Ready(peer.map(|peer| (socket.into(), peer)).ok_or(gone.into()));
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Poll::Ready(Err(error)),

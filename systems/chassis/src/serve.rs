@@ -4,17 +4,22 @@ use std::future::Future;
 use std::io;
 use std::net::TcpListener;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::connection_table::ConnectionTable;
 use crate::listener::Listener;
 use crate::worker::Worker;
 
 /// Pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Pause after a connection was accepted while nearly all places are taken.
+const CROWD_PAUSE: Duration = Duration::from_millis(1);
 
 /// A runtime on the thread that asks for it, for tasks that stay there.
 ///
@@ -36,6 +41,7 @@ pub fn runtime() -> io::Result<LocalRuntime> {
 pub fn serve(
     runtime: &LocalRuntime,
     listener: TcpListener,
+    table: &Arc<ConnectionTable>,
     workers: Vec<Worker>,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
@@ -45,7 +51,7 @@ pub fn serve(
         let stopped = stop_signal()?;
         telemetry::announce(&format!("listening on http://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
-        deal_out(listener, &workers, stopped).await
+        deal_out(listener, (table, &workers), stopped).await
     })?;
     tracing::info!("stopping");
     for worker in workers {
@@ -73,17 +79,28 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
 }
 
 /// Logs why a connection was not accepted, and waits a little.
-pub async fn pause_after(error: &io::Error) {
+pub async fn pause_after(table: &ConnectionTable, error: &io::Error) {
     // Most likely the process is out of file descriptors; connections that end free some. Without
     // the pause, `accept` would fail in a busy loop.
-    tracing::warn!(%error, "accept failed");
-    tokio::time::sleep(ACCEPT_PAUSE).await;
+    if table.accept_failed(error) {
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+/// Waits a moment when nearly all places are taken, for a loop that accepts.
+///
+/// Connections that make room then end, and the requests of new ones are read, before the next is
+/// accepted; clients wait with the system.
+pub async fn pause_in_crowd(table: &ConnectionTable) {
+    if table.is_crowded() {
+        tokio::time::sleep(CROWD_PAUSE).await;
+    }
 }
 
 /// Accepts until `stopped` and gives each worker a connection in turn. A single worker accepts itself.
 async fn deal_out(
     listener: TcpListener,
-    workers: &[Worker],
+    (table, workers): (&Arc<ConnectionTable>, &[Worker]),
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
     crate::listener::prepare(&listener)?;
@@ -106,11 +123,15 @@ async fn deal_out(
         .await;
         match accepted {
             None => return Ok(()),
-            Some(Ok(stream)) => {
-                let worker = turns.next().expect("there is at least one worker");
-                worker.give(stream);
+            Some(Ok((stream, peer))) => {
+                // Refused: closed at once, before a worker hears of it.
+                if let Ok(slot) = table.take(Some(peer.ip())) {
+                    let worker = turns.next().expect("there is at least one worker");
+                    worker.give(stream, slot);
+                }
+                pause_in_crowd(table).await;
             }
-            Some(Err(error)) => pause_after(&error).await,
+            Some(Err(error)) => pause_after(table, &error).await,
         }
     }
 }

@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
@@ -15,19 +16,20 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::spawn_local;
 
 use crate::connection::Connection;
-use crate::limits::Limits;
+use crate::connection_table::{ConnectionTable, Slot};
+use crate::limits::{HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, Limits};
 use crate::listener::Listener;
 use crate::serve;
+use crate::tracker::{Tracked, Tracker};
 
 /// Answers the requests of one worker.
 pub trait Handler: 'static {
     /// The type of its answers' bodies.
-    type Body: Body<Data: 'static, Error: Into<Box<dyn Error + Send + Sync>>> + 'static;
+    type Body: Body<Data: 'static, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin + 'static;
 
     /// Answers a request. Errors are part of the answer.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>>;
@@ -36,7 +38,7 @@ pub trait Handler: 'static {
 /// What a worker serves.
 #[derive(Debug)]
 enum Work {
-    Connection(TcpStream),
+    Connection(TcpStream, Slot),
     /// All connections that arrive here from now on.
     Listener(TcpListener),
 }
@@ -55,20 +57,21 @@ impl Worker {
     /// When the system has no more threads or file descriptors.
     pub fn start<D: Handler, P: Future<Output = D>>(
         number: u16,
-        limits: Limits,
+        (table, limits): (&Arc<ConnectionTable>, Limits),
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> io::Result<Self> {
+        let table = Arc::clone(table);
         let (work, arriving) = mpsc::unbounded_channel();
         let thread = worker_thread(number, async move || {
             let handler = Rc::new(prepare().await);
-            serve_all(handler, arriving, limits).await;
+            serve_all(handler, arriving, (table, limits)).await;
         })?;
         Ok(Self { work, thread })
     }
 
     /// Hands a connection over. If the worker has panicked, the connection is closed.
-    pub(crate) fn give(&self, connection: TcpStream) {
-        let _ = self.work.send(Work::Connection(connection));
+    pub(crate) fn give(&self, connection: TcpStream, slot: Slot) {
+        let _ = self.work.send(Work::Connection(connection, slot));
     }
 
     /// Makes the worker accept connections itself: a connection then costs no other thread's work.
@@ -113,20 +116,15 @@ pub fn worker_thread<F: Future<Output = ()>>(
 async fn serve_all<D: Handler>(
     handler: Rc<D>,
     mut arriving: UnboundedReceiver<Work>,
-    limits: Limits,
+    (table, limits): (Arc<ConnectionTable>, Limits),
 ) {
-    let graceful = GracefulShutdown::new();
-    let mut builder = auto::Builder::new(SameThread);
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_timeout);
-    builder.http2().timer(TokioTimer::new());
+    let tracker = Tracker::new(Arc::clone(&table), limits.timeouts);
+    spawn_local(tracker.clone().watch());
     // Shared: hyper copies what a connection needs of it, and building one costs more than a count.
-    let builder = Rc::new(builder);
+    let builder = Rc::new(builder(limits.http2_streams));
     let mut listener = None;
     while let Some(next) = next(&mut arriving, listener.as_ref()).await {
-        let stream = match next {
+        let (stream, slot) = match next {
             Next::Work(Work::Listener(given)) => {
                 match Listener::new(given) {
                     Ok(given) => listener = Some(given),
@@ -137,38 +135,75 @@ async fn serve_all<D: Handler>(
                 }
                 continue;
             }
-            Next::Work(Work::Connection(stream)) | Next::Accepted(Ok(stream)) => stream,
+            Next::Work(Work::Connection(stream, slot)) => (stream, slot),
+            Next::Accepted(Ok((stream, peer))) => match table.take(Some(peer.ip())) {
+                Ok(slot) => (stream, slot),
+                // Closed at once.
+                Err(_) => continue,
+            },
             Next::Accepted(Err(error)) => {
-                serve::pause_after(&error).await;
+                serve::pause_after(&table, &error).await;
                 continue;
             }
         };
-        // Two handles: one learns from requests, the other drives the connection.
-        let connection = Connection::new(stream);
-        let handle = connection.handle();
-        let observed = handle.clone();
-        let (builder, handler, watcher) =
-            (Rc::clone(&builder), Rc::clone(&handler), graceful.watcher());
-        spawn_local(async move {
-            let service = service_fn(|request| {
-                observed.learn(&request);
-                let handler = Rc::clone(&handler);
-                async move { Ok::<_, Infallible>(handler.answer(request).await) }
-            });
-            let connection = builder.serve_connection(connection, service);
-            // Errors here concern one client: it left, or it does not speak HTTP.
-            let _ = handle.serve(watcher.watch(connection)).await;
-        });
+        let tracked = tracker.begin(slot);
+        spawn_local(converse(
+            stream,
+            tracked,
+            Rc::clone(&builder),
+            Rc::clone(&handler),
+        ));
+        if listener.is_some() {
+            serve::pause_in_crowd(&table).await;
+        }
     }
     drop(listener);
     // Connections that are not done by now are closed with the runtime.
-    let _ = tokio::time::timeout(limits.stop_timeout, graceful.shutdown()).await;
+    let _ = tokio::time::timeout(limits.stop_timeout, tracker.finish()).await;
+}
+
+fn builder(http2_streams: u32) -> auto::Builder<SameThread> {
+    let mut builder = auto::Builder::new(SameThread);
+    // HTTP/1.1 has no timer: the tracker knows when a head takes too long.
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(http2_streams)
+        // A client that is gone without a word answers no ping.
+        .keep_alive_interval(HTTP2_PING_INTERVAL)
+        .keep_alive_timeout(HTTP2_PING_TIMEOUT);
+    builder
+}
+
+/// Answers every request of a connection.
+async fn converse<D: Handler>(
+    stream: TcpStream,
+    tracked: Tracked,
+    builder: Rc<auto::Builder<SameThread>>,
+    handler: Rc<D>,
+) {
+    // Two handles: one learns from requests, the other drives the connection.
+    let connection = Connection::new(stream);
+    let handle = connection.handle();
+    let observed = handle.clone();
+    let service = service_fn(|request| {
+        observed.learn(&request);
+        let exchange = tracked.request(request.version());
+        let handler = Rc::clone(&handler);
+        async move {
+            let response = handler.answer(request).await;
+            Ok::<_, Infallible>(response.map(|body| exchange.answer(body)))
+        }
+    });
+    let connection = builder.serve_connection(tracked.io(connection), service);
+    // Errors here concern one client: it left, or it does not speak HTTP.
+    let _ = handle.serve(tracked.clone().drive(connection)).await;
 }
 
 /// What a worker does next.
 enum Next {
     Work(Work),
-    Accepted(io::Result<TcpStream>),
+    Accepted(io::Result<(TcpStream, SocketAddr)>),
 }
 
 /// Waits for more work; `None` when no more can come.

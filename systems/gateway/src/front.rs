@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
+use chassis::Work;
 use gateway_config::Config;
 use gateway_extensions::Request;
 use graphql_http::Negotiated;
@@ -37,7 +38,7 @@ pub(crate) enum Entrance {
 pub(crate) async fn respond(
     worker: &Rc<Worker>,
     entrance: Entrance,
-    peer: Option<IpAddr>,
+    (peer, permit): (Option<IpAddr>, Option<Work>),
     (parts, body): (Parts, Incoming),
 ) -> Reply {
     let serving = worker.serving();
@@ -54,12 +55,18 @@ pub(crate) async fn respond(
         Entrance::Graphql => early(&serving, &parts.method, &parts.headers),
         Entrance::Rest => None,
     };
-    let mut reply = match early {
-        Some(reply) => reply,
+    let mut reply = match (early, permit) {
+        (Some(reply), _) => reply,
+        (None, None) => reply::connection_is_busy(),
         // Boxed, because work whose client went away has to move to a task of its own.
-        None => {
-            let work = Box::pin(within_time(Rc::clone(&serving), entrance, parts, body));
+        (None, Some(permit)) => {
             let is_cancelled = serving.generation.config.supergraph.early_cancel;
+            let serving = Rc::clone(&serving);
+            let work = Box::pin(async move {
+                // Until the end of the work, also when the client has left.
+                let _permit = permit;
+                within_time(serving, entrance, parts, body).await
+            });
             let (reply, summary) = DetachOnDrop::new(work, is_cancelled).await;
             account.summary = summary;
             reply

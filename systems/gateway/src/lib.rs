@@ -17,6 +17,7 @@ mod authorization;
 mod clock;
 mod command_line;
 mod compression;
+mod connections;
 mod cors;
 mod csrf;
 mod engine;

@@ -3,7 +3,8 @@
 //! A connection stays with its worker, so dealing it out well matters more than doing it fast: two
 //! workers that race for connections end up with unequal loads.
 //!
-//! Apart from `chassis`, which assigns connections in turn: the gateway's connections live long and
+//! `chassis` counts and tracks the connections here as in every service. Its acceptor is not used,
+//! which assigns connections in turn: the gateway's connections live long and
 //! are few, it also listens on Unix sockets and at several addresses with different paths, and its
 //! configuration changes while it runs. A move there waits for a run of `cargo xtask bench-gateway`
 //! that shows no loss.
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use chassis::{ConnectionTable, Slot};
 use gateway_config::{Config, Listen};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -83,12 +85,19 @@ pub(crate) enum Accepted {
     Tcp {
         stream: TcpStream,
         peer: SocketAddr,
-        site: Arc<Site>,
+        place: Place,
     },
     Unix {
         stream: UnixStream,
-        site: Arc<Site>,
+        place: Place,
     },
+}
+
+/// What a connection comes with besides its socket.
+pub(crate) struct Place {
+    pub(crate) site: Arc<Site>,
+    /// Its place among all connections.
+    pub(crate) slot: Slot,
 }
 
 /// A socket that clients can connect to.
@@ -145,24 +154,38 @@ pub(crate) struct Mailbox {
 pub(crate) async fn accept(
     listener: Listener,
     site: Site,
-    workers: Vec<Mailbox>,
+    (workers, table): (Vec<Mailbox>, Arc<ConnectionTable>),
 ) -> io::Result<()> {
     let site = Arc::new(site);
+    // A connection that is refused is closed at once, before a worker hears of it.
+    let enter = |peer: Option<SocketAddr>| {
+        let slot = table.take(peer.map(|peer| peer.ip())).ok()?;
+        let site = Arc::clone(&site);
+        Some(Place { site, slot })
+    };
     match listener {
         Listener::Tcp(listener, _) => {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             loop {
                 match listener.accept().await {
                     Ok((stream, peer)) => {
+                        let Some(place) = enter(Some(peer)) else {
+                            continue;
+                        };
                         // Answers are one write each; waiting to fill a packet only delays them.
                         let _ = stream.set_nodelay(true);
                         // Off this runtime: the worker registers the socket with its own.
                         if let Ok(stream) = stream.into_std() {
-                            let site = Arc::clone(&site);
-                            deal(&workers, Accepted::Tcp { stream, peer, site });
+                            let accepted = Accepted::Tcp {
+                                stream,
+                                peer,
+                                place,
+                            };
+                            deal(&workers, accepted);
                         }
+                        chassis::pause_in_crowd(&table).await;
                     }
-                    Err(error) => pause(&error).await,
+                    Err(error) => chassis::pause_after(&table, &error).await,
                 }
             }
         }
@@ -172,12 +195,15 @@ pub(crate) async fn accept(
             loop {
                 match listener.accept().await {
                     Ok((stream, _)) => {
+                        let Some(place) = enter(None) else {
+                            continue;
+                        };
                         if let Ok(stream) = stream.into_std() {
-                            let site = Arc::clone(&site);
-                            deal(&workers, Accepted::Unix { stream, site });
+                            deal(&workers, Accepted::Unix { stream, place });
                         }
+                        chassis::pause_in_crowd(&table).await;
                     }
-                    Err(error) => pause(&error).await,
+                    Err(error) => chassis::pause_after(&table, &error).await,
                 }
             }
         }
@@ -194,21 +220,6 @@ fn deal(workers: &[Mailbox], accepted: Accepted) {
     worker.open.fetch_add(1, Ordering::Relaxed);
     // Fails only when the worker has stopped, and then the connection is closed.
     let _ = worker.orders.send(Order::Connection(accepted));
-}
-
-/// Waits after an error of `accept`, unless it concerns one connection only. Otherwise file
-/// descriptors have run out: `accept` would fail again at once, in a busy loop.
-async fn pause(error: &io::Error) {
-    let is_gone = matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::Interrupted
-    );
-    if !is_gone {
-        log::error!("a connection cannot be accepted: {error}");
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
 }
 
 /// Removes the file of a Unix socket at the end.

@@ -72,6 +72,15 @@ pub(crate) fn timed_out() -> Reply {
     )
 }
 
+/// The refusal of a request on a connection that has too many under way.
+pub(crate) fn connection_is_busy() -> Reply {
+    error(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Your connection has too many requests under way",
+        "REQUEST_CONCURRENCY_LIMITED",
+    )
+}
+
 /// Removes headers that belong to a connection or to a body that was replaced. Extensions can copy
 /// them from a request.
 pub(crate) fn strip_connection_headers(headers: &mut HeaderMap) {

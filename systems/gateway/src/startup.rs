@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use chassis::{ConnectionTable, Most};
 use clap::Parser as _;
 use gateway_config::{Config, Listen, RemoteSchema};
 use gateway_remote::SourceSchema;
@@ -20,6 +21,7 @@ use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use crate::command_line::{Arguments, Command};
+use crate::connections;
 use crate::environment::Environment;
 use crate::generation::{self, Generation, GenerationError, Sources};
 use crate::health::Health;
@@ -31,6 +33,12 @@ use crate::reload::{self, FileStates};
 use crate::remotes;
 use crate::token_keys::{self, Polled};
 use crate::worker::{self, Common, Order};
+
+/// Connections to the addresses of health and metrics, in total and from one address.
+const OPERATORS: Most = Most {
+    total: 128,
+    per_address: 128,
+};
 
 /// The whole program: reads the command line, listens, serves until stopped.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -150,6 +158,8 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         planning: Arc::new(Planning::start(count, metrics.planning())?),
         metrics,
         health: Health::new(&config.health_check.readiness),
+        connections: ConnectionTable::new(connections::most(&config)),
+        workers: count,
     });
     common.health.missing(loader.missing(&generation));
     let keys = generation.extensions.token_keys().to_vec();
@@ -278,7 +288,14 @@ impl Supervisor {
         limit: Duration,
     ) {
         for (listener, site) in listeners {
-            runtime.spawn_local(listen::accept(listener, site, self.mailboxes.clone()));
+            // Health and metrics answer also when clients have taken all other places.
+            let table = if site.graphql {
+                Arc::clone(&self.common.connections)
+            } else {
+                ConnectionTable::new(OPERATORS)
+            };
+            let to = (self.mailboxes.clone(), table);
+            runtime.spawn_local(listen::accept(listener, site, to));
         }
         runtime.block_on(self.watch(events));
         // First, so that a load balancer sees the gateway as not ready while it finishes.
@@ -334,6 +351,8 @@ impl Supervisor {
     }
 
     fn hand_out(&self, generation: &Arc<Generation>) {
+        let most = connections::most(&generation.config);
+        self.common.connections.set(most);
         for mailbox in &self.mailboxes {
             let order = Order::Generation(Arc::clone(generation));
             // Fails only when the worker has ended already.

@@ -13,23 +13,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use chassis::{ConnectionTable, Exchange, Tracked, TrackedBody, Tracker};
 use gateway_remote::REST_PREFIX;
 use gateway_upstream::{Client, ClientSettings};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::connections;
 use crate::front::{self, Entrance};
 use crate::generation::Generation;
 use crate::health::Health;
-use crate::listen::{Accepted, Site};
+use crate::listen::{Accepted, Place, Site};
 use crate::metrics::{Metrics, PlanCache, Shard};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
@@ -50,6 +50,10 @@ pub(crate) struct Common {
     pub(crate) metrics: Metrics,
     pub(crate) health: Health,
     pub(crate) planning: Arc<Planning>,
+    /// The open connections of clients.
+    pub(crate) connections: Arc<ConnectionTable>,
+    /// How many workers there are.
+    pub(crate) workers: usize,
 }
 
 /// One worker.
@@ -130,40 +134,42 @@ impl Worker {
                 sweeper.client.sweep();
             }
         });
-        let graceful = GracefulShutdown::new();
+        let timeouts = || connections::timeouts(&self.serving(), self.common.workers);
+        let tracker = Tracker::new(Arc::clone(&self.common.connections), timeouts());
+        tokio::task::spawn_local(tracker.clone().watch());
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Connection(accepted) => self.accept(accepted, &graceful, &open),
+                Order::Connection(accepted) => self.accept(accepted, &tracker, &open),
                 Order::Generation(generation) => {
                     let client = self.client.clone();
                     let planning = &self.common.planning;
                     let serving = Serving::new(generation, client, &self.shard, planning);
                     // Requests under way hold an `Rc` of the former view and end with it.
                     self.serving.replace(serving);
+                    tracker.set(timeouts());
                 }
                 Order::Stop(limit) => {
                     // What has not finished by then is dropped with its connection.
-                    let _ = tokio::time::timeout(limit, graceful.shutdown()).await;
+                    let _ = tokio::time::timeout(limit, tracker.finish()).await;
                     return;
                 }
             }
         }
     }
 
-    fn accept(
-        self: &Rc<Self>,
-        accepted: Accepted,
-        graceful: &GracefulShutdown,
-        open: &Arc<AtomicUsize>,
-    ) {
-        let place = Open(Arc::clone(open));
+    fn accept(self: &Rc<Self>, accepted: Accepted, tracker: &Tracker, open: &Arc<AtomicUsize>) {
+        let open = Open(Arc::clone(open));
         match accepted {
-            Accepted::Tcp { stream, peer, site } => match tokio::net::TcpStream::from_std(stream) {
-                Ok(stream) => self.serve(stream, Some(peer.ip()), site, (graceful, place)),
+            Accepted::Tcp {
+                stream,
+                peer,
+                place,
+            } => match tokio::net::TcpStream::from_std(stream) {
+                Ok(stream) => self.serve(stream, Some(peer.ip()), place, (tracker, open)),
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
-            Accepted::Unix { stream, site } => match tokio::net::UnixStream::from_std(stream) {
-                Ok(stream) => self.serve(stream, None, site, (graceful, place)),
+            Accepted::Unix { stream, place } => match tokio::net::UnixStream::from_std(stream) {
+                Ok(stream) => self.serve(stream, None, place, (tracker, open)),
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
         }
@@ -173,67 +179,43 @@ impl Worker {
         self: &Rc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
         peer: Option<IpAddr>,
-        site: Arc<Site>,
-        (graceful, place): (&GracefulShutdown, Open),
+        Place { site, slot }: Place,
+        (tracker, open): (&Tracker, Open),
     ) {
         let worker = Rc::clone(self);
-        let service = service_fn(move |request| {
+        let tracked = tracker.begin(slot);
+        let connection: Tracked = tracked.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
             let (worker, site) = (Rc::clone(&worker), Arc::clone(&site));
-            async move { Ok::<_, Infallible>(worker.answer(&site, peer, request).await) }
+            let exchange = connection.request(request.version());
+            async move { Ok::<_, Infallible>(worker.answer(&site, peer, exchange, request).await) }
         });
-        let builder = self.builder();
+        let builder = connections::builder(&self.serving().generation.config, Local);
         let connection = builder
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(tracked.io(TokioIo::new(stream)), service)
             .into_owned();
-        let connection = graceful.watch(connection);
         tokio::task::spawn_local(async move {
-            let _place = place;
-            if let Err(error) = connection.await {
+            let _open = open;
+            if let Err(error) = tracked.drive(connection).await {
                 log::debug!("a connection ended: {error}");
             }
         });
-    }
-
-    /// Built for each connection, so that new ones follow a configuration that was loaded since.
-    fn builder(&self) -> auto::Builder<Local> {
-        let serving = self.serving();
-        let config = &serving.generation.config;
-        let limits = &config.limits;
-        let mut builder = auto::Builder::new(Local);
-        let mut http1 = builder.http1();
-        http1
-            .timer(TokioTimer::new())
-            .header_read_timeout(config.server.http.header_read_timeout.0);
-        if let Some(most) = limits.http1_max_request_headers {
-            http1.max_headers(most);
-        }
-        if let Some(most) = limits.http1_max_request_buf_size {
-            // hyper panics below this.
-            http1.max_buf_size(most.0.0.max(8192));
-        }
-        let most = limits.http2_max_headers_list_bytes.map(|it| it.0.0);
-        // 16 KiB is hyper's own default. HTTP/2 writes this setting in 32 bits, so a larger limit
-        // is the largest.
-        let most = u32::try_from(most.unwrap_or(16 * 1024)).unwrap_or(u32::MAX);
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_header_list_size(most);
-        builder
     }
 
     async fn answer(
         self: &Rc<Self>,
         site: &Site,
         peer: Option<IpAddr>,
+        exchange: Exchange,
         request: Request<Incoming>,
-    ) -> Response<Full<Bytes>> {
+    ) -> Response<TrackedBody<Full<Bytes>>> {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
         let reply = if site.graphql
             && let Some(entrance) = self.entrance(path)
         {
-            front::respond(self, entrance, peer, (parts, body)).await
+            let work = connections::work(&exchange, &self.serving().generation.config);
+            front::respond(self, entrance, (peer, work), (parts, body)).await
         } else if site.health.as_deref() == Some(path) {
             let now = crate::clock::now();
             read_only(&parts.method, || {
@@ -244,7 +226,7 @@ impl Worker {
         } else {
             reply::empty(StatusCode::NOT_FOUND)
         };
-        let mut response = Response::new(Full::new(reply.body));
+        let mut response = Response::new(exchange.answer(Full::new(reply.body)));
         *response.status_mut() = reply.status;
         *response.headers_mut() = reply.headers;
         response
@@ -262,13 +244,14 @@ impl Worker {
 
     fn metrics(&self) -> Reply {
         let stats = self.serving().generation.engine.cache_stats();
-        let text = self.common.metrics.text(PlanCache {
+        let plans = PlanCache {
             hits: stats.hits,
             misses: stats.misses,
             entries: stats.entries as u64,
             bytes: stats.bytes as u64,
             queued: self.common.planning.queued() as u64,
-        });
+        };
+        let text = self.common.metrics.text(plans, &self.common.connections);
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }

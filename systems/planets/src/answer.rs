@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chassis::ConnectionTable;
 use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
@@ -31,6 +32,7 @@ pub(crate) struct Handler {
     pub(crate) subgraphs: RefCell<Subgraphs>,
     pub(crate) seen: Arc<Seen>,
     pub(crate) shard: Arc<Shard>,
+    pub(crate) connections: Arc<ConnectionTable>,
     pub(crate) delay: Duration,
     /// In bytes.
     pub(crate) body_limit: u64,
@@ -139,7 +141,8 @@ impl Handler {
     }
 
     fn metrics(&self) -> Reply {
-        let text = metrics::text(Arc::clone(&self.seen));
+        let counts = (Arc::clone(&self.seen), Arc::clone(&self.connections));
+        let text = metrics::text(Arc::new(counts));
         with_type(StatusCode::OK, metrics::CONTENT_TYPE, text)
     }
 }

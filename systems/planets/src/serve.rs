@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::{Limits, Worker};
+use chassis::{ConnectionTable, Worker};
 use clap::Parser as _;
 use telemetry::log::Level;
 
@@ -44,19 +44,24 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         source,
     })?;
     let seen = Arc::new(Seen::new(config.count_headers.clone()));
+    let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
-        .map(|number| start(number, config, &seen))
+        .map(|number| start(number, config, (&seen, &table)))
         .collect::<io::Result<Vec<_>>>()?;
-    Ok(chassis::serve(&chassis::runtime()?, listener, workers)?)
+    let runtime = chassis::runtime()?;
+    Ok(chassis::serve(&runtime, listener, &table, workers)?)
 }
 
-fn start(number: u16, config: &Config, seen: &Arc<Seen>) -> io::Result<Worker> {
+fn start(
+    number: u16,
+    config: &Config,
+    (seen, table): (&Arc<Seen>, &Arc<ConnectionTable>),
+) -> io::Result<Worker> {
     let (config, seen) = (config.clone(), Arc::clone(seen));
-    let limits = Limits {
-        head_timeout: HEAD_TIMEOUT,
-        stop_timeout: config.stop_timeout,
-    };
-    Worker::start(number, limits, async move || Handler {
+    let limits = config.connections.limits(HEAD_TIMEOUT, config.stop_timeout);
+    let connections = Arc::clone(table);
+    Worker::start(number, (table, limits), async move || Handler {
+        connections,
         subgraphs: Subgraphs::new().into(),
         shard: seen.shard(),
         seen,

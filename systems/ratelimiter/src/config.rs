@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use chassis::ConnectionFlags;
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
 
@@ -165,6 +166,9 @@ pub(crate) struct Config {
     #[arg(long, env = "STOP_TIMEOUT_SECONDS", value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3_600))]
     stop_timeout_seconds: u64,
+
+    #[command(flatten)]
+    pub(crate) connections: ConnectionFlags,
 }
 
 impl Config {

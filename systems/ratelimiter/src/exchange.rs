@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_graphql::Variables;
 use bytes::Bytes;
+use chassis::ConnectionTable;
 use graphql_http::{DecodeError, DiscardedObject, Media, Negotiated, Refusal, body};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -38,6 +39,7 @@ pub(crate) struct Handler {
     pub(crate) executor: Executor,
     pub(crate) origins: Origins,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) connections: Arc<ConnectionTable>,
 }
 
 impl chassis::Handler for Handler {
@@ -84,10 +86,8 @@ impl Handler {
                 return with_body("application/health+json", r#"{"status":"pass"}"#);
             }
             "/metrics" if parameters.is_empty() => {
-                return with_body(
-                    metrics::CONTENT_TYPE,
-                    metrics::text(Arc::clone(&self.metrics)),
-                );
+                let counts = (Arc::clone(&self.metrics), Arc::clone(&self.connections));
+                return with_body(metrics::CONTENT_TYPE, metrics::text(Arc::new(counts)));
             }
             _ => {}
         }

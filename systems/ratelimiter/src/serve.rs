@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::{Limits, Worker};
+use chassis::{ConnectionTable, Worker};
 use telemetry::log::Level;
 
 use crate::config::Config;
@@ -59,9 +59,10 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     let setup = Setup::new(config)?;
+    let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
         // A gate for each, because each has its own connection to Redis.
-        .map(|number| start(number, setup.gate()?, config))
+        .map(|number| start(number, setup.gate()?, (config, &table)))
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
     if let Some(store) = &setup.memory {
@@ -69,16 +70,20 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         runtime.spawn_local(sweep(Arc::clone(store)));
     }
     tracing::info!(store = setup.store_name(), "counting");
-    Ok(chassis::serve(&runtime, listener, workers)?)
+    Ok(chassis::serve(&runtime, listener, &table, workers)?)
 }
 
-fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError> {
+fn start(
+    number: u16,
+    gate: Gate,
+    (config, table): (&Config, &Arc<ConnectionTable>),
+) -> Result<Worker, ServeError> {
     let executor = graphql::Executor::new(gate.clone(), config);
     let origins = config.origins();
-    let limits = Limits {
-        head_timeout: HEAD_TIMEOUT,
-        stop_timeout: config.stop_timeout(),
-    };
+    let limits = config
+        .connections
+        .limits(HEAD_TIMEOUT, config.stop_timeout());
+    let connections = Arc::clone(table);
     let prepare = async move || {
         if let Store::Redis(store) = &gate.store {
             tokio::spawn(store.clone().keep_connected());
@@ -89,9 +94,10 @@ fn start(number: u16, gate: Gate, config: &Config) -> Result<Worker, ServeError>
             metrics: Arc::clone(&gate.metrics),
             executor,
             origins,
+            connections,
         }
     };
-    Ok(Worker::start(number, limits, prepare)?)
+    Ok(Worker::start(number, (table, limits), prepare)?)
 }
 
 /// What the gates of all workers are made of.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chassis::ConnectionFlags;
 use clap::{ArgAction, Parser, ValueEnum};
 
 use telemetry::log::Level;
@@ -115,6 +116,9 @@ pub(crate) struct Config {
     #[arg(long, env = "STOP_TIMEOUT_SECONDS", value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3_600))]
     stop_timeout_seconds: u64,
+
+    #[command(flatten)]
+    pub(crate) connections: ConnectionFlags,
 }
 
 /// The least level of a line that is logged.

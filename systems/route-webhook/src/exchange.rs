@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chassis::ConnectionTable;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -86,6 +87,7 @@ pub(crate) struct Handler {
     pub(crate) access: Access,
     pub(crate) cluster: Cluster,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) connections: Arc<ConnectionTable>,
 }
 
 /// A refusal: the status and the text that the client reads.
@@ -158,7 +160,8 @@ impl Handler {
                 self.deploy(&self.body(request).await?).await
             }
             Endpoint::Metrics => {
-                let text = metrics::text(Arc::clone(&self.metrics));
+                let counts = (Arc::clone(&self.metrics), Arc::clone(&self.connections));
+                let text = metrics::text(Arc::new(counts));
                 Ok(with_body(ok, metrics::CONTENT_TYPE, text))
             }
             Endpoint::Status | Endpoint::Unknown => Ok(with_body(ok, JSON, r#"{"status":"UP"}"#)),

@@ -8,6 +8,7 @@
 //! expensive for a service that has a quarter of a processor and gets a connection for every
 //! request.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::future::Future;
 use std::io;
@@ -20,11 +21,11 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use chassis::{Connection, Listener};
+use chassis::{Connection, ConnectionTable, Limits, Listener, Tracked, Tracker};
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioTimer;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
@@ -65,6 +66,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     chassis::prepare(&listener)?;
     let address = listener.local_addr()?;
     let metrics = Arc::new(Metrics::default());
+    let table = ConnectionTable::new(config.connections.most());
     let (stop, stopped) = watch::channel(());
     let workers = (0..config.workers())
         .map(|number| {
@@ -76,6 +78,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
                 config: config.clone(),
                 access: access.clone(),
                 metrics: Arc::clone(&metrics),
+                table: Arc::clone(&table),
                 stopped: stopped.clone(),
             };
             site.start(number)
@@ -111,6 +114,7 @@ struct Site {
     config: Config,
     access: Access,
     metrics: Arc<Metrics>,
+    table: Arc<ConnectionTable>,
     /// Closed when the service is to stop.
     stopped: watch::Receiver<()>,
 }
@@ -133,15 +137,16 @@ impl Site {
             access: self.access,
             cluster: Cluster::new(self.config.kubeconfig.clone()),
             metrics: self.metrics,
+            connections: Arc::clone(&self.table),
         });
         let listener = Listener::new(self.listener)?;
-        let graceful = GracefulShutdown::new();
+        let limit = self.config.stop_timeout();
+        let Limits { timeouts, .. } = self.config.connections.limits(HEAD_TIMEOUT, limit);
+        let tracker = Tracker::new(Arc::clone(&self.table), timeouts);
+        spawn_local(tracker.clone().watch());
         let mut builder = http1::Builder::new();
-        builder
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            // Copying an answer behind its head costs less than sending from two places.
-            .writev(false);
+        // Copying an answer behind its head costs less than sending from two places.
+        builder.writev(false);
         let mut stopped = self.stopped;
         let mut closed = pin!(stopped.changed());
         loop {
@@ -154,22 +159,22 @@ impl Site {
             });
             match accepted.await {
                 None => break,
-                Some(Ok(stream)) => {
+                Some(Ok((stream, peer))) => {
+                    // Refused: closed at once.
+                    let Ok(slot) = self.table.take(Some(peer.ip())) else {
+                        continue;
+                    };
+                    let tracked = tracker.begin(slot);
                     let connection = Connection::new(stream);
-                    spawn_local(converse(
-                        connection,
-                        &builder,
-                        Rc::clone(&handler),
-                        &graceful,
-                    ));
+                    spawn_local(converse(connection, tracked, &builder, Rc::clone(&handler)));
+                    chassis::pause_in_crowd(&self.table).await;
                 }
-                Some(Err(error)) => chassis::pause_after(&error).await,
+                Some(Err(error)) => chassis::pause_after(&self.table, &error).await,
             }
         }
         drop(listener);
         // Connections that are not done by now are closed with the runtime.
-        let limit = self.config.stop_timeout();
-        let _ = tokio::time::timeout(limit, graceful.shutdown()).await;
+        let _ = tokio::time::timeout(limit, tracker.finish()).await;
         Ok(())
     }
 }
@@ -177,21 +182,25 @@ impl Site {
 /// Answers every request of a connection.
 fn converse(
     connection: Connection,
+    tracked: Tracked,
     builder: &http1::Builder,
     handler: Rc<Handler>,
-    graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + 'static {
     let handle = connection.handle();
     let observer = handle.clone();
-    let service = service_fn(move |request| {
+    let requests = tracked.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
         observer.learn(&request);
+        let exchange = requests.request(request.version());
         let handler = Rc::clone(&handler);
-        async move { Ok::<_, std::convert::Infallible>(handler.answer(request).await) }
+        async move {
+            let response = handler.answer(request).await;
+            Ok::<_, Infallible>(response.map(|body| exchange.answer(body)))
+        }
     });
-    let connection = builder.serve_connection(connection, service);
-    let connection = graceful.watch(connection);
+    let connection = builder.serve_connection(tracked.io(connection), service);
     async move {
         // Errors here concern one client: it left, or it does not speak HTTP.
-        let _ = handle.serve(connection).await;
+        let _ = handle.serve(tracked.drive(connection)).await;
     }
 }

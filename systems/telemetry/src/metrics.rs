@@ -29,6 +29,14 @@ pub trait Counts: Debug + Send + Sync + 'static {
     fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result;
 }
 
+/// Two that are scraped together.
+impl<A: Counts, B: Counts> Counts for (Arc<A>, Arc<B>) {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result {
+        self.0.tell(scrape)?;
+        self.1.tell(scrape)
+    }
+}
+
 /// The text of all counts, and of what the process uses now.
 ///
 /// # Panics

@@ -42,7 +42,7 @@ fn exchange<T: Send + 'static>(
     let is_registered = runtime.block_on(async {
         let accepting = Listener::new(listener).unwrap();
         let accepted = std::future::poll_fn(|task| accepting.poll_accept(task));
-        let stream = accepted.await.unwrap();
+        let (stream, _) = accepted.await.unwrap();
         // Until the first bytes are there, or the end.
         while stream.peek(&mut [0]).is_err() {
             tokio::task::yield_now().await;

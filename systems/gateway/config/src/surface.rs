@@ -1,6 +1,7 @@
 //! What clients see: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
 //! `csrf`, and `rhai`, which is only two paths.
 
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -107,6 +108,18 @@ pub struct Limits {
     pub http2_max_headers_list_bytes: Option<Written<ByteSize>>,
     /// Whether nested lists of introspection are bounded.
     pub introspection_max_depth: bool,
+    /// Connections that clients may have open at a time, half of the process's file descriptors
+    /// when left out. Beyond it idle ones are closed, then new ones.
+    pub max_connections: Option<NonZeroUsize>,
+    /// Connections that one address may have open, half of `max_connections` when left out. A
+    /// network of IPv6 (a /64) is one address; this machine's own and Unix sockets are not counted.
+    pub max_connections_per_address: Option<NonZeroUsize>,
+    /// Requests that one HTTP/2 connection may have under way; with `early_cancel: false` this
+    /// counts those that it cancelled, and more are answered with 503.
+    pub http2_max_concurrent_streams: NonZeroU32,
+    /// Bytes of answers that are kept for clients that do not take them. Beyond it the connections
+    /// that hold most are closed.
+    pub max_unsent_response_bytes: Written<ByteSize>,
 }
 
 impl Default for Limits {
@@ -125,6 +138,10 @@ impl Default for Limits {
             http1_max_request_buf_size: None,
             http2_max_headers_list_bytes: None,
             introspection_max_depth: true,
+            max_connections: None,
+            max_connections_per_address: None,
+            http2_max_concurrent_streams: NonZeroU32::new(100).expect("100 is not zero"),
+            max_unsent_response_bytes: Written(ByteSize(256 << 20)),
         }
     }
 }
@@ -145,6 +162,14 @@ pub struct HttpServer {
     pub header_read_timeout: Written<Duration>,
     /// Accepted; this gateway does not serve TLS.
     pub tls_handshake_timeout: Written<Duration>,
+    /// How long a connection may be open without a request.
+    pub idle_timeout: Written<Duration>,
+    /// How long a client may leave its answer untaken.
+    pub write_timeout: Written<Duration>,
+    /// How often a client of HTTP/2 is asked whether it is still there; `0s` for never.
+    pub http2_keep_alive_interval: Written<Duration>,
+    /// How long its answer may take.
+    pub http2_keep_alive_timeout: Written<Duration>,
 }
 
 impl Default for HttpServer {
@@ -153,6 +178,10 @@ impl Default for HttpServer {
         Self {
             header_read_timeout: ten,
             tls_handshake_timeout: ten,
+            idle_timeout: Written(Duration::from_secs(60)),
+            write_timeout: Written(Duration::from_secs(30)),
+            http2_keep_alive_interval: Written(Duration::from_secs(30)),
+            http2_keep_alive_timeout: ten,
         }
     }
 }

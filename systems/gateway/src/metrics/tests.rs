@@ -7,6 +7,13 @@ fn sample(text: &str, name: &str) -> Option<f64> {
     line.map(|value| value.parse().unwrap())
 }
 
+fn connections() -> Arc<chassis::ConnectionTable> {
+    chassis::ConnectionTable::new(chassis::Most {
+        total: 1,
+        per_address: 1,
+    })
+}
+
 #[test]
 fn a_scrape_adds_up_all_workers() {
     let metrics = Metrics::default();
@@ -20,10 +27,11 @@ fn a_scrape_adds_up_all_workers() {
         observer.subgraph(0, None, Duration::from_millis(1));
         observer.coprocessor(StageKind::RouterRequest, false, Duration::ZERO);
     }
-    let text = metrics.text(PlanCache {
+    let plans = PlanCache {
         hits: 3,
         ..PlanCache::default()
-    });
+    };
+    let text = metrics.text(plans, &connections());
     for (name, expected) in [
         (
             "http_server_requests_total{http_response_status_code=\"200\"}",
@@ -79,7 +87,7 @@ fn clients_beyond_the_limit_are_counted_together() {
     for number in 0..CLIENTS_MAX + 7 {
         shard.client(Some(number.to_string()), None);
     }
-    let text = metrics.text(PlanCache::default());
+    let text = metrics.text(PlanCache::default(), &connections());
     let name = "graphql_client_requests_total{client_name=\"(other)\",client_version=\"\"}";
     assert_eq!(sample(&text, name), Some(7.0));
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use chassis::ConnectionTable;
 use telemetry::metrics::{self, Buckets, Counts, Scrape};
 
 use super::{
@@ -14,14 +15,15 @@ use super::{
 
 impl Metrics {
     /// Everything counted so far, and what the process uses now.
-    pub(crate) fn text(&self, plans: PlanCache) -> String {
+    pub(crate) fn text(&self, plans: PlanCache, connections: &Arc<ConnectionTable>) -> String {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
-        metrics::text(Arc::new(Snapshot {
+        let snapshot = Arc::new(Snapshot {
             shards,
             plans,
             planning: self.planning(),
-        }))
+        });
+        metrics::text(Arc::new((snapshot, Arc::clone(connections))))
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct Setup {
     flags: Vec<&'static str>,
     variables: Vec<(&'static str, String)>,
     has_supergraph: bool,
+    descriptors: Option<u32>,
 }
 
 impl Setup {
@@ -39,6 +40,7 @@ impl Setup {
             flags: Vec::new(),
             variables: Vec::new(),
             has_supergraph: true,
+            descriptors: None,
         }
     }
 
@@ -66,6 +68,12 @@ impl Setup {
         self
     }
 
+    /// Lets the process have so many file descriptors.
+    pub(crate) fn descriptors(mut self, count: u32) -> Self {
+        self.descriptors = Some(count);
+        self
+    }
+
     fn prepare(&self) -> (TempDir, Command) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("router.yaml"), &self.config).unwrap();
@@ -75,7 +83,12 @@ impl Setup {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gateway"));
+        let mut command = Command::new("sh");
+        let limit = self.descriptors.map(|count| format!("ulimit -n {count};"));
+        command
+            .arg("-c")
+            .arg(limit.unwrap_or_default() + r#"exec "$@""#)
+            .args(["sh", env!("CARGO_BIN_EXE_gateway")]);
         if self.has_supergraph {
             command.args(["--supergraph", "supergraph.graphql"]);
         }

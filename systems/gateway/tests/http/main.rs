@@ -9,6 +9,7 @@ mod actions;
 mod audit;
 mod authorization;
 mod client;
+mod connections;
 mod endpoint;
 mod extensions;
 mod gateway;

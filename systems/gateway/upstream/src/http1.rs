@@ -370,17 +370,19 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
         content_type: None,
         content_encoding: None,
         body: Body::UntilClose,
-        // HTTP/1.1 keeps connections by default, HTTP/1.0 closes them.
-        keep: is_http11,
+        keep: false,
     };
     let mut length = None;
+    // HTTP/1.1 keeps connections by default, HTTP/1.0 closes them. All lines `Connection` count as
+    // one, in which `close` wins.
+    let (mut closes, mut keeps) = (false, is_http11);
     for header in response.headers.iter() {
         let name = header.name;
         // By length first, which rules out nearly every header with one comparison.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
-                let has = |token| has_token(header.value, token);
-                framing.keep = (is_http11 || has("keep-alive")) && !has("close");
+                closes |= has_token(header.value, "close");
+                keeps |= has_token(header.value, "keep-alive");
             }
             12 if name.eq_ignore_ascii_case("content-type") => {
                 framing.content_type = Some(place(header.value, bytes));
@@ -405,6 +407,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
             _ => {}
         }
     }
+    framing.keep = keeps && !closes;
     match (framing.body, length) {
         // Two framings at once are how requests are smuggled: read, never reused.
         (Body::Chunked, Some(_)) => framing.keep = false,

@@ -248,6 +248,30 @@ fn connections_that_cannot_be_reused_are_not() {
     }
 }
 
+/// The server would answer a second request on its first connection, so that only the client's
+/// reading of the headers keeps it from sending one.
+#[test]
+fn a_connection_is_kept_only_if_no_line_says_close() {
+    for (lines, reused) in [
+        ("connection: close\r\nconnection: keep-alive\r\n", 0),
+        ("connection: x-hop, Close\r\nconnection: x-other\r\n", 0),
+        ("connection: keep-alive\r\nconnection: close\r\n", 0),
+        ("connection: x-hop\r\nconnection: keep-alive\r\n", 1),
+    ] {
+        let answer = format!("HTTP/1.1 200 OK\r\n{lines}content-length: 2\r\n\r\nok");
+        // Scripts are constants elsewhere.
+        let answer: &'static str = answer.leak();
+        run(async {
+            let stand = stand(vec![vec![answer, KEPT], vec![KEPT]]).await;
+            let client = Client::new(ClientSettings::default());
+            for _ in 0..2 {
+                client.send(&stand.endpoint, call("{}")).await.unwrap();
+            }
+            assert_eq!(client.counters().reused, reused, "{lines}");
+        });
+    }
+}
+
 /// The server closes a kept connection; whether the client notices before or
 /// after its write, a query is answered.
 #[test]

@@ -1,0 +1,367 @@
+//! How many connections are open, in total and by address, and what became of them.
+//!
+//! One table serves all workers of a process. It is written when a connection begins and when it
+//! ends, never for a request.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use telemetry::metrics::{Counts, Scrape};
+
+use crate::clock;
+use crate::limits::Most;
+
+/// Time between two lines of the log about connections that were refused or closed.
+const LOG_PAUSE: Duration = Duration::from_secs(1);
+
+/// Counts the connections of a process.
+#[derive(Debug)]
+pub struct ConnectionTable {
+    total: AtomicUsize,
+    per_address: AtomicUsize,
+    open: AtomicUsize,
+    networks: Mutex<HashMap<Network, usize>>,
+    accepted: AtomicU64,
+    refused: [AtomicU64; Refusal::ALL.len()],
+    closed: [AtomicU64; Cause::ALL.len()],
+    /// Times that the process was out of file descriptors. Workers see that it grows.
+    shortages: AtomicU64,
+    notes: Mutex<Notes>,
+}
+
+/// What the log has not been told yet.
+#[derive(Debug, Default)]
+struct Notes {
+    told: Option<Instant>,
+    unsaid: u64,
+}
+
+/// Why a connection was not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Too many are open.
+    Total,
+    /// Too many from its address are open.
+    Address,
+}
+
+impl Refusal {
+    const ALL: [(Self, &'static str); 2] = [(Self::Total, "total"), (Self::Address, "address")];
+}
+
+/// Why the service closed a connection before its client did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// No head of a request in time.
+    Head,
+    /// No request for too long.
+    Idle,
+    /// The client does not take its answer.
+    Write,
+    /// Answers that clients do not take fill the memory.
+    Memory,
+    /// Made room for another.
+    Room,
+    /// More requests were cancelled than answered.
+    Resets,
+}
+
+impl Cause {
+    const ALL: [(Self, &'static str); 6] = [
+        (Self::Head, "head_timeout"),
+        (Self::Idle, "idle_timeout"),
+        (Self::Write, "write_timeout"),
+        (Self::Memory, "unsent_bytes"),
+        (Self::Room, "made_room"),
+        (Self::Resets, "resets"),
+    ];
+}
+
+/// What counts as one client: an IPv4 address, or a network of IPv6 that one customer has (a /64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Network {
+    V4([u8; 4]),
+    V6([u8; 8]),
+}
+
+impl Network {
+    /// None for this machine itself: whoever runs programs here has other means, and load
+    /// generators and local proxies bring all their connections from there.
+    fn of(address: IpAddr) -> Option<Self> {
+        // An IPv4 client of a socket for both.
+        let address = address.to_canonical();
+        match address {
+            address if address.is_loopback() => None,
+            IpAddr::V4(address) => Some(Self::V4(address.octets())),
+            IpAddr::V6(address) => {
+                let mut network = [0; 8];
+                network.copy_from_slice(&address.octets()[..8]);
+                Some(Self::V6(network))
+            }
+        }
+    }
+}
+
+/// A connection that counts as open. Dropping it ends that.
+#[derive(Debug)]
+pub struct Slot {
+    table: Arc<ConnectionTable>,
+    network: Option<Network>,
+}
+
+impl ConnectionTable {
+    /// An empty table.
+    #[must_use]
+    pub fn new(most: Most) -> Arc<Self> {
+        Arc::new(Self {
+            total: AtomicUsize::new(most.total),
+            per_address: AtomicUsize::new(most.per_address),
+            open: AtomicUsize::new(0),
+            networks: Mutex::default(),
+            accepted: AtomicU64::new(0),
+            refused: Default::default(),
+            closed: Default::default(),
+            shortages: AtomicU64::new(0),
+            notes: Mutex::default(),
+        })
+    }
+
+    /// Counts connections against other limits from now on. Open ones stay.
+    pub fn set(&self, most: Most) {
+        self.total.store(most.total, Relaxed);
+        self.per_address.store(most.per_address, Relaxed);
+    }
+
+    /// Counts a connection from `peer`, which is none for a Unix socket.
+    ///
+    /// # Errors
+    /// When there are too many; this is counted and logged here.
+    pub fn take(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Slot, Refusal> {
+        let slot = self.admit(peer.and_then(Network::of));
+        match &slot {
+            Ok(_) => {
+                self.accepted.fetch_add(1, Relaxed);
+            }
+            Err(refusal) => {
+                let place = Refusal::ALL.iter().position(|(it, _)| it == refusal);
+                let place = place.expect("`ALL` lists every refusal");
+                self.refused[place].fetch_add(1, Relaxed);
+                let name = Refusal::ALL[place].1;
+                self.log(|more| {
+                    tracing::warn!(limit = name, ?peer, more, "a connection was refused");
+                });
+            }
+        }
+        slot
+    }
+
+    fn admit(self: &Arc<Self>, network: Option<Network>) -> Result<Slot, Refusal> {
+        // Counted first, so that two threads cannot both take the last place. Relaxed, because the
+        // count orders no other memory.
+        let before = self.open.fetch_add(1, Relaxed);
+        let mut slot = Slot {
+            table: Arc::clone(self),
+            network: None,
+        };
+        if before >= self.total.load(Relaxed) {
+            return Err(Refusal::Total);
+        }
+        if let Some(network) = network {
+            let most = self.per_address.load(Relaxed);
+            let mut networks = self.networks();
+            let count = networks.entry(network).or_default();
+            if *count >= most {
+                return Err(Refusal::Address);
+            }
+            *count += 1;
+            slot.network = Some(network);
+        }
+        Ok(slot)
+    }
+
+    /// Whether idle connections should make room: an eighth of the places, at least one, is kept
+    /// free for newcomers.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let total = self.total.load(Relaxed);
+        let free = (total / 8).max(1).min(total.saturating_sub(1));
+        self.open.load(Relaxed) > total - free
+    }
+
+    /// Notes an error of `accept`. Idle connections are then closed, because the process is most
+    /// likely out of file descriptors. Whether to wait before the next try.
+    pub fn accept_failed(&self, error: &io::Error) -> bool {
+        let is_gone = matches!(
+            error.kind(),
+            io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::Interrupted
+        );
+        if is_gone {
+            // It concerns one client, which left before it was accepted.
+            return false;
+        }
+        let code = error.raw_os_error();
+        let is_short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+            .iter()
+            .any(|errno| code == Some(errno.raw_os_error()));
+        if is_short {
+            self.shortages.fetch_add(1, Relaxed);
+        }
+        self.log(|more| tracing::error!(%error, more, "a connection cannot be accepted"));
+        true
+    }
+
+    pub(crate) fn shortages(&self) -> u64 {
+        self.shortages.load(Relaxed)
+    }
+
+    pub(crate) fn closed(&self, cause: Cause) {
+        let place = Cause::ALL.iter().position(|(it, _)| *it == cause);
+        let place = place.expect("`ALL` lists every cause");
+        self.closed[place].fetch_add(1, Relaxed);
+        // A quiet client is no news.
+        if cause != Cause::Idle {
+            let name = Cause::ALL[place].1;
+            self.log(|more| tracing::warn!(cause = name, more, "a connection was closed"));
+        }
+    }
+
+    /// Connections that were closed for a cause.
+    #[cfg(test)]
+    pub(crate) fn count(&self, cause: Cause) -> u64 {
+        let place = Cause::ALL.iter().position(|(it, _)| *it == cause);
+        self.closed[place.unwrap()].load(Relaxed)
+    }
+
+    /// Connections that are open.
+    #[cfg(test)]
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Relaxed)
+    }
+
+    /// Logs at most once in a while; `line` learns how many lines were left out before it.
+    fn log(&self, line: impl FnOnce(u64)) {
+        let now = clock::now();
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_early = |told: Instant| now.duration_since(told) < LOG_PAUSE;
+        if notes.told.is_some_and(is_early) {
+            notes.unsaid += 1;
+            return;
+        }
+        let more = std::mem::take(&mut notes.unsaid);
+        notes.told = Some(now);
+        // Before the line is written, which may take long.
+        drop(notes);
+        line(more);
+    }
+
+    fn networks(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
+        // Nothing panics while it holds this lock.
+        self.networks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.table.open.fetch_sub(1, Relaxed);
+        if let Some(network) = self.network
+            && let Entry::Occupied(mut count) = self.table.networks().entry(network)
+        {
+            *count.get_mut() -= 1;
+            // Otherwise a client with many addresses would fill the memory.
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+impl Counts for ConnectionTable {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result {
+        let count = |counter: &AtomicU64| counter.load(Relaxed);
+        let help = "Connections that are open";
+        let open = self.open.load(Relaxed) as u64;
+        scrape.gauge("http_server_connections", help, (&[], open))?;
+        let help = "Connections that were accepted";
+        scrape.counter(
+            "http_server_connections_accepted",
+            help,
+            count(&self.accepted),
+        )?;
+        let refused = Refusal::ALL.iter().zip(&self.refused);
+        let refused: Vec<_> = refused
+            .map(|((_, name), counter)| ([("limit", *name)], count(counter)))
+            .collect();
+        scrape.counters(
+            "http_server_connections_refused",
+            "Connections that were not served because too many were open",
+            refused.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        let closed = Cause::ALL.iter().zip(&self.closed);
+        let closed: Vec<_> = closed
+            .map(|((_, name), counter)| ([("cause", *name)], count(counter)))
+            .collect();
+        scrape.counters(
+            "http_server_connections_closed",
+            "Connections that the service closed before their clients did",
+            closed.iter().map(|(labels, count)| (&labels[..], *count)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(total: usize, per_address: usize) -> Arc<ConnectionTable> {
+        ConnectionTable::new(Most { total, per_address })
+    }
+
+    fn peer(text: &str) -> Option<IpAddr> {
+        Some(text.parse().unwrap())
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_connection_ends() {
+        let table = table(2, 2);
+        let first = table.take(None).unwrap();
+        let _second = table.take(None).unwrap();
+        assert_eq!(table.take(None).unwrap_err(), Refusal::Total);
+        drop(first);
+        assert!(table.take(None).is_ok());
+    }
+
+    #[test]
+    fn an_address_cannot_take_all_places_and_a_network_of_ipv6_is_one_address() {
+        for (one, same, other) in [
+            ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
+            ("2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1"),
+        ] {
+            let table = table(10, 1);
+            let first = table.take(peer(one)).unwrap();
+            assert_eq!(table.take(peer(same)).unwrap_err(), Refusal::Address);
+            assert!(table.take(peer(other)).is_ok(), "{other}");
+            drop(first);
+            assert!(table.take(peer(same)).is_ok(), "{same}");
+            assert!(
+                table.networks().is_empty(),
+                "no memory of closed connections"
+            );
+        }
+    }
+
+    #[test]
+    fn this_machine_is_bound_by_the_total_alone() {
+        let table = table(3, 1);
+        let open = ["127.0.0.1", "127.0.0.1", "::1"].map(|it| table.take(peer(it)).unwrap());
+        assert_eq!(table.take(peer("127.0.0.1")).unwrap_err(), Refusal::Total);
+        drop(open);
+    }
+}

@@ -1,0 +1,435 @@
+//! What becomes of a worker's connections: it ends those whose clients let it wait for too long.
+//!
+//! A connection notes in plain cells what happens to it, by the number of the worker's current tick
+//! instead of a clock. A few times a second the worker looks at all its connections (`sweep`). So
+//! a deadline costs a request nothing but a few writes, where a timer for each would be set and
+//! reset with every head.
+
+mod answer;
+mod io;
+mod sweep;
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use hyper::Version;
+use hyper_util::server::graceful::GracefulConnection;
+
+use crate::connection_table::{Cause, ConnectionTable, Slot};
+use crate::limits::Timeouts;
+
+pub use answer::{Portion, TrackedBody};
+pub use io::TrackedIo;
+
+/// Time between two looks at all connections.
+const TICK: Duration = Duration::from_millis(100);
+/// Requests that a client may cancel at once, beyond those that it lets be answered.
+const RESETS_MAX: u32 = 100;
+/// Ticks after which a client has waited for its answer, and may well lose its patience.
+const PATIENCE_TICKS: u32 = 10;
+
+/// The connections of one worker.
+#[derive(Clone, Debug)]
+pub struct Tracker(Rc<Registry>);
+
+#[derive(Debug)]
+struct Registry {
+    table: Arc<ConnectionTable>,
+    timeouts: Cell<Timeouts>,
+    connections: RefCell<Vec<Rc<State>>>,
+    tick: Cell<u32>,
+    /// Counts what connections began, so that those of one tick have an order.
+    beginnings: Cell<u64>,
+    /// Half of the time to write, counted; see `answer`.
+    epoch: Cell<u32>,
+    epoch_began: Cell<u32>,
+    /// Shortages of descriptors that were answered with closed connections.
+    shortages: Cell<u64>,
+    /// Connections that were told to end and have not ended yet.
+    leaving: Cell<usize>,
+    is_stopping: Cell<bool>,
+    /// Who waits for the last connection.
+    emptied: RefCell<Option<Waker>>,
+}
+
+/// A connection, as what serves it notes what happens.
+#[derive(Clone, Debug)]
+pub struct Tracked(Rc<State>);
+
+/// What is known of a connection.
+#[derive(Debug)]
+struct State {
+    /// Held until the last work for the connection ends, which may be after its own end.
+    _slot: Slot,
+    registry: Rc<Registry>,
+    /// The place in the registry.
+    index: Cell<usize>,
+    /// What drives the connection.
+    driver: RefCell<Option<Waker>>,
+    order: Cell<Order>,
+    protocol: Cell<Protocol>,
+    /// Requests whose answers were not wholly given to the system.
+    active: Cell<u32>,
+    /// Requests that are worked on, also those that their client does not wait for.
+    working: Cell<u32>,
+    /// The tick at which the connection began, became idle, or got the first byte of a head.
+    since: Cell<u32>,
+    /// The number of that beginning.
+    beginning: Cell<u64>,
+    /// A head has begun. True at first: a connection should begin with one.
+    in_head: Cell<bool>,
+    /// Since when the system takes no more bytes for the client.
+    blocked: Cell<Option<u32>>,
+    /// Bytes that it took since, of those that do not count as progress yet.
+    credit: Cell<usize>,
+    /// Bytes of answers that are not written.
+    unsent: Cell<usize>,
+    /// The tick at which one of them was written.
+    taken: Cell<u32>,
+    /// Parts of answers that wait, by the epoch of their last progress, modulo 4.
+    waiting: [Cell<u32>; 4],
+    answered: Cell<u32>,
+    cancelled: Cell<u32>,
+}
+
+/// What the driver of a connection is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Serve,
+    /// Take no more requests, finish those under way.
+    Finish,
+    /// The same; what is not done at this tick is dropped.
+    FinishBy(u32),
+    /// Drop, unless a request has arrived.
+    MakeRoom,
+    Drop,
+    /// Nothing more: it is done.
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Unknown,
+    Http1,
+    Http2,
+}
+
+impl Tracker {
+    /// Tracks the connections of the current thread.
+    #[must_use]
+    pub fn new(table: Arc<ConnectionTable>, timeouts: Timeouts) -> Self {
+        Self(Rc::new(Registry {
+            shortages: Cell::new(table.shortages()),
+            table,
+            timeouts: Cell::new(timeouts),
+            connections: RefCell::default(),
+            tick: Cell::new(0),
+            beginnings: Cell::new(0),
+            epoch: Cell::new(0),
+            epoch_began: Cell::new(0),
+            leaving: Cell::new(0),
+            is_stopping: Cell::new(false),
+            emptied: RefCell::default(),
+        }))
+    }
+
+    /// Uses other times from now on.
+    pub fn set(&self, timeouts: Timeouts) {
+        self.0.timeouts.set(timeouts);
+    }
+
+    /// Takes a connection up. When the table is nearly full, idle ones make room for it.
+    #[must_use]
+    pub fn begin(&self, slot: Slot) -> Tracked {
+        let registry = &self.0;
+        if registry.table.is_crowded() {
+            registry.make_room();
+        }
+        let mut connections = registry.connections.borrow_mut();
+        let state = Rc::new(State {
+            _slot: slot,
+            registry: Rc::clone(registry),
+            index: Cell::new(connections.len()),
+            driver: RefCell::default(),
+            order: Cell::new(Order::Serve),
+            protocol: Cell::new(Protocol::Unknown),
+            active: Cell::new(0),
+            working: Cell::new(0),
+            since: Cell::new(registry.tick.get()),
+            beginning: Cell::new(registry.next_beginning()),
+            in_head: Cell::new(true),
+            blocked: Cell::new(None),
+            credit: Cell::new(0),
+            unsent: Cell::new(0),
+            taken: Cell::new(registry.tick.get()),
+            waiting: Default::default(),
+            answered: Cell::new(0),
+            cancelled: Cell::new(0),
+        });
+        connections.push(Rc::clone(&state));
+        Tracked(state)
+    }
+
+    /// Watches the connections until the runtime ends.
+    pub async fn watch(self) {
+        loop {
+            tokio::time::sleep(TICK).await;
+            self.0.sweep();
+        }
+    }
+
+    /// Lets every connection finish its requests; done when the last has ended.
+    pub async fn finish(&self) {
+        self.0.is_stopping.set(true);
+        for state in &*self.0.connections.borrow() {
+            state.give(Order::Finish);
+        }
+        poll_fn(|task| {
+            if self.0.connections.borrow().is_empty() {
+                return Poll::Ready(());
+            }
+            self.0.emptied.replace(Some(task.waker().clone()));
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Registry {
+    fn next_beginning(&self) -> u64 {
+        let number = self.beginnings.get() + 1;
+        self.beginnings.set(number);
+        number
+    }
+}
+
+impl Tracked {
+    /// The same socket, watched.
+    pub fn io<I>(&self, socket: I) -> TrackedIo<I> {
+        TrackedIo::new(socket, Rc::clone(&self.0))
+    }
+
+    /// Notes that a request's head has arrived.
+    #[must_use]
+    pub fn request(&self, version: Version) -> Exchange {
+        self.0.request(version)
+    }
+
+    /// Drives what serves the connection to its end, or until it has to end.
+    pub async fn drive<C: GracefulConnection>(self, connection: C) -> Result<(), C::Error> {
+        // Dropped after the connection, so that the next one finds its descriptor free.
+        let _leave = Leave(&self.0);
+        let mut connection = pin!(connection);
+        let mut is_told = false;
+        poll_fn(|task| {
+            self.0.driven_by(task);
+            match self.0.order.get() {
+                Order::Serve => {}
+                Order::Drop | Order::Ended => return Poll::Ready(Ok(())),
+                Order::MakeRoom => {
+                    let done = connection.as_mut().poll(task);
+                    return if done.is_pending() && self.0.makes_room() {
+                        Poll::Ready(Ok(()))
+                    } else {
+                        done
+                    };
+                }
+                Order::Finish | Order::FinishBy(_) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        connection.as_mut().graceful_shutdown();
+                    }
+                }
+            }
+            connection.as_mut().poll(task)
+        })
+        .await
+    }
+}
+
+/// Takes a connection from the registry when its driver ends, however it ends.
+struct Leave<'a>(&'a Rc<State>);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+impl State {
+    fn driven_by(&self, task: &Context<'_>) {
+        let mut driver = self.driver.borrow_mut();
+        if !driver.as_ref().is_some_and(|it| it.will_wake(task.waker())) {
+            *driver = Some(task.waker().clone());
+        }
+    }
+
+    /// Tells the driver what to do; it does not go back to what is milder.
+    fn give(&self, order: Order) {
+        let rank = |order: Order| match order {
+            Order::Serve => 0,
+            Order::Finish => 1,
+            Order::FinishBy(_) | Order::MakeRoom => 2,
+            Order::Drop => 3,
+            Order::Ended => 4,
+        };
+        if rank(order) <= rank(self.order.get()) {
+            return;
+        }
+        if rank(self.order.get()) < 2 && rank(order) >= 2 {
+            let leaving = &self.registry.leaving;
+            leaving.set(leaving.get() + 1);
+        }
+        self.order.set(order);
+        if let Some(driver) = &*self.driver.borrow() {
+            driver.wake_by_ref();
+        }
+    }
+
+    fn leave(&self) {
+        let registry = &self.registry;
+        if !matches!(self.order.get(), Order::Serve | Order::Finish) {
+            registry.leaving.set(registry.leaving.get() - 1);
+        }
+        // Streams of HTTP/2 may end a little later, and must not give orders then.
+        self.order.set(Order::Ended);
+        let mut connections = registry.connections.borrow_mut();
+        let index = self.index.get();
+        connections.swap_remove(index);
+        if let Some(moved) = connections.get(index) {
+            moved.index.set(index);
+        }
+        if connections.is_empty()
+            && let Some(waiting) = registry.emptied.take()
+        {
+            waiting.wake();
+        }
+    }
+
+    /// Whether the connection ends in favour of another, after a last look for a request.
+    fn makes_room(&self) -> bool {
+        let registry = &self.registry;
+        if self.is_idle() {
+            registry.table.closed(Cause::Room);
+            return true;
+        }
+        // Its request came just before.
+        registry.leaving.set(registry.leaving.get() - 1);
+        self.order.set(if registry.is_stopping.get() {
+            Order::Finish
+        } else {
+            Order::Serve
+        });
+        false
+    }
+
+    /// Closes the connection.
+    fn end(&self, order: Order, cause: Cause) {
+        if matches!(self.order.get(), Order::Serve | Order::Finish) {
+            self.registry.table.closed(cause);
+        }
+        self.give(order);
+    }
+
+    fn request(self: &Rc<Self>, version: Version) -> Exchange {
+        self.protocol.set(match version {
+            Version::HTTP_2 => Protocol::Http2,
+            _ => Protocol::Http1,
+        });
+        self.in_head.set(false);
+        self.active.set(self.active.get() + 1);
+        Exchange {
+            state: Rc::clone(self),
+            began: self.registry.tick.get(),
+            is_answered: false,
+        }
+    }
+
+    /// An exchange has ended.
+    fn ended(&self) {
+        let active = self.active.get() - 1;
+        self.active.set(active);
+        if active == 0 {
+            self.begins();
+        }
+    }
+
+    /// The connection began something that has a limit: a head, or a pause.
+    fn begins(&self) {
+        self.since.set(self.registry.tick.get());
+        self.beginning.set(self.registry.next_beginning());
+    }
+
+    /// Idle as its client sees it: nothing under way, nothing left to send.
+    fn is_idle(&self) -> bool {
+        self.active.get() == 0 && self.blocked.get().is_none()
+    }
+}
+
+/// A request and its answer, until the system or HTTP/2 has taken the last of it.
+#[derive(Debug)]
+pub struct Exchange {
+    state: Rc<State>,
+    /// The tick at which it began.
+    began: u32,
+    is_answered: bool,
+}
+
+impl Exchange {
+    /// Notes that work for this request goes on until what is returned is dropped.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        let working = &self.state.working;
+        working.set(working.get() + 1);
+        Work(Rc::clone(&self.state))
+    }
+
+    /// Requests of the same connection that are worked on, also those that were cancelled.
+    #[must_use]
+    pub fn working(&self) -> u32 {
+        self.state.working.get()
+    }
+
+    /// The answer's body, watched until it is written.
+    #[must_use]
+    pub fn answer<B>(mut self, body: B) -> TrackedBody<B> {
+        self.is_answered = true;
+        let answered = &self.state.answered;
+        answered.set(answered.get().saturating_add(1));
+        TrackedBody::new(body, self)
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let state = &self.state;
+        state.ended();
+        let waited = state.registry.tick.get().wrapping_sub(self.began);
+        if self.is_answered || waited > PATIENCE_TICKS {
+            return;
+        }
+        let cancelled = state.cancelled.get().saturating_add(1);
+        state.cancelled.set(cancelled);
+        // Each costs a client a few bytes and the service a whole request's work.
+        if cancelled > RESETS_MAX.saturating_add(state.answered.get()) {
+            state.end(Order::Drop, Cause::Resets);
+        }
+    }
+}
+
+/// Work for a request, which may outlive its connection: the connection counts as open for so long.
+#[derive(Debug)]
+pub struct Work(Rc<State>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.working.set(self.0.working.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! The body of an answer: how much of it waits for its client, and for how long.
+//!
+//! Over HTTP/1.1 the socket tells. Over HTTP/2 a client may take all frames and still let an answer
+//! wait, by granting it no window. So each part of an answer counts where it last made progress: in
+//! one of four cells of its connection, for the current epoch and the three before. An epoch is half
+//! of the time to write, so what the oldest cell counts has waited for that time, or half as long
+//! again. This needs neither a list of answers nor a clock.
+
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Buf, Frame, SizeHint};
+
+use super::io::PROGRESS_BYTES;
+use super::{Exchange, State};
+
+/// A body that is watched until it is written.
+#[derive(Debug)]
+pub struct TrackedBody<B> {
+    body: B,
+    /// Ends with the body; its parts may have to wait longer.
+    exchange: Exchange,
+}
+
+impl<B> TrackedBody<B> {
+    pub(super) fn new(body: B, exchange: Exchange) -> Self {
+        Self { body, exchange }
+    }
+}
+
+impl<B: Body + Unpin> Body for TrackedBody<B> {
+    type Data = Portion<B::Data>;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, B::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(task);
+        let state = &self.exchange.state;
+        frame.map_ok(|frame| frame.map_data(|data| Portion::new(data, Rc::clone(state))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A part of an answer that is not written yet.
+#[derive(Debug)]
+pub struct Portion<D: Buf> {
+    data: D,
+    state: Rc<State>,
+    /// The epoch of its last progress.
+    epoch: u32,
+    /// Bytes written since.
+    credit: usize,
+}
+
+impl<D: Buf> Portion<D> {
+    fn new(data: D, state: Rc<State>) -> Self {
+        state.active.set(state.active.get() + 1);
+        if state.unsent.get() == 0 {
+            state.taken.set(state.registry.tick.get());
+        }
+        state.unsent.set(state.unsent.get() + data.remaining());
+        let epoch = state.registry.epoch.get();
+        state.add_waiting(epoch);
+        Self {
+            data,
+            state,
+            epoch,
+            credit: 0,
+        }
+    }
+}
+
+impl<D: Buf> Drop for Portion<D> {
+    fn drop(&mut self) {
+        let state = &self.state;
+        state.unsent.set(state.unsent.get() - self.data.remaining());
+        state.end_waiting(self.epoch);
+        state.ended();
+    }
+}
+
+impl State {
+    fn add_waiting(&self, epoch: u32) {
+        let cell = &self.waiting[epoch as usize % 4];
+        cell.set(cell.get() + 1);
+    }
+
+    fn end_waiting(&self, epoch: u32) {
+        let cell = &self.waiting[epoch as usize % 4];
+        cell.set(cell.get() - 1);
+    }
+
+    /// Whether an answer has waited for its client for the whole time.
+    pub(super) fn has_stalled_answer(&self) -> bool {
+        let oldest = self.registry.epoch.get().wrapping_sub(3);
+        self.waiting[oldest as usize % 4].get() > 0
+    }
+}
+
+impl<D: Buf> Buf for Portion<D> {
+    fn remaining(&self) -> usize {
+        self.data.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.data.chunk()
+    }
+
+    fn chunks_vectored<'a>(&'a self, into: &mut [IoSlice<'a>]) -> usize {
+        self.data.chunks_vectored(into)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.data.advance(count);
+        let state = &self.state;
+        state.unsent.set(state.unsent.get() - count);
+        state.taken.set(state.registry.tick.get());
+        self.credit += count;
+        let now = state.registry.epoch.get();
+        if self.credit >= PROGRESS_BYTES && self.epoch != now {
+            state.end_waiting(self.epoch);
+            state.add_waiting(now);
+            self.epoch = now;
+            self.credit = 0;
+        }
+    }
+}

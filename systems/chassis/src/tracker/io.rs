@@ -1,0 +1,111 @@
+//! The bytes of a connection: when a head begins, and whether the client takes what it is sent.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+
+use super::{Protocol, State};
+
+/// Bytes that count as progress when a client takes them.
+///
+/// Fewer do not: a client that takes a byte now and then could keep an answer in memory for ever.
+pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
+
+/// A socket whose reads and writes are noted.
+#[derive(Debug)]
+pub struct TrackedIo<I> {
+    socket: I,
+    state: Rc<State>,
+}
+
+impl<I> TrackedIo<I> {
+    pub(super) fn new(socket: I, state: Rc<State>) -> Self {
+        Self { socket, state }
+    }
+}
+
+impl State {
+    /// Bytes have arrived, or the end.
+    fn has_read(&self) {
+        // The first after a pause begin a head. HTTP/2 also has frames that belong to no request.
+        if self.protocol.get() == Protocol::Http1 && self.active.get() == 0 && !self.in_head.get() {
+            self.in_head.set(true);
+            self.begins();
+        }
+    }
+
+    fn has_written(&self, result: &Poll<io::Result<usize>>) {
+        match result {
+            Poll::Pending if self.blocked.get().is_none() => {
+                self.blocked.set(Some(self.registry.tick.get()));
+                self.credit.set(0);
+            }
+            Poll::Ready(Ok(count)) if self.blocked.get().is_some() => {
+                let credit = self.credit.get() + count;
+                if credit >= PROGRESS_BYTES {
+                    self.blocked.set(Some(self.registry.tick.get()));
+                    self.credit.set(0);
+                } else {
+                    self.credit.set(credit);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<I: Read + Unpin> Read for TrackedIo<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.socket).poll_read(task, into);
+        if done.is_ready() {
+            self.state.has_read();
+        }
+        done
+    }
+}
+
+impl<I: Write + Unpin> Write for TrackedIo<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.socket).poll_write(task, bytes);
+        self.state.has_written(&done);
+        done
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.socket).poll_write_vectored(task, slices);
+        self.state.has_written(&done);
+        done
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.socket).poll_flush(task);
+        if done.is_ready() {
+            // HTTP flushes a socket when it has written all it had.
+            self.state.blocked.set(None);
+        }
+        done
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(task)
+    }
+}

@@ -1,0 +1,124 @@
+//! The look at all connections of a worker: which are over time, and which make room.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Order, Protocol, Registry, State, TICK};
+use crate::connection_table::Cause;
+
+/// Ticks that a client has to end a connection that was idle for too long.
+const GRACE_TICKS: u32 = 10;
+/// Ticks for which a client must have taken nothing before its answer may be dropped for memory.
+const STALLED_TICKS: u32 = 10;
+
+impl Registry {
+    /// Ends the connections that are over time, and makes room where it is short.
+    pub(super) fn sweep(&self) {
+        let now = self.tick.get().wrapping_add(1);
+        self.tick.set(now);
+        let write = ticks(self.timeouts.get().write);
+        if now.wrapping_sub(self.epoch_began.get()) >= write.div_ceil(2) {
+            self.epoch.set(self.epoch.get().wrapping_add(1));
+            self.epoch_began.set(now);
+        }
+        let mut unsent = 0;
+        for state in &*self.connections.borrow() {
+            self.judge(state, now);
+            unsent += state.unsent.get();
+        }
+        if unsent > self.timeouts.get().unsent_bytes {
+            self.drop_unsent(unsent, now);
+        }
+        let shortages = self.table.shortages();
+        if shortages != self.shortages.replace(shortages) || self.table.is_crowded() {
+            self.make_room();
+        }
+    }
+
+    fn judge(&self, state: &State, now: u32) {
+        if let Order::FinishBy(end) = state.order.get()
+            && is_past(end, now)
+        {
+            state.give(Order::Drop);
+            return;
+        }
+        let timeouts = self.timeouts.get();
+        let write = ticks(timeouts.write);
+        let is_blocked = |since: u32| now.wrapping_sub(since) >= write;
+        if state.blocked.get().is_some_and(is_blocked) || state.has_stalled_answer() {
+            state.end(Order::Drop, Cause::Write);
+            return;
+        }
+        if !state.is_idle() {
+            return;
+        }
+        let waited = now.wrapping_sub(state.since.get());
+        if state.in_head.get() && waited >= ticks(timeouts.head) {
+            let order = match state.protocol.get() {
+                // It may be one of HTTP/2 that was opened ahead of its first request.
+                Protocol::Unknown => Order::FinishBy(now.wrapping_add(GRACE_TICKS)),
+                _ => Order::Drop,
+            };
+            state.end(order, Cause::Head);
+        } else if !state.in_head.get() && waited >= ticks(timeouts.idle) {
+            let order = match state.protocol.get() {
+                // A client of HTTP/2 learns which of its requests were too late.
+                Protocol::Http2 => Order::FinishBy(now.wrapping_add(GRACE_TICKS)),
+                _ => Order::Drop,
+            };
+            state.end(order, Cause::Idle);
+        }
+    }
+
+    /// Closes some of the connections that have been idle for longest.
+    ///
+    /// Several at a time, because each look costs a little for every connection: a client that
+    /// opens connections as fast as it can makes each of them cost sixteen such steps, not
+    /// thousands.
+    pub(super) fn make_room(&self) {
+        let connections = self.connections.borrow();
+        let batch = (connections.len() / 16).max(1);
+        // Those that were told before may still be there.
+        if self.leaving.get() >= batch {
+            return;
+        }
+        let is_idle = |it: &&Rc<State>| it.order.get() == Order::Serve && it.is_idle();
+        let mut idle: Vec<&Rc<State>> = connections.iter().filter(is_idle).collect();
+        let batch = batch.min(idle.len());
+        if batch == 0 {
+            return;
+        }
+        idle.select_nth_unstable_by_key(batch - 1, |it| it.beginning.get());
+        for state in &idle[..batch] {
+            state.give(Order::MakeRoom);
+        }
+    }
+
+    /// Closes connections that take nothing, those with most bytes first, until the rest fits.
+    fn drop_unsent(&self, mut unsent: usize, now: u32) {
+        let connections = self.connections.borrow();
+        let mut stalled: Vec<&Rc<State>> = connections
+            .iter()
+            .filter(|it| it.unsent.get() > 0 && now.wrapping_sub(it.taken.get()) >= STALLED_TICKS)
+            .collect();
+        stalled.sort_unstable_by_key(|it| std::cmp::Reverse(it.unsent.get()));
+        for state in stalled {
+            if unsent <= self.timeouts.get().unsent_bytes {
+                return;
+            }
+            unsent -= state.unsent.get();
+            state.end(Order::Drop, Cause::Memory);
+        }
+    }
+}
+
+/// A time in ticks, at least one.
+fn ticks(time: Duration) -> u32 {
+    let ticks = time.as_millis().div_ceil(TICK.as_millis());
+    u32::try_from(ticks).unwrap_or(u32::MAX / 2).max(1)
+}
+
+/// Whether a tick has passed, also when their number begins anew.
+fn is_past(tick: u32, now: u32) -> bool {
+    now.wrapping_sub(tick) < u32::MAX / 2
+}

@@ -1,0 +1,444 @@
+//! Clients that wait, and clients that let wait, on real sockets.
+
+use std::cell::Cell;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::{Request, Response};
+
+use crate::clock;
+use crate::connection_table::{Cause, ConnectionTable};
+use crate::limits::{Limits, Most, Timeouts};
+use crate::worker::{Handler, Worker};
+
+/// More than the system keeps for a client that does not read.
+const BIG: usize = 32 << 20;
+/// Longer than anything here takes that does not wait for ever.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Answers `/big` with [`BIG`] bytes, `/late` after a second and `/never` never.
+#[derive(Default)]
+struct Sample {
+    working: Rc<Cell<u32>>,
+}
+
+impl Handler for Sample {
+    type Body = Full<Bytes>;
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        self.working.set(self.working.get() + 1);
+        Response::new(Full::from(match request.uri().path() {
+            "/big" => vec![b'.'; BIG],
+            "/late" => {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                b"late".to_vec()
+            }
+            "/never" => std::future::pending().await,
+            _ => b"soon".to_vec(),
+        }))
+    }
+}
+
+struct Service {
+    address: SocketAddr,
+    table: Arc<ConnectionTable>,
+    worker: Worker,
+}
+
+const MOST: Most = Most {
+    total: 1_000,
+    per_address: 1_000,
+};
+
+fn start(timeouts: Timeouts, most: Most) -> Service {
+    let table = ConnectionTable::new(most);
+    let limits = Limits {
+        timeouts,
+        http2_streams: 100,
+        stop_timeout: PATIENCE,
+    };
+    let worker = Worker::start(0, (&table, limits), async || Sample::default()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    crate::listener::prepare(&listener).unwrap();
+    worker.listen(listener);
+    Service {
+        address,
+        table,
+        worker,
+    }
+}
+
+/// Times that no test reaches by itself.
+fn long() -> Timeouts {
+    Timeouts {
+        head: PATIENCE,
+        idle: PATIENCE,
+        write: PATIENCE,
+        unsent_bytes: 1 << 30,
+    }
+}
+
+impl Service {
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    fn send(&self, bytes: &str) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(bytes.as_bytes()).unwrap();
+        stream
+    }
+
+    /// Waits until this many connections were closed for a cause.
+    fn wait_for(&self, cause: Cause, count: u64) {
+        let end = clock::now() + PATIENCE;
+        while self.table.count(cause) < count {
+            assert!(clock::now() < end, "{cause:?}: {}", self.table.count(cause));
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Service {
+    /// Waits until no connection is open.
+    fn wait_for_none(&self) {
+        let end = clock::now() + PATIENCE;
+        while self.table.open() > 0 {
+            assert!(clock::now() < end, "a place is not free again");
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n")
+}
+
+/// Whether the service has closed a connection, instead of waiting for more.
+fn is_closed(mut stream: &TcpStream) -> bool {
+    let mut rest = Vec::new();
+    match stream.read_to_end(&mut rest) {
+        Ok(_) => true,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
+
+/// Reads until the answer `soon` or `late`, and gives it.
+fn answer(mut stream: &TcpStream) -> String {
+    let mut text = String::new();
+    let mut bytes = [0; 1024];
+    while !text.contains("\r\n\r\nsoon") && !text.contains("\r\n\r\nlate") {
+        let count = stream.read(&mut bytes).unwrap();
+        assert!(count > 0, "closed after `{text}`");
+        text += std::str::from_utf8(&bytes[..count]).unwrap();
+    }
+    text[text.len() - 4..].to_owned()
+}
+
+#[test]
+fn a_client_that_sends_no_head_is_hung_up_on_whatever_it_has_begun() {
+    let service = start(
+        Timeouts {
+            head: Duration::from_millis(300),
+            ..long()
+        },
+        MOST,
+    );
+    let begun = [
+        "",
+        "G",
+        "PRI * HTTP/2.0\r\n\r",
+        "GET / HTTP/1.1\r\nhost: t\r\n",
+    ];
+    let open = begun.map(|bytes| service.send(bytes));
+    for (stream, begun) in open.iter().zip(begun) {
+        assert!(is_closed(stream), "{begun:?}");
+    }
+    assert_eq!(service.table.count(Cause::Head), 4);
+}
+
+#[test]
+fn a_second_head_has_its_own_time_and_a_pause_before_it_another() {
+    let service = start(
+        Timeouts {
+            head: Duration::from_millis(300),
+            idle: Duration::from_millis(1_500),
+            ..long()
+        },
+        MOST,
+    );
+    let mut stream = service.send(&get("/"));
+    assert_eq!(answer(&stream), "soon");
+    // Longer than a head may take, shorter than a pause.
+    wait(Duration::from_millis(800));
+    stream.write_all(get("/").as_bytes()).unwrap();
+    assert_eq!(answer(&stream), "soon");
+    let start = clock::now();
+    stream.write_all(b"GET / HT").unwrap();
+    assert!(is_closed(&stream));
+    assert!(start.elapsed() < Duration::from_millis(1_400));
+    assert_eq!(service.table.count(Cause::Head), 1);
+    let stream = service.send(&get("/"));
+    assert_eq!(answer(&stream), "soon");
+    assert!(is_closed(&stream));
+    assert_eq!(service.table.count(Cause::Idle), 1);
+}
+
+/// Waits for time to pass, where that is what a test is about.
+fn wait(time: Duration) {
+    let (_sender, receiver) = std::sync::mpsc::channel::<()>();
+    let _ = receiver.recv_timeout(time);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_hung_up_on() {
+    let service = start(
+        Timeouts {
+            write: Duration::from_millis(500),
+            ..long()
+        },
+        MOST,
+    );
+    let _open = service.send(&get("/big"));
+    service.wait_for(Cause::Write, 1);
+    service.wait_for_none();
+}
+
+#[test]
+fn a_client_that_reads_slowly_gets_all_of_its_answer() {
+    let service = start(
+        Timeouts {
+            write: Duration::from_millis(500),
+            ..long()
+        },
+        MOST,
+    );
+    let mut stream = service.send(&get("/big"));
+    let start = clock::now();
+    let mut bytes = vec![0; 1 << 20];
+    let mut total = 0;
+    while total < BIG {
+        let count = stream.read(&mut bytes).unwrap();
+        assert!(count > 0, "closed after {total} bytes");
+        total += count;
+        // More than 2 s for all of it.
+        let paced = Duration::from_millis(2_000 * (total as u64) / (BIG as u64));
+        wait(paced.saturating_sub(start.elapsed()));
+    }
+    assert_eq!(service.table.count(Cause::Write), 0);
+}
+
+#[test]
+fn answers_that_are_not_taken_have_a_bound_together() {
+    let service = start(
+        Timeouts {
+            unsent_bytes: 3 * BIG,
+            ..long()
+        },
+        MOST,
+    );
+    let open: Vec<TcpStream> = (0..6).map(|_| service.send(&get("/big"))).collect();
+    // Each holds a little less than `BIG`: a part is with the system.
+    service.wait_for(Cause::Memory, 2);
+    assert_eq!(service.table.count(Cause::Write), 0);
+    drop(open);
+}
+
+#[test]
+fn silent_clients_do_not_keep_others_out() {
+    let most = Most {
+        total: 32,
+        per_address: 32,
+    };
+    let service = start(long(), most);
+    let mut silent = Vec::new();
+    for _ in 0..30 {
+        silent.extend((0..10).map(|_| service.connect()));
+        let stream = service.send(&get("/"));
+        assert_eq!(answer(&stream), "soon");
+    }
+    assert!(service.table.count(Cause::Room) > 0);
+    assert!(service.table.open() <= 32);
+}
+
+#[test]
+fn a_request_under_way_makes_no_room() {
+    let most = Most {
+        total: 8,
+        per_address: 8,
+    };
+    let service = start(long(), most);
+    let busy: Vec<TcpStream> = (0..7).map(|_| service.send(&get("/late"))).collect();
+    let _silent: Vec<TcpStream> = (0..50).map(|_| service.connect()).collect();
+    for stream in &busy {
+        assert_eq!(answer(stream), "late");
+    }
+}
+
+#[test]
+fn the_service_stops_when_its_requests_are_done() {
+    let service = start(long(), MOST);
+    let _silent = service.connect();
+    let idle = service.send(&get("/"));
+    assert_eq!(answer(&idle), "soon");
+    let busy = service.send(&get("/late"));
+    while service.table.open() < 3 {
+        std::thread::yield_now();
+    }
+    // Accepted is not yet read.
+    wait(Duration::from_millis(200));
+    let start = clock::now();
+    service.worker.finish();
+    assert!(start.elapsed() < PATIENCE / 2);
+    assert_eq!(answer(&busy), "late");
+}
+
+mod http2 {
+    use std::future::Future;
+
+    use h2::client::{Builder, SendRequest};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    type Client = (SendRequest<Bytes>, JoinHandle<Result<(), h2::Error>>);
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.unwrap() })
+    }
+
+    async fn connect(service: &Service, window: u32) -> Client {
+        let stream = tokio::net::TcpStream::connect(service.address)
+            .await
+            .unwrap();
+        let (client, connection) = Builder::new()
+            .initial_window_size(window)
+            .handshake(stream)
+            .await
+            .unwrap();
+        (client, tokio::spawn(connection))
+    }
+
+    fn request(path: &str) -> Request<()> {
+        let uri = format!("http://t{path}");
+        Request::builder().uri(uri).body(()).unwrap()
+    }
+
+    /// Sends a request; it is under way when this returns.
+    async fn send(client: &mut SendRequest<Bytes>, path: &str) -> h2::client::ResponseFuture {
+        let mut ready = client.clone().ready().await.unwrap();
+        let (response, _) = ready.send_request(request(path), true).unwrap();
+        *client = ready;
+        response
+    }
+
+    #[test]
+    fn a_client_that_grants_no_window_is_hung_up_on() {
+        let service = start(
+            Timeouts {
+                write: Duration::from_millis(500),
+                ..long()
+            },
+            MOST,
+        );
+        run(async {
+            for window in [0, 1_000] {
+                let (mut client, connection) = connect(&service, window).await;
+                let response = send(&mut client, "/big").await.await.unwrap();
+                // Other streams of the same connection prosper, which must not help this one.
+                while !connection.is_finished() {
+                    let mut small = match client.clone().ready().await {
+                        Ok(ready) => ready,
+                        Err(_) => break,
+                    };
+                    let Ok((response, _)) = small.send_request(request("/"), true) else {
+                        break;
+                    };
+                    let _ = response.await;
+                }
+                drop(response);
+            }
+        });
+        assert_eq!(service.table.count(Cause::Write), 2);
+        service.wait_for_none();
+    }
+
+    #[test]
+    fn an_idle_connection_is_told_to_go() {
+        let service = start(
+            Timeouts {
+                idle: Duration::from_millis(500),
+                ..long()
+            },
+            MOST,
+        );
+        run(async {
+            let (mut client, connection) = connect(&service, 65_535).await;
+            // As long as a request is under way it is not idle.
+            let response = send(&mut client, "/late").await.await.unwrap();
+            assert_eq!(response.status(), 200);
+            drop(response);
+            // GOAWAY without an error, not a connection that is torn down.
+            connection.await.unwrap().unwrap();
+        });
+        assert_eq!(service.table.count(Cause::Idle), 1);
+    }
+
+    #[test]
+    fn a_client_that_cancels_all_its_requests_is_hung_up_on() {
+        let service = start(long(), MOST);
+        run(async {
+            let (mut client, connection) = connect(&service, 65_535).await;
+            let mut sent = 0;
+            while !connection.is_finished() && sent < 5_000 {
+                let Ok(mut ready) = client.clone().ready().await else {
+                    break;
+                };
+                let Ok((response, mut stream)) = ready.send_request(request("/never"), false)
+                else {
+                    break;
+                };
+                sent += 1;
+                // The service must see the request before its end.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                stream.send_reset(h2::Reason::CANCEL);
+                drop(response);
+                client = ready;
+            }
+            assert!(sent < 1_000, "{sent} requests were cancelled");
+        });
+        assert_eq!(service.table.count(Cause::Resets), 1);
+        service.wait_for_none();
+    }
+
+    #[test]
+    fn a_client_that_cancels_some_of_its_requests_is_served() {
+        let service = start(long(), MOST);
+        run(async {
+            let (mut client, connection) = connect(&service, 65_535).await;
+            for _ in 0..300 {
+                let mut ready = client.clone().ready().await.unwrap();
+                let (response, mut stream) = ready.send_request(request("/never"), false).unwrap();
+                stream.send_reset(h2::Reason::CANCEL);
+                drop(response);
+                client = ready;
+                let response = send(&mut client, "/").await.await.unwrap();
+                assert_eq!(response.status(), 200);
+            }
+            assert!(!connection.is_finished());
+        });
+        assert_eq!(service.table.count(Cause::Resets), 0);
+    }
+}
