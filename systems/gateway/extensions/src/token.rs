@@ -91,8 +91,8 @@ struct KeySet {
     config: Jwks,
     /// Where the keys come from; `None` for a file.
     remote: Option<Arc<TokenKeys>>,
-    /// This worker's view of the keys, and which version of them it is. So that a token costs a look
-    /// at a number, not at a lock.
+    /// This worker's view of the keys, and which version of them it is: a token costs a look at a
+    /// number, and no lock.
     keys: RefCell<Arc<[Key]>>,
     version: Cell<u64>,
 }

@@ -1,5 +1,5 @@
-//! The specifications that a supergraph says it follows (`@link`, or `@core` of old ones), and which
-//! of them this gateway knows.
+//! The specifications that a supergraph says it follows (`@link`, or `@core` of old ones), and
+//! which of them this gateway knows.
 //!
 //! The link specification demands that a feature which says what it is `for` is understood or the
 //! schema refused: what `SECURITY` protects would be served to anybody otherwise, and what
