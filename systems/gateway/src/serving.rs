@@ -7,13 +7,11 @@ use gateway_upstream::Client;
 
 use crate::generation::Generation;
 use crate::metrics::Shard;
-use crate::subgraphs::Flights;
 
 /// What a worker serves requests with until the next reload.
 pub(crate) struct Serving {
     pub(crate) generation: Arc<Generation>,
     pub(crate) extensions: gateway_extensions::Worker,
-    pub(crate) flights: Flights,
 }
 
 impl Serving {
@@ -24,7 +22,6 @@ impl Serving {
         Rc::new(Self {
             extensions: generation.extensions.worker(client, observer),
             generation,
-            flights: Flights::default(),
         })
     }
 }

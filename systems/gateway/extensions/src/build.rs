@@ -10,6 +10,7 @@ use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
 use crate::address::{endpoint, http2};
 use crate::coprocessor::CoprocessorStage;
 use crate::exchange::{Exchange, Response};
+use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::observer::{Observer, StageKind};
 use crate::relay::{RelayCall, RelayError};
@@ -235,6 +236,7 @@ impl Builder<'_> {
                 None,
                 Some(name),
                 (StageKind::SubgraphRequest, StageKind::SubgraphResponse),
+            flights: shaping.deduplicate_query.then(Flights::default),
             ),
             shared: Rc::clone(&self.shared),
         }
