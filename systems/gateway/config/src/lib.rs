@@ -30,6 +30,7 @@ mod import;
 mod references;
 mod remote_schemas;
 mod rest_endpoints;
+mod rhai_limits;
 mod schema;
 mod shaping;
 mod structure;
@@ -66,6 +67,7 @@ pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
+pub use rhai_limits::RhaiLimits;
 pub use schema::schema;
 pub use shaping::{
     Compression, EffectiveShaping, RateLimit, RouterShaping, SubgraphShaping, TrafficShaping,

@@ -1,5 +1,5 @@
 //! What clients see: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
-//! `csrf`, and `rhai`, which is only two paths.
+//! `csrf`, and `rhai`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use http::HeaderName;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::rhai_limits::RhaiLimits;
 use crate::written::{ByteSize, GraphqlPath, Listen, PlainPath, Written};
 
 /// The GraphQL endpoint.
@@ -260,7 +261,7 @@ impl Default for Csrf {
     }
 }
 
-/// Scripts that run at stages of each request; at least one of the two keys is required.
+/// Scripts that run at stages of each request; at least one key is required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
@@ -269,6 +270,8 @@ pub struct Rhai {
     pub scripts: PathBuf,
     /// The script that is run, relative to the folder.
     pub main: PathBuf,
+    /// What a callback may take. One that takes more is ended, and its request gets 500.
+    pub limits: RhaiLimits,
 }
 
 impl Default for Rhai {
@@ -276,6 +279,7 @@ impl Default for Rhai {
         Self {
             scripts: "rhai".into(),
             main: "main.rhai".into(),
+            limits: RhaiLimits::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gateway_config::Config;
+use gateway_config::{Config, RhaiLimits};
 use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
 
 use crate::address::{endpoint, http2};
@@ -107,7 +107,8 @@ impl Extensions {
         // Compiled once for its errors; the result is not shared, because workers compile their
         // own.
         if let Some(source) = &this.source
-            && let Err(error) = Compiled::new(source, &this.sdl, &this.environment)
+            && let Err(error) =
+                Compiled::new(source, &this.script_limits(), &this.sdl, &this.environment)
         {
             errors.push(error.into());
         }
@@ -116,6 +117,11 @@ impl Extensions {
         } else {
             Err(errors)
         }
+    }
+
+    fn script_limits(&self) -> RhaiLimits {
+        let rhai = self.config.rhai.as_ref();
+        rhai.map(|it| it.limits.clone()).unwrap_or_default()
     }
 
     /// Files and folders whose change means that extensions should be built anew.
@@ -132,7 +138,7 @@ impl Extensions {
             environment: Arc::clone(&self.environment),
         });
         let compiled = self.source.as_ref().map(|source| {
-            Compiled::new(source, &self.sdl, &self.environment)
+            Compiled::new(source, &self.script_limits(), &self.sdl, &self.environment)
                 .expect("the same sources compiled when the extensions were built")
         });
         let builder = Builder {
@@ -230,13 +236,13 @@ impl Builder<'_> {
             endpoint: endpoint.clone(),
             rules: Rules::of_subgraph(&config.headers, name),
             timeout: shaping.timeout,
+            flights: shaping.deduplicate_query.then(Flights::default),
             compression: shaping.compression,
             service: self.service(
                 "subgraph_service",
                 None,
                 Some(name),
                 (StageKind::SubgraphRequest, StageKind::SubgraphResponse),
-            flights: shaping.deduplicate_query.then(Flights::default),
             ),
             shared: Rc::clone(&self.shared),
         }
