@@ -22,7 +22,7 @@ use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::worker::Worker;
-use crate::{compression, csrf, page, rest};
+use crate::{compression, csrf, hop, page, rest};
 
 /// Which of the gateway's endpoints a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,9 @@ pub(crate) async fn respond(
     worker: &Rc<Worker>,
     entrance: Entrance,
     peer: Option<IpAddr>,
-    (parts, body): (Parts, Incoming),
+    (mut parts, body): (Parts, Incoming),
 ) -> Reply {
+    hop::end_connection_headers(&mut parts.headers);
     let serving = worker.serving();
     let cors = &serving.generation.cors;
     if parts.method == Method::OPTIONS {
@@ -52,7 +53,7 @@ pub(crate) async fn respond(
     let mut account = Account::open(Rc::clone(worker), peer, &parts, &serving.generation.config);
     let early = match entrance {
         Entrance::Graphql => early(&serving, &parts.method, &parts.headers),
-        Entrance::Rest => None,
+        Entrance::Rest => rest::early(&serving, &parts.method, &parts.headers),
     };
     let mut reply = match early {
         Some(reply) => reply,
