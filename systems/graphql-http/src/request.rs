@@ -72,7 +72,8 @@ where
     from_checked_body(body)
 }
 
-/// Refuses a body that is not JSON, or that two readers could understand differently.
+/// Refuses a body that two readers could understand differently, before [`from_checked_body`], which
+/// finds what is left that is not JSON.
 ///
 /// # Errors
 /// [`DecodeError::NotJson`], or [`DecodeError::NotARequest`] with the reason.

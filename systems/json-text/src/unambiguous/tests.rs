@@ -69,7 +69,10 @@ fn text_that_is_not_json_says_so() {
         ("1 2", 2),
         ("nul", 0),
         ("{a:1}", 1),
-        ("[\"a\n\"]", 3),
+        ("{\"a\n\":1}", 3),
+        (r#"["a\"#, 1),
+        (r#"["a\"]"#, 1),
+        (r#"["\u12"]"#, 6),
     ] {
         assert_eq!(told(text), format!("it is not JSON at byte {at}"), "{text}");
     }
@@ -187,10 +190,17 @@ proptest! {
     }
 
     #[test]
-    fn what_passes_is_read_by_serde_json(text in "[\\[\\]{}:,\"0-9eE.\\\\ud8+-]{0,30}|\\PC*") {
-        if check_unambiguous(&text).is_ok() {
-            let read = serde_json::from_str::<serde_json::Value>(&text);
-            prop_assert!(read.is_ok(), "{}", text);
+    fn what_passes_is_read_by_all_or_by_none(text in "[\\[\\]{}:,\"0-9eE.\\\\ud8+-]{0,30}|\\PC*") {
+        let read = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+        let skipped = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+        if skipped && check_unambiguous(&text).is_ok() {
+            prop_assert!(read, "{}", text);
         }
+    }
+
+    #[test]
+    fn the_end_of_a_string_is_found(inside: String, rest in "[a\\\\\"]{0,12}") {
+        let text = serde_json::to_string(&[inside, rest, String::new()]).unwrap();
+        prop_assert_eq!(check_unambiguous(&text), Ok(()));
     }
 }
