@@ -5,9 +5,9 @@
 //! first. And what some readers refuse, others read: deep nesting, half a surrogate pair, a number
 //! beyond all floats. A reader that refuses may then take the text for empty.
 //!
-//! One pass, no tree, and no allocation for objects of usual size. What stands inside the strings of
-//! values is not looked at closely, so that a long query costs little: whoever reads the text checks
-//! its escapes anyway.
+//! One pass, no tree, and no allocation for objects of usual size. What stands inside the strings
+//! of values is not looked at closely, so that a long query costs little: whoever reads the text
+//! checks its escapes anyway.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,8 +15,8 @@ use std::collections::HashSet;
 use crate::cursor::{Cursor, StringSpan};
 use crate::string::{check_surrogates, unescape};
 
-/// Lists and objects may be nested as deep as this. Common readers stop at 128 levels, and a text is
-/// often put into another one before they see it.
+/// Lists and objects may be nested as deep as this. Common readers stop at 128 levels, and a text
+/// is often put into another one before they see it.
 pub const DEPTH_MAX: usize = 100;
 
 /// Keys of an object that are compared one by one; objects with more get a set.
@@ -274,8 +274,8 @@ fn given_twice(key: &str, at: usize) -> Ambiguity {
 struct Keys<'a> {
     few: [&'a str; FEW],
     count: usize,
-    /// All of them, once they are many or one has escapes. Its hashes have a random seed, so that no
-    /// client can choose keys that collide.
+    /// All of them, once they are many or one has escapes. Its hashes have a random seed, so that
+    /// no client can choose keys that collide.
     many: Option<HashSet<Cow<'a, str>>>,
 }
 
