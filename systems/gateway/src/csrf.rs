@@ -11,21 +11,26 @@ use crate::reply::{self, Reply};
 
 /// The refusal of a request that a foreign page could have made a browser send.
 pub(crate) fn refusal(csrf: &Csrf, headers: &HeaderMap) -> Option<Reply> {
+    let message = problem(csrf, headers)?;
+    Some(reply::error(
+        StatusCode::BAD_REQUEST,
+        &message,
+        "CSRF_ERROR",
+    ))
+}
+
+/// What is said about such a request.
+pub(crate) fn problem(csrf: &Csrf, headers: &HeaderMap) -> Option<String> {
     if csrf.unsafe_disabled || is_preflighted(csrf, headers) {
         return None;
     }
     let names: Vec<&str> = csrf.required_headers.iter().map(|it| it.as_str()).collect();
-    let message = format!(
+    Some(format!(
         "This operation has been blocked as a potential Cross-Site Request Forgery (CSRF). \
          Please either specify a 'content-type' header (with a mime-type that is not one of \
          application/x-www-form-urlencoded, multipart/form-data, text/plain) or provide one of \
          the following headers: {}",
         names.join(", ")
-    );
-    Some(reply::error(
-        StatusCode::BAD_REQUEST,
-        &message,
-        "CSRF_ERROR",
     ))
 }
 

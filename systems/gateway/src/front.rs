@@ -23,7 +23,7 @@ use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::worker::Worker;
-use crate::{compression, csrf, page, rest};
+use crate::{compression, csrf, hop, page, rest};
 
 /// Which of the gateway's endpoints a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,9 @@ pub(crate) async fn respond(
     worker: &Rc<Worker>,
     entrance: Entrance,
     (peer, permit): (Option<IpAddr>, Option<Work>),
-    (parts, body): (Parts, Incoming),
+    (mut parts, body): (Parts, Incoming),
 ) -> Reply {
+    hop::end_connection_headers(&mut parts.headers);
     let serving = worker.serving();
     let cors = &serving.generation.cors;
     if parts.method == Method::OPTIONS {
@@ -53,7 +54,7 @@ pub(crate) async fn respond(
     let mut account = Account::open(Rc::clone(worker), peer, &parts, &serving.generation.config);
     let early = match entrance {
         Entrance::Graphql => early(&serving, &parts.method, &parts.headers),
-        Entrance::Rest => None,
+        Entrance::Rest => rest::early(&serving, &parts.method, &parts.headers),
     };
     let mut reply = match (early, permit) {
         (Some(reply), _) => reply,

@@ -91,10 +91,6 @@ pub(crate) struct Generation {
 pub(crate) struct SubgraphShaping {
     pub(crate) name: String,
     pub(crate) rate: Option<Rate>,
-    /// Whether equal queries that are under way are sent once.
-    pub(crate) deduplicates: bool,
-    /// Whether what is sent also depends on the client's headers.
-    pub(crate) depends_on_client: bool,
 }
 
 /// Reads a configuration file, or takes the defaults.
@@ -338,24 +334,9 @@ fn policy(policy: ErrorPolicy) -> gateway_federation::ErrorPolicy {
 impl SubgraphShaping {
     fn new(config: &Config, name: &str) -> Self {
         let shaping = config.traffic_shaping.of_subgraph(name);
-        let has_rules = !config.headers.all.request.is_empty()
-            || config
-                .headers
-                .subgraphs
-                .get(name)
-                .is_some_and(|rules| !rules.request.is_empty());
-        // Any of these may write the client's headers into what is sent, and which of them does so
-        // is known only once it has run. So their mere presence keeps the fetches of different
-        // clients apart.
-        let has_coprocessor = config
-            .coprocessor
-            .as_ref()
-            .is_some_and(|it| it.subgraph.request.is_some() || it.subgraph.response.is_some());
         Self {
             name: name.to_owned(),
             rate: shaping.global_rate_limit.map(Rate::new),
-            deduplicates: shaping.deduplicate_query,
-            depends_on_client: has_rules || has_coprocessor || config.rhai.is_some(),
         }
     }
 }

@@ -25,6 +25,7 @@ mod environment;
 mod front;
 mod generation;
 mod health;
+mod hop;
 mod listen;
 mod loader;
 mod metrics;

@@ -162,6 +162,8 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
             "INVALID_CONTENT_TYPE_HEADER",
         )));
     }
+    // Once for all stages, so that what a script or a coprocessor checks is what is carried out.
+    graphql_http::check_body(&request.body).map_err(|error| Box::new(not_a_request(&error)))?;
     Ok((media, request.body.clone()))
 }
 
@@ -169,9 +171,10 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
 /// they must.
 pub(crate) type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
 
-/// Reads a request. An empty query counts as missing.
+/// Reads a request, which was checked when it came in or was changed. An empty query counts as
+/// missing.
 pub(crate) fn decode(text: &[u8]) -> Result<RawRequest<'_>, Refused> {
-    let request = match graphql_http::from_body(text) {
+    let request = match graphql_http::from_checked_body(text) {
         Ok(RawRequest { query, .. }) if query.is_empty() => Err(DecodeError::NoQuery),
         request => request,
     };
@@ -227,6 +230,10 @@ async fn enter(
     match service.request(exchange, &mut request).await {
         Step::Break(reply) => Err(Box::new(reply)),
         Step::Continue => {
+            if request.body != *text {
+                let checked = graphql_http::check_body(&request.body);
+                checked.map_err(|error| Box::new(not_a_request(&error)))?;
+            }
             *text = std::mem::take(&mut request.body);
             exchange.client = Rc::new(into_head(request));
             Ok(())

@@ -3,12 +3,28 @@
 
 use gateway_extensions::Request;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
-use http::header::{self, HeaderValue};
+use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
+use crate::csrf;
 use crate::pipeline::{self, Summary};
 use crate::reply::{self, JSON, Reply};
 use crate::serving::Serving;
+
+/// The refusal of a request that a foreign page could have made a browser send. Of the methods that a
+/// browser sends without asking first, GET carries out queries alone; the configuration sees to it.
+pub(crate) fn early(serving: &Serving, method: &Method, headers: &HeaderMap) -> Option<Reply> {
+    if method != Method::POST {
+        return None;
+    }
+    let message = csrf::problem(&serving.generation.config.csrf, headers)?;
+    Some(refused(&RestError {
+        status: 400,
+        message,
+        code: "csrf",
+        allow: None,
+    }))
+}
 
 /// Answers a request below `/api/rest/`.
 pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {

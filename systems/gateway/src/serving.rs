@@ -8,13 +8,11 @@ use gateway_upstream::Client;
 use crate::generation::Generation;
 use crate::metrics::Shard;
 use crate::planning::Planning;
-use crate::subgraphs::Flights;
 
 /// What a worker serves requests with until the next reload.
 pub(crate) struct Serving {
     pub(crate) generation: Arc<Generation>,
     pub(crate) extensions: gateway_extensions::Worker,
-    pub(crate) flights: Flights,
     pub(crate) planning: Arc<Planning>,
 }
 
@@ -31,7 +29,6 @@ impl Serving {
         Rc::new(Self {
             extensions: generation.extensions.worker(client, observer),
             generation,
-            flights: Flights::default(),
             planning: Arc::clone(planning),
         })
     }

@@ -22,6 +22,6 @@ pub use content_type::is_json;
 pub use media::Media;
 pub use refusal::Refusal;
 pub use request::{
-    DecodeError, DiscardedObject, GraphqlRequest, RawObject, RawObjectBuf, from_body,
-    from_parameters, to_json,
+    DecodeError, DiscardedObject, GraphqlRequest, RawObject, RawObjectBuf, check_body, from_body,
+    from_checked_body, from_parameters, to_json,
 };

@@ -2,11 +2,15 @@
 //!
 //! The variables are read straight into the type of what executes them; a server that only passes
 //! them on reads them as [`RawObject`]. The query is borrowed from the body when it has no escapes.
+//!
+//! A request that two readers could understand differently is refused, because what checks requests
+//! is often not what carries them out: see [`json_text::check_unambiguous`].
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
+use json_text::Ambiguity;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -57,8 +61,42 @@ pub enum DecodeError {
 /// Reads a body.
 ///
 /// # Errors
-/// When it is not a JSON object with a `query`, or an entry has the wrong type.
+/// When it is not a JSON object with a `query`, an entry has the wrong type, or two readers could
+/// understand the body differently: a key is given twice in an object of any depth, and the like.
 pub fn from_body<'a, V, E>(body: &'a [u8]) -> Result<GraphqlRequest<'a, V, E>, DecodeError>
+where
+    V: Deserialize<'a>,
+    E: Deserialize<'a>,
+{
+    check_body(body)?;
+    from_checked_body(body)
+}
+
+/// Refuses a body that two readers could understand differently, before [`from_checked_body`], which
+/// finds what is left that is not JSON.
+///
+/// # Errors
+/// [`DecodeError::NotJson`], or [`DecodeError::NotARequest`] with the reason.
+pub fn check_body(body: &[u8]) -> Result<(), DecodeError> {
+    let body = std::str::from_utf8(body).map_err(|error| {
+        let at = error.valid_up_to();
+        DecodeError::NotJson(serde_json::Error::custom(format!("not UTF-8 at byte {at}")))
+    })?;
+    json_text::check_unambiguous(body).map_err(|ambiguity| match ambiguity {
+        // serde_json's message says what it expected.
+        Ambiguity::NotJson { .. } => match serde_json::from_str::<IgnoredAny>(body) {
+            Err(error) => DecodeError::NotJson(error),
+            Ok(_) => DecodeError::NotJson(serde_json::Error::custom(ambiguity)),
+        },
+        ambiguity => DecodeError::NotARequest(serde_json::Error::custom(ambiguity)),
+    })
+}
+
+/// Reads a body that has passed [`check_body`], or one that was written here.
+///
+/// # Errors
+/// When it is not a JSON object with a `query`, or an entry has the wrong type.
+pub fn from_checked_body<'a, V, E>(body: &'a [u8]) -> Result<GraphqlRequest<'a, V, E>, DecodeError>
 where
     V: Deserialize<'a>,
     E: Deserialize<'a>,
@@ -80,8 +118,7 @@ where
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
     // A list would pass as the fields of a struct in their order.
-    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
-    if matches!(first, Some(b'[')) {
+    if body.trim_ascii_start().starts_with(b"[") {
         // Read to its end, so that text which only begins like a list is reported as broken JSON.
         let list = serde_json::from_slice::<Vec<IgnoredAny>>(body);
         return Err(list.map_or_else(DecodeError::NotJson, |_| DecodeError::Batch));
@@ -109,7 +146,8 @@ where
 /// builders send them that way.
 ///
 /// # Errors
-/// When there is no `query`, a parameter is given twice, or is not the JSON it must be.
+/// When there is no `query`, a parameter is given twice, or is not the JSON it must be, which every
+/// reader must understand alike.
 pub fn from_parameters<V, E>(parameters: &str) -> Result<GraphqlRequest<'_, V, E>, DecodeError>
 where
     V: DeserializeOwned,
@@ -146,7 +184,13 @@ fn json_parameter<T: DeserializeOwned>(
         None => Ok(None),
         Some(text) if text.is_empty() => Ok(None),
         Some(text) => {
-            serde_json::from_str(&text).map_err(|source| DecodeError::BadParameter { name, source })
+            let read = serde_json::from_str(&text).and_then(|read| {
+                // It is written into a body, one level deeper.
+                let checked = json_text::check_unambiguous_part(&text, 1);
+                checked.map_err(serde_json::Error::custom)?;
+                Ok(read)
+            });
+            read.map_err(|source| DecodeError::BadParameter { name, source })
         }
     }
 }

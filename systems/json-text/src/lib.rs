@@ -4,15 +4,17 @@
 //! * [`Cursor`] checks tokens of text that may be wrong, and says where each begins and ends;
 //! * [`string_length`] and [`bare_length`] step over tokens of text that is known to be JSON;
 //! * [`plain_run`], [`is_plain`] and [`is_plain_ascii`] compare eight bytes of a string at once;
-//! * [`write_string`] and [`unescape`] put escapes in and take them out.
+//! * [`write_string`] and [`unescape`] put escapes in and take them out;
+//! * [`check_unambiguous`] refuses text that two readers may understand differently.
 //!
-//! Absent on purpose: lists and objects, because what is built of their values differs from service
-//! to service; and numbers as anything but their digits.
+//! Absent on purpose: a tree of lists and objects, because what is built of their values differs from
+//! service to service; and numbers as anything but their digits.
 
 mod cursor;
 mod known;
 mod plain;
 mod string;
+mod unambiguous;
 
 pub use cursor::{Cursor, StringSpan, Unexpected};
 pub use known::{bare_length, string_length};
@@ -20,3 +22,4 @@ pub use plain::{is_plain, is_plain_ascii, plain_run};
 pub use string::{
     ControlEscapes, LoneSurrogate, unescape, write_string, write_string_with, write_utf8,
 };
+pub use unambiguous::{Ambiguity, DEPTH_MAX, check_unambiguous, check_unambiguous_part};

@@ -112,6 +112,19 @@ pub fn unescape(inside: &str) -> Result<String, LoneSurrogate> {
     Ok(text)
 }
 
+/// Checks what [`unescape`] would find, without making a text of it.
+pub(crate) fn check_surrogates(inside: &str) -> Result<(), LoneSurrogate> {
+    let bytes = inside.as_bytes();
+    let mut at = 0;
+    while let Some(length) = memchr::memchr(b'\\', &bytes[at..]) {
+        at += length + 2;
+        if bytes[at - 1] == b'u' {
+            at = surrogates(inside, at)?.1;
+        }
+    }
+    Ok(())
+}
+
 /// The letter whose number begins at `at`, and where its escape, or pair of them, ends.
 fn surrogates(inside: &str, at: usize) -> Result<(char, usize), LoneSurrogate> {
     let unit = |at: usize| {

@@ -124,6 +124,14 @@ fn check_keys(config: &Config, report: &mut Report<'_>) {
             "expected a time above zero".to_owned(),
         );
     }
+    if let Some(rhai) = &config.rhai
+        && rhai.limits.timeout.is_zero()
+    {
+        report(
+            &["rhai", "limits", "timeout"],
+            "expected a time above zero".to_owned(),
+        );
+    }
     // Two services at one path: the first to be asked would hide the other.
     if config.health_check.enabled
         && config.health_check.listen.0 == config.supergraph.listen.0

@@ -32,6 +32,7 @@ mod query_planning;
 mod references;
 mod remote_schemas;
 mod rest_endpoints;
+mod rhai_limits;
 mod schema;
 mod session_variables;
 mod shaping;
@@ -73,6 +74,7 @@ pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
+pub use rhai_limits::RhaiLimits;
 pub use schema::schema;
 pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{

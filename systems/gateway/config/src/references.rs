@@ -10,7 +10,7 @@ use yaml_with_places::{Finding, Findings, Node, Place, Value, line_and_column};
 
 use crate::Config;
 use crate::actions::{Action, BodyAction, BodyTransform};
-use crate::rest_endpoints::RestEndpoint;
+use crate::rest_endpoints::{RestEndpoint, RestMethod};
 use crate::written::RestSegment;
 
 /// Reports names that are used twice or refer to nothing.
@@ -312,6 +312,14 @@ fn check_endpoint(
         findings.add(Finding::new(place, message).help(help));
         return;
     };
+    if endpoint.methods.contains(&RestMethod::Get) && is_mutation(&query.query.0.0) {
+        let place = at.item("rest_endpoints", index, &["methods"]);
+        let name = &query.name;
+        // A link or a picture on any page is a GET, and caches may repeat it.
+        let message = format!("the query `{name}` is a mutation, which GET must not carry out");
+        let help = "leave GET out of `methods`, or store a query";
+        findings.add(Finding::new(place, message).help(help));
+    }
     let declared = variables(&query.query.0.0);
     for segment in &endpoint.url.0.0 {
         if let RestSegment::Variable(name) = segment
@@ -322,6 +330,12 @@ fn check_endpoint(
             findings.add(Finding::new(place, message));
         }
     }
+}
+
+fn is_mutation(query: &str) -> bool {
+    let document = parse_query::<String>(query).expect("the form of the key has parsed it");
+    let mut definitions = document.definitions.iter();
+    definitions.any(|it| matches!(it, Asked::Operation(OperationDefinition::Mutation(_))))
 }
 
 fn variables(query: &str) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! What clients see: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
-//! `csrf`, and `rhai`, which is only two paths.
+//! `csrf`, and `rhai`.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::query_planning::QueryPlanning;
+use crate::rhai_limits::RhaiLimits;
 use crate::written::{ByteSize, GraphqlPath, Listen, PlainPath, Written};
 
 /// The GraphQL endpoint.
@@ -300,7 +301,7 @@ impl Default for Csrf {
     }
 }
 
-/// Scripts that run at stages of each request; at least one of the two keys is required.
+/// Scripts that run at stages of each request; at least one key is required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
@@ -309,6 +310,8 @@ pub struct Rhai {
     pub scripts: PathBuf,
     /// The script that is run, relative to the folder.
     pub main: PathBuf,
+    /// What a callback may take. One that takes more is ended, and its request gets 500.
+    pub limits: RhaiLimits,
 }
 
 impl Default for Rhai {
@@ -316,6 +319,7 @@ impl Default for Rhai {
         Self {
             scripts: "rhai".into(),
             main: "main.rhai".into(),
+            limits: RhaiLimits::default(),
         }
     }
 }

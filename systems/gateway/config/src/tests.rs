@@ -505,6 +505,32 @@ rest_endpoints:
 }
 
 #[test]
+fn a_stored_mutation_is_not_for_get() {
+    let endpoint = |methods: &str| {
+        format!(
+            "query_collections: [{{name: a, queries: [{{name: q, query: 'mutation {{ a }}'}}]}}]\nrest_endpoints: [{{name: e, url: x, methods: {methods}, query: {{collection_name: a, query_name: q}}}}]\n"
+        )
+    };
+    let wrong = "2:45 the query `q` is a mutation, which GET must not carry out";
+    assert_eq!(told(&endpoint("[POST, GET]")), wrong);
+    assert_eq!(mistakes(&endpoint("[POST, DELETE]")), "none");
+}
+
+#[test]
+fn scripts_have_limits_that_can_be_changed_but_not_left_out() {
+    let limits = |text: &str| config(text).rhai.unwrap().limits;
+    let usual = limits("rhai: {scripts: rhai}");
+    assert_eq!(usual.timeout.0, std::time::Duration::from_secs(1));
+    assert_eq!(usual.max_operations.get(), 10_000_000);
+    let own = limits("rhai: {limits: {max_string_size: 1MiB, max_map_size: 0}}");
+    assert_eq!((own.max_string_size.0.0, own.max_map_size), (1 << 20, 0));
+    let zero = "rhai: {limits: {timeout: 0s}}";
+    assert_eq!(told(zero), "1:17 expected a time above zero");
+    assert_ne!(mistakes("rhai: {limits: {max_operations: 0}}"), "none");
+    assert_ne!(mistakes("rhai: {limits: {max_call_depth: 0}}"), "none");
+}
+
+#[test]
 fn stored_queries_hold_one_operation() {
     let with = |query: &str| {
         mistakes(&format!(

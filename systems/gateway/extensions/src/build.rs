@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway_config::Config;
+use gateway_config::{Config, RhaiLimits};
 use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
 
 use crate::address::{endpoint, http2};
 use crate::coprocessor::CoprocessorStage;
 use crate::exchange::{Exchange, Response};
+use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::observer::{Observer, StageKind};
 use crate::relay::{RelayCall, RelayError};
@@ -116,7 +117,8 @@ impl Extensions {
         // Compiled once for its errors; the result is not shared, because workers compile their
         // own.
         if let Some(source) = &this.source
-            && let Err(error) = Compiled::new(source, &this.sdl, &this.environment)
+            && let Err(error) =
+                Compiled::new(source, &this.script_limits(), &this.sdl, &this.environment)
         {
             errors.push(error.into());
         }
@@ -125,6 +127,11 @@ impl Extensions {
         } else {
             Err(errors)
         }
+    }
+
+    fn script_limits(&self) -> RhaiLimits {
+        let rhai = self.config.rhai.as_ref();
+        rhai.map(|it| it.limits.clone()).unwrap_or_default()
     }
 
     /// Files and folders whose change means that extensions should be built anew.
@@ -147,7 +154,7 @@ impl Extensions {
             environment: Arc::clone(&self.environment),
         });
         let compiled = self.source.as_ref().map(|source| {
-            Compiled::new(source, &self.sdl, &self.environment)
+            Compiled::new(source, &self.script_limits(), &self.sdl, &self.environment)
                 .expect("the same sources compiled when the extensions were built")
         });
         let builder = Builder {
@@ -245,6 +252,7 @@ impl Builder<'_> {
             endpoint: endpoint.clone(),
             rules: Rules::of_subgraph(&config.headers, name),
             timeout: shaping.timeout,
+            flights: shaping.deduplicate_query.then(Flights::default),
             compression: shaping.compression,
             service: self.service(
                 "subgraph_service",

@@ -62,6 +62,7 @@ fn is_reserved(name: &HeaderName) -> bool {
         header::TRAILER,
         header::TRANSFER_ENCODING,
         header::UPGRADE,
+        header::EXPECT,
         header::CONTENT_LENGTH,
         header::CONTENT_TYPE,
         header::CONTENT_ENCODING,
@@ -71,6 +72,7 @@ fn is_reserved(name: &HeaderName) -> bool {
     ]
     .contains(name)
         || name == "keep-alive"
+        || name == "proxy-connection"
 }
 
 impl Rules {

@@ -20,6 +20,7 @@ mod coprocessor;
 mod encoding;
 mod exchange;
 mod failure;
+mod flights;
 mod header_rules;
 mod identifier;
 mod json;

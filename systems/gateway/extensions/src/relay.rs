@@ -72,6 +72,14 @@ impl Subgraph {
         exchange: &Exchange,
         call: RelayCall,
     ) -> Result<Response, RelayError> {
+        let relayed = self.relayed(exchange, call).await;
+        // With the address, which clients are not told.
+        relayed.inspect_err(|error| {
+            log::warn!("`{}` at {}: {error}", self.name, self.endpoint.as_str());
+        })
+    }
+
+    async fn relayed(&self, exchange: &Exchange, call: RelayCall) -> Result<Response, RelayError> {
         let moved = match &call.url {
             None => None,
             Some(url) => Some(self.moved(url)?),
@@ -161,7 +169,7 @@ impl Subgraph {
         self.shared
             .observer
             .subgraph(self.index, status, started.elapsed());
-        let mut reply = sent.inspect_err(|error| log::warn!("`{}`: {error}", self.name))?;
+        let mut reply = sent?;
         if let Some(coding) = reply.content_encoding() {
             reply.body = encoding::expand(coding, &reply.body).map_err(RelayError::Encoding)?;
         }

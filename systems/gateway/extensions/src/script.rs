@@ -2,9 +2,10 @@
 //!
 //! Only the callbacks run per request, each with a scope of its own. A worker's
 //! engine is used by no other thread, so that a call takes no lock and counts no
-//! shared reference. Scripts are trusted like configuration: nothing bounds how
-//! long a callback runs.
+//! shared reference. Scripts are trusted like configuration, but what they work on is
+//! not: `bounds` ends a callback that would hold up all requests of its worker.
 
+mod bounds;
 mod engine;
 mod functions;
 mod handles;
@@ -16,10 +17,12 @@ mod values;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use gateway_config::RhaiLimits;
 use rhai::{AST, CallFnOptions, Dynamic, Engine, FnPtr, Scope};
 
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::service::Environment;
+use bounds::Deadline;
 use handles::{Kind, RequestCell, RequestHandle, ResponseCell, ResponseHandle};
 use source::Imported;
 pub(crate) use source::{ScriptError, Source};
@@ -34,6 +37,9 @@ pub(crate) struct Place<'a> {
 /// The compiled scripts of one worker.
 pub(crate) struct Compiled {
     engine: Rc<Engine>,
+    deadline: Deadline,
+    /// The path of the main script.
+    main: Rc<str>,
     ast: Rc<AST>,
     imported: Imported,
     has_imports: bool,
@@ -51,6 +57,8 @@ struct Layer {
     side: Side,
     callback: FnPtr,
     ast: Rc<AST>,
+    /// Its name, for the log.
+    script: Rc<str>,
 }
 
 /// What a script sees as `service`.
@@ -70,14 +78,18 @@ impl ServiceHandle {
 impl Compiled {
     pub(crate) fn new(
         source: &Source,
+        limits: &RhaiLimits,
         sdl: &str,
         environment: &Environment,
     ) -> Result<Self, ScriptError> {
         let imported = Imported::default();
-        let engine = engine::new(source, Rc::clone(&imported), sdl, environment);
+        let mut engine = engine::new(source, Rc::clone(&imported), sdl, environment);
+        let deadline = bounds::set(&mut engine, limits);
         let ast = source.compile(&engine)?;
         Ok(Self {
             engine: Rc::new(engine),
+            deadline,
+            main: source.main.display().to_string().into(),
             ast: Rc::new(ast),
             imported,
             has_imports: source.imports(),
@@ -97,6 +109,7 @@ impl Compiled {
         let mut arguments = vec![Dynamic::from(service.clone())];
         arguments.extend(subgraph.map(|name| Dynamic::from(name.to_owned())));
         let mut scope = Scope::new();
+        self.deadline.start();
         let called = self
             .engine
             .call_fn::<Dynamic>(&mut scope, &self.ast, entry, arguments);
@@ -108,14 +121,19 @@ impl Compiled {
         }
         let callbacks = service.0.take().into_iter();
         let layers: Vec<Layer> = callbacks
-            .map(|(side, callback)| Layer {
-                side,
-                ast: self.home(&callback),
-                callback,
+            .map(|(side, callback)| {
+                let (script, ast) = self.home(&callback);
+                Layer {
+                    side,
+                    callback,
+                    ast,
+                    script,
+                }
             })
             .collect();
         (!layers.is_empty()).then(|| Layers {
             engine: Rc::clone(&self.engine),
+            deadline: self.deadline.clone(),
             has_imports: self.has_imports,
             kind: match entry {
                 "router_service" => Kind::Router,
@@ -127,25 +145,29 @@ impl Compiled {
         })
     }
 
-    /// The script that a callback is from.
-    fn home(&self, callback: &FnPtr) -> Rc<AST> {
+    /// The script that a callback is from, with its name.
+    fn home(&self, callback: &FnPtr) -> (Rc<str>, Rc<AST>) {
         let has_it = |ast: &Rc<AST>| {
             ast.iter_functions()
                 .any(|function| function.name == callback.fn_name())
         };
         // The main script wins over imported ones that have a function of the same name.
+        let main = || (Rc::clone(&self.main), Rc::clone(&self.ast));
         if has_it(&self.ast) {
-            return Rc::clone(&self.ast);
+            return main();
         }
         let imported = self.imported.borrow();
-        let home = imported.values().find(|(_, ast)| has_it(ast));
-        Rc::clone(home.map_or(&self.ast, |(_, ast)| ast))
+        let home = imported.iter().find(|(_, (_, ast))| has_it(ast));
+        home.map_or_else(main, |(name, (_, ast))| {
+            (format!("{name}.rhai").into(), Rc::clone(ast))
+        })
     }
 }
 
 /// The callbacks of one service. Each wraps those registered before it.
 pub(crate) struct Layers {
     engine: Rc<Engine>,
+    deadline: Deadline,
     has_imports: bool,
     kind: Kind,
     layers: Vec<Layer>,
@@ -167,7 +189,7 @@ impl Layers {
             if let Err(error) = self.call(layer, Dynamic::from(handle)) {
                 // Layers wrap each other: those registered later have seen the request, so they see
                 // the response that ends it.
-                let mut response = thrown::response(&error, self.kind);
+                let mut response = thrown::response(&error, self.kind, &layer.script);
                 self.responses(&self.layers[index + 1..], place, &mut response);
                 return Step::Break(response);
             }
@@ -192,13 +214,15 @@ impl Layers {
             let handle = ResponseHandle(Rc::clone(&cell));
             match self.call(layer, Dynamic::from(handle)) {
                 Ok(()) => cell.give_back(response),
-                Err(error) => *response = thrown::response(&error, self.kind),
+                Err(error) => *response = thrown::response(&error, self.kind, &layer.script),
             }
         }
     }
 
     fn call(&self, layer: &Layer, argument: Dynamic) -> Result<(), Box<rhai::EvalAltResult>> {
         let Layer { callback, ast, .. } = layer;
+        // For each callback its own time: one of them that is slow must not end the next.
+        self.deadline.start();
         // Without imports the direct call is enough, and does not run the script's statements
         // again.
         if !self.has_imports {

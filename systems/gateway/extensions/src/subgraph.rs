@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::encoding;
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure::FetchProblem;
+use crate::flights::{Flights, Key};
 use crate::header_rules::Rules;
 use crate::identifier;
 use crate::json::ResponseParts;
@@ -41,6 +42,9 @@ pub struct SubgraphOutcome {
     pub status: Option<StatusCode>,
 }
 
+/// The answer to a request, or why there is none: one for all that were joined.
+type Sent = Result<Reply, Rc<SendError>>;
+
 pub(crate) struct Subgraph {
     pub(crate) index: usize,
     pub(crate) name: Rc<str>,
@@ -48,6 +52,8 @@ pub(crate) struct Subgraph {
     pub(crate) rules: Rules,
     pub(crate) timeout: Option<Duration>,
     pub(crate) compression: Option<Compression>,
+    /// Where equal queries that are under way are sent once.
+    pub(crate) flights: Option<Flights<Sent>>,
     pub(crate) service: Option<Service>,
     pub(crate) shared: Rc<Shared>,
 }
@@ -122,13 +128,38 @@ impl Subgraph {
         }
     }
 
+    /// Sends what rules and stages have left, or waits for an equal query that is under way. It is
+    /// compared here and not earlier: what two clients ask alike may be sent with the names of two
+    /// tenants.
     async fn send(
+        &self,
+        endpoint: &Endpoint,
+        headers: HeaderMap,
+        body: Bytes,
+        is_query: bool,
+    ) -> Sent {
+        match &self.flights {
+            // A mutation is never shared: two clients that ask for the same change want it twice.
+            Some(flights) if is_query => {
+                let is_moved = !std::ptr::eq(endpoint, &self.endpoint);
+                let key = Key::new(is_moved.then(|| endpoint.as_str()), &headers, &body);
+                // Boxed: `OnceCell` keeps a future in several places while it waits. Unboxed, it
+                // made the work of every request 10 KiB larger, shared or not, and all of that is
+                // moved to the heap.
+                let send = Box::pin(self.send_alone(endpoint, headers, body, is_query));
+                flights.join(key, send).await
+            }
+            _ => self.send_alone(endpoint, headers, body, is_query).await,
+        }
+    }
+
+    async fn send_alone(
         &self,
         endpoint: &Endpoint,
         mut headers: HeaderMap,
         body: Bytes,
         is_query: bool,
-    ) -> Result<Reply, SendError> {
+    ) -> Sent {
         // The fixed header says it; a rule's value would make two.
         headers.remove(header::CONTENT_TYPE);
         let body = match self.compression {
@@ -152,7 +183,7 @@ impl Subgraph {
         self.shared
             .observer
             .subgraph(self.index, status, started.elapsed());
-        sent
+        sent.map_err(Rc::new)
     }
 
     fn unsendable(&self, reason: &str) -> SubgraphOutcome {
@@ -163,7 +194,7 @@ impl Subgraph {
     }
 
     /// Tells GraphQL responses from everything else that can come back.
-    fn judge(&self, sent: Result<Reply, SendError>) -> SubgraphOutcome {
+    fn judge(&self, sent: Sent) -> SubgraphOutcome {
         let mut reply = match sent {
             Ok(reply) => reply,
             Err(error) if error.is_timeout() => {
@@ -231,7 +262,7 @@ impl Subgraph {
     }
 
     /// What response stages see: a GraphQL response, whatever came back.
-    fn in_form(&self, sent: Result<Reply, SendError>) -> Response {
+    fn in_form(&self, sent: Sent) -> Response {
         let mut headers = sent.as_ref().map(Reply::headers).unwrap_or_default();
         // The body that stages see has none of them any more.
         headers.remove(header::CONTENT_LENGTH);

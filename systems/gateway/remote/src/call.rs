@@ -68,6 +68,9 @@ const NEVER_FORWARDED: &[&str] = &[
     "trailer",
     "upgrade",
     "keep-alive",
+    "expect",
+    "proxy-authenticate",
+    "proxy-authorization",
     "proxy-connection",
 ];
 

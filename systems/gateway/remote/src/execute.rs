@@ -153,9 +153,10 @@ impl<S: Sources> Run<'_, S> {
         let answer = match self.sources.call(call).await {
             Ok(answer) => answer,
             Err(CallError(reason)) => {
+                // By its name: where it is, is for the log, which who calls has written.
                 let message = format!(
-                    "HTTP exception occurred while sending the request to {}",
-                    remote.url
+                    "HTTP exception occurred while sending the request to `{}`",
+                    remote.name
                 );
                 let error = self.with_internal(failed(message), &reason);
                 return Outcome::Failed(error.into());

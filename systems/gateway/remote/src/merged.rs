@@ -21,7 +21,8 @@ use crate::route::{self, Route};
 /// A remote schema made ready.
 #[derive(Debug)]
 pub(crate) struct Remote {
-    pub(crate) url: String,
+    /// What clients are told of it.
+    pub(crate) name: String,
     pub(crate) headers: HeaderSettings,
 }
 
@@ -68,7 +69,7 @@ impl Merged {
         shows_internal: bool,
     ) -> Self {
         let remotes = config.remote_schemas.iter().map(|it| Remote {
-            url: it.url.0.to_string(),
+            name: it.name.clone(),
             headers: HeaderSettings::new(&it.headers, it.forward_client_headers),
         });
         Self {

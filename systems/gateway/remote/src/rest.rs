@@ -1,10 +1,13 @@
 //! Stored operations as REST: which one a request means, and its variables.
 
+use std::borrow::Cow;
+
 use gateway_config::{Config, RestEndpoint, RestSegment};
 use gateway_template::{Json, write_text};
 use graphql_tools::parser::parse_query;
 use graphql_tools::parser::query::{Definition, OperationDefinition};
 use graphql_tools::parser::schema::Type;
+use json_text::Ambiguity;
 
 use crate::answer::{Answer, Data};
 use crate::merge::inner_name;
@@ -227,12 +230,19 @@ impl Endpoint {
         }
         // Split here, because `form_urlencoded` does not tell `name` from `name=`, and a Boolean
         // without a value is true.
+        let mut seen: Vec<Cow<'_, str>> = Vec::new();
         for pair in request.parameters.split('&').filter(|it| !it.is_empty()) {
             let (name, value) = form_urlencoded::parse(pair.as_bytes())
                 .next()
                 .expect("a pair that is not empty has a name");
+            // Who stands in between may have looked at the other one.
+            if seen.contains(&name) {
+                let message = format!("the parameter `{name}` is given twice; give it once");
+                return Err(RestError::new(400, message, "bad-request"));
+            }
             let value = pair.contains('=').then_some(value);
             give(&name, self.decode(&name, value.as_deref())?);
+            seen.push(name);
         }
         for (name, value) in captures {
             give(name, self.decode(name, Some(value))?);
@@ -303,7 +313,15 @@ fn body_members(body: &[u8]) -> Result<Vec<(String, Vec<u8>)>, RestError> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
-    match Json::parse(body) {
+    let read = Json::parse(body);
+    // Behind the reader, whose errors say more about text that is not JSON.
+    if read.is_ok()
+        && let Err(ambiguity) = check(body)
+    {
+        let message = format!("the body cannot be used: {ambiguity}");
+        return Err(RestError::new(400, message, "bad-request"));
+    }
+    match read {
         Ok(Json::Object(members)) => Ok(members
             .into_iter()
             .map(|(name, value)| (name.into_owned(), value.to_bytes()))
@@ -319,6 +337,13 @@ fn body_members(body: &[u8]) -> Result<Vec<(String, Vec<u8>)>, RestError> {
             "bad-request",
         )),
     }
+}
+
+fn check(body: &[u8]) -> Result<(), Ambiguity> {
+    let not_utf8 = |error: std::str::Utf8Error| Ambiguity::NotJson {
+        at: error.valid_up_to(),
+    };
+    json_text::check_unambiguous(std::str::from_utf8(body).map_err(not_utf8)?)
 }
 
 fn percent_decoded(segment: &str) -> String {

@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod abuse;
 mod actions;
 mod audit;
 mod authorization;

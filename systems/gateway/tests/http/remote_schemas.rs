@@ -315,17 +315,11 @@ fn an_answer_that_is_none_is_told() {
         ),
         (
             "cut",
-            format!(
-                "HTTP exception occurred while sending the request to {}/v1/graphql",
-                products.url
-            ),
+            "HTTP exception occurred while sending the request to `products`".to_owned(),
         ),
         (
             "hang",
-            format!(
-                "HTTP exception occurred while sending the request to {}/v1/graphql",
-                products.url
-            ),
+            "HTTP exception occurred while sending the request to `products`".to_owned(),
         ),
     ] {
         let answer: Value =

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use crate::http1::HEADERS_MAX;
 
 /// A complete answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reply {
     /// The status.
     pub status: StatusCode,
@@ -17,7 +17,7 @@ pub struct Reply {
     pub(crate) head: Head,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Head {
     /// The whole head of an HTTP/1 answer, already found to be valid.
     Raw(Bytes),

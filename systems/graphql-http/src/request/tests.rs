@@ -93,7 +93,7 @@ fn each_mistake_is_named() {
     the body is not a GraphQL request: invalid type: map, expected a string at line 1 column 31
     the body is not a GraphQL request: invalid type: string "x", expected a map at line 1 column 31
     the body is not JSON: trailing characters at line 1 column 17
-    the body is not a GraphQL request: duplicate field `query` at line 1 column 22
+    the body is not a GraphQL request: the key `query` is given twice in one object, at byte 15; give it once
     "#);
     for wrong in [
         r#"{"query":"{a}","variables":[]}"#,
@@ -142,6 +142,59 @@ fn parameters_can_be_written_as_a_body() {
     ] {
         assert!(read(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn what_two_readers_could_understand_differently_is_refused() {
+    let nested = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let deep = format!(r#"{{"query":"{{a}}","variables":{{"x":{nested}}}}}"#);
+    let mistakes = [
+        r#"{"query":"{a}","variables":{"id":2,"id":1}}"#,
+        r#"{"query":"{a}","variables":{"id":2,"\u0069d":1}}"#,
+        r#"{"query":"{a}","variables":{"x":[{"y":{"a":1,"a":2}}]}}"#,
+        r#"{"query":"{a}","extensions":{"role":"a","role":"b"}}"#,
+        r#"{"query":"{a}","more":1,"more":2}"#,
+        r#"{"query":"{a}","variables":{"x":"\ud800"}}"#,
+        r#"{"query":"{a}","variables":{"x":1e999}}"#,
+        &deep,
+    ];
+    let named: Vec<_> = mistakes
+        .iter()
+        .map(|text| raw(text.as_bytes()).unwrap_err().to_string())
+        .collect();
+    insta::assert_snapshot!(named.join("\n"), @r"
+    the body is not a GraphQL request: the key `id` is given twice in one object, at byte 35; give it once
+    the body is not a GraphQL request: the key `id` is given twice in one object, at byte 35; give it once
+    the body is not a GraphQL request: the key `a` is given twice in one object, at byte 45; give it once
+    the body is not a GraphQL request: the key `role` is given twice in one object, at byte 40; give it once
+    the body is not a GraphQL request: the key `more` is given twice in one object, at byte 24; give it once
+    the body is not a GraphQL request: a string has half a surrogate pair, at byte 39; send both halves or the character
+    the body is not a GraphQL request: a number is larger than any 64-bit float, at byte 32; send it as a string
+    the body is not a GraphQL request: lists and objects are nested deeper than 100 levels, at byte 130
+    ");
+    let error = raw(b"{\"query\":\"{a}\",\"more\":\"\xff\"}").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the body is not JSON: not UTF-8 at byte 23"
+    );
+    let parameters = parameters(r#"query={a}&variables={"id":2,"id":1}"#);
+    assert_eq!(
+        parameters.unwrap_err(),
+        "the parameter `variables` must be a JSON object: the key `id` is given twice in one \
+         object, at byte 8; give it once"
+    );
+    // What passes as a parameter passes as a body.
+    for depth in 95..105 {
+        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let text = format!(r#"query={{a}}&variables={{"x":{nested}}}"#);
+        let read = from_parameters::<RawObjectBuf, RawObjectBuf>(&text);
+        assert_eq!(read.is_ok(), depth <= 98, "{depth}");
+        if let Ok(request) = read {
+            assert!(raw(&to_json(&request)).is_ok(), "{depth}");
+        }
+    }
+    // Keys of different objects are different keys.
+    assert!(raw(br#"{"query":"{a}","variables":{"a":{"a":1},"b":[{"a":1},{"a":1}]}}"#).is_ok());
 }
 
 proptest! {

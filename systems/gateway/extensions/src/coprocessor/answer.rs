@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Deserialize;
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::{self, DeserializeOwned, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -42,8 +42,10 @@ struct Wire<'a> {
     control: Option<&'a RawValue>,
     #[serde(borrow)]
     body: Option<&'a RawValue>,
-    headers: Option<Headers>,
-    context: Option<Entries>,
+    #[serde(borrow)]
+    headers: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context: Option<&'a RawValue>,
     #[serde(borrow)]
     uri: Option<Cow<'a, str>>,
 }
@@ -74,11 +76,13 @@ impl<'a> Answer<'a> {
                 wire.stage
             )));
         }
+        let headers: Option<Headers> = part("headers", wire.headers)?;
+        let context: Option<Entries> = part("context", wire.context)?;
         Ok(Self {
             control: wire.control.map(control).transpose()?,
             body: wire.body,
-            headers: wire.headers.map(|headers| headers.0),
-            context: wire.context.map(|context| context.entries),
+            headers: headers.map(|headers| headers.0),
+            context: context.map(|context| context.entries),
             uri: wire.uri,
         })
     }
@@ -104,6 +108,23 @@ impl<'a> Answer<'a> {
         }
         response
     }
+}
+
+/// Reads a part of an answer, in which each key is given once.
+fn part<T: DeserializeOwned>(
+    name: &str,
+    raw: Option<&RawValue>,
+) -> Result<Option<T>, CoprocessorError> {
+    let Some(raw) = raw else { return Ok(None) };
+    check_unambiguous(name, raw)?;
+    serde_json::from_str(raw.get())
+        .map_err(|error| CoprocessorError::Answer(format!("{name}: {error}")))
+}
+
+/// The coprocessor may have passed on a text that it has read differently.
+fn check_unambiguous(name: &str, raw: &RawValue) -> Result<(), CoprocessorError> {
+    json_text::check_unambiguous(raw.get())
+        .map_err(|ambiguity| CoprocessorError::Answer(format!("{name}: {ambiguity}")))
 }
 
 fn control(raw: &RawValue) -> Result<Control, CoprocessorError> {
@@ -174,6 +195,7 @@ pub(super) fn request_body(kind: StageKind, raw: &RawValue) -> Result<Bytes, Cop
             "body: expected an object with a GraphQL request".into(),
         ));
     }
+    check_unambiguous("body", raw)?;
     Ok(Bytes::copy_from_slice(raw.get().as_bytes()))
 }
 

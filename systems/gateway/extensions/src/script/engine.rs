@@ -3,6 +3,7 @@
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
 
 use super::ServiceHandle;
+use super::bounds;
 use super::functions;
 use super::handles::{RequestHandle, ResponseHandle, SubgraphHandle};
 use super::source::{Imported, Source};
@@ -141,6 +142,8 @@ fn context(engine: &mut Engine) {
                 let current = read(context.get(key))?;
                 match callback.call_within_context::<Dynamic>(&call, (current,)) {
                     Ok(value) => context.insert(key, rhai::serde::from_dynamic(&value)?),
+                    // The script itself is over, not only its callback.
+                    Err(error) if bounds::exceeded(&error).is_some() => return Err(error),
                     Err(error) => log::error!("rhai: upsert of `{key}` keeps its value: {error}"),
                 }
                 Ok(())

@@ -3,13 +3,19 @@
 use http::StatusCode;
 use rhai::{Dynamic, EvalAltResult, Map};
 
+use super::bounds;
 use super::handles::Kind;
 use super::values::to_json;
 use crate::exchange::Response;
-use crate::failure::json_response;
+use crate::failure::{self, json_response};
 
-/// The response that an error of a callback stands for.
-pub(super) fn response(error: &EvalAltResult, kind: Kind) -> Response {
+/// The response that an error of a callback stands for; `script` is where the callback is from.
+pub(super) fn response(error: &EvalAltResult, kind: Kind, script: &str) -> Response {
+    if let Some(key) = bounds::exceeded(error) {
+        let kind = kind.as_str();
+        log::error!("rhai at {kind}: `{script}` was ended at `rhai.limits.{key}`: {error}");
+        return failure::internal();
+    }
     let text = || format!("rhai execution error: '{error}'");
     let Some(map) = thrown_map(error) else {
         log::error!("rhai at {}: {error}", kind.as_str());

@@ -1,0 +1,304 @@
+//! Whether all readers understand a JSON text alike.
+//!
+//! A text that is checked by one program and carried out by another must not mean two things. JSON
+//! leaves open what a key that an object has twice means: most readers keep the last, some the
+//! first. And what some readers refuse, others read: deep nesting, half a surrogate pair, a number
+//! beyond all floats. A reader that refuses may then take the text for empty.
+//!
+//! One pass, no tree, and no allocation for objects of usual size. What stands inside the strings
+//! of values is not looked at closely, so that a long query costs little: whoever reads the text
+//! checks its escapes anyway.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::cursor::{Cursor, StringSpan};
+use crate::string::{check_surrogates, unescape};
+
+/// Lists and objects may be nested as deep as this. Common readers stop at 128 levels, and a text
+/// is often put into another one before they see it.
+pub const DEPTH_MAX: usize = 100;
+
+/// Keys of an object that are compared one by one; objects with more get a set.
+const FEW: usize = 8;
+
+/// Why two readers may understand a text differently.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ambiguity {
+    /// A key is in an object twice.
+    #[error("the key `{key}` is given twice in one object, at byte {at}; give it once")]
+    GivenTwice {
+        /// The key, shortened.
+        key: String,
+        /// Where it is given again.
+        at: usize,
+    },
+    /// Lists and objects are nested too deep.
+    #[error("lists and objects are nested deeper than {DEPTH_MAX} levels, at byte {at}")]
+    TooDeep {
+        /// Where the first one too many begins.
+        at: usize,
+    },
+    /// A string has half a surrogate pair.
+    #[error("a string has half a surrogate pair, at byte {at}; send both halves or the character")]
+    LoneSurrogate {
+        /// Behind which byte.
+        at: usize,
+    },
+    /// A number is beyond what a 64-bit float can hold.
+    #[error("a number is larger than any 64-bit float, at byte {at}; send it as a string")]
+    TooLarge {
+        /// Where it begins.
+        at: usize,
+    },
+    /// The text is not JSON.
+    #[error("it is not JSON at byte {at}")]
+    NotJson {
+        /// Where that shows.
+        at: usize,
+    },
+}
+
+/// Checks that all readers which take a text for JSON understand it alike. Keys count as equal when
+/// they are once their escapes are taken out.
+///
+/// # Errors
+/// The first place that can be understood differently.
+pub fn check_unambiguous(json: &str) -> Result<(), Ambiguity> {
+    check_unambiguous_part(json, 0)
+}
+
+/// As [`check_unambiguous`], of a value that will stand in a text below `depth` lists and objects.
+///
+/// # Errors
+/// The first place that can be understood differently.
+pub fn check_unambiguous_part(json: &str, depth: usize) -> Result<(), Ambiguity> {
+    let mut walk = Walk {
+        json,
+        cursor: Cursor::new(0, json.len()),
+    };
+    walk.skip_space();
+    walk.value(depth)?;
+    walk.skip_space();
+    if walk.cursor.is_at_end() {
+        Ok(())
+    } else {
+        Err(walk.not_json())
+    }
+}
+
+struct Walk<'a> {
+    json: &'a str,
+    cursor: Cursor,
+}
+
+impl<'a> Walk<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.cursor.peek(self.json.as_bytes())
+    }
+
+    fn skip_space(&mut self) {
+        self.cursor.skip_space(self.json.as_bytes());
+    }
+
+    #[cold]
+    const fn not_json(&self) -> Ambiguity {
+        let at = self.cursor.at;
+        Ambiguity::NotJson { at }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<(), Ambiguity> {
+        match self.peek() {
+            Some(b'"') => self.text(),
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.list(depth),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
+            Some(b'n') => self.word(b"null"),
+            _ => Err(self.not_json()),
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), Ambiguity> {
+        let read = self.cursor.word(self.json.as_bytes(), word);
+        read.map_err(|_| self.not_json())
+    }
+
+    /// Over the string of a value.
+    fn text(&mut self) -> Result<(), Ambiguity> {
+        let bytes = self.json.as_bytes();
+        let start = self.cursor.at + 1;
+        let mut end = start;
+        // From quote to quote: an indented query has an escape in each line, and few quotes.
+        loop {
+            let Some(length) = memchr::memchr(b'"', &bytes[end..]) else {
+                return Err(self.not_json());
+            };
+            end += length;
+            let before = bytes[start..end].iter().rev();
+            let backslashes = before.take_while(|byte| **byte == b'\\').count();
+            if backslashes % 2 == 0 {
+                break;
+            }
+            end += 1;
+        }
+        let inside = &bytes[start..end];
+        // The first search is the cheaper one, and most strings have no escape at all.
+        let has_numbers = memchr::memchr(b'\\', inside).is_some()
+            && memchr::memmem::find(inside, br"\u").is_some();
+        if has_numbers {
+            return self.string().map(drop);
+        }
+        self.cursor.at = end + 1;
+        Ok(())
+    }
+
+    /// Over a string, of which everything is checked.
+    fn string(&mut self) -> Result<StringSpan, Ambiguity> {
+        let read = self.cursor.string(self.json.as_bytes());
+        let span = read.map_err(|_| self.not_json())?;
+        if span.is_escaped {
+            check_surrogates(&self.json[span.start..span.end]).map_err(|lone| {
+                let at = span.start + lone.at;
+                Ambiguity::LoneSurrogate { at }
+            })?;
+        }
+        Ok(span)
+    }
+
+    fn number(&mut self) -> Result<(), Ambiguity> {
+        /// A number of fewer digits, without an exponent, is below 10^308.
+        const DIGITS_MAX: usize = 300;
+        let at = self.cursor.at;
+        let read = self.cursor.number(self.json.as_bytes());
+        read.map_err(|_| self.not_json())?;
+        let text = &self.json[at..self.cursor.at];
+        let may_be_large = text.len() > DIGITS_MAX || text.contains(['e', 'E']);
+        if may_be_large && !text.parse::<f64>().is_ok_and(f64::is_finite) {
+            return Err(Ambiguity::TooLarge { at });
+        }
+        Ok(())
+    }
+
+    /// Over the bracket that opens a list or an object.
+    fn open(&mut self, depth: usize) -> Result<usize, Ambiguity> {
+        if depth >= DEPTH_MAX {
+            let at = self.cursor.at;
+            return Err(Ambiguity::TooDeep { at });
+        }
+        self.cursor.at += 1;
+        self.skip_space();
+        Ok(depth + 1)
+    }
+
+    /// Over a comma; false, and over it, at the bracket that closes.
+    fn goes_on(&mut self, close: u8) -> Result<bool, Ambiguity> {
+        self.skip_space();
+        let next = self.peek();
+        if next != Some(b',') && next != Some(close) {
+            return Err(self.not_json());
+        }
+        self.cursor.at += 1;
+        self.skip_space();
+        Ok(next == Some(b','))
+    }
+
+    fn list(&mut self, depth: usize) -> Result<(), Ambiguity> {
+        let depth = self.open(depth)?;
+        if self.peek() == Some(b']') {
+            self.cursor.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.value(depth)?;
+            if !self.goes_on(b']')? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<(), Ambiguity> {
+        let depth = self.open(depth)?;
+        if self.peek() == Some(b'}') {
+            self.cursor.at += 1;
+            return Ok(());
+        }
+        let mut keys = Keys::default();
+        loop {
+            let at = self.cursor.at;
+            let key = self.key()?;
+            if let Some(key) = keys.add(key) {
+                return Err(given_twice(&key, at));
+            }
+            self.skip_space();
+            if self.peek() != Some(b':') {
+                return Err(self.not_json());
+            }
+            self.cursor.at += 1;
+            self.skip_space();
+            self.value(depth)?;
+            if !self.goes_on(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<Cow<'a, str>, Ambiguity> {
+        if self.peek() != Some(b'"') {
+            return Err(self.not_json());
+        }
+        let span = self.string()?;
+        let inside = &self.json[span.start..span.end];
+        if !span.is_escaped {
+            return Ok(Cow::Borrowed(inside));
+        }
+        let text = unescape(inside).expect("`string` has checked its surrogate pairs");
+        Ok(Cow::Owned(text))
+    }
+}
+
+#[cold]
+fn given_twice(key: &str, at: usize) -> Ambiguity {
+    /// Longer keys are not repeated to whoever sent them.
+    const SHOWN_MAX: usize = 60;
+    let mut shown: String = key.chars().take(SHOWN_MAX).collect();
+    if shown.len() < key.len() {
+        shown.push('…');
+    }
+    Ambiguity::GivenTwice { key: shown, at }
+}
+
+/// The keys of one object so far.
+#[derive(Default)]
+struct Keys<'a> {
+    few: [&'a str; FEW],
+    count: usize,
+    /// All of them, once they are many or one has escapes. Its hashes have a random seed, so that
+    /// no client can choose keys that collide.
+    many: Option<HashSet<Cow<'a, str>>>,
+}
+
+impl<'a> Keys<'a> {
+    /// Takes a key in; gives it back when it is there already.
+    fn add(&mut self, key: Cow<'a, str>) -> Option<Cow<'a, str>> {
+        let Self { few, count, many } = self;
+        let known = &few[..*count];
+        if many.is_none()
+            && let Cow::Borrowed(text) = key
+            && *count < FEW
+        {
+            if known.contains(&text) {
+                return Some(key);
+            }
+            few[*count] = text;
+            *count += 1;
+            return None;
+        }
+        let many = many.get_or_insert_with(|| known.iter().copied().map(Cow::Borrowed).collect());
+        many.replace(key)
+    }
+}
+
+#[cfg(test)]
+mod tests;
