@@ -2,5 +2,6 @@
 
 mod graphiql_page;
 mod remote_schema;
+mod rolling_restart;
 mod router;
 mod webhook;
