@@ -16,8 +16,8 @@ pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Requests that are canceled together, in one write.
 const BURST: u32 = 50;
 
-/// Streams of all connections together.
-const STREAMS: u32 = 100_000;
+/// Streams of one attacker, whatever connections they are on.
+const STREAMS: u32 = 25_000;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
