@@ -163,7 +163,7 @@ pub(crate) fn built() -> anyhow::Result<std::path::PathBuf> {
 }
 
 /// A program on the path.
-fn is_on_path(program: &Path) -> bool {
+pub(crate) fn is_on_path(program: &Path) -> bool {
     Command::new("sh")
         .args(["-c", "command -v -- \"$0\" >/dev/null"])
         .arg(program)

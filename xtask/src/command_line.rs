@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use crate::{aa, bench, calibrate, chores, gateway_bench, method, results, shape, slices};
+use crate::{aa, attack, bench, calibrate, chores, gateway_bench, method, results, shape, slices};
 
 /// Chores of the repository.
 #[derive(Debug, Parser)]
@@ -26,6 +26,10 @@ pub(crate) enum Chore {
     Slices(slices::Args),
     /// Measure what the gateway adds to its origin.
     BenchGateway(gateway_bench::Args),
+    /// Let hostile clients at every service, and see whether others are served meanwhile.
+    Attack(attack::Args),
+    /// Ask a service for hours, at half load, and see whether it takes more and more memory.
+    Soak(attack::soak::Args),
     /// Write RESULTS.md of a folder of labs from the recordings committed with it.
     Results(results::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
@@ -45,6 +49,8 @@ impl Chore {
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Results(args) => results::run(&args),
             Chore::Aa(args) => aa::run(&args),
+            Chore::Attack(args) => attack::run(&args),
+            Chore::Soak(args) => attack::soak::run(&args),
             Chore::Slices(args) => slices::run(&args),
             Chore::Calibrate(args) => calibrate::calibrate(&args),
         }

@@ -1,6 +1,7 @@
 //! `cargo xtask …`: the chores of the repository.
 
 mod aa;
+mod attack;
 mod bench;
 mod calibrate;
 mod chores;

@@ -9,6 +9,7 @@ use crate::metric::{Metric, Unit};
 use crate::recording::{Recording, RoundRecord};
 use crate::step;
 use crate::summary::{CheckState, Distribution, Summary, VariantSummary, tail};
+use crate::terminal::printable;
 use crate::text::counts;
 use model::micros;
 
@@ -21,7 +22,7 @@ pub fn load_text(recording: &Recording) -> String {
     }
     // Stopped before anything was measured.
     let (Some(row), Some(round)) = (summary.variants.first(), recording.rounds.first()) else {
-        return out + "nothing was measured\n";
+        return printable(&(out + "nothing was measured\n"));
     };
     if row.verdict.is_invalid() {
         out += &format!(
@@ -48,7 +49,7 @@ pub fn load_text(recording: &Recording) -> String {
         );
     }
     out += &samples(round);
-    out
+    printable(&out)
 }
 
 /// Renders a single load as JSON; the same layout as a lab's.

@@ -91,10 +91,55 @@ pub(crate) fn finished(text: &str, terminal: Terminal) -> String {
             (None, true) if character == END => out += "\u{1b}[0m",
             (Some(_), false) => {}
             (None, _) if character == END => {}
-            (None, _) => out.push(character),
+            (None, _) => out.push(shown(character)),
         }
     }
     out
+}
+
+/// Stands for a character that a terminal would obey instead of showing it.
+const OBEYED: char = '\u{fffd}';
+
+/// The character, or a sign in its place when a terminal would obey it. Recordings come from other
+/// people, and a name in one of them must not move a cursor, set a title or turn a line around.
+fn shown(character: char) -> char {
+    let is_turning = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_obeyed = character.is_control() && !matches!(character, '\n' | '\t');
+    if is_obeyed || is_turning {
+        OBEYED
+    } else {
+        character
+    }
+}
+
+/// A text without characters that a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(shown).collect()
+}
+
+/// A text that a terminal may be given: colors stay, everything else that it would obey does not.
+/// For what holds colors of ours already; in the reports themselves no color of others is left.
+pub fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('\u{1b}') {
+        out += &printable(&rest[..start]);
+        rest = &rest[start..];
+        let length = color_length(rest);
+        match length {
+            Some(length) => out += &rest[..length],
+            None => out.push(OBEYED),
+        }
+        rest = &rest[length.unwrap_or(1)..];
+    }
+    out + &printable(rest)
+}
+
+/// How long the color sequence is that the text begins with.
+fn color_length(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|character: char| !character.is_ascii_digit() && character != ';')?;
+    parameters[end..].starts_with('m').then_some(end + 3)
 }
 
 /// The same report for a terminal that shows nothing but ASCII, every line as wide as before.
@@ -139,6 +184,22 @@ mod tests {
             assert_eq!(plain.chars().count(), line.chars().count(), "{plain}");
         }
         assert_eq!(ascii("0.90 ±0.03"), "0.90+-0.03");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_as_a_sign() {
+        let evil = "a\u{1b}]0;owned\u{7}b\u{9b}2Jc\r\u{202e}d\n\te";
+        let shown = "a\u{fffd}]0;owned\u{fffd}b\u{fffd}2Jc\u{fffd}\u{fffd}d\n\te";
+        assert_eq!(finished(evil, Terminal::plain(80)), shown);
+        assert_eq!(harmless(evil), shown);
+        // Its own colors are not another's, and what begins like one is none.
+        let colored = "\u{1b}[1;31mred\u{1b}[0m";
+        assert_eq!(harmless(colored), colored);
+        assert_eq!(harmless("\u{1b}[2J \u{1b}[5"), "\u{fffd}[2J \u{fffd}[5");
+        assert_eq!(
+            finished(colored, Terminal::plain(80)),
+            "\u{fffd}[1;31mred\u{fffd}[0m"
+        );
     }
 
     #[test]

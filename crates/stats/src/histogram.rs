@@ -44,6 +44,15 @@ pub enum DecodeError {
         /// The most bytes accepted.
         limit: u64,
     },
+    /// Finer than any histogram of ours.
+    #[error(
+        "expected a histogram of at most {} significant digits, found {digits}",
+        Histogram::SIGNIFICANT_DIGITS
+    )]
+    TooFine {
+        /// Its significant digits.
+        digits: u32,
+    },
     /// The inflated bytes are not a V2 histogram.
     #[error("the content is not a V2 histogram: {0}")]
     Malformed(String),
@@ -62,8 +71,11 @@ impl Histogram {
     /// that part.
     const COMPRESSED_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 
-    /// Far above the largest V2 payload with three digits: 64 x 1,024 counts of 9 bytes.
-    const INFLATED_BYTES_MAX: u64 = 16 * 1024 * 1024;
+    /// The head, and the largest payload with three digits: 64 x 1,024 counts of 9 bytes.
+    const INFLATED_BYTES_MAX: u64 = Self::HEAD_BYTES + 64 * 1024 * 9;
+
+    /// What a V2 histogram has before its counts.
+    const HEAD_BYTES: u64 = 40;
 
     /// An empty histogram for values of 0 ns to one hour.
     #[must_use]
@@ -211,7 +223,7 @@ impl Histogram {
     }
 
     /// Reads the text of [`Histogram::encode`], or that of another HdrHistogram library. Values
-    /// of a histogram with another range or resolution are recorded anew with ours.
+    /// of a histogram with another range or a coarser resolution are recorded anew with ours.
     ///
     /// # Errors
     /// When the text is not a compressed V2 histogram.
@@ -261,13 +273,18 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
             limit: Histogram::INFLATED_BYTES_MAX,
         });
     }
-    let header_bytes = 40;
-    let stated = v2
-        .get(4..8)
-        .and_then(|length| length.try_into().ok())
-        .map(u32::from_be_bytes);
+    let word = |place: usize| {
+        let bytes = v2.get(place..place + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    // Each digit more is ten times the buckets: with five, a text of a few bytes is 50 MB of counts
+    // and seconds of work.
+    let digits = word(12).filter(|digits| *digits > u32::from(Histogram::SIGNIFICANT_DIGITS));
+    if let Some(digits) = digits {
+        return Err(DecodeError::TooFine { digits });
+    }
     let is_complete =
-        stated.is_some_and(|stated| v2.len() as u64 >= u64::from(stated) + header_bytes);
+        word(4).is_some_and(|stated| v2.len() as u64 >= u64::from(stated) + Histogram::HEAD_BYTES);
     if !is_complete {
         return Err(DecodeError::Malformed(
             "it is shorter than it says".to_owned(),

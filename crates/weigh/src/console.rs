@@ -17,7 +17,9 @@ pub(crate) struct Console {
     pub(crate) width: usize,
     /// May the answer be colored?
     answer_color: bool,
-    /// Is the answer read on a terminal that shows nothing but ASCII?
+    /// Is the answer read on a terminal?
+    is_read_live: bool,
+    /// Does that terminal show nothing but ASCII?
     is_ascii: bool,
 }
 
@@ -38,6 +40,7 @@ impl Console {
             color: is_live && !no_color,
             width,
             answer_color: is_read_live && !no_color,
+            is_read_live,
             is_ascii: is_read_live && !is_utf8(),
         }
     }
@@ -53,10 +56,14 @@ impl Console {
     /// Writes the answer. A reader that went away (`weigh … | head`) ends the
     /// program quietly: the answer was wanted no further.
     pub(crate) fn answer(self, text: &str) {
-        let text = if self.is_ascii {
-            Cow::Owned(report::ascii(text))
-        } else {
-            Cow::Borrowed(text)
+        let text = match self {
+            // Control characters of others are signs by then, and colors there are none.
+            Console { is_ascii: true, .. } => Cow::Owned(report::ascii(&report::harmless(text))),
+            Console {
+                is_read_live: true, ..
+            } => Cow::Owned(report::harmless(text)),
+            // A program reads it, byte for byte.
+            _ => Cow::Borrowed(text),
         };
         let mut out = io::stdout().lock();
         let written = out
@@ -76,6 +83,8 @@ impl Console {
 
     /// One line of diagnostics.
     pub(crate) fn say(self, line: impl Display) {
+        // Names in files and the last words of systems are others', whoever reads them later.
+        let line = report::harmless(&line.to_string());
         // A closed stderr is no reason to stop measuring.
         let _ = writeln!(io::stderr().lock(), "{line}");
     }

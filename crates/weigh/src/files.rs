@@ -1,6 +1,7 @@
-//! The file system, as far as lab files may see it.
+//! The file system, as far as lab files may see it, and result files of others.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Reads lab files and what they name from the disk.
@@ -20,5 +21,36 @@ impl lab::Files for Disk {
         // A folder is listed in any order, and labs are measured in the order of their names.
         paths.sort();
         Ok(paths)
+    }
+}
+
+/// The longest result file that is read: far above any recording, which has some megabytes.
+const RESULT_BYTES_MAX: u64 = 1 << 30;
+
+/// Reads a recording or another tool's result, which may come from anybody and may be a device.
+pub(crate) fn read_result(path: &Path) -> io::Result<Vec<u8>> {
+    read_at_most(fs::File::open(path)?, RESULT_BYTES_MAX)
+}
+
+fn read_at_most(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed, so that too long differs from exactly at the limit.
+    from.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let why = format!("it is longer than {limit} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_not_read_to_it() {
+        assert_eq!(read_at_most(&b"abc"[..], 3).unwrap(), b"abc");
+        let error = read_at_most(io::repeat(b'a'), 3).unwrap_err();
+        assert_eq!(error.to_string(), "it is longer than 3 bytes");
     }
 }

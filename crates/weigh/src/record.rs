@@ -20,8 +20,10 @@ use crate::environment;
 use crate::exit::Failure;
 use crate::measure::{RESETTLE, Reuse};
 
+pub(crate) mod secrets;
 mod sent;
 
+use secrets::Values;
 pub(crate) use sent::{baseline_of, own_requests};
 use sent::{empty_request, requests_of, with_content};
 
@@ -42,13 +44,18 @@ pub(crate) struct Outline {
 
 /// The recording of a lab.
 pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
+    let credentials = Values::of(
+        lab.all()
+            .flat_map(|it| &it.requests)
+            .flat_map(|it| &it.headers),
+    );
     let files: Vec<FileText> = lab
         .sources
         .iter()
         .map(|source| FileText {
             path: source.path.display().to_string(),
             sha256: sha256(source.text.as_bytes()),
-            text: Some(source.text.clone()),
+            text: Some(credentials.hidden_in(&source.text)),
         })
         .collect();
     let (kept_systems, settled_again_us) = match &run.reuse {
@@ -63,7 +70,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         method: METHOD,
         weigh: environment::version(),
         kind: Kind::Lab,
-        command: environment::command_line(),
+        command: command_line(),
         lab: Some(LabText {
             name: lab.name.clone(),
             question: lab.question.clone(),
@@ -103,6 +110,11 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
     }
 }
 
+/// The command line, as far as it may be shown.
+fn command_line() -> Vec<String> {
+    secrets::words(&environment::command_line())
+}
+
 /// What a variant does otherwise than the lab says: its settings, and its use of connections.
 pub(crate) fn differences(lab: &Lab, variant: &Variant) -> BTreeMap<String, String> {
     let mut with = variant.with.clone();
@@ -131,12 +143,12 @@ pub(crate) fn of_load(
         let step = job.steps.get(index);
         let text = RequestText {
             name: step.map_or_else(
-                || format!("{} {}", request.method, request.path),
+                || format!("{} {}", request.method, secrets::url(&request.path)),
                 |step| step.name.clone(),
             ),
             pause_us: step.map_or(0, |step| micros(step.pause)),
             method: request.method.clone(),
-            path: request.path.clone(),
+            path: secrets::url(&request.path),
             weight: request.weight,
             ..empty_request()
         };
@@ -148,7 +160,7 @@ pub(crate) fn of_load(
         method: METHOD,
         weigh: environment::version(),
         kind: Kind::Load,
-        command: environment::command_line(),
+        command: command_line(),
         lab: None,
         started_at,
         ended_at: environment::now().to_string(),
@@ -162,7 +174,7 @@ pub(crate) fn of_load(
         load: LoadText {
             model: job.load.clone(),
             capacity: None,
-            url: Some(url.to_owned()),
+            url: Some(secrets::url(url)),
             protocol: Some(ProtocolText::from(&job.target.protocol)),
             warmup_us: 0,
             settle: None,
@@ -287,17 +299,23 @@ pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<M
 pub(crate) fn system(setup: &Setup) -> SystemRecord {
     SystemRecord {
         name: setup.system.clone(),
-        command: setup.run.iter().map(ToString::to_string).collect(),
+        command: secrets::words(
+            &setup
+                .run
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>(),
+        ),
         version: None,
         env: setup
             .env
             .iter()
-            .map(|(name, value)| (name.clone(), value.to_string()))
+            .map(|(name, value)| (name.clone(), secrets::named(name, &value.to_string())))
             .collect(),
         settings: setup
             .settings
             .iter()
-            .map(|(name, value)| (name.clone(), value.to_string()))
+            .map(|(name, value)| (name.clone(), secrets::named(name, &value.to_string())))
             .collect(),
         limits_asked: LimitsText {
             cpus: setup.limits.cpus,

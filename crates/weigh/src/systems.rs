@@ -19,6 +19,7 @@ use start::probe;
 use tempfile::TempDir;
 
 use crate::exit::Exit;
+use crate::record::secrets;
 use crate::stop::Stop;
 
 pub(crate) use instances::{Shares, Tally, between};
@@ -316,8 +317,8 @@ impl RunningSystems {
             let running = &group[0];
             let enforced = running.system.enforced();
             // What was really started: the record has had the templates so far.
-            record.command.clone_from(&running.command);
-            record.env.clone_from(&running.env);
+            record.command = secrets::words(&running.command);
+            record.env = secrets::variables(&running.env);
             record.limits_enforced = enforced.by.is_some().then_some(LimitsText {
                 cpus: enforced.cpus,
                 memory_bytes: enforced.memory,

@@ -1,5 +1,6 @@
 //! The health check: whether the process is alive, and whether it should get more requests.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,13 @@ pub(crate) struct Health {
     allowed: u64,
     sampling: Duration,
     unready: Duration,
+    /// Apart from the rest, because every request looks at it.
+    is_stopping: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    is_stopping: bool,
     window: Option<(Instant, u64)>,
     unready_until: Option<Instant>,
     /// Sources of the schema that are missing, and why.
@@ -37,6 +39,7 @@ impl Health {
             allowed: readiness.allowed,
             sampling,
             unready: readiness.interval.unready.map_or(sampling * 2, |it| it.0),
+            is_stopping: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -64,13 +67,18 @@ impl Health {
 
     /// From now on the gateway is not ready: it is about to stop.
     pub(crate) fn stopping(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.is_stopping = true;
+        // Relaxed: it guards no other memory.
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is about to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
     }
 
     fn is_ready(&self, now: Instant) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        !state.is_stopping
+        !self.is_stopping()
             && state.missing.is_empty()
             && state.keys.iter().all(|(set, _)| set.missing().is_none())
             && state.unready_until.is_none_or(|until| now >= until)

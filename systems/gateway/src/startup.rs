@@ -300,6 +300,12 @@ impl Supervisor {
         runtime.block_on(self.watch(events));
         // First, so that a load balancer sees the gateway as not ready while it finishes.
         self.common.health.stopping();
+        let delay = self.config.supergraph.drain_delay.0;
+        if !delay.is_zero() {
+            log::info!("draining for {delay:?}: not ready, and still serving");
+            // The acceptors run on meanwhile.
+            runtime.block_on(async { tokio::time::sleep(delay).await });
+        }
         // Ends the acceptors: from here on new connections are refused.
         drop(runtime);
         for mailbox in &self.mailboxes {

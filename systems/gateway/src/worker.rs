@@ -210,6 +210,7 @@ impl Worker {
         request: Request<Incoming>,
     ) -> Response<TrackedBody<Full<Bytes>>> {
         let (parts, body) = request.into_parts();
+        let version = parts.version;
         let path = parts.uri.path();
         let reply = if site.graphql
             && let Some(entrance) = self.entrance(path)
@@ -229,6 +230,14 @@ impl Worker {
         let mut response = Response::new(exchange.answer(Full::new(reply.body)));
         *response.status_mut() = reply.status;
         *response.headers_mut() = reply.headers;
+        // Who keeps connections goes elsewhere with the next request, before this socket is closed
+        // under it. HTTP/2 has a frame for that, which the end of the connection sends.
+        if self.common.health.is_stopping() && version < http::Version::HTTP_2 {
+            let close = http::HeaderValue::from_static("close");
+            response
+                .headers_mut()
+                .insert(http::header::CONNECTION, close);
+        }
         response
     }
 

@@ -26,6 +26,7 @@ pub use processes::{
 };
 pub use program::{
     catalog, fixture, gateway, modern, planets, ratelimiter, runner, shop, weigh, weigh_command,
+    xtask,
 };
 pub use server::Server;
 

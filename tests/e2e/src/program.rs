@@ -80,6 +80,13 @@ pub fn ratelimiter() -> PathBuf {
     BUILT.get_or_init(|| built("bin", "ratelimiter")).clone()
 }
 
+/// The chores of this checkout, built once per test run.
+#[must_use]
+pub fn xtask() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("bin", "xtask")).clone()
+}
+
 /// What cargo tells a test about the test's own package. Build scripts that look at these would take
 /// them for theirs, and their crates and all that is built on them would be built anew: once for
 /// the test, and once for the next build.

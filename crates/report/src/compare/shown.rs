@@ -7,6 +7,7 @@ use crate::gate::shown;
 use crate::junit::{self, Case, Outcome};
 use crate::markdown;
 use crate::metric::{Metric, Unit};
+use crate::terminal::printable;
 use crate::text;
 
 /// For a terminal of this many columns.
@@ -56,7 +57,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
         "How to read it",
         &text::list(&how_to_read(comparison), width),
     );
-    out
+    printable(&out)
 }
 
 /// As GitHub-flavored Markdown.

@@ -238,14 +238,25 @@ fn a_text_cannot_ask_for_more_memory_than_a_histogram_needs() {
         "the content is not a V2 histogram: it is shorter than it says"
     );
     assert_eq!(
-        why(&[0; 17 * 1024 * 1024]),
-        "the histogram inflates to more than 16777216 bytes"
+        why(&[0; 1024 * 1024]),
+        "the histogram inflates to more than 589864 bytes"
     );
     assert_eq!(
         why(&v2(9, &[0xff; 9])),
         "the content is not a V2 histogram: a count is impossible"
     );
     assert_eq!(Histogram::decode(&wrap(&v2(1, &[2]))).unwrap(), of([0]));
+}
+
+#[test]
+fn a_histogram_finer_than_ours_is_refused_before_any_of_its_work() {
+    let mut fine = v2(1, &[2]);
+    fine[15] = 5;
+    let error = Histogram::decode(&wrap(&fine)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected a histogram of at most 3 significant digits, found 5"
+    );
 }
 
 fn arb_values() -> impl Strategy<Value = Vec<u64>> {

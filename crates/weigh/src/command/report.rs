@@ -1,12 +1,13 @@
 //! `weigh report`: renders a recording again.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use report::{Recording, Summary};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::files;
 use crate::format::Format;
 use crate::gates::{self, GateArgs};
 
@@ -53,7 +54,8 @@ fn read(given: &Path) -> Result<Recording, Failure> {
         given.to_path_buf()
     };
     let shown = path.display();
-    let text = fs::read_to_string(&path).map_err(|error| {
+    let utf8 = |bytes| String::from_utf8(bytes).map_err(io::Error::other);
+    let text = files::read_result(&path).and_then(utf8).map_err(|error| {
         Failure::bad_input(format!(
             "`{shown}` cannot be read: {error}; expected a recording folder or a recording.json"
         ))

@@ -1,20 +1,12 @@
 //! What is sent, as a recording keeps it.
 
 use lab::{Lab, LabRequest, Variant};
-use report::recording::{Header, RequestText};
+use report::recording::RequestText;
 
-use super::{micros, sha256};
+use super::{micros, secrets, sha256};
 
 /// The longest body that is kept as text.
 const BODY_KEPT: usize = 64 * 1024;
-
-/// Headers that carry credentials.
-const SECRET: &[&str] = &[
-    "authorization",
-    "authentication",
-    "cookie",
-    "proxy-authorization",
-];
 
 pub(super) fn empty_request() -> RequestText {
     RequestText {
@@ -36,7 +28,7 @@ pub(super) fn requests_of(lab: &Lab, requests: &[LabRequest]) -> Vec<RequestText
         let text = RequestText {
             name: request.name.clone(),
             method: request.method.clone(),
-            path: request.path.clone(),
+            path: secrets::url(&request.path),
             weight: request.weight,
             pause_us: step.map_or(0, |step| micros(step.pause)),
             ..empty_request()
@@ -66,7 +58,7 @@ pub(super) fn with_content(
     body: &[u8],
 ) -> RequestText {
     RequestText {
-        headers: headers.iter().map(header).collect(),
+        headers: headers.iter().map(secrets::header).collect(),
         body_sha256: (!body.is_empty()).then(|| sha256(body)),
         body_bytes: body.len() as u64,
         body: Some(body)
@@ -74,20 +66,5 @@ pub(super) fn with_content(
             // Of a body that is not text, the hash is kept.
             .and_then(|body| String::from_utf8(body.to_vec()).ok()),
         ..text
-    }
-}
-
-fn header((name, value): &(String, String)) -> Header {
-    let is_secret = SECRET
-        .iter()
-        .any(|secret| name.eq_ignore_ascii_case(secret));
-    Header {
-        name: name.clone(),
-        // Recordings are shared, and a credential must not be in them.
-        value: if is_secret {
-            "(hidden)".to_owned()
-        } else {
-            value.clone()
-        },
     }
 }

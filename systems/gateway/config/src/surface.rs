@@ -25,6 +25,10 @@ pub struct Supergraph {
     pub introspection: bool,
     /// How long requests in flight may take when stopping.
     pub connection_shutdown_timeout: Written<Duration>,
+    /// How long the gateway goes on serving, while the health check says that it is not ready, before
+    /// it closes its sockets to stop: longer than a load balancer takes to notice. Not known to the
+    /// original.
+    pub drain_delay: Written<Duration>,
     /// Accepted; `@defer` is not served, a request that needs it gets its answer in one piece.
     pub defer_support: bool,
     /// Accepted; subgraph requests are always minified by this gateway's own planner.
@@ -54,6 +58,7 @@ impl Default for Supergraph {
             path: Written(GraphqlPath("/".to_owned())),
             introspection: false,
             connection_shutdown_timeout: Written(Duration::from_secs(60)),
+            drain_delay: Written(Duration::ZERO),
             defer_support: true,
             generate_query_fragments: true,
             early_cancel: false,

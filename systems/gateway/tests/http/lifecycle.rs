@@ -175,6 +175,41 @@ fn requests_under_way_are_answered_before_it_stops() {
 }
 
 #[test]
+fn while_it_drains_it_is_not_ready_and_serves_old_and_new_connections() {
+    let planets = Stub::planets();
+    // Longer than any test: the second signal ends it.
+    let config = planets.config("supergraph: {drain_delay: 1h}");
+    let mut gateway = Gateway::start(&config);
+    let mut kept = gateway.connect();
+    let answer = kept.send(&post(NAMES));
+    assert_eq!((answer.status, answer.header("connection")), (200, None));
+    gateway.signal(Signal::TERM);
+    gateway.wait_for("draining");
+    assert_eq!(gateway.ask_health("/health?ready").status, 503);
+    assert_eq!(gateway.ask_health("/health").status, 200);
+    for connection in [&mut kept, &mut gateway.connect()] {
+        let answer = connection.send(&post(NAMES));
+        assert_eq!(
+            (answer.status, answer.header("connection")),
+            (200, Some("close"))
+        );
+        assert!(connection.is_closed());
+    }
+    gateway.signal(Signal::TERM);
+    let (status, _) = gateway.wait();
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
+fn it_stops_by_itself_when_it_has_drained() {
+    let planets = Stub::planets();
+    let mut gateway = Gateway::start(&planets.config("supergraph: {drain_delay: 50ms}"));
+    gateway.signal(Signal::TERM);
+    gateway.wait_for("draining");
+    assert!(gateway.wait().0.success());
+}
+
+#[test]
 fn a_second_signal_ends_it_at_once() {
     let (arrive, arrivals) = std::sync::mpsc::channel::<()>();
     let arrive = std::sync::Mutex::new(arrive);

@@ -108,6 +108,58 @@ fn every_layout_is_printed_by_the_load_itself() {
 }
 
 #[test]
+fn no_credential_is_in_a_recording_or_in_any_layout_of_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recording = folder.path().join("run.json");
+    let path = recording.to_str().expect("a path of ours");
+    let server = Server::start(&[]);
+    let flags = ["-n", "20", "-H", "Authorization: Bearer hush-hush", "-H"];
+    let rest = ["X-Api-Key: hush-hush", "-HCookie: id=hush-hush", "--record"];
+    server
+        .load(&[&flags[..], &rest, &[path]].concat())
+        .exits_with(0);
+    let text = std::fs::read_to_string(&recording).expect("it is written");
+    assert!(!text.contains("hush-hush"), "{text}");
+    let recorded: Value = serde_json::from_str(&text).expect("JSON");
+    let headers = recorded["load"]["requests"][0]["headers"].to_string();
+    assert_eq!(headers.matches("(hidden)").count(), 3, "{headers}");
+    let command = recorded["command"].to_string();
+    assert!(command.contains("Authorization: (hidden)"), "{command}");
+    for format in FORMATS {
+        let answer = report(&recording, &["--format", format])
+            .exits_with(0)
+            .answer();
+        assert!(!answer.contains("hush-hush"), "{format}: {answer}");
+    }
+}
+
+#[test]
+fn a_foreign_recording_gives_a_terminal_no_orders() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recording = folder.path().join("run.json");
+    let path = recording.to_str().expect("a path of ours");
+    let server = Server::start(&[]);
+    server.load(&["-n", "20", "--record", path]).exits_with(0);
+    let text = std::fs::read_to_string(&recording).expect("it is written");
+    let mut foreign: Value = serde_json::from_str(&text).expect("JSON");
+    let orders = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m";
+    foreign["load"]["url"] = format!("http://a/{orders}").into();
+    foreign["load"]["requests"][0]["name"] = orders.into();
+    foreign["environment"]["kernel"] = orders.into();
+    std::fs::write(&recording, foreign.to_string()).expect("it is ours");
+    for kind in ["load", "lab"] {
+        foreign["kind"] = kind.into();
+        std::fs::write(&recording, foreign.to_string()).expect("it is ours");
+        let answer = report(&recording, &["--format", "text"])
+            .exits_with(0)
+            .answer();
+        assert!(answer.contains("]0;owned"), "it is shown: {answer}");
+        let is_order = |character: char| character.is_control() && character != '\n';
+        assert!(!answer.contains(is_order), "{kind}: {answer:?}");
+    }
+}
+
+#[test]
 fn failed_requests_are_laid_out_too() {
     let server = Server::start(&["--answer", "unavailable"]);
     let run = server.load(&["-n", "20", "-c", "2", "--format", "vegeta-json"]);

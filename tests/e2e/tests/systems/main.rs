@@ -1,6 +1,8 @@
 //! The systems of this repository in the labs that are shipped with it.
 
+mod attack;
 mod graphiql_page;
 mod remote_schema;
+mod rolling_restart;
 mod router;
 mod webhook;

@@ -86,7 +86,7 @@ fn files(given: &Path) -> Result<Vec<(String, String)>, Failure> {
 /// The name and the text of a file.
 fn file(path: &Path) -> Result<(String, String), Failure> {
     let shown = path.display();
-    let bytes = fs::read(path).map_err(|error| {
+    let bytes = crate::files::read_result(path).map_err(|error| {
         Failure::bad_input(format!("`{shown}` cannot be read: {error}; {EXPECTED}"))
     })?;
     let text = text_of(bytes)

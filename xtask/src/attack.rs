@@ -1,0 +1,320 @@
+//! `cargo xtask attack`: hostile clients against each service, and whether others were served
+//! meanwhile.
+//!
+//! The one idea: the same well-behaved client asks before, beside and after each attack, so that
+//! every answer is a comparison of a service with itself on the same machine. Each attack meets a
+//! process of its own that has few descriptors. Attackers come from another address of loopback.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::ValueEnum as _;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::chores::root;
+use crate::{bench, page};
+
+mod attacks;
+mod clock;
+mod exchange;
+mod graphql;
+mod http2;
+mod judge;
+mod links;
+mod neighbor;
+mod process;
+mod services;
+pub(crate) mod soak;
+mod sockets;
+mod table;
+
+use attacks::Attack;
+use clock::{now, pause};
+use judge::{Holding, Row};
+use process::Process;
+use services::{Running, Service};
+
+/// What is attacked, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Services to attack; all unless given.
+    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
+    service: Vec<Service>,
+    /// Attacks to carry out; all unless given.
+    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
+    attack: Vec<Attack>,
+    /// Length of one attack in seconds; the well-behaved client asks for as long before and after.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=60))]
+    seconds: u64,
+    /// Take the services from this folder instead of building them.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// Write the tables into docs/attacks.md; those of other services stay.
+    #[arg(long, conflicts_with = "attack")]
+    write: bool,
+}
+
+/// Where the tables stand.
+const DOCUMENT: &str = "docs/attacks.md";
+
+/// Where the document tells the rules.
+const RULES: &str = "rules";
+
+/// Descriptors that this program needs: more than the services have, for the sockets to them.
+const OWN_DESCRIPTORS: u64 = 4 * process::DESCRIPTORS;
+
+/// Time that a service has to give back what an attack took.
+const RECOVERY: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    raise_descriptors()?;
+    let stop = stop_signal()?;
+    let programs = programs(args.programs.as_deref())?;
+    let services = chosen(&args.service, Service::value_variants());
+    if args.write {
+        page::write(DOCUMENT, RULES, &judge::rules())?;
+    }
+    let mut failed = Vec::new();
+    for service in services {
+        if let Some(why) = service.missing(&programs) {
+            bench::say(&format!("{}: left out: {why}", service.word()));
+            continue;
+        }
+        let rows = match attacked(args, service, &programs, &stop) {
+            Ok(rows) => rows,
+            // One service that does not start is no reason to know nothing of the others.
+            Err(error) if !stop.load(Ordering::Relaxed) => {
+                bench::say(&format!("{}: no table: {error:#}", service.word()));
+                failed.push(service.word());
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let table = table::table(&rows);
+        bench::say(&format!("\n{}\n\n{table}", service.word()));
+        if args.write {
+            page::write(DOCUMENT, &service.word(), &table)?;
+        }
+    }
+    bench::say(&judge::rules());
+    if !failed.is_empty() {
+        bail!("no table of {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// Becomes true at Ctrl-C. Everything that was started ends when its owner is dropped, so a signal
+/// has only to be seen.
+fn stop_signal() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+/// The folder with the services.
+fn programs(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match given {
+        Some(folder) => folder.canonicalize().context("the folder of --programs"),
+        None => built(),
+    }
+}
+
+/// Those that were asked for, or all.
+fn chosen<T: Copy>(asked: &[T], all: &[T]) -> Vec<T> {
+    if asked.is_empty() { all } else { asked }.to_vec()
+}
+
+/// All attacks on one service.
+fn attacked(
+    args: &Args,
+    service: Service,
+    programs: &Path,
+    stop: &AtomicBool,
+) -> anyhow::Result<Vec<Row>> {
+    let dialect = service.dialect();
+    let attacks = chosen(&args.attack, Attack::value_variants());
+    let (mut rows, mut loaded) = (Vec::new(), None);
+    for attack in attacks {
+        if !attack.suits(dialect.as_ref()) {
+            continue;
+        }
+        let length = Duration::from_secs(args.seconds);
+        let row = one(service, attack, programs, (length, stop))
+            .with_context(|| format!("{} against {}", attack.word(), service.word()))?;
+        // Ordinary load comes first, and the others are held against it.
+        if attack == Attack::Load && row.beside.failed == 0 {
+            loaded = row.beside.p99();
+        }
+        let row = Row { loaded, ..row };
+        bench::say(&format!(
+            "{} {}: others served: {}, recovered: {}",
+            service.word(),
+            row.attack,
+            row.were_others_served(),
+            row.has_recovered()
+        ));
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// One attack on a service that was started for it.
+fn one(
+    service: Service,
+    attack: Attack,
+    programs: &Path,
+    (length, stop): (Duration, &AtomicBool),
+) -> anyhow::Result<Row> {
+    let running = Running::start(service, attack, programs, stop)?;
+    let (address, request) = (running.address, running.request());
+    let ask = |length| neighbor::ask(address, &request, length, stop);
+    let before = ask(length);
+    let held_before = running
+        .process
+        .holding()
+        .context("it has ended before the attack")?;
+    running.process.forget_peak();
+    let is_over = AtomicBool::new(false);
+    let (victim, until) = (running.victim(), now() + length);
+    let (seen, beside, most) = thread::scope(|scope| {
+        let attackers = scope.spawn(|| attacks::carry_out(attack, &victim, until, stop));
+        let watcher = scope.spawn(|| watch(&running.process, &is_over));
+        let beside = ask(length);
+        let seen = attackers.join().unwrap_or_default();
+        is_over.store(true, Ordering::Relaxed);
+        (seen, beside, watcher.join().unwrap_or_default())
+    });
+    let peak = Holding {
+        memory: running.process.peak(),
+        descriptors: 0,
+    };
+    let held_after = settled(&running.process, held_before, stop);
+    let after = ask(length);
+    if stop.load(Ordering::Relaxed) {
+        bail!("stopped; what was started has been ended");
+    }
+    Ok(Row {
+        attack: attack.word(),
+        loaded: None,
+        seen: seen.in_words(),
+        before,
+        beside,
+        after,
+        held_before,
+        held_most: most.most(peak).most(held_before),
+        // It may have ended since.
+        held_after: held_after.and(running.process.holding()),
+    })
+}
+
+/// The most that a process holds until the end.
+fn watch(process: &Process, is_over: &AtomicBool) -> Holding {
+    let mut most = Holding::default();
+    while !is_over.load(Ordering::Relaxed) {
+        most = most.most(process.holding().unwrap_or_default());
+        pause(Duration::from_millis(50));
+    }
+    most
+}
+
+/// What a process holds when it has given back what it took, or has had its time for that.
+fn settled(process: &Process, before: Holding, stop: &AtomicBool) -> Option<Holding> {
+    let patience = now() + RECOVERY;
+    loop {
+        let held = process.holding()?;
+        if held.is_back_at(before) || now() > patience || stop.load(Ordering::Relaxed) {
+            return Some(held);
+        }
+        pause(Duration::from_millis(100));
+    }
+}
+
+fn raise_descriptors() -> anyhow::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit
+        .current
+        .is_none_or(|current| current >= OWN_DESCRIPTORS)
+    {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(OWN_DESCRIPTORS),
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised)
+        .with_context(|| format!("{OWN_DESCRIPTORS} descriptors are needed; raise `ulimit -n`"))
+}
+
+/// Builds the services as they are released; gives their folder.
+fn built() -> anyhow::Result<PathBuf> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--locked", "--release"]);
+    for package in [
+        "gateway",
+        "planets",
+        "graphql-server",
+        "catalog",
+        "ratelimiter",
+        "route-webhook",
+    ] {
+        command.args(["--package", package]);
+    }
+    let output = command
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(root())
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .context("cargo starts")?;
+    if !output.status.success() {
+        bail!("the services do not build");
+    }
+    // Asked of cargo: the target folder may be elsewhere.
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "gateway")
+        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+        .and_then(|program| Some(program.parent()?.to_path_buf()))
+        .context("cargo does not say where it put the gateway")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_has_a_place_for_every_service() {
+        let words: Vec<String> = Service::value_variants()
+            .iter()
+            .map(|it| it.word())
+            .collect();
+        let titles: Vec<&str> = words.iter().map(String::as_str).chain([RULES]).collect();
+        page::assert_places(DOCUMENT, &titles);
+    }
+
+    #[test]
+    fn services_that_are_ours_are_called_as_their_programs() {
+        for (service, program) in [
+            (Service::Gateway, "gateway"),
+            (
+                Service::GraphqlServerJuniperNtex,
+                "graphql-server-juniper-ntex",
+            ),
+            (
+                Service::GraphqlServerAsyncGraphqlActixWeb,
+                "graphql-server-async-graphql-actix-web",
+            ),
+            (Service::RouteWebhook, "route-webhook"),
+        ] {
+            assert_eq!(service.word(), program);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What makes "yes" and "no": rules over what was seen, and nothing else.
+
+use std::time::Duration;
+
+/// A neighbor may take so many times what it took before, or [`ALLOWED`], whichever is more.
+const TIMES: u32 = 10;
+
+/// An attack may cost the neighbor so many times what as many honest clients cost it.
+const TIMES_LOADED: u32 = 2;
+
+/// Below this nobody complains, and an attacker on two shared cores takes some of their time.
+const ALLOWED: Duration = Duration::from_millis(100);
+
+/// Descriptors that may stay: pools to origins grow under load.
+const DESCRIPTORS_KEPT: u64 = 8;
+
+/// Memory that may stay: caches fill and allocators keep what they had.
+const MEMORY_KEPT: u64 = 64 * MIB;
+
+pub(super) const MIB: u64 = 1024 * 1024;
+
+/// The rules as the document tells them.
+pub(super) fn rules() -> String {
+    format!(
+        "Others served: every request of the neighbor was answered as before the attack, and the \
+         99th percentile of its latency was at most the largest of {TIMES} times that before, {} ms, \
+         and twice that beside ordinary load. Recovered: every request is answered after the attack, \
+         within the first two of these, at most {DESCRIPTORS_KEPT} descriptors \
+         more than before are open, memory is at most {} MiB above that before, and the process is \
+         the same.",
+        ALLOWED.as_millis(),
+        MEMORY_KEPT / MIB
+    )
+}
+
+/// What the well-behaved client saw in one stretch of time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Service {
+    /// From the time due to the last byte; those that failed are not among them.
+    pub(super) latencies: Vec<Duration>,
+    /// Requests without the answer that was expected.
+    pub(super) failed: u64,
+}
+
+impl Service {
+    /// The 99th percentile; none when nothing was answered. A request that failed has waited longer
+    /// than all others.
+    pub(super) fn p99(&self) -> Option<Duration> {
+        let mut sorted = self.latencies.clone();
+        sorted.sort_unstable();
+        let all = sorted.len() + usize::try_from(self.failed).unwrap_or(usize::MAX);
+        // The smallest that 99 of 100 do not exceed.
+        let rank = (all * 99).div_ceil(100);
+        sorted.get(rank.checked_sub(1)?).copied()
+    }
+
+    /// Whether all was answered, about as fast as before, or as beside ordinary load.
+    pub(super) fn is_as_good_as(&self, before: &Service, loaded: Option<Duration>) -> bool {
+        let (Some(own), Some(before)) = (self.p99(), before.p99()) else {
+            return false;
+        };
+        let loaded = loaded.map_or(Duration::ZERO, |loaded| loaded * TIMES_LOADED);
+        self.failed == 0 && own <= ALLOWED.max(before * TIMES).max(loaded)
+    }
+}
+
+/// What a process holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holding {
+    /// Resident memory in bytes.
+    pub(super) memory: u64,
+    /// Open descriptors.
+    pub(super) descriptors: u64,
+}
+
+impl Holding {
+    /// The most of each.
+    pub(super) fn most(self, other: Holding) -> Holding {
+        Holding {
+            memory: self.memory.max(other.memory),
+            descriptors: self.descriptors.max(other.descriptors),
+        }
+    }
+
+    /// Whether what was taken has been given back.
+    pub(super) fn is_back_at(self, before: Holding) -> bool {
+        self.descriptors <= before.descriptors + DESCRIPTORS_KEPT
+            && self.memory <= before.memory + MEMORY_KEPT
+    }
+}
+
+/// One attack on one service.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Row {
+    pub(super) attack: String,
+    /// What the attackers did and what they were answered.
+    pub(super) seen: String,
+    /// The neighbor's p99 beside ordinary load, where all was answered then.
+    pub(super) loaded: Option<Duration>,
+    pub(super) before: Service,
+    pub(super) beside: Service,
+    pub(super) after: Service,
+    pub(super) held_before: Holding,
+    pub(super) held_most: Holding,
+    /// None when the process has ended.
+    pub(super) held_after: Option<Holding>,
+}
+
+impl Row {
+    pub(super) fn were_others_served(&self) -> bool {
+        self.held_after.is_some() && self.beside.is_as_good_as(&self.before, self.loaded)
+    }
+
+    pub(super) fn has_recovered(&self) -> bool {
+        let is_back = |held: Holding| held.is_back_at(self.held_before);
+        self.held_after.is_some_and(is_back) && self.after.is_as_good_as(&self.before, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(ms: &[u64], failed: u64) -> Service {
+        Service {
+            latencies: ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
+            failed,
+        }
+    }
+
+    fn row(beside: Service, after: Service, held: Option<Holding>) -> Row {
+        Row {
+            before: service(&[5; 100], 0),
+            beside,
+            after,
+            held_before: Holding {
+                memory: 20 * MIB,
+                descriptors: 12,
+            },
+            held_after: held,
+            ..Row::default()
+        }
+    }
+
+    const BACK: Option<Holding> = Some(Holding {
+        memory: 84 * MIB,
+        descriptors: 20,
+    });
+
+    #[test]
+    fn the_percentile_counts_failures_as_the_slowest() {
+        let hundred: Vec<u64> = (1..=100).collect();
+        let p99 = |service: Service| service.p99().map(|it| it.as_millis());
+        assert_eq!(p99(service(&hundred, 0)), Some(99));
+        assert_eq!(p99(service(&[7], 0)), Some(7));
+        assert_eq!(p99(service(&hundred[..99], 1)), Some(99));
+        assert_eq!(p99(service(&hundred[..98], 2)), None);
+        assert_eq!(p99(service(&[], 0)), None);
+    }
+
+    #[test]
+    fn others_are_served_up_to_ten_times_the_latency_or_100_ms() {
+        let good = service(&[5; 100], 0);
+        let served = |beside: Service| row(beside, good.clone(), BACK).were_others_served();
+        assert!(served(service(&[100; 100], 0)));
+        assert!(!served(service(&[101; 100], 0)));
+        let slow = Row {
+            before: service(&[50; 100], 0),
+            ..row(service(&[500; 100], 0), good.clone(), BACK)
+        };
+        assert!(slow.were_others_served());
+        let slower = Row {
+            beside: service(&[501; 100], 0),
+            ..slow
+        };
+        assert!(!slower.were_others_served());
+    }
+
+    #[test]
+    fn what_honest_clients_cost_is_not_held_against_an_attack() {
+        let good = service(&[5; 100], 0);
+        let beside = |ms| Row {
+            loaded: Some(Duration::from_millis(200)),
+            ..row(service(&[ms; 100], 0), good.clone(), BACK)
+        };
+        assert!(beside(400).were_others_served());
+        assert!(!beside(401).were_others_served());
+        // Afterwards there is no load.
+        let after = Row {
+            after: service(&[400; 100], 0),
+            ..beside(400)
+        };
+        assert!(!after.has_recovered());
+    }
+
+    #[test]
+    fn one_request_that_fails_is_a_no_and_so_is_nobody_asking() {
+        let good = service(&[5; 100], 0);
+        let served = |beside: Service| row(beside, good.clone(), BACK).were_others_served();
+        assert!(!served(service(&[5; 999], 1)));
+        assert!(!served(service(&[], 0)));
+    }
+
+    #[test]
+    fn recovery_is_memory_descriptors_latency_and_being_alive() {
+        let good = service(&[5; 100], 0);
+        let recovered = |after: Service, held| row(good.clone(), after, held).has_recovered();
+        assert!(recovered(good.clone(), BACK));
+        assert!(!recovered(service(&[101; 100], 0), BACK));
+        assert!(!recovered(good.clone(), None));
+        for (memory, descriptors) in [(85 * MIB, 20), (84 * MIB, 21)] {
+            let held = Holding {
+                memory,
+                descriptors,
+            };
+            assert!(!recovered(good.clone(), Some(held)), "{held:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_died_has_served_nobody() {
+        let good = service(&[5; 100], 0);
+        assert!(!row(good.clone(), good, None).were_others_served());
+    }
+}

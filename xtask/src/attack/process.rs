@@ -1,0 +1,106 @@
+//! Programs that this chore starts: few descriptors, a known end, and what the kernel says of them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::clock::{now, pause};
+use super::judge::Holding;
+
+/// Descriptors that a service has: more clients than that are a matter of seconds anywhere, and the
+/// client of this chore needs one for each of them too.
+pub(super) const DESCRIPTORS: u64 = 512;
+
+/// A program that is ended when this is dropped.
+pub(super) struct Process(Child);
+
+impl Process {
+    /// Starts a program and drops all that it prints.
+    pub(super) fn start(command: &mut Command) -> anyhow::Result<Process> {
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        let started = command.stdout(Stdio::null()).spawn();
+        started
+            .map(Process)
+            .with_context(|| format!("{command:?} starts"))
+    }
+
+    /// Starts a program that prints `listening on http://ADDRESS` first; gives that address.
+    pub(super) fn listening(command: &mut Command) -> anyhow::Result<(Process, String)> {
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        let started = command.stdout(Stdio::piped()).spawn();
+        let mut process = started
+            .map(Process)
+            .with_context(|| format!("{command:?} starts"))?;
+        let output = process.0.stdout.take().context("its output is read")?;
+        let mut output = BufReader::new(output);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        // A program whose output is full waits.
+        thread::spawn(move || output.lines().map_while(Result::ok).for_each(drop));
+        let address = line.split_once("http://").map(|(_, rest)| rest.trim());
+        let Some(address) = address.and_then(|rest| rest.split('/').next()) else {
+            bail!("{command:?} does not say where it listens: {line:?}");
+        };
+        Ok((process, address.to_owned()))
+    }
+
+    /// Resident memory and open descriptors; none when it has ended.
+    pub(super) fn holding(&self) -> Option<Holding> {
+        let folder = format!("/proc/{}", self.0.id());
+        // One that has ended and was not waited for has no such line.
+        let memory = kib_of(
+            &fs::read_to_string(format!("{folder}/status")).ok()?,
+            "VmRSS:",
+        )?;
+        let descriptors = fs::read_dir(format!("{folder}/fd")).ok()?.count();
+        Some(Holding {
+            memory: memory * 1024,
+            descriptors: u64::try_from(descriptors).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Forgets the most memory that it has had, so that [`Process::peak`] is about what follows.
+    pub(super) fn forget_peak(&self) {
+        // Where the kernel does not allow it, the peak is that since the start.
+        let _ = fs::write(format!("/proc/{}/clear_refs", self.0.id()), "5");
+    }
+
+    /// The most memory that it has had, in bytes.
+    pub(super) fn peak(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()));
+        let kib = status.ok().and_then(|status| kib_of(&status, "VmHWM:"));
+        kib.unwrap_or(0) * 1024
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself. HAProxy and Redis leave nothing behind when asked.
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let patience = now() + Duration::from_secs(2);
+        while matches!(self.0.try_wait(), Ok(None)) && now() < patience {
+            pause(Duration::from_millis(20));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A command that has [`DESCRIPTORS`].
+pub(super) fn bounded(program: &Path) -> Command {
+    let mut command = Command::new("sh");
+    let line = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");
+    command.arg("-c").arg(line).arg(program);
+    command
+}
+
+fn kib_of(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}

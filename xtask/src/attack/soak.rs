@@ -1,0 +1,315 @@
+//! `cargo xtask soak`: whether a service takes more and more memory or descriptors.
+//!
+//! The one idea: the unit is a minute. Within each, the slope is the median one of a sample a second;
+//! over all minutes the slope has an interval. Minutes are written down as they end, so that a soak
+//! of an hour can be made of pieces, on different days, and one that is stopped loses a minute.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use super::attacks::Attack;
+use super::clock::{now, wait_until};
+use super::exchange::{ATTACKER, Connection, post};
+use super::process::Process;
+use super::services::{Running, Service};
+use crate::bench;
+
+/// What is soaked, and for how long.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The service.
+    #[arg(long, value_name = "NAME", value_enum)]
+    service: Service,
+    /// Minutes of this piece, behind one to warm up.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    minutes: u64,
+    /// Take the services from this folder instead of building them.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// Minutes of earlier pieces, to which this one's are added [default: target/soak/SERVICE.csv].
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// Connections of the load.
+const CONNECTIONS: usize = 4;
+
+/// How long the service is asked as fast as it answers, to know what half of that is.
+const CAPACITY: Duration = Duration::from_secs(5);
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+const CONFIDENCE: f64 = 0.95;
+
+/// What a minute came to, from its beginning to its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Minute {
+    memory_kib: f64,
+    descriptors: f64,
+    answered: u64,
+    failed: u64,
+}
+
+const HEADING: &str = "memory_kib_per_minute,descriptors_per_minute,answered,failed\n";
+
+impl Minute {
+    fn line(self) -> String {
+        format!(
+            "{},{},{},{}\n",
+            self.memory_kib, self.descriptors, self.answered, self.failed
+        )
+    }
+
+    fn read(line: &str) -> Option<Minute> {
+        let mut cells = line.split(',');
+        let minute = Minute {
+            memory_kib: cells.next()?.parse().ok()?,
+            descriptors: cells.next()?.parse().ok()?,
+            answered: cells.next()?.parse().ok()?,
+            failed: cells.next()?.parse().ok()?,
+        };
+        cells.next().is_none().then_some(minute)
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let stop = super::stop_signal()?;
+    let programs = super::programs(args.programs.as_deref())?;
+    if let Some(why) = args.service.missing(&programs) {
+        bail!("{} cannot be soaked: {why}", args.service.word());
+    }
+    let usual = || crate::chores::root().join(format!("target/soak/{}.csv", args.service.word()));
+    let record = args.record.clone().unwrap_or_else(usual);
+    let mut minutes = read(&record)?;
+    let running = Running::start(args.service, Attack::Load, &programs, &stop)?;
+    let load = Load::new(&running);
+    let capacity = load.during(CAPACITY, None, &stop)?.0;
+    let rate = capacity / CAPACITY.as_secs() / 2;
+    bench::say(&format!(
+        "{} requests/s, half of what it answered",
+        rate.max(1)
+    ));
+    for number in 0..=args.minutes {
+        let (answered, failed, seen) = load.watched(&running.process, rate.max(1), &stop)?;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        // The first minute fills caches and pools.
+        if number == 0 {
+            continue;
+        }
+        let minute = Minute {
+            memory_kib: stats::trend::theil_sen_change(&seen.0).context("a minute has samples")?,
+            descriptors: stats::trend::theil_sen_change(&seen.1).context("a minute has samples")?,
+            answered,
+            failed,
+        };
+        append(&record, minute)?;
+        minutes.push(minute);
+        bench::say(&format!("minute {number} of {}: {minute:?}", args.minutes));
+    }
+    bench::say(&told(&minutes));
+    Ok(())
+}
+
+/// The minutes of earlier pieces.
+fn read(record: &Path) -> anyhow::Result<Vec<Minute>> {
+    let Ok(text) = fs::read_to_string(record) else {
+        return Ok(Vec::new());
+    };
+    let lines = text.strip_prefix(HEADING);
+    let lines = lines.with_context(|| format!("`{}` is no record of a soak", record.display()))?;
+    let minute = |line: &str| Minute::read(line).with_context(|| format!("a minute: {line:?}"));
+    lines.lines().map(minute).collect()
+}
+
+fn append(record: &Path, minute: Minute) -> anyhow::Result<()> {
+    if let Some(folder) = record.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let is_new = !record.exists();
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(record)?;
+    if is_new {
+        file.write_all(HEADING.as_bytes())?;
+    }
+    Ok(file.write_all(minute.line().as_bytes())?)
+}
+
+/// The slopes with their intervals, in words.
+fn told(minutes: &[Minute]) -> String {
+    let slope = |of: fn(&Minute) -> f64| {
+        let values: Vec<f64> = minutes.iter().map(of).collect();
+        match stats::location(&values, CONFIDENCE).map(|it| (it.value, it.interval)) {
+            Some((value, Some(interval))) => {
+                format!("{value:.2} ({:.2} to {:.2})", interval.low, interval.high)
+            }
+            Some((value, None)) => format!("{value:.2} (no interval: too few minutes)"),
+            None => "not known".to_owned(),
+        }
+    };
+    let answered: u64 = minutes.iter().map(|minute| minute.answered).sum();
+    let failed: u64 = minutes.iter().map(|minute| minute.failed).sum();
+    format!(
+        "{} minutes, {answered} requests answered, {failed} failed\n\
+         memory: {} KiB a minute; descriptors: {} a minute; 95 % intervals",
+        minutes.len(),
+        slope(|minute| minute.memory_kib),
+        slope(|minute| minute.descriptors)
+    )
+}
+
+/// Memory in KiB and descriptors, once a second.
+type Samples = (Vec<f64>, Vec<f64>);
+
+/// Ordinary requests from a few connections.
+struct Load<'a> {
+    running: &'a Running,
+    request: Vec<u8>,
+}
+
+impl<'a> Load<'a> {
+    fn new(running: &'a Running) -> Self {
+        let victim = running.victim();
+        Load {
+            running,
+            request: post(victim.path, "a", victim.body),
+        }
+    }
+
+    /// Half load for a minute, and what the process held meanwhile.
+    fn watched(
+        &self,
+        process: &Process,
+        rate: u64,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<(u64, u64, Samples)> {
+        let (counted, samples) = thread::scope(|scope| {
+            let load = scope.spawn(|| self.during(MINUTE, Some(rate), stop));
+            let (mut samples, mut due) = (Samples::default(), now());
+            let end = due + MINUTE;
+            while due < end && !stop.load(Ordering::Relaxed) {
+                wait_until(due);
+                due += Duration::from_secs(1);
+                if let Some(held) = process.holding() {
+                    samples.0.push(float(held.memory / 1024));
+                    samples.1.push(float(held.descriptors));
+                }
+            }
+            (load.join(), samples)
+        });
+        let counted = counted.map_err(|_| anyhow::anyhow!("the load has panicked"))?;
+        let (answered, failed) = counted?;
+        if process.holding().is_none() {
+            bail!("the service has ended");
+        }
+        Ok((answered, failed, samples))
+    }
+
+    /// Requests answered and failed in this time, at this rate or as fast as they are answered.
+    fn during(
+        &self,
+        length: Duration,
+        rate: Option<u64>,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<(u64, u64)> {
+        let (answered, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+        let start = now();
+        let count = u32::try_from(CONNECTIONS)?;
+        let period = rate.map(|rate| Duration::from_secs_f64(1.0 / float(rate)) * count);
+        let work = || {
+            let (mut due, mut kept) = (start, None);
+            while due < start + length && !stop.load(Ordering::Relaxed) {
+                wait_until(due);
+                if self.once(&mut kept) {
+                    answered.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    failed.fetch_add(1, Ordering::Relaxed);
+                }
+                // What is late is not caught up with: half load is meant, not bursts.
+                due = period.map_or_else(now, |period| (due + period).max(now() - period));
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..CONNECTIONS {
+                scope.spawn(work);
+            }
+        });
+        Ok((answered.into_inner(), failed.into_inner()))
+    }
+
+    fn once(&self, kept: &mut Option<Connection>) -> bool {
+        let until = now() + Duration::from_secs(10);
+        let connection = match kept.take() {
+            Some(connection) => Ok(connection),
+            None => Connection::open(ATTACKER, self.running.address, until),
+        };
+        let Ok(mut connection) = connection else {
+            return false;
+        };
+        let Ok(answer) = connection.exchange(&self.request, until) else {
+            return false;
+        };
+        if answer.is_kept {
+            *kept = Some(connection);
+        }
+        answer.status == 200 && !answer.has_errors
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "kibibytes and counts are below 2^53"
+)]
+fn float(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minute(memory_kib: f64) -> Minute {
+        Minute {
+            memory_kib,
+            descriptors: 0.0,
+            answered: 100,
+            failed: 0,
+        }
+    }
+
+    #[test]
+    fn pieces_add_up_and_a_foreign_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("deep/soak.csv");
+        assert_eq!(read(&record).unwrap(), []);
+        append(&record, minute(1.5)).unwrap();
+        append(&record, minute(-2.0)).unwrap();
+        assert_eq!(read(&record).unwrap(), [minute(1.5), minute(-2.0)]);
+        fs::write(&record, "a,b\n").unwrap();
+        assert!(read(&record).is_err());
+        fs::write(&record, format!("{HEADING}1,2,3,4,5\n")).unwrap();
+        assert!(read(&record).is_err());
+    }
+
+    #[test]
+    fn a_leak_is_told_with_its_interval_and_few_minutes_have_none() {
+        let leaking: Vec<Minute> = (0..10).map(|it| minute(100.0 + f64::from(it))).collect();
+        let text = told(&leaking);
+        assert!(
+            text.contains("10 minutes, 1000 requests answered, 0 failed"),
+            "{text}"
+        );
+        assert!(text.contains("memory: 104.50 (102.00 to 107.00)"), "{text}");
+        assert!(told(&leaking[..2]).contains("too few minutes"), "{text}");
+        assert!(told(&[]).contains("not known"), "{text}");
+    }
+}
