@@ -268,6 +268,13 @@ impl ConnectionTable {
     }
 }
 
+impl Slot {
+    /// Whether it is one of this table: what is counted elsewhere makes no room here.
+    pub(crate) fn is_of(&self, table: &Arc<ConnectionTable>) -> bool {
+        Arc::ptr_eq(&self.table, table)
+    }
+}
+
 impl Drop for Slot {
     fn drop(&mut self) {
         self.table.open.fetch_sub(1, Relaxed);

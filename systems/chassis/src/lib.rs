@@ -4,8 +4,8 @@
 //! Each [`Worker`] serves its own on a runtime of its own, so that no connection changes threads
 //! and nothing is shared except what a service shares itself. Absent on purpose: routes, and TLS.
 //!
-//! A [`ConnectionTable`] bounds how many connections there are, and a [`Tracker`] on each worker ends
-//! those whose clients let it wait. The gateway, which accepts by itself, uses both, too.
+//! A [`ConnectionTable`] bounds how many connections there are, and a [`Tracker`] on each worker
+//! ends those whose clients let it wait. The gateway, which accepts by itself, uses both, too.
 
 mod clock;
 mod command_line;

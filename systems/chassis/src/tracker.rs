@@ -65,7 +65,7 @@ pub struct Tracked(Rc<State>);
 #[derive(Debug)]
 struct State {
     /// Held until the last work for the connection ends, which may be after its own end.
-    _slot: Slot,
+    slot: Slot,
     registry: Rc<Registry>,
     /// The place in the registry.
     index: Cell<usize>,
@@ -147,12 +147,12 @@ impl Tracker {
     #[must_use]
     pub fn begin(&self, slot: Slot) -> Tracked {
         let registry = &self.0;
-        if registry.table.is_crowded() {
-            registry.make_room();
+        if slot.is_of(&registry.table) && registry.table.is_crowded() {
+            registry.make_room(0);
         }
         let mut connections = registry.connections.borrow_mut();
         let state = Rc::new(State {
-            _slot: slot,
+            slot,
             registry: Rc::clone(registry),
             index: Cell::new(connections.len()),
             driver: RefCell::default(),

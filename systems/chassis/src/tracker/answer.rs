@@ -2,8 +2,8 @@
 //!
 //! Over HTTP/1.1 the socket tells. Over HTTP/2 a client may take all frames and still let an answer
 //! wait, by granting it no window. So each part of an answer counts where it last made progress: in
-//! one of four cells of its connection, for the current epoch and the three before. An epoch is half
-//! of the time to write, so what the oldest cell counts has waited for that time, or half as long
+//! one of four cells of its connection, for the current epoch and the three before. An epoch is
+//! half of the time to write, so what the oldest cell counts has waited for that time, or half as long
 //! again. This needs neither a list of answers nor a clock.
 
 use std::io::IoSlice;

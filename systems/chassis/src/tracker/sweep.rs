@@ -8,6 +8,8 @@ use crate::connection_table::Cause;
 
 /// Ticks that a client has to end a connection that was idle for too long.
 const GRACE_TICKS: u32 = 10;
+/// Ticks that a newcomer has to send its request when many others are served and nobody else waits.
+const FRESH_TICKS: u32 = 5;
 /// Ticks for which a client must have taken nothing before its answer may be dropped for memory.
 const STALLED_TICKS: u32 = 10;
 
@@ -30,8 +32,10 @@ impl Registry {
             self.drop_unsent(unsent, now);
         }
         let shortages = self.table.shortages();
-        if shortages != self.shortages.replace(shortages) || self.table.is_crowded() {
-            self.make_room();
+        if shortages != self.shortages.replace(shortages) {
+            self.make_room(0);
+        } else if self.table.is_crowded() {
+            self.make_room(FRESH_TICKS);
         }
     }
 
@@ -75,14 +79,22 @@ impl Registry {
     /// Several at a time, because each look costs a little for every connection: a client that
     /// opens connections as fast as it can makes each of them cost sixteen such steps, not
     /// thousands.
-    pub(super) fn make_room(&self) {
+    ///
+    /// None is closed that has been idle for fewer than so many ticks.
+    pub(super) fn make_room(&self, ticks_least: u32) {
         let connections = self.connections.borrow();
         let batch = (connections.len() / 16).max(1);
         // Those that were told before may still be there.
         if self.leaving.get() >= batch {
             return;
         }
-        let is_idle = |it: &&Rc<State>| it.order.get() == Order::Serve && it.is_idle();
+        let now = self.tick.get();
+        let is_idle = |it: &&Rc<State>| {
+            it.order.get() == Order::Serve
+                && it.is_idle()
+                && it.slot.is_of(&self.table)
+                && now.wrapping_sub(it.since.get()) >= ticks_least
+        };
         let mut idle: Vec<&Rc<State>> = connections.iter().filter(is_idle).collect();
         let batch = batch.min(idle.len());
         if batch == 0 {

@@ -1,10 +1,9 @@
 //! Clients that wait, and clients that let wait, on real sockets.
 
-use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -22,16 +21,16 @@ const BIG: usize = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Answers `/big` with [`BIG`] bytes, `/late` after a second and `/never` never.
-#[derive(Default)]
 struct Sample {
-    working: Rc<Cell<u32>>,
+    /// Requests so far.
+    seen: Arc<AtomicU32>,
 }
 
 impl Handler for Sample {
     type Body = Full<Bytes>;
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        self.working.set(self.working.get() + 1);
+        self.seen.fetch_add(1, Ordering::Relaxed);
         Response::new(Full::from(match request.uri().path() {
             "/big" => vec![b'.'; BIG],
             "/late" => {
@@ -47,6 +46,7 @@ impl Handler for Sample {
 struct Service {
     address: SocketAddr,
     table: Arc<ConnectionTable>,
+    seen: Arc<AtomicU32>,
     worker: Worker,
 }
 
@@ -62,7 +62,11 @@ fn start(timeouts: Timeouts, most: Most) -> Service {
         http2_streams: 100,
         stop_timeout: PATIENCE,
     };
-    let worker = Worker::start(0, (&table, limits), async || Sample::default()).unwrap();
+    let seen: Arc<AtomicU32> = Arc::default();
+    let sample = Sample {
+        seen: Arc::clone(&seen),
+    };
+    let worker = Worker::start(0, (&table, limits), async move || sample).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     crate::listener::prepare(&listener).unwrap();
@@ -70,6 +74,7 @@ fn start(timeouts: Timeouts, most: Most) -> Service {
     Service {
         address,
         table,
+        seen,
         worker,
     }
 }
@@ -411,8 +416,10 @@ mod http2 {
                     break;
                 };
                 sent += 1;
-                // The service must see the request before its end.
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                // Before that the library counts, which has a limit of its own.
+                while service.seen.load(Ordering::Relaxed) < sent && !connection.is_finished() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
                 stream.send_reset(h2::Reason::CANCEL);
                 drop(response);
                 client = ready;
