@@ -35,7 +35,7 @@ fn planning(large_max: usize) -> Planning {
 fn allowed(queue_size: usize) -> Allowed {
     Allowed {
         queue_size,
-        timeout: Duration::from_secs(3600),
+        timeout: Duration::from_secs(60),
     }
 }
 
