@@ -17,6 +17,7 @@
 //! through [`Fetch`].
 
 mod answer;
+mod bounds;
 mod checked;
 mod entities;
 mod error;
@@ -42,6 +43,7 @@ mod store;
 mod supergraph;
 mod variables;
 
+pub use bounds::Bounds;
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
 pub use execute::Executed;

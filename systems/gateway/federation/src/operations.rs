@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use operation_cache::{CacheStats, OperationCache};
 
+use crate::bounds::Bounds;
 use crate::error::{GraphqlError, errors_body};
 use crate::limits::Limits;
 use crate::prepare;
@@ -22,6 +23,8 @@ pub struct OperationOptions {
     pub introspection_max_depth: bool,
     /// Bounds on what is asked for.
     pub limits: Limits,
+    /// Bounds on what is answered.
+    pub bounds: Bounds,
     /// How many operations are kept ready; at least one.
     pub cached_plans: usize,
 }
@@ -32,6 +35,7 @@ impl Default for OperationOptions {
             introspection: false,
             introspection_max_depth: true,
             limits: Limits::default(),
+            bounds: Bounds::default(),
             cached_plans: 512,
         }
     }

@@ -60,6 +60,7 @@ pub(crate) fn prepare(
                     supergraph: Arc::clone(supergraph),
                     checked,
                     plan,
+                    bounds: options.bounds,
                     shown: Shown::default(),
                 })
             },

@@ -5,6 +5,7 @@ mod plan_json;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
+use crate::bounds::Bounds;
 use crate::checked::Checked;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
@@ -18,6 +19,7 @@ pub struct Prepared {
     pub(crate) supergraph: Arc<Supergraph>,
     pub(crate) checked: Checked,
     pub(crate) plan: Plan,
+    pub(crate) bounds: Bounds,
     pub(crate) shown: Shown,
 }
 
