@@ -10,7 +10,7 @@ use std::time::Duration;
 use gateway_config::{Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings};
 use gateway_extensions::{BuildError, Extensions};
 use gateway_federation::{
-    ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations, Supergraph,
+    Bounds, ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations, Supergraph,
     SupergraphError,
 };
 use gateway_remote::{Merged, RestEndpoints};
@@ -280,6 +280,11 @@ fn options(config: &Config) -> OperationOptions {
             parser_max_tokens: limits.parser_max_tokens,
             parser_max_recursion: limits.parser_max_recursion,
             warn_only: limits.warn_only,
+        },
+        bounds: Bounds {
+            response_bytes: limits.response_max_bytes.0.0,
+            answers_bytes: limits.subgraph_answers_max_bytes.0.0,
+            fetch_entities: limits.entities_max_per_request.get(),
         },
         cached_plans: config.supergraph.plan_cache_size.get(),
     }

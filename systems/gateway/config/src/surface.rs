@@ -1,6 +1,7 @@
 //! What clients see: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
 //! `csrf`, and `rhai`, which is only two paths.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub struct Supergraph {
     /// Accepted; variables that the schema does not allow always refuse the request.
     pub strict_variable_validation: VariableValidation,
     /// The cache of query plans. Not known to the original under this name.
-    pub plan_cache_size: std::num::NonZeroUsize,
+    pub plan_cache_size: NonZeroUsize,
 }
 
 impl Default for Supergraph {
@@ -54,7 +55,7 @@ impl Default for Supergraph {
             enable_result_coercion_errors: false,
             experimental_log_on_broken_pipe: false,
             strict_variable_validation: VariableValidation::Enforce,
-            plan_cache_size: std::num::NonZeroUsize::new(512).expect("512 is not zero"),
+            plan_cache_size: NonZeroUsize::new(512).expect("512 is not zero"),
         }
     }
 }
@@ -97,6 +98,17 @@ pub struct Limits {
     pub http2_max_headers_list_bytes: Option<Written<ByteSize>>,
     /// Whether nested lists of introspection are bounded.
     pub introspection_max_depth: bool,
+    /// Largest `data` of a response over a supergraph, and largest list of entities in one request
+    /// to a subgraph; beyond it the response is an error. As much as one subgraph may answer when
+    /// left out, 64 MiB. Not known to the original.
+    pub response_max_bytes: Written<ByteSize>,
+    /// Most memory for the answers of all subgraphs to one request: their text and 40 bytes for
+    /// each value in it; what exceeds it is an error. 256 MiB when left out. Not known to the
+    /// original.
+    pub subgraph_answers_max_bytes: Written<ByteSize>,
+    /// Most different entities that one request to a subgraph asks about; beyond it the request is
+    /// not sent and its fields are an error. Not known to the original.
+    pub entities_max_per_request: NonZeroUsize,
 }
 
 impl Default for Limits {
@@ -114,6 +126,9 @@ impl Default for Limits {
             http1_max_request_buf_size: None,
             http2_max_headers_list_bytes: None,
             introspection_max_depth: true,
+            response_max_bytes: Written(ByteSize(64 << 20)),
+            subgraph_answers_max_bytes: Written(ByteSize(256 << 20)),
+            entities_max_per_request: NonZeroUsize::new(10_000).expect("10,000 is not zero"),
         }
     }
 }

@@ -9,6 +9,7 @@ mod actions;
 mod audit;
 mod client;
 mod endpoint;
+mod expansion;
 mod extensions;
 mod gateway;
 mod healing;
