@@ -16,8 +16,8 @@ use hive_router_query_planner::ast::normalization::normalize_operation;
 use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
-use hive_router_query_planner::planner::PlannerError;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
+use hive_router_query_planner::planner::{Planner, PlannerError};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 use hive_router_query_planner::utils::cancellation::CancellationToken;
 
@@ -55,7 +55,12 @@ pub(crate) fn prepare(
             options,
             asked,
             |checked, document, chosen| {
-                let plan = Preparing { supergraph }.plan(document, chosen, &checked.declared)?;
+                let planner = &supergraph.planner;
+                let preparing = Preparing {
+                    supergraph,
+                    planner,
+                };
+                let plan = preparing.plan(document, chosen, &checked.declared)?;
                 Ok(Prepared {
                     supergraph: Arc::clone(supergraph),
                     checked,
@@ -71,6 +76,7 @@ pub(crate) fn prepare(
 
 struct Preparing<'a> {
     supergraph: &'a Arc<Supergraph>,
+    planner: &'a Planner,
 }
 
 struct Checking<'a> {
@@ -214,12 +220,23 @@ impl Preparing<'_> {
         if normalized.operation.selection_set.is_empty() {
             return Ok(Plan::default());
         }
-        let Some(node) = self
-            .node(&normalized.operation)
-            .map_err(|error| failed(error.to_string()))?
-        else {
+        let planned = self.node(&normalized.operation);
+        let Some(mut node) = planned.map_err(|error| failed(error.to_string()))? else {
             return Ok(Plan::default());
         };
+        if let Some(careful) = &self.supergraph.careful
+            && !careful.permissions.allow(&node, &self.supergraph.schema)
+        {
+            let preparing = Preparing {
+                planner: &careful.planner,
+                ..*self
+            };
+            let planned = preparing.node(&normalized.operation);
+            // No plan of its own: the first one is right but for what was not provided.
+            if let Ok(Some(other)) = planned {
+                node = other;
+            }
+        }
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
             subgraphs: self.supergraph.subgraphs(),
@@ -238,7 +255,7 @@ impl Preparing<'_> {
     fn node(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
         let token = CancellationToken::with_timeout(PLANNING_MAX);
         let plan = |operation: &PlannedOperation| {
-            let planner = &self.supergraph.planner;
+            let planner = self.planner;
             planner.plan_from_normalized_operation(operation, Default::default(), &token)
         };
         let error = match plan(operation) {

@@ -7,7 +7,7 @@ use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
 use crate::large_stack;
-use crate::provides;
+use crate::provides::{self, Permissions};
 use crate::schema::Schema;
 
 /// A service behind the gateway.
@@ -52,6 +52,15 @@ pub struct Supergraph {
     pub(crate) interface_objects: Vec<(usize, String)>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) planner: Planner,
+    /// Only where the planner may mix up what is provided.
+    pub(crate) careful: Option<Careful>,
+}
+
+/// For plans that ask for more than a subgraph provides.
+pub(crate) struct Careful {
+    pub(crate) permissions: Permissions,
+    /// Knows fewer provisions, which it does not mix up.
+    pub(crate) planner: Planner,
 }
 
 impl std::fmt::Debug for Supergraph {
@@ -93,12 +102,14 @@ impl Supergraph {
                 missing: "it has no query type".to_owned(),
             });
         }
-        let mut plannable = document.clone();
-        provides::remove_conflicts(&mut plannable);
-        let planner = Planner::new_from_supergraph(&plannable, QueryPlannerOptions::default())
-            .map_err(|error| SupergraphError::Unusable {
-                reason: error.to_string(),
-            })?;
+        let planner = planner_of(&document)?;
+        let careful = match provides::reduced(&document) {
+            Some(reduced) => Some(Careful {
+                permissions: Permissions::of(&document),
+                planner: planner_of(&reduced)?,
+            }),
+            None => None,
+        };
         let schema = Schema::new(planner.consumer_schema.document.clone(), &document);
         let schema = Arc::new(schema);
         let interface_objects = interface_objects_of(&document);
@@ -108,6 +119,7 @@ impl Supergraph {
             interface_objects,
             schema,
             planner,
+            careful,
         })
     }
 
@@ -122,6 +134,13 @@ impl Supergraph {
     pub fn subgraphs(&self) -> &[Subgraph] {
         &self.subgraphs
     }
+}
+
+fn planner_of(document: &Document<'static, String>) -> Result<Planner, SupergraphError> {
+    let planner = Planner::new_from_supergraph(document, QueryPlannerOptions::default());
+    planner.map_err(|error| SupergraphError::Unusable {
+        reason: error.to_string(),
+    })
 }
 
 fn has_query_root(document: &Document<'static, String>) -> bool {
