@@ -41,6 +41,7 @@ mod response;
 mod schema;
 mod store;
 mod supergraph;
+mod unserved;
 mod variables;
 
 pub use bounds::Bounds;

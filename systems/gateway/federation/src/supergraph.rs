@@ -9,6 +9,7 @@ use hive_router_query_planner::utils::parsing::safe_parse_schema;
 use crate::large_stack;
 use crate::provides::{self, Permissions};
 use crate::schema::Schema;
+use crate::unserved;
 
 /// A service behind the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,16 @@ pub enum SupergraphError {
     NotComposed {
         /// What a supergraph has and this text lacks.
         missing: String,
+    },
+    /// It needs what this gateway does not do. To ignore it would give wrong answers.
+    #[error(
+        "the supergraph uses {directive} at `{place}`, which this gateway does not serve; take it out of the subgraph and compose again, for example with an argument that clients give"
+    )]
+    Unserved {
+        /// The directive as subgraphs write it.
+        directive: &'static str,
+        /// `Type.field`.
+        place: String,
     },
     /// The planner cannot work with it.
     #[error("the supergraph cannot be planned with: {reason}")]
@@ -102,6 +113,12 @@ impl Supergraph {
                 missing: "it has no query type".to_owned(),
             });
         }
+        if let Some(place) = unserved::argument_from_context(&document) {
+            return Err(SupergraphError::Unserved {
+                directive: "@fromContext",
+                place,
+            });
+        }
         let planner = planner_of(&document)?;
         let careful = match provides::reduced(&document) {
             Some(reduced) => Some(Careful {
@@ -110,7 +127,8 @@ impl Supergraph {
             }),
             None => None,
         };
-        let schema = Schema::new(planner.consumer_schema.document.clone(), &document);
+        let client = unserved::with_defer(&planner.consumer_schema.document);
+        let schema = Schema::new(Arc::new(client), &document);
         let schema = Arc::new(schema);
         let interface_objects = interface_objects_of(&document);
         Ok(Supergraph {
