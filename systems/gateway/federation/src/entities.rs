@@ -123,8 +123,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_new(&self, object: ObjectId, path: &[PathStep]) -> bool {
-        // `marks` counts from the length of the path, which fits 32 bits.
-        self.store.mark(object, self.marks + path.len() as u32)
+        self.store.mark(object, self.marks, path.len())
     }
 }
 

@@ -5,6 +5,8 @@
 //! specification, section 6.4.4). Values that the schema does not allow (an `Int` that is a
 //! text, an enum value that clients may not see) count as null, with an error.
 
+mod measure;
+
 use crate::checked::Checked;
 use crate::error::{GraphqlError, PathSegment};
 use crate::execute::ERRORS_MAX;
@@ -12,6 +14,8 @@ use crate::introspection;
 use crate::projection::{Leaf, Member, Shape, What};
 use crate::store::{Hint, ObjectId, Store, Value};
 use crate::variables::{IntText, Variables, int_of};
+
+use measure::Measure;
 
 /// Why a value was not written to its end.
 enum Stop {
@@ -36,6 +40,9 @@ pub(crate) enum Progress {
 /// Members and items that are written before other requests may go on, a fraction of a
 /// millisecond of work. Most responses have fewer.
 const TURN_STEPS: usize = 1 << 15;
+
+/// Turns after which the rest of a response is measured before it is written: a few megabytes.
+const TURNS_UNMEASURED: usize = 8;
 
 /// Bytes of text that count as one step more.
 const STEP_BYTES: usize = 64;
@@ -81,6 +88,8 @@ pub(crate) struct Writer<'a> {
     end_max: usize,
     /// Steps left before a pause.
     turn: usize,
+    /// How many turns are over.
+    turns: usize,
     /// Steps left in all, those of this turn not counted.
     work: usize,
     /// The objects and lists to go on with, from the innermost to the root.
@@ -104,6 +113,7 @@ impl<'a> Writer<'a> {
             start: out.len(),
             end_max: out.len().saturating_add(bytes_max),
             turn: TURN_STEPS,
+            turns: 0,
             work: bytes_max.max(WORK_MIN),
             resumed: Vec::new(),
             out,
@@ -121,9 +131,22 @@ impl<'a> Writer<'a> {
                 self.cut_to_null(self.start);
                 Progress::Done
             }
-            Err(Stop::Paused) => Progress::Paused,
+            Err(Stop::Paused) => {
+                self.turns += 1;
+                if self.turns == TURNS_UNMEASURED && self.will_be_too_large(root) {
+                    return Progress::TooLarge;
+                }
+                Progress::Paused
+            }
             Err(Stop::TooLarge) => Progress::TooLarge,
         }
+    }
+
+    /// Looked at before much memory is taken, and only for responses that are large already.
+    fn will_be_too_large(&self, root: ObjectId) -> bool {
+        let room = self.end_max.saturating_sub(self.start);
+        let size = Measure::new(self.checked, self.store, self.presences).root(root);
+        size.is_some_and(|size| size > room as u64)
     }
 
     /// Takes back a value and everything inside of it: the text lies behind its start.
@@ -315,50 +338,21 @@ impl<'a> Writer<'a> {
     }
 
     fn object(&mut self, selection: usize, object: ObjectId) -> Result<(), Stop> {
-        let checked = self.checked;
-        let Some(per_type) = checked.projection.selections.get(selection) else {
-            return Err(Stop::Nulled);
-        };
-        if per_type.by_type.is_empty() {
-            return self.members(per_type.otherwise, object);
-        }
-        let Some(Value::String(name)) = self.store.get(object, b"__typename") else {
-            return self.members(per_type.otherwise, object);
-        };
-        // Searched in a row: an abstract type has few objects in most schemas.
-        let name = self.store.text(name);
-        for (known, members) in &per_type.by_type {
-            if **known == *name {
-                return self.members(*members, object);
+        match type_of(self.checked, self.store, selection, object) {
+            Type::Members(index) => self.members(index, object),
+            Type::Unknown => Err(Stop::Nulled),
+            Type::Foreign => {
+                self.report(
+                    "a subgraph answered with an object of a type that is not allowed here"
+                        .to_owned(),
+                );
+                Err(Stop::Nulled)
             }
         }
-        if checked.schema.is_object(name) {
-            // An object that clients may not see, or one of another interface.
-            self.report(
-                "a subgraph answered with an object of a type that is not allowed here".to_owned(),
-            );
-            return Err(Stop::Nulled);
-        }
-        // The name of an interface, from the subgraph of an interface object, which knows no other.
-        self.members(per_type.otherwise, object)
     }
 
     fn leaf(&mut self, leaf: Leaf, value: Value, coordinate: &str) -> Result<(), Stop> {
-        let fits = match (leaf, value) {
-            (Leaf::Any, _)
-            | (Leaf::String | Leaf::Id, Value::String(_))
-            | (Leaf::Boolean, Value::Bool(_))
-            | (Leaf::Float, Value::Number(_)) => true,
-            (Leaf::Int, Value::Number(text)) => int_of(self.store.text(text)) == IntText::Fits,
-            // Identifiers are texts; many subgraphs answer with their numbers.
-            (Leaf::Id, Value::Number(text)) => int_of(self.store.text(text)) != IntText::Fraction,
-            (Leaf::Enum(index), Value::String(text)) => {
-                let text = self.store.text(text);
-                let kind = self.checked.projection.enums.get(index);
-                kind.is_some_and(|kind| kind.values.iter().any(|known| **known == *text))
-            }
-            _ => false,
-        };
+        let fits = fits(self.checked, self.store, leaf, value);
         if fits {
             return self.text(value);
         }
@@ -415,6 +409,58 @@ impl<'a> Writer<'a> {
         let mut error = GraphqlError::new(message, "RESPONSE_VALIDATION_FAILED");
         error.path = path.collect();
         self.errors.push(error);
+    }
+}
+
+/// What an object's type means where it stands.
+enum Type {
+    /// Index of the members to write.
+    Members(usize),
+    /// An object that clients may not see, or one of another interface.
+    Foreign,
+    Unknown,
+}
+
+fn type_of(checked: &Checked, store: &Store, selection: usize, object: ObjectId) -> Type {
+    let Some(per_type) = checked.projection.selections.get(selection) else {
+        return Type::Unknown;
+    };
+    if per_type.by_type.is_empty() {
+        return Type::Members(per_type.otherwise);
+    }
+    let Some(Value::String(name)) = store.get(object, b"__typename") else {
+        return Type::Members(per_type.otherwise);
+    };
+    // Searched in a row: an abstract type has few objects in most schemas.
+    let name = store.text(name);
+    for (known, members) in &per_type.by_type {
+        if **known == *name {
+            return Type::Members(*members);
+        }
+    }
+    if checked.schema.is_object(name) {
+        return Type::Foreign;
+    }
+    // The name of an interface, from the subgraph of an interface object, which knows no other.
+    Type::Members(per_type.otherwise)
+}
+
+/// Whether the schema allows this value.
+fn fits(checked: &Checked, store: &Store, leaf: Leaf, value: Value) -> bool {
+    match (leaf, value) {
+        (Leaf::Any, _)
+        | (Leaf::String | Leaf::Id, Value::String(_))
+        | (Leaf::Boolean, Value::Bool(_))
+        | (Leaf::Float, Value::Number(_)) => true,
+        (Leaf::Int, Value::Number(text)) => int_of(store.text(text)) == IntText::Fits,
+        // Identifiers are texts; many subgraphs answer with their numbers.
+        (Leaf::Id, Value::Number(text)) => int_of(store.text(text)) != IntText::Fraction,
+        (Leaf::Enum(index), Value::String(text)) => {
+            let text = store.text(text);
+            let kind = checked.projection.enums.get(index);
+            kind.is_some_and(|kind| kind.values.iter().any(|known| **known == *text))
+        }
+        _ => false,
     }
 }
 

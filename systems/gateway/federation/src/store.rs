@@ -115,7 +115,8 @@ impl Store {
     pub(crate) fn bounded(bytes_max: usize) -> Store {
         Store {
             // Keys with escapes are stored a second time, unescaped and so at most half as long,
-            // and rewrites add the plan's texts. Half of what a `Slice` can reach has room for both.
+            // and rewrites add the plan's texts. Half of what a `Slice` can reach has room for
+            // both.
             bytes_max: bytes_max.min(u32::MAX as usize / 2),
             is_full: false,
             marks: Cell::default(),
@@ -183,8 +184,9 @@ impl Store {
         first
     }
 
-    /// Marks an object; false when it has that mark already.
-    pub(crate) fn mark(&self, object: ObjectId, mark: u32) -> bool {
+    /// Marks an object with one of a walk's marks; false when it has that mark already.
+    pub(crate) fn mark(&self, object: ObjectId, first: u32, offset: usize) -> bool {
+        let mark = first + u32_of(offset);
         self.objects[object.0 as usize].mark.replace(mark) != mark
     }
 

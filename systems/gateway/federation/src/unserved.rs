@@ -1,5 +1,5 @@
-//! Directives that need more than this gateway does: either their loss changes nothing that a client
-//! could not bear, or the supergraph is refused.
+//! Directives that ask for more than this gateway does: where the answer is right without, they
+//! are ignored; where it would be wrong, the supergraph is refused.
 
 use graphql_tools::parser::schema::{Definition, Document, TypeDefinition, Value, parse_schema};
 

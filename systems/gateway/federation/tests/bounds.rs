@@ -154,6 +154,34 @@ fn levels_of_the_plan_cost_what_was_received_and_not_its_power() {
 }
 
 #[test]
+fn a_response_that_will_be_too_large_is_known_before_it_is_written() {
+    let subgraphs = Subgraphs::new(10);
+    let executed = execute(&query(16), Bounds::default(), &subgraphs);
+    assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
+    // 64 MiB of it would have taken hundreds of turns.
+    assert!(subgraphs.pauses.get() < 10, "{}", subgraphs.pauses.get());
+}
+
+#[test]
+fn the_measure_of_a_response_is_its_size() {
+    let size = execute(&query(6), Bounds::default(), &Subgraphs::new(10))
+        .data()
+        .len();
+    assert!(size > 10_000_000, "as large that it is measured: {size}");
+    for (response_bytes, count) in [(size, 0), (size - 1, 1)] {
+        let bounds = Bounds {
+            response_bytes,
+            ..Bounds::default()
+        };
+        let subgraphs = Subgraphs::new(10);
+        let executed = execute(&query(6), bounds, &subgraphs);
+        assert_eq!(executed.error_count(), count, "{response_bytes} of {size}");
+        // Refused by the measure, long before the last byte is reached.
+        assert_eq!(subgraphs.pauses.get() < 10, count == 1);
+    }
+}
+
+#[test]
 fn what_is_within_the_bounds_is_answered_whole() {
     let subgraphs = Subgraphs::new(10);
     let executed = execute(&query(4), small(), &subgraphs);
