@@ -276,6 +276,9 @@ impl Drop for Account {
         if self.summary.error_count > 0 {
             shard.executed_with_errors();
         }
+        if self.summary.is_cut {
+            shard.cut();
+        }
         // What the gateway answers when it is at a limit or out of time; `health` reports it as not
         // ready when this lasts.
         if matches!(status, 503 | 504) {

@@ -12,8 +12,8 @@ use gateway_config::{
 };
 use gateway_extensions::{BuildError, Extensions, KeyStore};
 use gateway_federation::{
-    AuthorizationOptions, ErrorPolicies, ExtensionFilter, Limits, OperationOptions, Operations,
-    Supergraph, SupergraphError, ToldIn,
+    AuthorizationOptions, Bounds, ErrorPolicies, ExtensionFilter, Limits, OperationOptions,
+    Operations, Supergraph, SupergraphError, ToldIn,
 };
 use gateway_remote::{Merged, RestEndpoints};
 
@@ -289,6 +289,11 @@ fn options(config: &Config) -> OperationOptions {
             warn_only: limits.warn_only,
         },
         authorization: authorization(config),
+        bounds: Bounds {
+            response_bytes: limits.response_max_bytes.0.0,
+            answers_bytes: limits.subgraph_answers_max_bytes.0.0,
+            fetch_entities: limits.entities_max_per_request.get(),
+        },
         cached_plans: config.supergraph.plan_cache_size.get(),
         cached_bytes: config.supergraph.plan_cache_bytes.0.0,
         planning_time: config.supergraph.query_planning.timeout.0,

@@ -95,6 +95,7 @@ pub(crate) struct Shard {
     statuses: Vec<AtomicU64>,
     durations: Histogram,
     with_errors: AtomicU64,
+    cut: AtomicU64,
     stages: [CallCounts; STAGES.len()],
     subgraphs: Mutex<BTreeMap<String, Arc<CallCounts>>>,
     clients: Mutex<HashMap<Client, u64>>,
@@ -106,6 +107,7 @@ impl Default for Shard {
             statuses: (100..600).map(|_| AtomicU64::new(0)).collect(),
             durations: Histogram::default(),
             with_errors: AtomicU64::new(0),
+            cut: AtomicU64::new(0),
             stages: Default::default(),
             subgraphs: Mutex::default(),
             clients: Mutex::default(),
@@ -127,6 +129,11 @@ impl Shard {
     /// Counts an executed request with errors in its answer.
     pub(crate) fn executed_with_errors(&self) {
         increment(&self.with_errors, 1);
+    }
+
+    /// Counts an executed request whose response exceeded a limit.
+    pub(crate) fn cut(&self) {
+        increment(&self.cut, 1);
     }
 
     /// Counts a request of a client that sent its name.

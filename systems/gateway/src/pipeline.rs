@@ -40,6 +40,8 @@ pub(crate) struct Summary {
     pub(crate) client: Option<(Option<String>, Option<String>)>,
     /// Errors of the execution.
     pub(crate) error_count: usize,
+    /// Whether something is missing because of `limits`.
+    pub(crate) is_cut: bool,
 }
 
 /// Takes a request with its whole body through all stages.
@@ -97,8 +99,7 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
                     };
                 }
             }
-            let (mut reply, error_count) = execute(serving, &exchange, plan, media).await;
-            summary.error_count = error_count;
+            let mut reply = execute(serving, &exchange, plan, media, summary).await;
 
             if let Some(service) = &extensions.execution {
                 service.response(&exchange, &mut reply).await;
@@ -399,20 +400,27 @@ async fn execute(
     exchange: &Exchange,
     (operation, variables): Plan,
     media: Media,
-) -> (Reply, usize) {
+    summary: &mut Summary,
+) -> Reply {
     match (operation, &serving.generation.engine) {
         (Operation::Federated(prepared), Engine::Federated { policies, .. }) => {
             let subgraphs = Subgraphs::new(serving, exchange);
             let executed = prepared.execute(&variables, &subgraphs, policies).await;
-            let error_count = executed.error_count();
+            summary.error_count = executed.error_count();
+            summary.is_cut = executed.is_cut();
+            if summary.is_cut {
+                log::warn!("a response beyond the limits; its errors name them");
+            }
             let body = executed.into_body();
-            let reply = reply::with_body(StatusCode::OK, reply::content_type(media), body);
-            (reply, error_count)
+            reply::with_body(StatusCode::OK, reply::content_type(media), body)
         }
         (Operation::Merged(prepared), _) => {
             let session = match session(serving, exchange) {
                 Ok(session) => session,
-                Err(error) => return (session_refused(&error, media), 1),
+                Err(error) => {
+                    summary.error_count = 1;
+                    return session_refused(&error, media);
+                }
             };
             let asking = Asking {
                 variables: &variables,
@@ -426,7 +434,8 @@ async fn execute(
             for cookie in executed.cookies {
                 reply.headers.append(header::SET_COOKIE, cookie);
             }
-            (reply, usize::from(executed.has_errors))
+            summary.error_count = usize::from(executed.has_errors);
+            reply
         }
         (Operation::Federated(_), Engine::Merged(_)) => {
             unreachable!("an operation comes from the engine of its own generation")

@@ -3,6 +3,7 @@
 use http::HeaderValue;
 use yaml_with_places::{Finding, Findings, Node, line_and_column};
 
+use crate::not_served;
 use crate::written::Written;
 use crate::{Condition, Config, CorsPolicy, Stage};
 
@@ -47,9 +48,10 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     check_cors(config, &mut report);
     check_conditions(config, &mut report);
     check_keys(config, &mut report);
+    not_served::check(config, &mut report);
 }
 
-type Report<'a> = dyn FnMut(&[&str], String) + 'a;
+pub(crate) type Report<'a> = dyn FnMut(&[&str], String) + 'a;
 
 fn check_cors(config: &Config, report: &mut Report<'_>) {
     let cors = &config.cors;
@@ -174,6 +176,18 @@ const WITHOUT_EFFECT: &[(&[&str], &str)] = &[
     (
         &["traffic_shaping", "all", "dns_resolution_strategy"],
         "the system's resolver decides",
+    ),
+    (
+        &["apq"],
+        "there are no automatic persisted queries; clients send the text of each operation",
+    ),
+    (&["subscription"], "subscriptions are not served"),
+    (&["batching"], "each request is one operation"),
+    (&["persisted_queries"], "there are no persisted queries"),
+    (&["plugins"], "there are no native plugins"),
+    (
+        &["telemetry", "exporters", "tracing"],
+        "no traces are exported",
     ),
 ];
 

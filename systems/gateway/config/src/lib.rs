@@ -28,6 +28,7 @@ mod expansion;
 mod graphql_text;
 mod headers;
 mod import;
+mod not_served;
 mod query_planning;
 mod references;
 mod remote_schemas;
@@ -69,6 +70,7 @@ pub use expansion::Surroundings;
 pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 pub use headers::{HeaderRule, HeaderRules, HeaderSelection, Headers, InsertedValue};
 pub use import::{Import, import};
+pub use not_served::{Ignored, NotServed};
 pub use query_planning::QueryPlanning;
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
@@ -130,6 +132,16 @@ pub struct Config {
     pub authorization: Authorization,
     /// What is counted and under which names.
     pub telemetry: Telemetry,
+    /// Accepted when it is off; subscriptions are not served.
+    pub subscription: Option<NotServed>,
+    /// Accepted when it is off; each request is one operation.
+    pub batching: Option<NotServed>,
+    /// Accepted; there are no automatic persisted queries, clients send the text of each operation.
+    pub apq: Option<NotServed>,
+    /// Accepted when it is off; there are no persisted queries and no safelist of them.
+    pub persisted_queries: Option<NotServed>,
+    /// Accepted when it is empty; there are no native plugins.
+    pub plugins: Ignored,
     /// GraphQL services whose schemas are merged into one and served here, in place of a
     /// supergraph. Not known to the original.
     pub remote_schemas: Vec<RemoteSchema>,

@@ -126,6 +126,17 @@ pub struct Limits {
     /// Bytes of answers that are kept for clients that do not take them. Beyond it the connections
     /// that hold most are closed.
     pub max_unsent_response_bytes: Written<ByteSize>,
+    /// Largest `data` of a response over a supergraph, and largest list of entities in one request
+    /// to a subgraph; beyond it the response is an error. As much as one subgraph may answer when
+    /// left out, 64 MiB. Not known to the original.
+    pub response_max_bytes: Written<ByteSize>,
+    /// Most memory for the answers of all subgraphs to one request: their text and 40 bytes for
+    /// each value in it; what exceeds it is an error. 256 MiB when left out. Not known to the
+    /// original.
+    pub subgraph_answers_max_bytes: Written<ByteSize>,
+    /// Most different entities that one request to a subgraph asks about; beyond it the request is
+    /// not sent and its fields are an error. Not known to the original.
+    pub entities_max_per_request: NonZeroUsize,
 }
 
 impl Default for Limits {
@@ -148,6 +159,9 @@ impl Default for Limits {
             max_connections_per_address: None,
             http2_max_concurrent_streams: NonZeroU32::new(100).expect("100 is not zero"),
             max_unsent_response_bytes: Written(ByteSize(256 << 20)),
+            response_max_bytes: Written(ByteSize(64 << 20)),
+            subgraph_answers_max_bytes: Written(ByteSize(256 << 20)),
+            entities_max_per_request: NonZeroUsize::new(10_000).expect("10,000 is not zero"),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Takes a subgraph's answer in: its data into the merged data, its errors to the places
 //! they speak of.
 
+use std::collections::HashMap;
+
 use serde_json::Value as Json;
 
+use crate::bounds::Excess;
 use crate::entities::{self, Target};
 use crate::error::{GraphqlError, Location, PathSegment};
-use crate::execute::State;
+use crate::execute::{ERRORS_MAX, State};
 use crate::fetch::SubgraphAnswer;
 use crate::plan::FetchPlan;
 use crate::prepared::Prepared;
@@ -49,6 +52,10 @@ pub(crate) fn absorb(
     }
     let response = match read(state, &answer.body) {
         Ok(response) => response,
+        Err(_) if state.store.is_full() => {
+            let excess = Excess::Answers(prepared.bounds.answers_bytes);
+            return state.exceed(plan, excess);
+        }
         Err(Malformed(reason)) => {
             // Behind an error of the transport, what came instead says more than where it
             // stopped being JSON.
@@ -171,23 +178,12 @@ fn absorb_errors(
             return;
         }
     };
-    // Worked out here and not while representations are written: the walk visits all the data, and
-    // most answers have no error.
-    let places: Vec<Places> = plan
-        .inputs
-        .iter()
-        .map(|input| entities::paths(&state.store, state.root, input))
-        .collect();
+    let errors: Vec<GraphqlError> = errors.into_iter().map(from_json).collect();
+    let places = Found::search(plan, state, targets, &errors);
     for error in errors {
-        let error = from_json(error);
         match entity_of(plan, &error.path) {
-            Some((output, index, rest)) => {
-                let input = plan.outputs[output].input;
-                let places = places.get(input).map_or(&[][..], Vec::as_slice);
-                let targets = targets.get(input).map_or(&[][..], Vec::as_slice);
-                for copy in copies(&error, index, rest, targets, places) {
-                    state.fail(fetch, copy);
-                }
+            Some((input, index, rest)) => {
+                tell(plan, fetch, state, places.of(input, index), (&error, rest));
             }
             None if plan.inputs.is_empty() => state.fail(fetch, error),
             None => {
@@ -200,9 +196,42 @@ fn absorb_errors(
     }
 }
 
-type Places = Vec<Vec<PathSegment>>;
+/// One copy of an entity's error for each object that waited for the entity.
+fn tell(
+    plan: &FetchPlan,
+    fetch: usize,
+    state: &mut State,
+    places: Option<&Places>,
+    (error, rest): (&GraphqlError, &[PathSegment]),
+) {
+    let weight = error.weight();
+    for place in places.iter().flat_map(|places| &places.paths) {
+        // Before the copy: there may be a million of them.
+        if !state.has_room(weight) {
+            state.left_out += 1;
+            continue;
+        }
+        let path = [place, rest].concat();
+        let error = GraphqlError {
+            path,
+            ..error.clone()
+        };
+        state.fail(fetch, error);
+    }
+    state.left_out += places.map_or(0, |places| places.further);
+    if places.is_none_or(|places| places.paths.is_empty()) && state.has_room(weight) {
+        // Nobody waits for this entity, or its place was not found in time. The error is told all
+        // the same.
+        let path = entities::fetch_path(&plan.inputs[0]);
+        let error = GraphqlError {
+            path,
+            ..error.clone()
+        };
+        state.fail(fetch, error);
+    }
+}
 
-/// The `_entities` field, the index in it and the rest of the path.
+/// The input, the index in its representations and the rest of the path.
 fn entity_of<'a>(
     plan: &FetchPlan,
     path: &'a [PathSegment],
@@ -210,30 +239,78 @@ fn entity_of<'a>(
     let [PathSegment::Key(key), PathSegment::Index(index), rest @ ..] = path else {
         return None;
     };
-    let outputs = &plan.outputs;
-    let output = outputs
-        .iter()
-        .position(|output| output.key == key.as_bytes())?;
-    Some((output, *index, rest))
+    let mut outputs = plan.outputs.iter();
+    let output = outputs.find(|output| output.key == key.as_bytes())?;
+    Some((output.input, *index, rest))
 }
 
-/// One copy of an entity's error for each object that waited for the entity.
-fn copies<'a>(
-    error: &'a GraphqlError,
-    index: usize,
-    rest: &'a [PathSegment],
-    targets: &'a [Target],
-    places: &'a [Vec<PathSegment>],
-) -> impl Iterator<Item = GraphqlError> + 'a {
-    let waiting = targets.iter().filter(move |it| it.representation == index);
-    waiting.map(move |target| {
-        let mut path = places.get(target.ordinal).cloned().unwrap_or_default();
-        path.extend_from_slice(rest);
-        GraphqlError {
-            path,
-            ..error.clone()
+/// Steps that the search for the places of errors may take, some ten milliseconds.
+const SEARCH_STEPS: usize = 1 << 20;
+
+/// Where one entity is in the data.
+#[derive(Default)]
+struct Places {
+    paths: Vec<Vec<PathSegment>>,
+    /// How many more there are.
+    further: usize,
+}
+
+/// The places of the entities that errors speak of, by input and index.
+struct Found(HashMap<(usize, usize), Places>);
+
+impl Found {
+    /// Worked out here and not while representations are written: the search visits all the
+    /// data, and most answers have no error.
+    fn search(
+        plan: &FetchPlan,
+        state: &mut State,
+        targets: &[Vec<Target>],
+        errors: &[GraphqlError],
+    ) -> Found {
+        let named = errors.iter().filter_map(|it| entity_of(plan, &it.path));
+        let mut all: HashMap<_, Places> = named
+            .map(|(input, index, _)| ((input, index), Places::default()))
+            .collect();
+        let (mut kept, mut is_whole, mut steps_left) = (0, true, SEARCH_STEPS);
+        for (input, (targets, places)) in targets.iter().zip(&plan.inputs).enumerate() {
+            let waiting = targets.iter().filter_map(|target| {
+                let place = (input, target.representation);
+                all.contains_key(&place).then_some((target.object, place))
+            });
+            let waiting: HashMap<ObjectId, (usize, usize)> = waiting.collect();
+            if waiting.is_empty() {
+                continue;
+            }
+            let mut found = |object: ObjectId, at: &[PathSegment]| {
+                let place = waiting.get(&object).and_then(|place| all.get_mut(place));
+                if let Some(places) = place {
+                    // The first place of each is kept in any case, so that every error has one.
+                    if kept < ERRORS_MAX || places.paths.is_empty() {
+                        places.paths.push(at.to_vec());
+                        kept += 1;
+                    } else {
+                        places.further += 1;
+                    }
+                }
+            };
+            for place in &places.places {
+                let mut search = entities::Places {
+                    store: &state.store,
+                    found: &mut found,
+                    steps_left,
+                };
+                let root = Value::Object(state.root);
+                is_whole &= search.trace(root, &place.path, &mut Vec::new());
+                steps_left = search.steps_left;
+            }
         }
-    })
+        state.is_left_out_partial |= !is_whole;
+        Found(all)
+    }
+
+    fn of(&self, input: usize, index: usize) -> Option<&Places> {
+        self.0.get(&(input, index))
+    }
 }
 
 fn from_json(error: Json) -> GraphqlError {

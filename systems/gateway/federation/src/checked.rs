@@ -252,7 +252,7 @@ impl Checked {
     ) -> Vec<u8> {
         let store = Store::default();
         let presences = self.presences(variables);
-        let mut writer = Writer::new(self, variables, &store, &presences, out);
+        let mut writer = Writer::new(self, variables, (&store, &presences), out, usize::MAX);
         let members = self.projection.members.get(self.projection.root);
         if let Some(member) = members.and_then(|members| members.get(position))
             && let (What::Value(shape), Some(asked)) = (&member.what, &member.introspection)

@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::bounds::{Bounds, Excess};
 use crate::error::PathSegment;
 use crate::plan::{Change, Input, Need, PathStep, Place, Rewrite, RewriteStep};
 use crate::store::{ObjectId, Slice, Store, Value};
@@ -19,122 +20,168 @@ pub(crate) struct Target {
     pub(crate) object: ObjectId,
     /// Position in the list of representations.
     pub(crate) representation: usize,
-    /// How many objects the walk had met before.
-    pub(crate) ordinal: usize,
 }
 
+/// Steps of a walk that are always allowed. What a walk visits is bounded by what was received;
+/// only answers that contradict each other need more than a few steps for each object.
+const STEPS_MIN: usize = 1 << 20;
+
 /// Appends the list of representations and says which object waits for which.
+///
+/// # Errors
+/// When there are more of them than the bounds allow.
 pub(crate) fn write_representations(
-    store: &Store,
-    root: ObjectId,
+    (store, root): (&Store, ObjectId),
     input: &Input,
+    bounds: &Bounds,
     out: &mut Vec<u8>,
-) -> Vec<Target> {
+) -> Result<Vec<Target>, Excess> {
     let mut list = Representations {
         store,
         input,
+        bounds,
+        bytes_max: out.len().saturating_add(bounds.response_bytes),
         out,
         ranges: Vec::new(),
         known: HashTable::new(),
         hasher: DefaultHashBuilder::default(),
     };
     let mut targets = Vec::new();
-    let mut ordinal = 0;
     list.out.push(b'[');
     for place in &input.places {
-        walk(store, Value::Object(root), &place.path, &mut |object| {
-            // Counted also for objects without a representation: `ordinal` is an index into the
-            // result of `paths`, which meets them all.
-            if let Some(representation) = list.add(object, &place.needs) {
+        let mut walk = Walk::new(store, &place.path);
+        walk.go(Value::Object(root), &place.path, &mut |object| {
+            if let Some(representation) = list.add(object, &place.needs)? {
                 targets.push(Target {
                     object,
                     representation,
-                    ordinal,
                 });
             }
-            ordinal += 1;
-        });
+            Ok(())
+        })?;
     }
     list.out.push(b']');
-    targets
+    Ok(targets)
 }
 
-/// Visits the objects at the end of a path.
-fn walk(store: &Store, value: Value, path: &[PathStep], visit: &mut impl FnMut(ObjectId)) {
-    match (value, path) {
-        (Value::List(list), [PathStep::List, rest @ ..]) => {
-            for item in store.items(list) {
-                walk(store, *item, rest, visit);
+/// A visit to the objects at the end of a path, to each once.
+///
+/// An object that was merged into many others is reached on many paths, and their number grows
+/// by a power with each level of the query. So what lies behind it is visited once.
+struct Walk<'a> {
+    store: &'a Store,
+    /// The mark of objects visited at the end of the path; one more for each step before it.
+    marks: u32,
+    steps_left: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(store: &'a Store, path: &[PathStep]) -> Self {
+        Walk {
+            store,
+            marks: store.marks(path.len() + 1),
+            // Objects whose lists were merged may share them, so that this is no bound that
+            // follows from what was received; it is one that only hostile answers reach.
+            steps_left: STEPS_MIN.max(store.extent().saturating_mul(4)),
+        }
+    }
+
+    fn go(
+        &mut self,
+        value: Value,
+        path: &[PathStep],
+        visit: &mut impl FnMut(ObjectId) -> Result<(), Excess>,
+    ) -> Result<(), Excess> {
+        let store = self.store;
+        self.steps_left = self.steps_left.checked_sub(1).ok_or(Excess::Work)?;
+        match (value, path) {
+            // A path that does not mention a list means each of its elements.
+            (Value::List(list), [PathStep::List, path @ ..] | path) => {
+                for item in store.items(list) {
+                    self.go(*item, path, visit)?;
+                }
             }
-        }
-        // A path that does not mention a list means each of its elements.
-        (Value::List(list), path) => {
-            for item in store.items(list) {
-                walk(store, *item, path, visit);
+            (Value::Object(object), []) if self.is_new(object, path) => visit(object)?,
+            (Value::Object(object), [PathStep::Key(key), rest @ ..]) => {
+                // The one that has the member is marked, and not the many that have it merged.
+                if let Some((owner, value)) = store.get_owned(object, key)
+                    && self.is_new(owner, path)
+                {
+                    self.go(value, rest, visit)?;
+                }
             }
-        }
-        (Value::Object(object), []) => visit(object),
-        (Value::Object(object), [PathStep::Key(key), rest @ ..]) => {
-            if let Some(value) = store.get(object, key) {
-                walk(store, value, rest, visit);
+            (Value::Object(object), [PathStep::Types(types), rest @ ..])
+                // Without a `__typename` the condition cannot be checked. The planner asks for one
+                // wherever several types are possible.
+                if typename(store, object).is_none_or(|name| types.contains(name)) =>
+            {
+                self.go(value, rest, visit)?;
             }
+            _ => {}
         }
-        (Value::Object(object), [PathStep::Types(types), rest @ ..])
-            // Without a `__typename` the condition cannot be checked. The planner asks for one
-            // wherever several types are possible.
-            if typename(store, object).is_none_or(|name| types.contains(name)) =>
-        {
-            walk(store, value, rest, visit);
-        }
-        _ => {}
+        Ok(())
+    }
+
+    fn is_new(&self, object: ObjectId, path: &[PathStep]) -> bool {
+        self.store.mark(object, self.marks, path.len())
     }
 }
 
-/// The paths of all objects that [`walk`] meets, in its order.
-pub(crate) fn paths(store: &Store, root: ObjectId, input: &Input) -> Vec<Vec<PathSegment>> {
-    let mut found = Vec::new();
-    for place in &input.places {
-        let mut at = Vec::new();
-        trace(store, Value::Object(root), &place.path, &mut at, &mut found);
-    }
-    found
+/// The places of objects, for errors.
+pub(crate) struct Places<'a> {
+    pub(crate) store: &'a Store,
+    /// Called with each place.
+    pub(crate) found: &'a mut dyn FnMut(ObjectId, &[PathSegment]),
+    pub(crate) steps_left: usize,
 }
 
-fn trace(
-    store: &Store,
-    value: Value,
-    path: &[PathStep],
-    at: &mut Vec<PathSegment>,
-    found: &mut Vec<Vec<PathSegment>>,
-) {
-    match (value, path) {
-        // The cases must stay those of `walk`, in their order: an ordinal counted there is an index
-        // here.
-        (Value::List(list), path) => {
-            let rest = match path {
-                [PathStep::List, rest @ ..] => rest,
-                path => path,
-            };
-            for (index, item) in store.items(list).iter().enumerate() {
-                at.push(PathSegment::Index(index));
-                trace(store, *item, rest, at, found);
-                at.pop();
+impl Places<'_> {
+    /// Looks for all places of objects at the end of a path, as often as objects occur there.
+    /// False when the search ended early.
+    pub(crate) fn trace(
+        &mut self,
+        value: Value,
+        path: &[PathStep],
+        at: &mut Vec<PathSegment>,
+    ) -> bool {
+        let store = self.store;
+        let Some(left) = self.steps_left.checked_sub(1) else {
+            return false;
+        };
+        self.steps_left = left;
+        match (value, path) {
+            // The cases must stay those of `Walk::go`, without its marks.
+            (Value::List(list), [PathStep::List, path @ ..] | path) => {
+                for (index, item) in store.items(list).iter().enumerate() {
+                    at.push(PathSegment::Index(index));
+                    let goes_on = self.trace(*item, path, at);
+                    at.pop();
+                    if !goes_on {
+                        return false;
+                    }
+                }
+                true
             }
-        }
-        (Value::Object(_), []) => found.push(at.clone()),
-        (Value::Object(object), [PathStep::Key(key), rest @ ..]) => {
-            if let Some(value) = store.get(object, key) {
+            (Value::Object(object), []) => {
+                (self.found)(object, at);
+                true
+            }
+            (Value::Object(object), [PathStep::Key(key), rest @ ..]) => {
+                let Some(value) = store.get(object, key) else {
+                    return true;
+                };
                 at.push(PathSegment::Key(String::from_utf8_lossy(key).into_owned()));
-                trace(store, value, rest, at, found);
+                let goes_on = self.trace(value, rest, at);
                 at.pop();
+                goes_on
             }
+            (Value::Object(object), [PathStep::Types(types), rest @ ..])
+                if typename(store, object).is_none_or(|name| types.contains(name)) =>
+            {
+                self.trace(value, rest, at)
+            }
+            _ => true,
         }
-        (Value::Object(object), [PathStep::Types(types), rest @ ..])
-            if typename(store, object).is_none_or(|name| types.contains(name)) =>
-        {
-            trace(store, value, rest, at, found);
-        }
-        _ => {}
     }
 }
 
@@ -166,6 +213,9 @@ fn typename(store: &Store, object: ObjectId) -> Option<&[u8]> {
 struct Representations<'a> {
     store: &'a Store,
     input: &'a Input,
+    bounds: &'a Bounds,
+    /// Length of the output at which no more is written.
+    bytes_max: usize,
     out: &'a mut Vec<u8>,
     /// Where each representation stands in the output.
     ranges: Vec<(usize, usize)>,
@@ -185,7 +235,7 @@ enum Written {
 
 impl Representations<'_> {
     /// The position of the object's representation; `None` when it has none.
-    fn add(&mut self, object: ObjectId, needs: &[Need]) -> Option<usize> {
+    fn add(&mut self, object: ObjectId, needs: &[Need]) -> Result<Option<usize>, Excess> {
         let comma = self.out.len();
         // Written in place and cut off again when it is incomplete or known already: no buffer and
         // no copy for each entity.
@@ -193,9 +243,13 @@ impl Representations<'_> {
             self.out.push(b',');
         }
         let start = self.out.len();
-        if self.object(object, needs, true) != Written::Value {
+        let written = self.object(object, needs, true);
+        if self.out.len() > self.bytes_max {
+            return Err(Excess::FetchBytes(self.bounds.response_bytes));
+        }
+        if written != Written::Value {
             self.out.truncate(comma);
-            return None;
+            return Ok(None);
         }
         let end = self.out.len();
         let text = &self.out[start..end];
@@ -206,9 +260,12 @@ impl Representations<'_> {
         };
         if let Some(index) = self.known.find(hash, same).copied() {
             self.out.truncate(comma);
-            return Some(index);
+            return Ok(Some(index));
         }
         let index = self.ranges.len();
+        if index >= self.bounds.fetch_entities {
+            return Err(Excess::FetchEntities(self.bounds.fetch_entities));
+        }
         self.ranges.push((start, end));
         let (ranges, out, hasher) = (&self.ranges, &*self.out, &self.hasher);
         // The table stores positions, so it hashes the text again when it grows.
@@ -216,7 +273,7 @@ impl Representations<'_> {
             let (start, end) = ranges[*index];
             hasher.hash_one(&out[start..end])
         });
-        Some(index)
+        Ok(Some(index))
     }
 
     /// Writes an object; at the top level one that is nothing but nulls counts as missing.
@@ -308,6 +365,11 @@ impl Representations<'_> {
     }
 
     fn value(&mut self, value: Value, needs: &[Need]) -> Written {
+        // What is required may lie below entities that were merged into many objects. `add` tells
+        // this case from others by the length.
+        if self.out.len() > self.bytes_max {
+            return Written::Missing;
+        }
         match value {
             Value::Null => {
                 self.out.extend_from_slice(b"null");

@@ -10,13 +10,14 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 
 use crate::answer;
-use crate::entities::{Target, write_representations};
+use crate::bounds::{Bounds, Excess};
+use crate::entities::{Target, fetch_path, write_representations};
 use crate::error::{GraphqlError, write_errors};
 use crate::fetch::{Fetch, SubgraphRequest};
 use crate::plan::{FetchPlan, Step};
 use crate::policy::ErrorPolicies;
 use crate::prepared::Prepared;
-use crate::response::{Writer, presences};
+use crate::response::{Progress, Writer, presences};
 use crate::store::{ObjectId, Store};
 use crate::variables::Variables;
 
@@ -29,6 +30,7 @@ pub struct Executed {
     /// Where `errors` ends.
     errors_end: usize,
     error_count: usize,
+    is_cut: bool,
 }
 
 const DATA_OPENER: &[u8] = b"{\"data\":";
@@ -68,6 +70,12 @@ impl Executed {
     pub fn error_count(&self) -> usize {
         self.error_count
     }
+
+    /// Whether something is missing because of [`Bounds`](crate::Bounds).
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
 }
 
 /// What is known so far.
@@ -78,8 +86,12 @@ pub(crate) struct State {
     errors: Vec<(usize, GraphqlError)>,
     /// What they take, roughly.
     error_bytes: usize,
-    /// How many there were beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
-    left_out: usize,
+    /// What exceeded a bound; unlike the errors of subgraphs no policy hides it.
+    excesses: Vec<GraphqlError>,
+    /// How many errors there were beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
+    pub(crate) left_out: usize,
+    /// Whether there were even more of them.
+    pub(crate) is_left_out_partial: bool,
     /// A subgraph answered `"data": null` to a fetch of root fields.
     pub(crate) root_is_null: bool,
     /// Some fetch of root fields brought data.
@@ -90,22 +102,55 @@ pub(crate) struct State {
 /// that a small answer could mean very many.
 pub(crate) const ERRORS_MAX: usize = 5_000;
 
+/// Bodies of answers behind which other requests of the thread may go on: reading one takes a
+/// fraction of a millisecond.
+const LARGE_BODY: usize = 256 << 10;
+
 /// Bytes that the errors of one response may take, unless it is a single one.
 const ERROR_BYTES_MAX: usize = 16 << 20;
 
 impl State {
+    fn new(answers_bytes: usize) -> State {
+        let mut store = Store::bounded(answers_bytes);
+        let root = store.empty_object();
+        State {
+            store,
+            root,
+            errors: Vec::new(),
+            error_bytes: 0,
+            excesses: Vec::new(),
+            left_out: 0,
+            is_left_out_partial: false,
+            root_is_null: false,
+            root_has_data: false,
+        }
+    }
+
     /// Notes an error of a fetch.
     pub(crate) fn fail(&mut self, fetch: usize, error: GraphqlError) {
-        let bytes = self.error_bytes + error.weight();
-        let is_full = self.errors.len() >= ERRORS_MAX || bytes > ERROR_BYTES_MAX;
+        let weight = error.weight();
+        if self.has_room(weight) {
+            self.error_bytes += weight;
+            self.errors.push((fetch, error));
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Whether an error of this weight would be kept.
+    pub(crate) fn has_room(&self, weight: usize) -> bool {
+        let is_full =
+            self.errors.len() >= ERRORS_MAX || self.error_bytes + weight > ERROR_BYTES_MAX;
         // The first error is always kept, however large: a failed response must not look like a
         // success.
-        if is_full && !self.errors.is_empty() {
-            self.left_out += 1;
-        } else {
-            self.error_bytes = bytes;
-            self.errors.push((fetch, error));
-        }
+        !is_full || self.errors.is_empty()
+    }
+
+    /// Notes that a fetch exceeded a bound.
+    pub(crate) fn exceed(&mut self, plan: &FetchPlan, excess: Excess) {
+        let mut error = excess.error();
+        error.path = plan.inputs.first().map(fetch_path).unwrap_or_default();
+        self.excesses.push(error);
     }
 }
 
@@ -117,75 +162,90 @@ impl Prepared {
         fetch: &F,
         policies: &ErrorPolicies,
     ) -> Executed {
-        let mut store = Store::default();
-        let root = store.empty_object();
-        let run = Run {
+        let mut run = Run {
             prepared: self,
             variables,
             fetch,
-            state: RefCell::new(State {
-                store,
-                root,
-                errors: Vec::new(),
-                error_bytes: 0,
-                left_out: 0,
-                root_is_null: false,
-                root_has_data: false,
-            }),
+            state: RefCell::new(State::new(self.bounds.answers_bytes)),
         };
         match &self.plan.root {
             Some(Step::Fetch(index)) => run.fetch(*index).await,
             Some(step) => run.step(step).await,
             None => {}
         }
-        self.respond(variables, policies, run.state.into_inner())
+        let state = run.state.get_mut();
+        let (out, violations) = self.write_data(variables, fetch, state).await;
+        self.respond(policies, state, out, violations)
     }
 
-    fn respond(
+    /// The response up to the end of `data`, and what the schema did not allow.
+    async fn write_data<F: Fetch>(
         &self,
         variables: &Variables,
-        policies: &ErrorPolicies,
-        mut state: State,
-    ) -> Executed {
+        fetch: &F,
+        state: &mut State,
+    ) -> (Vec<u8>, Vec<GraphqlError>) {
         let presences = presences(&self.checked, variables);
+        let bytes_max = self.bounds.response_bytes;
         // The data is a selection of the answers' text, so this capacity is nearly always enough.
-        let mut out = Vec::with_capacity(DATA_OPENER.len() + state.store.raw().len() + 64);
+        let capacity = state.store.raw().len().min(bytes_max);
+        let mut out = Vec::with_capacity(DATA_OPENER.len() + capacity + 64);
         out.extend_from_slice(DATA_OPENER);
-        let mut violations = Vec::new();
         // A fetch of root fields that answered `null` makes the whole data null only if no other
         // one brought data; otherwise its fields are null one by one.
         if state.root_is_null && !state.root_has_data {
             out.extend_from_slice(b"null");
-        } else {
-            let mut writer = Writer::new(&self.checked, variables, &state.store, &presences, out);
-            writer.root(state.root);
-            state.left_out += writer.left_out;
-            violations = writer.errors;
-            out = writer.out;
+            return (out, Vec::new());
         }
+        let place = (&state.store, &*presences);
+        let mut writer = Writer::new(&self.checked, variables, place, out, bytes_max);
+        let mut progress = writer.root(state.root);
+        while progress == Progress::Paused {
+            fetch.give_way().await;
+            progress = writer.root(state.root);
+        }
+        if progress == Progress::TooLarge {
+            state.excesses.push(Excess::Response(bytes_max).error());
+            return ([DATA_OPENER, b"null"].concat(), Vec::new());
+        }
+        state.left_out += writer.left_out;
+        (writer.out, writer.errors)
+    }
+
+    fn respond(
+        &self,
+        policies: &ErrorPolicies,
+        state: &mut State,
+        mut out: Vec<u8>,
+        mut violations: Vec<GraphqlError>,
+    ) -> Executed {
         let data_end = out.len();
         // A null that an error explains is not reported a second time.
-        violations.retain(|violation| {
-            !state
-                .errors
-                .iter()
-                .any(|(_, error)| explains(error, violation))
-        });
+        let known = state.errors.iter().map(|(_, error)| error);
+        let known = known.chain(&state.excesses);
+        violations.retain(|violation| !known.clone().any(|error| explains(error, violation)));
         // Parallel fetches end in any order; sorted, the same request gives the same list. The sort
         // is stable and keeps each subgraph's own order.
         state.errors.sort_by_key(|(fetch, _)| *fetch);
         let subgraphs = self.supergraph.subgraphs();
         let mut errors = self.unauthorized.in_errors().to_vec();
-        for (fetch, mut error) in state.errors {
+        for (fetch, mut error) in state.errors.drain(..) {
             let subgraph = self.plan.fetches[fetch].subgraph;
             policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
             errors.push(error);
         }
         // Violations come last and are not subject to a policy: their text comes from the client's
         // schema, not from a subgraph.
+        let is_cut = !state.excesses.is_empty();
+        errors.append(&mut state.excesses);
         errors.append(&mut violations);
         if state.left_out > 0 {
-            let message = format!("{} more errors are left out", state.left_out);
+            let least = if state.is_left_out_partial {
+                "at least "
+            } else {
+                ""
+            };
+            let message = format!("{least}{} more errors are left out", state.left_out);
             errors.push(GraphqlError::new(message, "TOO_MANY_ERRORS"));
         }
         if !errors.is_empty() {
@@ -200,6 +260,7 @@ impl Prepared {
             data_end,
             errors_end,
             error_count: errors.len(),
+            is_cut,
         }
     }
 }
@@ -262,10 +323,14 @@ impl<F: Fetch> Run<'_, F> {
         let Some(plan) = self.prepared.plan.fetches.get(index) else {
             return;
         };
+        let bounds = &self.prepared.bounds;
         // The borrow ends with this statement. Held across the `await` below, it would make the
         // merge of any other answer panic.
-        let Some(request) = write_request(plan, self.variables, &self.state.borrow()) else {
-            return;
+        let request = write_request(plan, self.variables, bounds, &self.state.borrow());
+        let request = match request {
+            Ok(Some(request)) => request,
+            Ok(None) => return,
+            Err(excess) => return self.state.borrow_mut().exceed(plan, excess),
         };
         let subgraph = &self.prepared.supergraph.subgraphs()[plan.subgraph];
         let answer = self
@@ -282,8 +347,18 @@ impl<F: Fetch> Run<'_, F> {
                 variables: request.variables,
             })
             .await;
-        let mut state = self.state.borrow_mut();
-        answer::absorb(self.prepared, index, &mut state, &request.targets, answer);
+        let is_large = answer.body.len() > LARGE_BODY;
+        let targets = &request.targets;
+        answer::absorb(
+            self.prepared,
+            index,
+            &mut self.state.borrow_mut(),
+            targets,
+            answer,
+        );
+        if is_large {
+            self.fetch.give_way().await;
+        }
     }
 }
 
@@ -295,7 +370,12 @@ struct Request {
 }
 
 /// The request of a fetch; `None` when there is no entity to ask about.
-fn write_request(plan: &FetchPlan, variables: &Variables, state: &State) -> Option<Request> {
+fn write_request(
+    plan: &FetchPlan,
+    variables: &Variables,
+    bounds: &Bounds,
+    state: &State,
+) -> Result<Option<Request>, Excess> {
     let mut out = Vec::with_capacity(plan.prefix.len() + 256);
     out.extend_from_slice(&plan.prefix);
     let before = out.len();
@@ -314,16 +394,12 @@ fn write_request(plan: &FetchPlan, variables: &Variables, state: &State) -> Opti
     for input in &plan.inputs {
         separate(&mut out, start);
         out.extend_from_slice(&input.opener);
-        targets.push(write_representations(
-            &state.store,
-            state.root,
-            input,
-            &mut out,
-        ));
+        let data = (&state.store, state.root);
+        targets.push(write_representations(data, input, bounds, &mut out)?);
     }
     // No object has a complete key, so the subgraph could only answer nulls.
     if !targets.is_empty() && targets.iter().all(Vec::is_empty) {
-        return None;
+        return Ok(None);
     }
     let mut range = None;
     if out.len() == start + 1 {
@@ -333,11 +409,11 @@ fn write_request(plan: &FetchPlan, variables: &Variables, state: &State) -> Opti
         range = Some(start..out.len());
     }
     out.push(b'}');
-    Some(Request {
+    Ok(Some(Request {
         body: Bytes::from(out),
         variables: range,
         targets,
-    })
+    }))
 }
 
 fn separate(out: &mut Vec<u8>, start: usize) {

@@ -5,6 +5,7 @@
 //! pass a function.
 
 use std::ops::Range;
+use std::task::Poll;
 
 use bytes::Bytes;
 
@@ -91,4 +92,19 @@ pub trait Fetch {
     /// Asks one subgraph. Failures are answers with errors, so that the other fetches of
     /// the plan go on.
     fn fetch(&self, request: SubgraphRequest<'_>) -> impl Future<Output = SubgraphAnswer>;
+
+    /// Lets the other requests of this thread go on; called now and then while a large response
+    /// is made, so that their answers, timers and limits do not have to wait for its end.
+    ///
+    /// What is here wakes its task at once; a runtime has better ways.
+    fn give_way(&self) -> impl Future<Output = ()> {
+        let mut has_waited = false;
+        std::future::poll_fn(move |context| {
+            if std::mem::replace(&mut has_waited, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+    }
 }

@@ -4,6 +4,8 @@
 //! here, because they go straight into the store's lists of all items and members, which is what
 //! makes an answer of many objects cheap. Depth is bounded, so that no answer can exhaust the stack.
 
+use std::ops::Range;
+
 use json_text::{Cursor, Unexpected};
 
 use crate::store::{Malformed, Slice, Store, Value, slice};
@@ -11,12 +13,17 @@ use crate::store::{Malformed, Slice, Store, Value, slice};
 /// Deepest nesting of lists and objects that is read.
 const DEPTH_MAX: usize = 256;
 
-/// Reads the value that the store's text holds from `start` to `end`.
-pub(crate) fn parse(store: &mut Store, start: usize, end: usize) -> Result<Value, Malformed> {
+/// Reads the value that the store's text holds in a range, and at most so many values.
+pub(crate) fn parse(
+    store: &mut Store,
+    range: Range<usize>,
+    values_max: usize,
+) -> Result<Value, Malformed> {
     let mut reader = Reader {
         store,
-        cursor: Cursor::new(start, end),
-        start,
+        cursor: Cursor::new(range.start, range.end),
+        start: range.start,
+        values_left: values_max,
     };
     reader.skip_space();
     let value = reader.value(0)?;
@@ -32,6 +39,8 @@ struct Reader<'a> {
     cursor: Cursor,
     /// Where the body begins: places in messages count from there.
     start: usize,
+    /// How many values there is memory for: a value takes many times the bytes of its text.
+    values_left: usize,
 }
 
 impl Reader<'_> {
@@ -66,6 +75,10 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, Malformed> {
+        let Some(left) = self.values_left.checked_sub(1) else {
+            return Err(self.store.full());
+        };
+        self.values_left = left;
         match self.peek() {
             Some(b'"') => Ok(Value::String(self.string()?.0)),
             Some(b'{') => self.object(depth),

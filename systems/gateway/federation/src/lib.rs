@@ -18,6 +18,7 @@
 
 mod answer;
 mod authorization;
+mod bounds;
 mod checked;
 mod effort;
 mod entities;
@@ -44,10 +45,12 @@ mod response;
 mod schema;
 mod store;
 mod supergraph;
+mod unserved;
 mod variables;
 mod weight;
 
 pub use authorization::{AuthorizationOptions, Demand, Grants, ToldIn, UNAUTHORIZED};
+pub use bounds::Bounds;
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};

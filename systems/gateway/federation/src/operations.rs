@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use operation_cache::{Bounds, CacheStats, Keep, Key, OperationCache};
+use operation_cache::{Bounds as CacheBounds, CacheStats, Keep, Key, OperationCache};
 
 use crate::authorization::{AuthorizationOptions, Grants};
+use crate::bounds::Bounds;
 use crate::effort::{Effort, Stop};
 use crate::error::{GraphqlError, errors_body};
 use crate::limits::Limits;
@@ -31,6 +32,8 @@ pub struct OperationOptions {
     pub limits: Limits,
     /// How what a request may not see is treated.
     pub authorization: AuthorizationOptions,
+    /// Bounds on what is answered.
+    pub bounds: Bounds,
     /// How many operations are kept ready; at least one.
     pub cached_plans: usize,
     /// How many bytes they may take, refusals included.
@@ -46,6 +49,7 @@ impl Default for OperationOptions {
             introspection_max_depth: true,
             limits: Limits::default(),
             authorization: AuthorizationOptions::default(),
+            bounds: Bounds::default(),
             cached_plans: 512,
             cached_bytes: 64 << 20,
             planning_time: Duration::from_secs(5),
@@ -56,8 +60,8 @@ impl Default for OperationOptions {
 impl OperationOptions {
     /// What the cache of operations may hold.
     #[must_use]
-    pub fn cache_bounds(&self) -> Bounds {
-        Bounds {
+    pub fn cache_bounds(&self) -> CacheBounds {
+        CacheBounds {
             entries: self.cached_plans,
             bytes: self.cached_bytes,
         }

@@ -15,8 +15,8 @@ use hive_router_query_planner::ast::normalization::normalize_operation;
 use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
-use hive_router_query_planner::planner::PlannerError;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
+use hive_router_query_planner::planner::{Planner, PlannerError};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
 use crate::authorization::Cut;
@@ -59,6 +59,7 @@ pub(crate) fn prepare(
                 let document = unauthorized.asked.as_ref().unwrap_or(document);
                 let preparing = Preparing {
                     supergraph,
+                    planner: &supergraph.planner,
                     overrides: asked.overrides,
                     work: &work,
                 };
@@ -72,6 +73,7 @@ pub(crate) fn prepare(
                     demands: cut.demands,
                     unauthorized: unauthorized.told,
                     labels: Arc::new(labels.unwrap_or_default()),
+                    bounds: options.bounds,
                     shown: Shown::default(),
                 })
             },
@@ -82,6 +84,8 @@ pub(crate) fn prepare(
 
 struct Preparing<'a> {
     supergraph: &'a Arc<Supergraph>,
+    /// One of the supergraph's.
+    planner: &'a Planner,
     overrides: &'a Overrides,
     work: &'a Work<'a>,
 }
@@ -240,9 +244,23 @@ impl Preparing<'_> {
         let node = self.node(&normalized.operation);
         // First whether it was ended from outside: the planner words that in many ways.
         self.work.go_on()?;
-        let Some(node) = node.map_err(|error| failed(error.to_string()))? else {
+        let Some(mut node) = node.map_err(|error| failed(error.to_string()))? else {
             return Ok(Plan::default());
         };
+        if let Some(careful) = &self.supergraph.careful
+            && !careful.permissions.allow(&node, &self.supergraph.schema)
+        {
+            let preparing = Preparing {
+                planner: &careful.planner,
+                ..*self
+            };
+            let planned = preparing.node(&normalized.operation);
+            self.work.go_on()?;
+            // No plan of its own: the first one is right but for what was not provided.
+            if let Ok(Some(other)) = planned {
+                node = other;
+            }
+        }
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
             subgraphs: self.supergraph.subgraphs(),
@@ -260,9 +278,9 @@ impl Preparing<'_> {
     /// nothing but their order, so they are planned one by one then.
     fn node(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
         let plan = |operation: &PlannedOperation| {
-            let planner = &self.supergraph.planner;
             let overrides = self.overrides.for_planner();
-            planner.plan_from_normalized_operation(operation, overrides, &self.work.token)
+            self.planner
+                .plan_from_normalized_operation(operation, overrides, &self.work.token)
         };
         let error = match plan(operation) {
             Ok(planned) => return Ok(planned.node),

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 use crate::authorization::{Demand, Demands, Grants, Unauthorized};
+use crate::bounds::Bounds;
 use crate::checked::Checked;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
@@ -26,6 +27,7 @@ pub struct Prepared {
     pub(crate) unauthorized: Unauthorized,
     /// What the plan depends on beside the text.
     pub(crate) labels: Arc<OverrideLabels>,
+    pub(crate) bounds: Bounds,
     pub(crate) shown: Shown,
 }
 

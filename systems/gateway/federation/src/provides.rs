@@ -1,11 +1,15 @@
-//! Removes `@provides` where the planner would mix up two of them.
+//! `@provides` where the planner would mix up two of them, or two levels of one.
 //!
 //! The planner (2.10) numbers the fields with `@provides` of each type from one, and keeps
 //! for each subgraph, type and number one node of what is provided there. Two types'
-//! fields of one number share that node: each seems to provide what the other provides. So
-//! of two such fields that select differently from a type they share, one loses its
-//! `@provides`. That costs a fetch and never a wrong answer, for `@provides` is permission,
-//! not duty.
+//! fields of one number share that node, and so do two places of one type in one `@provides`:
+//! each seems to provide what the other provides. Most operations are planned right all the
+//! same, so what a plan asks is held against what is provided (`permission`); an operation
+//! whose plan asks for more is planned again with [`reduced`] provisions.
+
+mod permission;
+
+pub(crate) use permission::Permissions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -30,39 +34,119 @@ struct Provision {
     definition: usize,
     field: usize,
     directive: usize,
+    returns: String,
+    set: SelectionSet<'static, Text>,
     selected: Selected,
 }
 
-/// Removes the fewest provisions, in document order, that leave no two confused.
-pub(crate) fn remove_conflicts(document: &mut Document<'static, Text>) {
+/// The document with provisions of which no two are confused, if it has some that are: levels are
+/// cut off within one, and of two the later one is removed. What remains may cost a fetch more,
+/// and may leave out what can be reached in no other way.
+pub(crate) fn reduced(document: &Document<'static, Text>) -> Option<Document<'static, Text>> {
+    let types = types_of(document);
     let mut kept: Vec<Provision> = Vec::new();
-    let mut dropped = Vec::new();
-    for provision in provisions(document) {
-        let has_conflict = provision.selected.values().any(|ways| ways.len() > 1)
+    let mut changed = Vec::new();
+    for mut provision in provisions(document) {
+        let has_levels = is_ambiguous(&provision);
+        if has_levels {
+            let path = vec![provision.returns.clone()];
+            provision.set = without_repetition(&types, &path, &provision.set);
+            provision.selected.clear();
+            let (returns, set) = (&provision.returns, &provision.set);
+            collect_selected(&types, returns, set, &mut provision.selected);
+        }
+        let has_conflict = provision.set.items.is_empty()
+            || is_ambiguous(&provision)
             || kept.iter().any(|other| conflict(other, &provision));
         if has_conflict {
-            dropped.push(provision);
+            provision.set.items.clear();
+            changed.push(provision);
+        } else if has_levels {
+            kept.push(provision);
+            changed.extend(kept.last().map(Provision::copy));
         } else {
             kept.push(provision);
         }
     }
-    // Removed after the loop, because `provisions` borrows the document.
-    for provision in dropped {
-        let Some(fields) = document
-            .definitions
-            .get_mut(provision.definition)
+    if changed.is_empty() {
+        return None;
+    }
+    let mut reduced = document.clone();
+    for provision in changed {
+        let fields = reduced.definitions.get_mut(provision.definition);
+        let field = fields
             .and_then(fields_mut)
-        else {
-            continue;
-        };
-        let directive = fields
-            .get_mut(provision.field)
-            .and_then(|field| field.directives.get_mut(provision.directive));
+            .and_then(|fields| fields.get_mut(provision.field));
+        let directive = field.and_then(|field| field.directives.get_mut(provision.directive));
         if let Some(directive) = directive {
-            // Only the argument goes; the rest of `@join__field` says where the field lives.
-            directive.arguments.retain(|(name, _)| name != "provides");
+            // Only the argument changes; the rest of `@join__field` says where the field lives.
+            let arguments = &mut directive.arguments;
+            arguments.retain(|(name, _)| name != "provides");
+            if !provision.set.items.is_empty() {
+                let text = Value::String(text_of(&provision.set));
+                arguments.push(("provides".to_owned(), text));
+            }
         }
     }
+    Some(reduced)
+}
+
+impl Provision {
+    fn copy(&self) -> Provision {
+        Provision {
+            graph: self.graph.clone(),
+            returns: self.returns.clone(),
+            set: self.set.clone(),
+            selected: Selected::new(),
+            ..*self
+        }
+    }
+}
+
+/// A selection as `provides` writes it, without the outer braces.
+fn text_of(set: &SelectionSet<'static, Text>) -> String {
+    let text = set.to_string();
+    let inside = text.trim().trim_start_matches('{');
+    inside.strip_suffix('}').unwrap_or(inside).trim().to_owned()
+}
+
+/// Whether a type is selected in two ways.
+fn is_ambiguous(provision: &Provision) -> bool {
+    provision.selected.values().any(|ways| ways.len() > 1)
+}
+
+/// A selection without the fields that lead back to a type on the way to them.
+fn without_repetition(
+    types: &Types<'_>,
+    path: &[String],
+    set: &SelectionSet<'static, Text>,
+) -> SelectionSet<'static, Text> {
+    let mut out = set.clone();
+    let items = set.items.iter().filter_map(|item| match item {
+        Selection::Field(field) if !field.selection_set.items.is_empty() => {
+            let returns = returned(types, path.last()?, &field.name)?;
+            if path.iter().any(|known| known == returns) {
+                return None;
+            }
+            let mut field = field.clone();
+            let path = [path, &[returns.to_owned()]].concat();
+            field.selection_set = without_repetition(types, &path, &field.selection_set);
+            (!field.selection_set.items.is_empty()).then_some(Selection::Field(field))
+        }
+        Selection::InlineFragment(inline) => {
+            let mut inline = inline.clone();
+            let mut path = path.to_vec();
+            if let Some(TypeCondition::On(name)) = &inline.type_condition {
+                path.push(name.clone());
+            }
+            inline.selection_set = without_repetition(types, &path, &inline.selection_set);
+            let is_left = !inline.selection_set.items.is_empty();
+            is_left.then_some(Selection::InlineFragment(inline))
+        }
+        other => Some(other.clone()),
+    });
+    out.items = items.collect();
+    out
 }
 
 /// Fields of one type have numbers of their own; those of two may have the same.
@@ -75,12 +159,24 @@ fn conflict(one: &Provision, other: &Provision) -> bool {
             .any(|(name, ways)| other.selected.get(name).is_some_and(|other| other != ways))
 }
 
-fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
-    let types: HashMap<&str, &[Field<'static, Text>]> = document
-        .definitions
-        .iter()
+/// The fields of each type that has some.
+type Types<'a> = HashMap<&'a str, &'a [Field<'static, Text>]>;
+
+fn types_of<'a>(document: &'a Document<'static, Text>) -> Types<'a> {
+    let definitions = document.definitions.iter();
+    definitions
         .filter_map(|definition| Some((name_of(definition)?, fields(definition)?)))
-        .collect();
+        .collect()
+}
+
+/// The name of the type that a field returns.
+fn returned<'a>(types: &Types<'a>, parent: &str, field: &str) -> Option<&'a str> {
+    let definition = types.get(parent)?.iter().find(|it| it.name == field)?;
+    Some(inner_name(&definition.field_type))
+}
+
+fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
+    let types = types_of(document);
     let mut found = Vec::new();
     for (definition, it) in document.definitions.iter().enumerate() {
         for (field, it) in fields(it).into_iter().flatten().enumerate() {
@@ -90,15 +186,20 @@ fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
                 else {
                     continue;
                 };
+                // What cannot be read is left to the planner, which names the place.
+                let Some(set) = selection(text) else {
+                    continue;
+                };
+                let returns = inner_name(&it.field_type);
                 let mut selected = Selected::new();
-                if let Some(set) = selection(text) {
-                    collect_selected(&types, inner_name(&it.field_type), &set, &mut selected);
-                }
+                collect_selected(&types, returns, &set, &mut selected);
                 found.push(Provision {
                     graph: graph.clone(),
                     definition,
                     field,
                     directive,
+                    returns: returns.to_owned(),
+                    set,
                     selected,
                 });
             }
@@ -118,7 +219,7 @@ fn selection(text: &str) -> Option<SelectionSet<'static, Text>> {
 }
 
 fn collect_selected(
-    types: &HashMap<&str, &[Field<'static, Text>]>,
+    types: &Types<'_>,
     parent: &str,
     set: &SelectionSet<'static, Text>,
     selected: &mut Selected,
@@ -130,11 +231,7 @@ fn collect_selected(
     for item in &set.items {
         match item {
             Selection::Field(field) if !field.selection_set.items.is_empty() => {
-                let definition = types
-                    .get(parent)
-                    .and_then(|fields| fields.iter().find(|it| it.name == field.name));
-                if let Some(definition) = definition {
-                    let inner = inner_name(&definition.field_type);
+                if let Some(inner) = returned(types, parent, &field.name) {
                     collect_selected(types, inner, &field.selection_set, selected);
                 }
             }
@@ -194,9 +291,8 @@ mod tests {
     use super::*;
 
     fn left(sdl: &str) -> String {
-        let mut document = parse_schema::<Text>(sdl).unwrap().into_static();
-        remove_conflicts(&mut document);
-        let text = document.to_string();
+        let document = parse_schema::<Text>(sdl).unwrap().into_static();
+        let text = reduced(&document).unwrap_or(document).to_string();
         let lines = text.lines().filter(|line| line.contains("provides"));
         lines.map(str::trim).collect::<Vec<_>>().join("\n")
     }
@@ -221,10 +317,21 @@ mod tests {
     }
 
     #[test]
-    fn one_that_selects_differently_from_one_type_confuses_itself() {
-        let sdl = r#"
+    fn of_one_that_leads_back_to_a_type_the_first_level_stays() {
+        insta::assert_snapshot!(left(
+            r#"
             type Query { user: User @join__field(graph: A, provides: "name friend { id }") }
             type User { id: ID name: String friend: User }
+            "#
+        ), @r#"user: User @join__field(graph: A, provides: "name")"#);
+    }
+
+    #[test]
+    fn one_that_selects_differently_from_one_type_side_by_side_goes() {
+        let sdl = r#"
+            type Query { pair: Pair @join__field(graph: A, provides: "a { id } b { name }") }
+            type Pair { a: User b: User }
+            type User { id: ID name: String }
         "#;
         assert_eq!(left(sdl), "");
     }

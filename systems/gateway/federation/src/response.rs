@@ -5,16 +5,63 @@
 //! specification, section 6.4.4). Values that the schema does not allow (an `Int` that is a
 //! text, an enum value that clients may not see) count as null, with an error.
 
+mod measure;
+
 use crate::checked::Checked;
 use crate::error::{GraphqlError, PathSegment};
 use crate::execute::ERRORS_MAX;
 use crate::introspection;
 use crate::projection::{Leaf, Member, Shape, What};
-use crate::store::{ObjectId, Store, Value};
+use crate::store::{Hint, ObjectId, Store, Value};
 use crate::variables::{IntText, Variables, int_of};
 
-/// The value had to be null, and its place does not allow that.
-struct Nulled;
+use measure::Measure;
+
+/// Why a value was not written to its end.
+enum Stop {
+    /// It had to be null, and its place does not allow that.
+    Nulled,
+    /// Other requests come first; [`Writer::resumed`] knows where to go on.
+    Paused,
+    /// The response would be larger than it may be.
+    TooLarge,
+}
+
+/// How far a response was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Done,
+    /// Not to its end, so that other requests of this thread can go on.
+    Paused,
+    /// It would be larger than it may be; what was written is of no use.
+    TooLarge,
+}
+
+/// Members and items that are written before other requests may go on, a fraction of a
+/// millisecond of work. Most responses have fewer.
+const TURN_STEPS: usize = 1 << 15;
+
+/// Turns after which the rest of a response is measured before it is written: a few megabytes.
+const TURNS_UNMEASURED: usize = 8;
+
+/// Bytes of text that count as one step more.
+const STEP_BYTES: usize = 64;
+
+/// Members and items that may be written in any case. Beyond them there are at most as many as the
+/// response may have bytes, though members that are left out by a condition write nothing.
+const WORK_MIN: usize = 1 << 20;
+
+/// Where to go on with an object or a list after a pause.
+#[derive(Clone, Copy)]
+struct Resumption {
+    /// Where its text begins.
+    start: usize,
+    /// Of the member or item that was not written to its end.
+    position: usize,
+    hint: Hint,
+    /// Whether a comma stands before the next one.
+    separate: bool,
+}
 
 #[derive(Clone, Copy)]
 enum Step<'a> {
@@ -34,21 +81,41 @@ pub(crate) struct Writer<'a> {
     /// How many errors there were beyond [`ERRORS_MAX`].
     pub(crate) left_out: usize,
     path: Vec<Step<'a>>,
+    /// Where the data begins in the output.
+    start: usize,
+    /// Length of the output that the data may reach, less what was cut off: whoever has much
+    /// written and cut off again pays for it, too.
+    end_max: usize,
+    /// Steps left before a pause.
+    turn: usize,
+    /// How many turns are over.
+    turns: usize,
+    /// Steps left in all, those of this turn not counted.
+    work: usize,
+    /// The objects and lists to go on with, from the innermost to the root.
+    resumed: Vec<Resumption>,
 }
 
 impl<'a> Writer<'a> {
+    /// Appends to `out` at most so many bytes, roughly: the text of one scalar is written whole.
     pub(crate) fn new(
         checked: &'a Checked,
         variables: &'a Variables,
-        store: &'a Store,
-        presences: &'a [bool],
+        (store, presences): (&'a Store, &'a [bool]),
         out: Vec<u8>,
+        bytes_max: usize,
     ) -> Self {
         Writer {
             checked,
             variables,
             store,
             presences,
+            start: out.len(),
+            end_max: out.len().saturating_add(bytes_max),
+            turn: TURN_STEPS,
+            turns: 0,
+            work: bytes_max.max(WORK_MIN),
+            resumed: Vec::new(),
             out,
             errors: Vec::new(),
             left_out: 0,
@@ -56,48 +123,107 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the object at the root, or null.
-    pub(crate) fn root(&mut self, root: ObjectId) {
-        // A value's text lies behind its start, so cutting there takes back the value and
-        // everything inside of it.
-        let start = self.out.len();
-        if self.members(self.checked.projection.root, root).is_err() {
-            self.out.truncate(start);
-            self.out.extend_from_slice(b"null");
+    /// Writes the object at the root, or null; called again with the same object after a pause.
+    pub(crate) fn root(&mut self, root: ObjectId) -> Progress {
+        match self.members(self.checked.projection.root, root) {
+            Ok(()) => Progress::Done,
+            Err(Stop::Nulled) => {
+                self.cut_to_null(self.start);
+                Progress::Done
+            }
+            Err(Stop::Paused) => {
+                self.turns += 1;
+                if self.turns == TURNS_UNMEASURED && self.will_be_too_large(root) {
+                    return Progress::TooLarge;
+                }
+                Progress::Paused
+            }
+            Err(Stop::TooLarge) => Progress::TooLarge,
         }
     }
 
-    fn members(&mut self, index: usize, object: ObjectId) -> Result<(), Nulled> {
+    /// Looked at before much memory is taken, and only for responses that are large already.
+    fn will_be_too_large(&self, root: ObjectId) -> bool {
+        let room = self.end_max.saturating_sub(self.start);
+        let size = Measure::new(self.checked, self.store, self.presences).root(root);
+        size.is_some_and(|size| size > room as u64)
+    }
+
+    /// Takes back a value and everything inside of it: the text lies behind its start.
+    fn cut_to_null(&mut self, start: usize) {
+        self.end_max = self.end_max.saturating_sub(self.out.len() - start);
+        self.out.truncate(start);
+        self.out.extend_from_slice(b"null");
+    }
+
+    /// Counts what is about to be written, a member or an item.
+    fn step(&mut self, bytes: usize) -> Result<(), Stop> {
+        if self.turn == 0 {
+            return Err(self.end_turn());
+        }
+        self.turn = self.turn.saturating_sub(1 + bytes / STEP_BYTES);
+        Ok(())
+    }
+
+    #[cold]
+    fn end_turn(&mut self) -> Stop {
+        self.turn = TURN_STEPS;
+        match self.work.checked_sub(TURN_STEPS) {
+            Some(left) if self.has_room(0) => self.work = left,
+            _ => return Stop::TooLarge,
+        }
+        Stop::Paused
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.out.len().saturating_add(bytes) <= self.end_max
+    }
+
+    fn members(&mut self, index: usize, object: ObjectId) -> Result<(), Stop> {
         let projection = &self.checked.projection;
         let Some(members) = projection.members.get(index) else {
-            return Err(Nulled);
+            return Err(Stop::Nulled);
         };
-        self.out.push(b'{');
-        let mut separate = false;
         // Subgraphs answer in the order they were asked, so each search starts behind the last hit
         // and reads the object once.
-        let mut hint = 0;
-        for member in members {
-            if let Some(presence) = member.presence
-                && !self.presences.get(presence).is_some_and(|it| *it)
-            {
-                continue;
+        let mut at = self.enter(b'{');
+        let mut is_inside = !self.resumed.is_empty();
+        for (position, member) in members.iter().enumerate().skip(at.position) {
+            at.position = position;
+            // Otherwise the member's key is written, and a part of its value.
+            if !std::mem::take(&mut is_inside) {
+                if let Err(stop) = self.step(member.opener.len()) {
+                    return Err(self.leave(stop, at));
+                }
+                if let Some(presence) = member.presence
+                    && !self.presences.get(presence).is_some_and(|it| *it)
+                {
+                    continue;
+                }
+                if at.separate {
+                    self.out.push(b',');
+                }
+                at.separate = true;
+                self.out.extend_from_slice(&member.opener);
             }
-            if separate {
-                self.out.push(b',');
-            }
-            separate = true;
-            self.out.extend_from_slice(&member.opener);
             match &member.what {
                 What::Text(text) => self.out.extend_from_slice(text),
                 // Told with the operation, not again for each object.
-                What::Denied if member.non_null => return Err(Nulled),
+                What::Denied if member.non_null => return Err(Stop::Nulled),
                 What::Denied => self.out.extend_from_slice(b"null"),
                 What::Value(shape) => match &member.introspection {
-                    Some(asked) => introspection::write_root(self, asked, shape),
+                    Some(asked) => {
+                        introspection::write_root(self, asked, shape);
+                        if !self.has_room(0) {
+                            return Err(Stop::TooLarge);
+                        }
+                    }
                     None => {
-                        let value = self.store.get_hinted(object, &member.key, &mut hint);
-                        self.member(member, shape, value.unwrap_or(Value::Null))?;
+                        let value = self.store.get_hinted(object, &member.key, &mut at.hint);
+                        let written = self.member(member, shape, value.unwrap_or(Value::Null));
+                        if let Err(stop) = written {
+                            return Err(self.leave(stop, at));
+                        }
                     }
                 },
             }
@@ -106,7 +232,30 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn member(&mut self, member: &'a Member, shape: &'a Shape, value: Value) -> Result<(), Nulled> {
+    /// Begins an object or a list, or goes on with it.
+    fn enter(&mut self, opener: u8) -> Resumption {
+        if let Some(resumed) = self.resumed.pop() {
+            return resumed;
+        }
+        let start = self.out.len();
+        self.out.push(opener);
+        Resumption {
+            start,
+            position: 0,
+            hint: Hint::default(),
+            separate: false,
+        }
+    }
+
+    /// Keeps the place in an object or a list if it is left for a pause.
+    fn leave(&mut self, stop: Stop, at: Resumption) -> Stop {
+        if matches!(stop, Stop::Paused) {
+            self.resumed.push(at);
+        }
+        stop
+    }
+
+    fn member(&mut self, member: &'a Member, shape: &'a Shape, value: Value) -> Result<(), Stop> {
         self.path.push(Step::Key(&member.key));
         let outcome = self.value(shape, member.non_null, value, &member.coordinate);
         self.path.pop();
@@ -119,20 +268,23 @@ impl<'a> Writer<'a> {
         non_null: bool,
         value: Value,
         coordinate: &str,
-    ) -> Result<(), Nulled> {
+    ) -> Result<(), Stop> {
         if value == Value::Null {
             if non_null {
                 self.report(format!(
                     "Cannot return null for non-nullable field {coordinate}."
                 ));
-                return Err(Nulled);
+                return Err(Stop::Nulled);
             }
             self.out.extend_from_slice(b"null");
             return Ok(());
         }
         // Where a null is allowed, the output is cut back to here; what `members` and `list` wrote
         // up to an error goes with it.
-        let start = self.out.len();
+        let start = match self.resumed.last() {
+            Some(resumed) => resumed.start,
+            None => self.out.len(),
+        };
         let written = match (shape, value) {
             (Shape::Leaf(leaf), _) => self.leaf(*leaf, value, coordinate),
             (Shape::Object(selection), Value::Object(object)) => self.object(*selection, object),
@@ -147,9 +299,8 @@ impl<'a> Writer<'a> {
             (Shape::List { .. }, _) => self.unfit("a list", coordinate),
         };
         match written {
-            Err(Nulled) if !non_null => {
-                self.out.truncate(start);
-                self.out.extend_from_slice(b"null");
+            Err(Stop::Nulled) if !non_null => {
+                self.cut_to_null(start);
                 Ok(())
             }
             written => written,
@@ -162,71 +313,51 @@ impl<'a> Writer<'a> {
         item_non_null: bool,
         list: crate::store::Slice,
         coordinate: &str,
-    ) -> Result<(), Nulled> {
+    ) -> Result<(), Stop> {
         // A copy of the reference, because the loop needs `self` mutably.
         let store = self.store;
-        self.out.push(b'[');
-        for (index, value) in store.items(list).iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
+        let mut at = self.enter(b'[');
+        let mut is_inside = !self.resumed.is_empty();
+        for (index, value) in store.items(list).iter().enumerate().skip(at.position) {
+            at.position = index;
+            if !std::mem::take(&mut is_inside) {
+                if let Err(stop) = self.step(0) {
+                    return Err(self.leave(stop, at));
+                }
+                if at.separate {
+                    self.out.push(b',');
+                }
+                at.separate = true;
             }
             self.path.push(Step::Index(index));
             let written = self.value(item, item_non_null, *value, coordinate);
             self.path.pop();
-            written?;
+            if let Err(stop) = written {
+                return Err(self.leave(stop, at));
+            }
         }
         self.out.push(b']');
         Ok(())
     }
 
-    fn object(&mut self, selection: usize, object: ObjectId) -> Result<(), Nulled> {
-        let checked = self.checked;
-        let Some(per_type) = checked.projection.selections.get(selection) else {
-            return Err(Nulled);
-        };
-        if per_type.by_type.is_empty() {
-            return self.members(per_type.otherwise, object);
-        }
-        let Some(Value::String(name)) = self.store.get(object, b"__typename") else {
-            return self.members(per_type.otherwise, object);
-        };
-        // Searched in a row: an abstract type has few objects in most schemas.
-        let name = self.store.text(name);
-        for (known, members) in &per_type.by_type {
-            if **known == *name {
-                return self.members(*members, object);
+    fn object(&mut self, selection: usize, object: ObjectId) -> Result<(), Stop> {
+        match type_of(self.checked, self.store, selection, object) {
+            Type::Members(index) => self.members(index, object),
+            Type::Unknown => Err(Stop::Nulled),
+            Type::Foreign => {
+                self.report(
+                    "a subgraph answered with an object of a type that is not allowed here"
+                        .to_owned(),
+                );
+                Err(Stop::Nulled)
             }
         }
-        if checked.schema.is_object(name) {
-            // An object that clients may not see, or one of another interface.
-            self.report(
-                "a subgraph answered with an object of a type that is not allowed here".to_owned(),
-            );
-            return Err(Nulled);
-        }
-        // The name of an interface, from the subgraph of an interface object, which knows no other.
-        self.members(per_type.otherwise, object)
     }
 
-    fn leaf(&mut self, leaf: Leaf, value: Value, coordinate: &str) -> Result<(), Nulled> {
-        let fits = match (leaf, value) {
-            (Leaf::Any, _)
-            | (Leaf::String | Leaf::Id, Value::String(_))
-            | (Leaf::Boolean, Value::Bool(_))
-            | (Leaf::Float, Value::Number(_)) => true,
-            (Leaf::Int, Value::Number(text)) => int_of(self.store.text(text)) == IntText::Fits,
-            // Identifiers are texts; many subgraphs answer with their numbers.
-            (Leaf::Id, Value::Number(text)) => int_of(self.store.text(text)) != IntText::Fraction,
-            (Leaf::Enum(index), Value::String(text)) => {
-                let text = self.store.text(text);
-                let kind = self.checked.projection.enums.get(index);
-                kind.is_some_and(|kind| kind.values.iter().any(|known| **known == *text))
-            }
-            _ => false,
-        };
+    fn leaf(&mut self, leaf: Leaf, value: Value, coordinate: &str) -> Result<(), Stop> {
+        let fits = fits(self.checked, self.store, leaf, value);
         if fits {
-            self.store.write(value, &mut self.out);
-            return Ok(());
+            return self.text(value);
         }
         let wanted = match leaf {
             Leaf::Int => "Int".to_owned(),
@@ -243,11 +374,28 @@ impl<'a> Writer<'a> {
         self.unfit(&wanted, coordinate)
     }
 
-    fn unfit(&mut self, wanted: &str, coordinate: &str) -> Result<(), Nulled> {
+    /// Writes a value as the subgraph did.
+    fn text(&mut self, value: Value) -> Result<(), Stop> {
+        let before = self.out.len();
+        // Looked at before memory is taken for it.
+        let known = match value {
+            Value::String(text) | Value::Number(text) => text.len as usize,
+            _ => 0,
+        };
+        if !self.has_room(known) {
+            return Err(Stop::TooLarge);
+        }
+        self.store.write(value, &mut self.out);
+        let bytes = self.out.len() - before;
+        self.turn = self.turn.saturating_sub(bytes / STEP_BYTES);
+        Ok(())
+    }
+
+    fn unfit(&mut self, wanted: &str, coordinate: &str) -> Result<(), Stop> {
         self.report(format!(
             "a subgraph answered {coordinate} with a value that is not {wanted}"
         ));
-        Err(Nulled)
+        Err(Stop::Nulled)
     }
 
     fn report(&mut self, message: String) {
@@ -264,6 +412,58 @@ impl<'a> Writer<'a> {
         let mut error = GraphqlError::new(message, "RESPONSE_VALIDATION_FAILED");
         error.path = path.collect();
         self.errors.push(error);
+    }
+}
+
+/// What an object's type means where it stands.
+enum Type {
+    /// Index of the members to write.
+    Members(usize),
+    /// An object that clients may not see, or one of another interface.
+    Foreign,
+    Unknown,
+}
+
+fn type_of(checked: &Checked, store: &Store, selection: usize, object: ObjectId) -> Type {
+    let Some(per_type) = checked.projection.selections.get(selection) else {
+        return Type::Unknown;
+    };
+    if per_type.by_type.is_empty() {
+        return Type::Members(per_type.otherwise);
+    }
+    let Some(Value::String(name)) = store.get(object, b"__typename") else {
+        return Type::Members(per_type.otherwise);
+    };
+    // Searched in a row: an abstract type has few objects in most schemas.
+    let name = store.text(name);
+    for (known, members) in &per_type.by_type {
+        if **known == *name {
+            return Type::Members(*members);
+        }
+    }
+    if checked.schema.is_object(name) {
+        return Type::Foreign;
+    }
+    // The name of an interface, from the subgraph of an interface object, which knows no other.
+    Type::Members(per_type.otherwise)
+}
+
+/// Whether the schema allows this value.
+fn fits(checked: &Checked, store: &Store, leaf: Leaf, value: Value) -> bool {
+    match (leaf, value) {
+        (Leaf::Any, _)
+        | (Leaf::String | Leaf::Id, Value::String(_))
+        | (Leaf::Boolean, Value::Bool(_))
+        | (Leaf::Float, Value::Number(_)) => true,
+        (Leaf::Int, Value::Number(text)) => int_of(store.text(text)) == IntText::Fits,
+        // Identifiers are texts; many subgraphs answer with their numbers.
+        (Leaf::Id, Value::Number(text)) => int_of(store.text(text)) != IntText::Fraction,
+        (Leaf::Enum(index), Value::String(text)) => {
+            let text = store.text(text);
+            let kind = checked.projection.enums.get(index);
+            kind.is_some_and(|kind| kind.values.iter().any(|known| **known == *text))
+        }
+        _ => false,
     }
 }
 

@@ -8,7 +8,18 @@
 //!
 //! Absent on purpose: numbers. What a subgraph wrote is what the client reads.
 
+mod key_index;
+mod merge;
+
+use std::cell::{Cell, RefCell};
+
 use crate::json;
+
+use key_index::{KeyIndexes, SCANNED_MAX};
+
+/// What a value takes of the memory that [`Store::bounded`] allows: an item or a member of 20
+/// bytes, and an object of 16, rounded up.
+const VALUE_BYTES: usize = 40;
 
 /// A range of the store's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +53,13 @@ pub(crate) struct Member {
     pub(crate) value: Value,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Object {
     members: Slice,
     /// Index of the first link plus one; zero means none.
     links: u32,
+    /// The last mark that a walk left; see [`Store::marks`].
+    mark: Cell<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,9 +69,28 @@ struct Link {
     next: u32,
 }
 
+/// Where to look first for the next member of an object.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Hint {
+    /// Behind the object's own member that was found last.
+    own: usize,
+    /// Behind the member found last in an object merged into it.
+    linked: usize,
+}
+
 /// The answers of one request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Store {
+    /// Bytes that all of it may take, roughly.
+    bytes_max: usize,
+    /// Whether an answer was refused because it would have taken more.
+    is_full: bool,
+    /// The last mark that was given to a walk.
+    marks: Cell<u32>,
+    /// Boxed, because most requests have no large object.
+    indexes: RefCell<Option<Box<KeyIndexes>>>,
+    #[cfg(test)]
+    compared: Cell<usize>,
     text: Vec<u8>,
     items: Vec<Value>,
     members: Vec<Member>,
@@ -72,26 +104,90 @@ pub(crate) struct Store {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
+impl Default for Store {
+    fn default() -> Store {
+        Store::bounded(usize::MAX)
+    }
+}
+
 impl Store {
-    /// Takes in a whole JSON text.
+    /// A store that takes in no more than about so many bytes.
+    pub(crate) fn bounded(bytes_max: usize) -> Store {
+        Store {
+            // Keys with escapes are stored a second time, unescaped and so at most half as long,
+            // and rewrites add the plan's texts. Half of what a `Slice` can reach has room for
+            // both.
+            bytes_max: bytes_max.min(u32::MAX as usize / 2),
+            is_full: false,
+            marks: Cell::default(),
+            indexes: RefCell::default(),
+            #[cfg(test)]
+            compared: Cell::default(),
+            text: Vec::new(),
+            items: Vec::new(),
+            members: Vec::new(),
+            objects: Vec::new(),
+            links: Vec::new(),
+            open_items: Vec::new(),
+            open_members: Vec::new(),
+        }
+    }
+
+    /// Takes in a whole JSON text. What cannot be read leaves nothing behind.
     pub(crate) fn parse(&mut self, body: &[u8]) -> Result<Value, Malformed> {
         let body = std::str::from_utf8(body)
             .map_err(|_| Malformed("the body is not valid UTF-8".to_owned()))?;
         let start = self.text.len();
         let end = start.saturating_add(body.len());
-        // Keys with escapes are stored a second time, unescaped and so at most half as long, and
-        // rewrites add the plan's texts. Half of what a `Slice` can reach has room for both.
-        if end.saturating_mul(2) > u32::MAX as usize {
-            return Err(Malformed(
-                "the answers of one request exceed 2 GiB".to_owned(),
-            ));
-        }
+        let values = self.items.len() + self.members.len() + self.objects.len();
+        // Looked at before the text is copied, and for each value before it is kept.
+        let taken = end.saturating_add(values * (VALUE_BYTES / 2));
+        let Some(left) = self.bytes_max.checked_sub(taken) else {
+            return Err(self.full());
+        };
         self.text.extend_from_slice(body.as_bytes());
-        let outcome = json::parse(self, start, end);
+        let before = (self.items.len(), self.members.len(), self.objects.len());
+        let outcome = json::parse(self, start..end, left / VALUE_BYTES);
         // A body that ends early leaves elements open; the next body must not close over them.
         self.open_items.clear();
         self.open_members.clear();
+        if outcome.is_err() {
+            self.text.truncate(start);
+            self.items.truncate(before.0);
+            self.members.truncate(before.1);
+            self.objects.truncate(before.2);
+        }
         outcome
+    }
+
+    /// Notes that an answer does not fit.
+    #[cold]
+    pub(crate) fn full(&mut self) -> Malformed {
+        self.is_full = true;
+        Malformed("it is larger than one request may hold".to_owned())
+    }
+
+    /// Whether an answer did not fit.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// How many lists' items and objects there are.
+    pub(crate) fn extent(&self) -> usize {
+        self.items.len() + self.objects.len()
+    }
+
+    /// The first of `count` marks that no object has, for one walk.
+    pub(crate) fn marks(&self, count: usize) -> u32 {
+        let first = self.marks.get() + 1;
+        self.marks.set(first + u32_of(count));
+        first
+    }
+
+    /// Marks an object with one of a walk's marks; false when it has that mark already.
+    pub(crate) fn mark(&self, object: ObjectId, first: u32, offset: usize) -> bool {
+        let mark = first + u32_of(offset);
+        self.objects[object.0 as usize].mark.replace(mark) != mark
     }
 
     pub(crate) fn text(&self, slice: Slice) -> &[u8] {
@@ -136,8 +232,7 @@ impl Store {
 
     /// Looks a member up, first in the object, then in what was merged into it.
     pub(crate) fn get(&self, object: ObjectId, key: &[u8]) -> Option<Value> {
-        let mut position = 0;
-        self.get_hinted(object, key, &mut position)
+        self.get_hinted(object, key, &mut Hint::default())
     }
 
     /// Like [`Store::get`], trying first the member after the one found last: subgraphs
@@ -146,133 +241,105 @@ impl Store {
         &self,
         object: ObjectId,
         key: &[u8],
-        position: &mut usize,
+        hint: &mut Hint,
     ) -> Option<Value> {
+        if let Some(value) = self.own_hinted(object, key, &mut hint.own) {
+            return Some(value);
+        }
+        self.linked(object).find_map(|linked| {
+            let own = self.own_hinted(linked, key, &mut hint.linked);
+            own.or_else(|| Some(self.linked_place(linked, key)?.1))
+        })
+    }
+
+    fn own_hinted(&self, object: ObjectId, key: &[u8], position: &mut usize) -> Option<Value> {
         let own = self.own_members(object);
-        // The hint covers own members only; merged ones come in an order that the selection does
-        // not know.
         if let Some(member) = own.get(*position)
-            && self.text(member.key) == key
+            && self.is_key(member, key)
         {
             *position += 1;
             return Some(member.value);
         }
-        for (index, member) in own.iter().enumerate() {
-            if self.text(member.key) == key {
-                *position = index + 1;
-                return Some(member.value);
-            }
-        }
-        self.linked(object).find_map(|linked| self.get(linked, key))
+        let index = self.own_position(object, key)?;
+        *position = index + 1;
+        own.get(index).map(|member| member.value)
     }
 
-    /// The position of a member in the store, wherever the object has it from.
-    fn find_slot(&self, object: ObjectId, key: &[u8]) -> Option<usize> {
-        let start = self.objects[object.0 as usize].members.start as usize;
+    /// Like [`Store::get`], with the object that has the member itself.
+    pub(crate) fn get_owned(&self, object: ObjectId, key: &[u8]) -> Option<(ObjectId, Value)> {
+        match self.own_position(object, key) {
+            Some(index) => Some((object, self.own_members(object)[index].value)),
+            None => self.linked_place(object, key),
+        }
+    }
+
+    /// The member that an object has from one merged into it, and that object.
+    fn linked_place(&self, object: ObjectId, key: &[u8]) -> Option<(ObjectId, Value)> {
+        self.linked(object)
+            .find_map(|linked| self.get_owned(linked, key))
+    }
+
+    fn own_position(&self, object: ObjectId, key: &[u8]) -> Option<usize> {
         let own = self.own_members(object);
-        if let Some(index) = own.iter().position(|m| self.text(m.key) == key) {
-            return Some(start + index);
+        if own.len() > SCANNED_MAX {
+            return self.indexed_position(object, key);
+        }
+        own.iter().position(|member| self.is_key(member, key))
+    }
+
+    /// Kept out of `own_position`, which is inlined into every search.
+    #[inline(never)]
+    fn indexed_position(&self, object: ObjectId, key: &[u8]) -> Option<usize> {
+        let members = self.objects[object.0 as usize].members;
+        let mut indexes = self.indexes.borrow_mut();
+        let indexes = indexes.get_or_insert_default();
+        let key_at = |position: u32| self.key_at(position);
+        let found = indexes.find((object, members), key, key_at)?;
+        Some(found - members.start as usize)
+    }
+
+    fn key_at(&self, position: u32) -> &[u8] {
+        self.count_comparison();
+        self.text(self.members[position as usize].key)
+    }
+
+    fn is_key(&self, member: &Member, key: &[u8]) -> bool {
+        self.count_comparison();
+        self.text(member.key) == key
+    }
+
+    /// Tests hold the work to what it may be by this count.
+    #[inline]
+    fn count_comparison(&self) {
+        #[cfg(test)]
+        self.compared.set(self.compared.get() + 1);
+    }
+
+    /// The position of a member in the store, wherever the object has it from, and its owner.
+    fn find_slot(&self, object: ObjectId, key: &[u8]) -> Option<(ObjectId, usize)> {
+        let start = self.objects[object.0 as usize].members.start as usize;
+        if let Some(index) = self.own_position(object, key) {
+            return Some((object, start + index));
         }
         self.linked(object)
             .find_map(|linked| self.find_slot(linked, key))
     }
 
-    /// Merges an object of a later answer into one of an earlier answer.
-    ///
-    /// Objects and lists of equal length merge element by element; of two other values the
-    /// later wins, except that null replaces nothing and that a `__typename` gives way only
-    /// when it is not `concrete`: an interface object's subgraph knows the name of the
-    /// interface alone.
-    pub(crate) fn merge(
-        &mut self,
-        target: ObjectId,
-        source: ObjectId,
-        concrete: &dyn Fn(&[u8]) -> bool,
-    ) {
-        // One entity may reach one object by two aliases or two places; linked twice, its members
-        // would be written twice.
-        if target == source || self.linked(target).any(|linked| linked == source) {
-            return;
-        }
-        let members = self.objects[source.0 as usize].members;
-        // By index, because the loop changes `self`; a run never moves within its vector.
-        for index in members.start..members.start + members.len {
-            let Member { key, value } = self.members[index as usize];
-            if value == Value::Null {
-                continue;
-            }
-            let Some(slot) = self.find_slot(target, self.text(key)) else {
-                // A member that the target lacks needs no copy: the link below makes it visible.
-                continue;
-            };
-            // Changed where it lies, even in an object merged earlier, because `get` finds that
-            // place first.
-            let old = self.members[slot].value;
-            let is_typename = self.text(key) == b"__typename";
-            if is_typename && matches!(old, Value::String(name) if concrete(self.text(name))) {
-                continue;
-            }
-            self.members[slot].value = self.merge_values(old, value, concrete);
-        }
-        self.link(target, source);
-    }
-
-    fn merge_values(&mut self, old: Value, new: Value, concrete: &dyn Fn(&[u8]) -> bool) -> Value {
-        match (old, new) {
-            (old, Value::Null) => old,
-            (Value::Object(target), Value::Object(source)) => {
-                self.merge(target, source, concrete);
-                old
-            }
-            (Value::List(target), Value::List(source)) if target.len == source.len => {
-                for offset in 0..target.len {
-                    let into = (target.start + offset) as usize;
-                    let from = (source.start + offset) as usize;
-                    // Values are copied out and back (12 bytes each), because two elements of
-                    // `items` cannot be borrowed at once.
-                    self.items[into] =
-                        self.merge_values(self.items[into], self.items[from], concrete);
-                }
-                old
-            }
-            (_, new) => new,
-        }
-    }
-
-    fn link(&mut self, target: ObjectId, source: ObjectId) {
-        // Appended at the end, for `linked` promises the oldest first. An object has as many links
-        // as fetches brought it: a few.
-        self.links.push(Link {
-            object: source,
-            next: 0,
-        });
-        let added = u32_of(self.links.len());
-        let mut next = self.objects[target.0 as usize].links;
-        if next == 0 {
-            self.objects[target.0 as usize].links = added;
-            return;
-        }
-        loop {
-            let link = &mut self.links[next as usize - 1];
-            if link.next == 0 {
-                link.next = added;
-                return;
-            }
-            next = link.next;
-        }
-    }
-
     /// Gives one member another key.
     pub(crate) fn rename(&mut self, object: ObjectId, from: &[u8], to: Slice) {
-        let Some(slot) = self.find_slot(object, from) else {
+        let Some((owner, slot)) = self.find_slot(object, from) else {
             return;
         };
         self.members[slot].key = to;
+        if let Some(indexes) = self.indexes.borrow_mut().as_deref_mut() {
+            let key_at = |position: u32| self.key_at(position);
+            indexes.rename(owner, u32_of(slot), (from, self.text(to)), key_at);
+        }
     }
 
     /// Sets one member to a string.
     pub(crate) fn set_string(&mut self, object: ObjectId, key: &[u8], text: Slice) {
-        let Some(slot) = self.find_slot(object, key) else {
+        let Some((_, slot)) = self.find_slot(object, key) else {
             return;
         };
         self.members[slot].value = Value::String(text);
@@ -307,6 +374,7 @@ impl Store {
         self.objects.push(Object {
             members: run,
             links: 0,
+            mark: Cell::default(),
         });
         Value::Object(id)
     }
@@ -388,3 +456,6 @@ fn u32_of(count: usize) -> u32 {
     u32::try_from(count)
         .expect("`parse` keeps the text below 4 GiB, and every element takes at least a byte of it")
 }
+
+#[cfg(test)]
+mod tests;

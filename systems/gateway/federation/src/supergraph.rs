@@ -10,8 +10,9 @@ use crate::authorization::Rules;
 use crate::features::{self, Names};
 use crate::large_stack;
 use crate::override_labels::Labelled;
-use crate::provides;
+use crate::provides::{self, Permissions};
 use crate::schema::Schema;
+use crate::unserved;
 
 /// A service behind the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +63,16 @@ pub enum SupergraphError {
         /// The directive as it is called here.
         directive: String,
     },
+    /// It needs what this gateway does not do. To ignore it would give wrong answers.
+    #[error(
+        "the supergraph uses {directive} at `{place}`, which this gateway does not serve; take it out of the subgraph and compose again, for example with an argument that clients give"
+    )]
+    Unserved {
+        /// The directive as subgraphs write it.
+        directive: &'static str,
+        /// `Type.field`.
+        place: String,
+    },
     /// The planner cannot work with it.
     #[error("the supergraph cannot be planned with: {reason}")]
     Unusable {
@@ -80,7 +91,17 @@ pub struct Supergraph {
     /// What may not be seen by everybody. Absent when everything may.
     pub(crate) rules: Option<Rules>,
     pub(crate) planner: Planner,
+    /// Fields that move with labels of `@override`. Absent when there are none.
     pub(crate) labelled: Option<Labelled>,
+    /// Only where the planner may mix up what is provided.
+    pub(crate) careful: Option<Careful>,
+}
+
+/// For plans that ask for more than a subgraph provides.
+pub(crate) struct Careful {
+    pub(crate) permissions: Permissions,
+    /// Knows fewer provisions, which it does not mix up.
+    pub(crate) planner: Planner,
 }
 
 impl std::fmt::Debug for Supergraph {
@@ -122,16 +143,26 @@ impl Supergraph {
                 missing: "it has no query type".to_owned(),
             });
         }
+        // Before the features: the link of contexts is also an unknown one, and this says more.
+        if let Some(place) = unserved::argument_from_context(&document) {
+            return Err(SupergraphError::Unserved {
+                directive: "@fromContext",
+                place,
+            });
+        }
         features::check(&document)?;
-        let mut plannable = document.clone();
-        provides::remove_conflicts(&mut plannable);
-        let planner = Planner::new_from_supergraph(&plannable, QueryPlannerOptions::default())
-            .map_err(|error| SupergraphError::Unusable {
-                reason: error.to_string(),
-            })?;
+        let planner = planner_of(&document)?;
+        let careful = match provides::reduced(&document) {
+            Some(reduced) => Some(Careful {
+                permissions: Permissions::of(&document),
+                planner: planner_of(&reduced)?,
+            }),
+            None => None,
+        };
         let names = Names::of(&document);
         let rules = Rules::read(&document, &names)?;
-        let client = features::without(&planner.consumer_schema.document, &names);
+        let client = unserved::with_defer(&planner.consumer_schema.document);
+        let client = features::without(&Arc::new(client), &names);
         let schema = Schema::new(client, &document);
         let schema = Arc::new(schema);
         let interface_objects = interface_objects_of(&document);
@@ -143,6 +174,7 @@ impl Supergraph {
             schema,
             planner,
             labelled: Labelled::of(&document),
+            careful,
         })
     }
 
@@ -163,6 +195,13 @@ impl Supergraph {
     pub fn subgraphs(&self) -> &[Subgraph] {
         &self.subgraphs
     }
+}
+
+fn planner_of(document: &Document<'static, String>) -> Result<Planner, SupergraphError> {
+    let planner = Planner::new_from_supergraph(document, QueryPlannerOptions::default());
+    planner.map_err(|error| SupergraphError::Unusable {
+        reason: error.to_string(),
+    })
 }
 
 fn has_query_root(document: &Document<'static, String>) -> bool {

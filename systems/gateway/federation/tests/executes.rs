@@ -360,3 +360,60 @@ fn small_texts_that_mean_much_are_prepared_or_refused_but_never_hang() {
     let refusal = operations.prepare(&bomb, None).unwrap_err();
     assert_eq!(refusal.errors[0].code(), Some("GRAPHQL_VALIDATION_FAILED"));
 }
+
+#[test]
+fn a_query_with_defer_is_answered_in_one_piece() {
+    let answer = r#"{"data":{"place":{"id":"1","name":"A","climate":"MILD"}}}"#;
+    for fragment in [
+        "... @defer { name climate }",
+        "... on Place @defer(label: \"slow\") { name climate }",
+        "...Slow @defer(if: true, label: \"slow\")",
+        "...Slow @defer(if: $now) name @include(if: true)",
+    ] {
+        let slow = if fragment.contains("...Slow") {
+            "fragment Slow on Place { name climate }"
+        } else {
+            ""
+        };
+        let variables = if fragment.contains("$now") {
+            "query ($now: Boolean!)"
+        } else {
+            ""
+        };
+        let query = format!("{variables} {{ place(id: 1) {{ id {fragment} }} }} {slow}");
+        let given = (!variables.is_empty()).then_some(r#"{"now":true}"#);
+        let text = run(&query, given, &[answer]);
+        let (sent, body) = text.rsplit_once('\n').unwrap();
+        assert_eq!(body, answer, "{query}");
+        // Subgraphs are not told: they need not know it.
+        assert!(!sent.contains("defer"), "{sent}");
+    }
+    for wrong in [
+        "{ place(id: 1) { id @defer } }",
+        "query @defer { place(id: 1) { id } }",
+        "{ place(id: 1) { ... @defer(if: 7) { id } } }",
+        "{ place(id: 1) { ... @defer(later: true) { id } } }",
+    ] {
+        let refusal = operations(open()).prepare(wrong, None).err();
+        let refusal = refusal.unwrap_or_else(|| panic!("{wrong} is taken"));
+        assert_eq!(refusal.errors[0].code(), Some("GRAPHQL_VALIDATION_FAILED"));
+    }
+}
+
+#[test]
+fn a_supergraph_with_arguments_from_a_context_is_refused() {
+    let argument = r#"contextArguments: [{context: "places__place", name: "unit", type: "String", selection: "{ climate }"}]"#;
+    let sdl = SDL.replace(
+        "near(count: Int = 3): [Place] @join__field(graph: PLACES)",
+        &format!("near(count: Int = 3): [Place] @join__field(graph: PLACES, {argument})"),
+    );
+    assert_ne!(sdl, SDL);
+    let error = Supergraph::parse(&sdl).unwrap_err().to_string();
+    assert_snapshot!(error, @"the supergraph uses @fromContext at `Place.near`, which this gateway does not serve; take it out of the subgraph and compose again, for example with an argument that clients give");
+    // Without an argument the context is never read.
+    let sdl = SDL.replace(
+        "near(count: Int = 3): [Place] @join__field(graph: PLACES)",
+        "near(count: Int = 3): [Place] @join__field(graph: PLACES, contextArguments: [])",
+    );
+    assert!(Supergraph::parse(&sdl).is_ok());
+}

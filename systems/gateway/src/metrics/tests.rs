@@ -21,6 +21,7 @@ fn a_scrape_adds_up_all_workers() {
         shard.answered(200, Duration::from_micros(100));
         shard.answered(499, Duration::from_secs(20));
         shard.executed_with_errors();
+        shard.cut();
         shard.client(Some("a\"b".to_owned()), None);
         let observer = shard.observer(["planets"].into_iter());
         observer.subgraph(0, Some(200), Duration::from_millis(1));
@@ -55,6 +56,7 @@ fn a_scrape_adds_up_all_workers() {
         ),
         ("http_server_request_duration_seconds_count", 4.0),
         ("graphql_responses_with_errors_total", 2.0),
+        ("graphql_responses_beyond_limits_total", 2.0),
         (
             "graphql_client_requests_total{client_name=\"a\\\"b\",client_version=\"\"}",
             2.0,

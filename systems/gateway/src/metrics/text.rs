@@ -76,9 +76,12 @@ impl Snapshot {
             "From the head of a GraphQL request to its answer",
             [(&[][..], durations.buckets())],
         )?;
-        let count = sum(shards.map(|shard| &shard.with_errors));
+        let count = sum(shards.clone().map(|shard| &shard.with_errors));
         let help = "Executed requests with errors";
-        scrape.counter("graphql_responses_with_errors", help, count)
+        scrape.counter("graphql_responses_with_errors", help, count)?;
+        let count = sum(shards.map(|shard| &shard.cut));
+        let help = "Executed requests whose responses exceeded a limit";
+        scrape.counter("graphql_responses_beyond_limits", help, count)
     }
 
     fn subgraphs(&self, scrape: &mut Scrape<'_>) -> Result {

@@ -12,6 +12,7 @@ mod authorization;
 mod client;
 mod connections;
 mod endpoint;
+mod expansion;
 mod extensions;
 mod gateway;
 mod healing;

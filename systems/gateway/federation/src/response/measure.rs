@@ -1,0 +1,156 @@
+//! How large a response will be, without writing it.
+//!
+//! What is written of an object depends on nothing but the object and the members asked for. So
+//! each pair is measured once, however many places it stands at, and a response of gigabytes
+//! is known as such after as much work as the answers of subgraphs have parts.
+
+use std::collections::HashMap;
+
+use super::{Type, fits, type_of};
+use crate::checked::Checked;
+use crate::projection::{Leaf, Shape, What};
+use crate::store::{Hint, ObjectId, Slice, Store, Value};
+
+/// Members and items that are looked at, at most: a few milliseconds of work. With more, the
+/// response is long because the answers of subgraphs are.
+const STEPS_MAX: usize = 1 << 17;
+
+/// Why there is no size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// The value has to be null, and its place does not allow that.
+    Nulled,
+    /// It would take too long to find out.
+    Unknown,
+}
+
+pub(super) struct Measure<'a> {
+    checked: &'a Checked,
+    store: &'a Store,
+    presences: &'a [bool],
+    /// Sizes by index of members and object; nothing where the object has to be null.
+    known: HashMap<(usize, ObjectId), Option<u64>>,
+    steps_left: usize,
+}
+
+impl<'a> Measure<'a> {
+    pub(super) fn new(checked: &'a Checked, store: &'a Store, presences: &'a [bool]) -> Self {
+        Measure {
+            checked,
+            store,
+            presences,
+            known: HashMap::new(),
+            steps_left: STEPS_MAX,
+        }
+    }
+
+    /// Bytes that the data takes at least, unless that takes too long to find out. Scalars that
+    /// are objects or lists and introspection count as two bytes.
+    pub(super) fn root(&mut self, root: ObjectId) -> Option<u64> {
+        match self.members(self.checked.projection.root, root) {
+            Ok(bytes) => Some(bytes),
+            Err(Stop::Nulled) => Some(4),
+            Err(Stop::Unknown) => None,
+        }
+    }
+
+    fn members(&mut self, index: usize, object: ObjectId) -> Result<u64, Stop> {
+        if let Some(known) = self.known.get(&(index, object)) {
+            return known.ok_or(Stop::Nulled);
+        }
+        let measured = self.measure(index, object);
+        if measured != Err(Stop::Unknown) {
+            self.known.insert((index, object), measured.ok());
+        }
+        measured
+    }
+
+    fn measure(&mut self, index: usize, object: ObjectId) -> Result<u64, Stop> {
+        let checked = self.checked;
+        let members = checked.projection.members.get(index).ok_or(Stop::Nulled)?;
+        self.step(members.len())?;
+        let (mut hint, mut count, mut bytes) = (Hint::default(), 0_u64, 0_u64);
+        for member in members {
+            if let Some(presence) = member.presence
+                && !self.presences.get(presence).is_some_and(|it| *it)
+            {
+                continue;
+            }
+            let inner = match &member.what {
+                What::Text(text) => text.len() as u64,
+                What::Denied if member.non_null => return Err(Stop::Nulled),
+                What::Denied => 4,
+                What::Value(_) if member.introspection.is_some() => 2,
+                What::Value(shape) => {
+                    let value = self.store.get_hinted(object, &member.key, &mut hint);
+                    self.value(shape, member.non_null, value.unwrap_or(Value::Null))?
+                }
+            };
+            count += 1;
+            bytes = bytes.saturating_add(member.opener.len() as u64 + inner);
+        }
+        Ok(enclosed(bytes, count))
+    }
+
+    fn step(&mut self, steps: usize) -> Result<(), Stop> {
+        let left = self.steps_left.checked_sub(steps);
+        self.steps_left = left.ok_or(Stop::Unknown)?;
+        Ok(())
+    }
+
+    fn value(&mut self, shape: &Shape, non_null: bool, value: Value) -> Result<u64, Stop> {
+        let measured = match (shape, value) {
+            (_, Value::Null) => Err(Stop::Nulled),
+            (Shape::Leaf(leaf), _) => self.leaf(*leaf, value),
+            (Shape::Object(selection), Value::Object(object)) => {
+                match type_of(self.checked, self.store, *selection, object) {
+                    Type::Members(index) => self.members(index, object),
+                    Type::Unknown | Type::Foreign => Err(Stop::Nulled),
+                }
+            }
+            (
+                Shape::List {
+                    item,
+                    item_non_null,
+                },
+                Value::List(list),
+            ) => self.list(item, *item_non_null, list),
+            _ => Err(Stop::Nulled),
+        };
+        match measured {
+            Err(Stop::Nulled) if !non_null => Ok(4),
+            measured => measured,
+        }
+    }
+
+    fn list(&mut self, item: &Shape, non_null: bool, list: Slice) -> Result<u64, Stop> {
+        let store = self.store;
+        let items = store.items(list);
+        self.step(items.len())?;
+        let mut bytes = 0_u64;
+        for value in items {
+            bytes = bytes.saturating_add(self.value(item, non_null, *value)?);
+        }
+        Ok(enclosed(bytes, items.len() as u64))
+    }
+
+    fn leaf(&self, leaf: Leaf, value: Value) -> Result<u64, Stop> {
+        if !fits(self.checked, self.store, leaf, value) {
+            return Err(Stop::Nulled);
+        }
+        Ok(match value {
+            Value::String(text) => u64::from(text.len) + 2,
+            Value::Number(text) => u64::from(text.len),
+            Value::Bool(true) | Value::Null => 4,
+            Value::Bool(false) => 5,
+            Value::List(_) | Value::Object(_) => 2,
+        })
+    }
+}
+
+/// With brackets around it and commas between its parts.
+fn enclosed(bytes: u64, parts: u64) -> u64 {
+    bytes
+        .saturating_add(2)
+        .saturating_add(parts.saturating_sub(1))
+}

@@ -1,0 +1,91 @@
+//! Merges the answers about one object: the later is linked to the earlier, and only what both
+//! have is compared.
+
+use super::{Link, Member, ObjectId, Store, Value, u32_of};
+
+impl Store {
+    /// Merges an object of a later answer into one of an earlier answer.
+    ///
+    /// Objects and lists of equal length merge element by element; of two other values the
+    /// later wins, except that null replaces nothing and that a `__typename` gives way only
+    /// when it is not `concrete`: an interface object's subgraph knows the name of the
+    /// interface alone.
+    pub(crate) fn merge(
+        &mut self,
+        target: ObjectId,
+        source: ObjectId,
+        concrete: &dyn Fn(&[u8]) -> bool,
+    ) {
+        // One entity may reach one object by two aliases or two places; linked twice, its members
+        // would be written twice.
+        if target == source || self.linked(target).any(|linked| linked == source) {
+            return;
+        }
+        let members = self.objects[source.0 as usize].members;
+        // By index, because the loop changes `self`; a run never moves within its vector.
+        for index in members.start..members.start + members.len {
+            let Member { key, value } = self.members[index as usize];
+            if value == Value::Null {
+                continue;
+            }
+            let Some((_, slot)) = self.find_slot(target, self.text(key)) else {
+                // A member that the target lacks needs no copy: the link below makes it visible.
+                continue;
+            };
+            // Changed where it lies, even in an object merged earlier, because `get` finds that
+            // place first.
+            let old = self.members[slot].value;
+            let is_typename = self.text(key) == b"__typename";
+            if is_typename && matches!(old, Value::String(name) if concrete(self.text(name))) {
+                continue;
+            }
+            self.members[slot].value = self.merge_values(old, value, concrete);
+        }
+        self.link(target, source);
+    }
+
+    fn merge_values(&mut self, old: Value, new: Value, concrete: &dyn Fn(&[u8]) -> bool) -> Value {
+        match (old, new) {
+            (old, Value::Null) => old,
+            (Value::Object(target), Value::Object(source)) => {
+                self.merge(target, source, concrete);
+                old
+            }
+            (Value::List(target), Value::List(source)) if target.len == source.len => {
+                for offset in 0..target.len {
+                    let into = (target.start + offset) as usize;
+                    let from = (source.start + offset) as usize;
+                    // Values are copied out and back (12 bytes each), because two elements of
+                    // `items` cannot be borrowed at once.
+                    self.items[into] =
+                        self.merge_values(self.items[into], self.items[from], concrete);
+                }
+                old
+            }
+            (_, new) => new,
+        }
+    }
+
+    fn link(&mut self, target: ObjectId, source: ObjectId) {
+        // Appended at the end, for `linked` promises the oldest first. An object has as many links
+        // as fetches brought it: a few.
+        self.links.push(Link {
+            object: source,
+            next: 0,
+        });
+        let added = u32_of(self.links.len());
+        let mut next = self.objects[target.0 as usize].links;
+        if next == 0 {
+            self.objects[target.0 as usize].links = added;
+            return;
+        }
+        loop {
+            let link = &mut self.links[next as usize - 1];
+            if link.next == 0 {
+                link.next = added;
+                return;
+            }
+            next = link.next;
+        }
+    }
+}

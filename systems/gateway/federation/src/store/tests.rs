@@ -1,0 +1,144 @@
+use super::*;
+
+/// An object with the keys `k0` to `k<count>`, in the order of these numbers.
+fn object(store: &mut Store, numbers: impl Iterator<Item = usize>) -> ObjectId {
+    let members: Vec<String> = numbers.map(|it| format!("\"k{it}\":{it}")).collect();
+    let text = format!("{{{}}}", members.join(","));
+    match store.parse(text.as_bytes()) {
+        Ok(Value::Object(object)) => object,
+        other => panic!("an object was written, not {other:?}"),
+    }
+}
+
+fn compared(store: &Store, work: impl FnOnce(&Store)) -> usize {
+    let before = store.compared.get();
+    work(store);
+    store.compared.get() - before
+}
+
+/// A few comparisons for each member: one for its place in the index, one for each search, and
+/// those with keys of the same hash.
+const FEW: usize = 5;
+
+#[test]
+fn members_in_another_order_are_found_in_linear_work() {
+    for count in [10, 16, 17, 1_000, 4_000] {
+        let mut store = Store::default();
+        let object = object(&mut store, (0..count).rev());
+        let work = compared(&store, |store| {
+            let mut hint = Hint::default();
+            for index in 0..count {
+                let key = format!("k{index}");
+                let found = store.get_hinted(object, key.as_bytes(), &mut hint);
+                assert!(matches!(found, Some(Value::Number(_))), "{key}");
+            }
+            assert_eq!(store.get(object, b"other"), None);
+        });
+        // Small objects are searched in a row.
+        let each = if count <= 16 { count } else { FEW };
+        assert!(work <= count * each, "{work} for {count}");
+    }
+}
+
+#[test]
+fn members_that_are_missing_cost_no_look_at_all_others() {
+    let (mut store, count) = (Store::default(), 4_000);
+    let object = object(&mut store, 0..count);
+    let work = compared(&store, |store| {
+        let mut hint = Hint::default();
+        for index in 0..count {
+            let key = format!("other{index}");
+            assert_eq!(store.get_hinted(object, key.as_bytes(), &mut hint), None);
+        }
+    });
+    assert!(work <= count * FEW, "{work}");
+}
+
+#[test]
+fn large_objects_are_merged_in_linear_work() {
+    let (mut store, count) = (Store::default(), 4_000);
+    let target = object(&mut store, 0..count);
+    let source = object(&mut store, (count / 2..count * 2).rev());
+    let before = store.compared.get();
+    store.merge(target, source, &|_| true);
+    let work = store.compared.get() - before;
+    assert!(work <= 2 * count * FEW, "{work}");
+    // What only the later one has is found by both ways.
+    let work = compared(&store, |store| {
+        let mut hint = Hint::default();
+        for index in (0..count * 2).rev() {
+            let key = format!("k{index}");
+            let found = store.get_hinted(target, key.as_bytes(), &mut hint);
+            assert_eq!(found, store.get(target, key.as_bytes()), "{key}");
+            assert!(found.is_some(), "{key}");
+        }
+    });
+    assert!(work <= 6 * count * FEW, "{work}");
+}
+
+#[test]
+fn renamed_members_of_large_objects_are_found_by_their_new_name() {
+    let (mut store, count) = (Store::default(), 1_000);
+    let object = object(&mut store, 0..count);
+    assert!(store.get(object, b"k999").is_some());
+    let before = store.compared.get();
+    for index in 0..count {
+        let to = store.keep_text(format!("n{index}").as_bytes());
+        store.rename(object, format!("k{index}").as_bytes(), to);
+    }
+    let work = store.compared.get() - before;
+    assert!(work <= 4 * count * FEW, "{work}");
+    for index in 0..count {
+        let value = store.get(object, format!("n{index}").as_bytes());
+        let Some(Value::Number(text)) = value else {
+            panic!("n{index} is {value:?}");
+        };
+        assert_eq!(store.text(text), index.to_string().as_bytes());
+        assert_eq!(store.get(object, format!("k{index}").as_bytes()), None);
+    }
+    // Onto a key that is there already: the first of the two counts, as in small objects.
+    let to = store.keep_text(b"n5");
+    store.rename(object, b"n3", to);
+    let Some(Value::Number(text)) = store.get(object, b"n5") else {
+        panic!("n5 is gone");
+    };
+    assert_eq!(store.text(text), b"3");
+}
+
+#[test]
+fn of_equal_keys_the_first_counts_in_large_objects_too() {
+    let mut store = Store::default();
+    let many: String = (0..50).map(|it| format!(",\"k{it}\":0")).collect();
+    let text = format!("{{\"x\":1{many},\"x\":2}}");
+    let Ok(Value::Object(object)) = store.parse(text.as_bytes()) else {
+        panic!("an object was written");
+    };
+    let Some(Value::Number(text)) = store.get(object, b"x") else {
+        panic!("x is there");
+    };
+    assert_eq!(store.text(text), b"1");
+}
+
+#[test]
+fn what_does_not_fit_leaves_nothing_behind() {
+    let mut store = Store::bounded(1_000);
+    let kept = store.parse(b"[1,2,3]").unwrap();
+    // Small as a text, but each value takes many times its two bytes.
+    let many = format!("[{}0]", "0,".repeat(200));
+    assert!(store.parse(many.as_bytes()).is_err());
+    assert!(store.is_full());
+    let long = format!("\"{}\"", "x".repeat(2_000));
+    assert!(store.parse(long.as_bytes()).is_err());
+    let mut out = Vec::new();
+    store.write(kept, &mut out);
+    assert_eq!(out, b"[1,2,3]");
+    assert_eq!(store.raw().len(), out.len());
+    assert!(store.parse(b"[4]").is_ok());
+}
+
+#[test]
+fn an_answer_that_is_malformed_is_not_one_that_does_not_fit() {
+    let mut store = Store::bounded(1_000);
+    assert!(store.parse(b"[1,").is_err());
+    assert!(!store.is_full());
+}

@@ -1,0 +1,292 @@
+//! What one request may make of the answers of subgraphs: two types that refer to each other, of
+//! each ten entities, so that each level of a query means ten times as much.
+
+#![cfg(test)]
+
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use gateway_federation::{
+    Bounds, ErrorPolicies, ErrorPolicy, Executed, Fetch, OperationOptions, Operations,
+    SubgraphAnswer, SubgraphRequest, Supergraph,
+};
+use serde_json::{Value, json};
+
+const SDL: &str = include_str!("bounds.graphql");
+
+/// Subgraphs that know `width` entities of each type, all of which refer to all of the other.
+struct Subgraphs {
+    width: usize,
+    /// Whether every second answer says that all its entities failed.
+    fails: bool,
+    /// How many representations each request had.
+    asked: RefCell<Vec<usize>>,
+    pauses: Cell<usize>,
+}
+
+impl Subgraphs {
+    fn new(width: usize) -> Self {
+        Subgraphs {
+            width,
+            fails: false,
+            asked: RefCell::default(),
+            pauses: Cell::default(),
+        }
+    }
+
+    fn stubs(&self, kind: &str) -> Value {
+        let stubs = (0..self.width).map(|id| json!({"__typename": kind, "id": id.to_string()}));
+        stubs.collect()
+    }
+}
+
+impl Fetch for Subgraphs {
+    async fn fetch(&self, request: SubgraphRequest<'_>) -> SubgraphAnswer {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let stubs = match request.name {
+            "a" => json!({ "__typename": "A", "bs": self.stubs("B") }),
+            _ => json!({ "__typename": "B", "as": self.stubs("A") }),
+        };
+        let count = body["variables"]["representations"]
+            .as_array()
+            .map(Vec::len);
+        self.asked.borrow_mut().push(count.unwrap_or(0));
+        let answer = match count {
+            Some(count) => {
+                let mut answer = json!({"data": {"_entities": vec![stubs; count]}});
+                if self.fails && request.name == "b" {
+                    let error = |index| json!({"message": "no", "path": ["_entities", index]});
+                    answer["errors"] = (0..count).map(error).collect();
+                }
+                answer
+            }
+            None => {
+                let mut roots = self.stubs("A");
+                for root in roots.as_array_mut().unwrap() {
+                    root["bs"] = self.stubs("B");
+                }
+                json!({ "data": { "as": roots } })
+            }
+        };
+        SubgraphAnswer::from_body(answer.to_string())
+    }
+
+    async fn give_way(&self) {
+        self.pauses.set(self.pauses.get() + 1);
+    }
+}
+
+fn query(levels: usize) -> String {
+    let mut text = "id".to_owned();
+    for level in (0..levels).rev() {
+        let field = if level % 2 == 0 { "as" } else { "bs" };
+        text = format!("{field}{{{text}}}");
+    }
+    format!("{{{text}}}")
+}
+
+fn execute(query: &str, bounds: Bounds, fetch: &impl Fetch) -> Executed {
+    let supergraph = Arc::new(Supergraph::parse(SDL).unwrap());
+    let options = OperationOptions {
+        bounds,
+        ..OperationOptions::default()
+    };
+    let operations = Operations::new(Arc::clone(&supergraph), options);
+    let prepared = operations.prepare(query, None).unwrap();
+    let variables = prepared.coerce(None).unwrap();
+    // Errors of subgraphs are hidden, those of bounds are not.
+    let policies = ErrorPolicies::new(&supergraph, |_| ErrorPolicy::Redact);
+    let mut future = pin!(prepared.execute(&variables, fetch, &policies));
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(executed) = future.as_mut().poll(&mut context) {
+            return executed;
+        }
+    }
+}
+
+fn codes(executed: &Executed) -> Vec<String> {
+    let errors: Vec<Value> = serde_json::from_slice(executed.errors().unwrap_or(b"[]")).unwrap();
+    let code = |error: &Value| {
+        error["extensions"]["code"]
+            .as_str()
+            .unwrap_or("")
+            .to_owned()
+    };
+    errors.iter().map(code).collect()
+}
+
+fn small() -> Bounds {
+    Bounds {
+        response_bytes: 1 << 20,
+        ..Bounds::default()
+    }
+}
+
+#[test]
+fn a_short_query_that_means_a_power_of_the_answers_is_refused() {
+    let subgraphs = Subgraphs::new(10);
+    let executed = execute(&query(8), small(), &subgraphs);
+    assert_eq!(executed.data(), b"null");
+    assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
+    assert!(executed.is_cut());
+    let body = String::from_utf8_lossy(executed.body());
+    assert!(body.contains("larger than 1048576 bytes"), "{body}");
+    // Entities are asked about once each however often they are met: without that, finding them
+    // would take as long as writing the response.
+    assert!(subgraphs.asked.borrow().iter().all(|count| *count <= 10));
+}
+
+#[test]
+fn levels_of_the_plan_cost_what_was_received_and_not_its_power() {
+    // 10^24 places: any work by the place would not end.
+    let subgraphs = Subgraphs::new(10);
+    let executed = execute(&query(24), small(), &subgraphs);
+    assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
+    let mut failing = Subgraphs::new(10);
+    failing.fails = true;
+    let executed = execute(&query(24), small(), &failing);
+    assert!(codes(&executed).contains(&"RESPONSE_TOO_LARGE".to_owned()));
+    let body = String::from_utf8_lossy(executed.body());
+    assert!(body.contains("at least "), "{}", &body[body.len() - 200..]);
+}
+
+#[test]
+fn a_response_that_will_be_too_large_is_known_before_it_is_written() {
+    let subgraphs = Subgraphs::new(10);
+    let executed = execute(&query(16), Bounds::default(), &subgraphs);
+    assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
+    // 64 MiB of it would have taken hundreds of turns.
+    assert!(subgraphs.pauses.get() < 10, "{}", subgraphs.pauses.get());
+}
+
+#[test]
+fn the_measure_of_a_response_is_its_size() {
+    let size = execute(&query(6), Bounds::default(), &Subgraphs::new(10))
+        .data()
+        .len();
+    assert!(size > 10_000_000, "as large that it is measured: {size}");
+    for (response_bytes, count) in [(size, 0), (size - 1, 1)] {
+        let bounds = Bounds {
+            response_bytes,
+            ..Bounds::default()
+        };
+        let subgraphs = Subgraphs::new(10);
+        let executed = execute(&query(6), bounds, &subgraphs);
+        assert_eq!(executed.error_count(), count, "{response_bytes} of {size}");
+        // Refused by the measure, long before the last byte is reached.
+        assert_eq!(subgraphs.pauses.get() < 10, count == 1);
+    }
+}
+
+#[test]
+fn what_is_within_the_bounds_is_answered_whole() {
+    let subgraphs = Subgraphs::new(10);
+    let executed = execute(&query(4), small(), &subgraphs);
+    assert_eq!(executed.error_count(), 0);
+    assert!(!executed.is_cut());
+    let level = |key: &str, inner: &Value| json!({ key: vec![inner; 10] });
+    let leaves: Vec<Value> = (0..10).map(|id| json!({"id": id.to_string()})).collect();
+    let mut expected = json!({ "bs": leaves });
+    for key in ["as", "bs", "as"] {
+        expected = level(key, &expected);
+    }
+    let data: Value = serde_json::from_slice(executed.data()).unwrap();
+    assert_eq!(data, expected);
+}
+
+#[test]
+fn other_requests_go_on_while_a_large_response_is_written() {
+    let subgraphs = Subgraphs::new(10);
+    let executed = execute(&query(5), Bounds::default(), &subgraphs);
+    assert_eq!(executed.error_count(), 0);
+    // 111,110 members and as many items, no pause for fewer than 32,768 of both together.
+    assert!(
+        (4..=7).contains(&subgraphs.pauses.get()),
+        "{}",
+        subgraphs.pauses.get()
+    );
+    let text = String::from_utf8_lossy(executed.data());
+    let leaves: Vec<String> = (0..10).map(|id| format!("{{\"id\":\"{id}\"}}")).collect();
+    let mut expected = leaves.join(",");
+    for (level, key) in ["as", "bs", "as", "bs", "as"].into_iter().enumerate() {
+        expected = format!("{{\"{key}\":[{expected}]}}");
+        if level < 4 {
+            expected = vec![expected; 10].join(",");
+        }
+    }
+    assert!(
+        text == expected,
+        "what is written in turns is not what is written at once"
+    );
+}
+
+/// One answer to each request.
+struct Answer(String);
+
+impl Fetch for Answer {
+    async fn fetch(&self, _: SubgraphRequest<'_>) -> SubgraphAnswer {
+        SubgraphAnswer::from_body(self.0.clone())
+    }
+}
+
+#[test]
+fn a_null_takes_back_what_was_written_before_a_pause() {
+    // More items than a turn writes; the member that must not be null is missing in the last.
+    let mut items = vec![r#"{"id":"1","must":1}"#; 30_000];
+    items.push(r#"{"id":"2"}"#);
+    let answer = Answer(format!(r#"{{"data":{{"as":[{}]}}}}"#, items.join(",")));
+    let executed = execute("{ as { id must } }", Bounds::default(), &answer);
+    let text = String::from_utf8_lossy(executed.data());
+    assert!(text.ends_with(r#",{"id":"1","must":1},null]}"#));
+    assert_eq!(executed.error_count(), 1);
+}
+
+#[test]
+fn what_is_written_and_taken_back_counts() {
+    // Each item is written nearly to its end and then is null; together they are 4 MB.
+    let inner = vec![r#"{"id":"1"}"#; 4_000].join(",");
+    let item = format!(r#"{{"bs":[{inner}]}}"#);
+    let answer = Answer(format!(
+        r#"{{"data":{{"as":[{}]}}}}"#,
+        vec![item; 100].join(",")
+    ));
+    let executed = execute("{ as { bs { id } must } }", small(), &answer);
+    assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
+}
+
+#[test]
+fn answers_that_take_too_much_memory_are_refused() {
+    let bounds = Bounds {
+        answers_bytes: 100_000,
+        ..Bounds::default()
+    };
+    // 16 KB of text, and 40 bytes for each value.
+    let dense = Answer(format!(
+        r#"{{"data":{{"as":[{}]}}}}"#,
+        vec!["null"; 3_000].join(",")
+    ));
+    let executed = execute("{ as { id } }", bounds, &dense);
+    assert_eq!(codes(&executed), ["SUBGRAPH_ANSWERS_TOO_LARGE"]);
+    assert_eq!(executed.data(), br#"{"as":null}"#);
+    let executed = execute("{ as { id } }", Bounds::default(), &dense);
+    assert_eq!(executed.error_count(), 0);
+}
+
+#[test]
+fn a_subgraph_is_not_asked_about_too_many_entities() {
+    let bounds = Bounds {
+        fetch_entities: 9,
+        ..Bounds::default()
+    };
+    let subgraphs = Subgraphs::new(10);
+    let executed = execute(&query(3), bounds, &subgraphs);
+    assert_eq!(codes(&executed), ["TOO_MANY_ENTITIES"]);
+    assert_eq!(*subgraphs.asked.borrow(), [0]);
+    let body = String::from_utf8_lossy(executed.body());
+    assert!(body.contains(r#""path":["as","@","bs","@"]"#), "{body}");
+    let executed = execute(&query(3), Bounds::default(), &Subgraphs::new(10));
+    assert_eq!(executed.error_count(), 0);
+}
