@@ -61,7 +61,7 @@ fn more_than_can_wait_is_told_to_come_again() {
         &planets
             .config("limits: {max_aliases: null}\nsupergraph: {query_planning: {queue_size: 2}}"),
     );
-    let _others: Vec<_> = (0..12)
+    let mut others: Vec<_> = (0..12)
         .map(|number| {
             let mut connection = gateway.connect();
             connection.begin(&post(&expensive(number)));
@@ -69,14 +69,11 @@ fn more_than_can_wait_is_told_to_come_again() {
         })
         .collect();
     while metric(&gateway, "apollo_router_compute_jobs_queue_is_full_total") == 0 {}
-    // Until one comes while two wait.
-    let refused = (100..200).find_map(|number| {
-        let mut connection = gateway.connect();
-        connection.begin(&post(&expensive(number)));
+    let refused = others.iter_mut().find_map(|connection| {
         let response = connection.read(false);
         (response.status == 503).then_some(response)
     });
-    let refused = refused.unwrap();
+    let refused = refused.expect("one was counted as refused");
     assert_eq!(code(&refused), "REQUEST_CONCURRENCY_LIMITED");
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert!(
@@ -93,8 +90,10 @@ fn an_operation_that_takes_too_long_is_refused_and_remembered() {
     let gateway = Gateway::start(&planets.config(config));
     let body = expensive(0);
     let mut connection = gateway.connect();
+    let mut sent = 0;
     // The first request may be told to come again, when its thread was slow to end the work.
     let refusal = loop {
+        sent += 1;
         let response = connection.send(&post(&body));
         if code(&response) == "QUERY_PLANNING_FAILED" {
             break response;
@@ -107,14 +106,14 @@ fn an_operation_that_takes_too_long_is_refused_and_remembered() {
         refusal.text()
     );
     let work = "apollo_router_query_planning_plan_duration_seconds_count";
-    let before = metric(&gateway, work);
-    for _ in 0..10 {
+    for _ in 0..2 * sent + 10 {
         assert_eq!(
             code(&connection.send(&post(&body))),
             "QUERY_PLANNING_FAILED"
         );
     }
-    assert_eq!(metric(&gateway, work), before);
+    // Work on the earlier ones, each tried with little effort first, may end meanwhile.
+    assert!(metric(&gateway, work) <= 2 * sent);
 }
 
 #[test]
