@@ -83,7 +83,7 @@ impl Console {
 
     /// One line of diagnostics.
     pub(crate) fn say(self, line: impl Display) {
-        // Names in files and the last words of systems are others', whoever reads them later.
+        // Names in files and the last words of systems are others' words.
         let line = report::harmless(&line.to_string());
         // A closed stderr is no reason to stop measuring.
         let _ = writeln!(io::stderr().lock(), "{line}");

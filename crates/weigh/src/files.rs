@@ -27,7 +27,7 @@ impl lab::Files for Disk {
 /// The longest result file that is read: far above any recording, which has some megabytes.
 const RESULT_BYTES_MAX: u64 = 1 << 30;
 
-/// Reads a recording or another tool's result, which may come from anybody and may be a device.
+/// Reads a recording or another tool's result, which may come from a stranger and may be a device.
 pub(crate) fn read_result(path: &Path) -> io::Result<Vec<u8>> {
     read_at_most(fs::File::open(path)?, RESULT_BYTES_MAX)
 }

@@ -92,7 +92,7 @@ enum Network {
 }
 
 impl Network {
-    /// None for this machine itself: whoever runs programs here has other means, and load
+    /// None for this machine itself: a program here has other means, and load
     /// generators and local proxies bring all their connections from there.
     fn of(address: IpAddr) -> Option<Self> {
         // An IPv4 client of a socket for both.

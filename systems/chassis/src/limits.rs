@@ -130,7 +130,7 @@ impl Most {
         let total = total.unwrap_or_else(|| part(descriptors(), share).min(CONNECTIONS_MAX));
         Self {
             total,
-            // Half: clients behind one proxy share an address, and nobody takes all there is.
+            // Half: clients behind one proxy share an address, and none takes all there is.
             per_address: per_address.unwrap_or(total.div_ceil(2)),
         }
     }

@@ -100,7 +100,7 @@ pub(crate) fn grants(exchange: &Exchange, operation: &Operation) -> Option<Grant
                 .and_then(Value::as_str);
             scopes.is_some_and(|scopes| scopes.split(' ').any(|scope| scope == name))
         }),
-        // Whatever is not `true`, and a policy that nobody knew, is no.
+        // Whatever is not `true`, and a policy without an answer, is no.
         Demand::Policy(name) => exchange.context.with(REQUIRED_POLICIES, |policies| {
             policies.and_then(|it| it.get(name)) == Some(&Value::Bool(true))
         }),

@@ -341,7 +341,7 @@ pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome
                 reply.headers.insert(header::RETRY_AFTER, seconds);
                 reply
             }
-            // Nobody reads it. The services that saw the request still see its end.
+            // No client reads it. The services that saw the request still see its end.
             NotPlanned::ClientGone => reply::error(
                 StatusCode::from_u16(499).expect("a status has three digits"),
                 "the client disconnected",

@@ -1,8 +1,8 @@
 //! Makes operations ready on threads of their own, which all workers share.
 //!
 //! A text is tried with little effort first. What turns out to be large waits in a second queue,
-//! and at least one thread never takes from that one: whoever sends expensive operations delays
-//! others that do so, and nobody else. Both queues together are bounded, and what nobody waits for
+//! and at least one thread never takes from that one: a client that sends expensive operations delays
+//! others that do so, and no one else. Both queues together are bounded, and what no client waits for
 //! any more leaves them.
 
 use std::collections::VecDeque;
@@ -284,7 +284,7 @@ impl Shared {
             }
             Ok(outcome) => {
                 drop(state);
-                // Fails when nobody waits any more.
+                // Fails when no client waits any more.
                 let _ = job.reply.send(outcome);
             }
             Err(_) => log::error!("planning panicked"),

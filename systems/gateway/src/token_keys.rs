@@ -15,7 +15,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// A set of keys and the time between two readings.
 pub(crate) type Polled = (Arc<TokenKeys>, Duration);
 
-/// Asks for the sets that have no key, before anybody sends a token.
+/// Asks for the sets that have no key, before the first token arrives.
 pub(crate) async fn prefetch(client: &Client, sets: &[Polled]) {
     let missing = sets.iter().filter(|(set, _)| set.missing().is_some());
     let asking = join_all(missing.map(|(set, _)| set.refresh(client)));

@@ -75,7 +75,7 @@ pub(crate) fn run(
         .enable_io()
         .enable_time()
         // Resolving names is the only blocking work. Its threads only wait, and several, so that a
-        // name that nobody answers for does not hold up the others.
+        // name without an answer does not hold up the others.
         .max_blocking_threads(8)
         .build_local(LocalOptions::default())?;
     let shard = common.metrics.shard();

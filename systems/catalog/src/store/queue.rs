@@ -82,7 +82,7 @@ impl<C> Queue<C> {
         let job: Job<C> = Box::new(move |connection| {
             let left = time.saturating_sub(asked.elapsed());
             if answer.is_closed() {
-                // The client is gone: of a flood that nobody waits for, nothing is done.
+                // The client is gone: of a flood without readers, nothing is done.
                 return;
             }
             // An answer that says "too slow" must also mean that it will not be done later.

@@ -8,7 +8,7 @@ use crate::connection_table::Cause;
 
 /// Ticks that a client has to end a connection that was idle for too long.
 const GRACE_TICKS: u32 = 10;
-/// Ticks that a newcomer has to send its request when many others are served and nobody else waits.
+/// Ticks that a newcomer has to send its request when many others are served and no other client waits.
 const FRESH_TICKS: u32 = 5;
 /// Ticks for which a client must have taken nothing before its answer may be dropped for memory.
 const STALLED_TICKS: u32 = 10;

@@ -104,7 +104,7 @@ fn minute() -> Written<Duration> {
 }
 
 fn ten_seconds() -> Written<Duration> {
-    // Anybody can send tokens that name unknown keys; the key server must not feel each of them.
+    // Any client can send tokens that name unknown keys; the key server must not feel each of them.
     Written(Duration::from_secs(10))
 }
 

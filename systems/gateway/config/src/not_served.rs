@@ -1,7 +1,7 @@
 //! Keys of the original for what this gateway does not do: `subscription`, `batching`, `apq`,
 //! `persisted_queries`, `plugins`, and exporters of traces.
 //!
-//! What is turned off, or what nobody relies on, is accepted with a warning. What is turned on and
+//! What is turned off, or what no client relies on, is accepted with a warning. What is turned on and
 //! would silently be missing ends the start; most of all what decides who may ask what.
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use crate::written::{ClaimPath, Written};
 #[serde(default, deny_unknown_fields)]
 pub struct SessionVariables {
     /// Whether the `x-hasura-*` headers of every client count, and a client without a role is
-    /// `admin`. Only for a gateway that nobody but trusted services can reach.
+    /// `admin`. Only for a gateway that trusted services alone can reach.
     pub trust_clients: bool,
     /// A client whose `x-hasura-admin-secret` is this is trusted; it is never sent on.
     pub admin_secret: Option<Written<HeaderValue>>,

@@ -139,7 +139,7 @@ impl Extensions {
         &self.files
     }
 
-    /// The key sets at URLs, with the time between two readings. Whoever runs the workers polls
+    /// The key sets at URLs, with the time between two readings. The program that runs the workers polls
     /// them.
     pub fn token_keys(&self) -> &[(Arc<TokenKeys>, Duration)] {
         &self.token_keys

@@ -220,7 +220,7 @@ fn tell(
     }
     state.left_out += places.map_or(0, |places| places.further);
     if places.is_none_or(|places| places.paths.is_empty()) && state.has_room(weight) {
-        // Nobody waits for this entity, or its place was not found in time. The error is told all
+        // No place waits for this entity, or its place was not found in time. The error is told all
         // the same.
         let path = entities::fetch_path(&plan.inputs[0]);
         let error = GraphqlError {

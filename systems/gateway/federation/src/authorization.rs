@@ -73,7 +73,7 @@ pub enum Demand<'a> {
     Authenticated,
     /// This scope.
     Scope(&'a str),
-    /// That somebody has answered this policy with yes.
+    /// That a script or coprocessor has answered this policy with yes.
     Policy(&'a str),
 }
 
@@ -419,7 +419,7 @@ impl Reader<'_> {
 }
 
 /// A list of lists of texts. As everywhere in GraphQL, one value stands for a list of it. An empty
-/// list of alternatives says neither "everybody" nor "nobody", so it is none.
+/// list of alternatives says neither that all nor that none may, so it is a mistake.
 fn lists(directive: &Directive<'static, String>, name: &str) -> Option<Vec<Vec<String>>> {
     let mut arguments = directive.arguments.iter();
     let (_, value) = arguments.find(|(key, _)| key == name)?;

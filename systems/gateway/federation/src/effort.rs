@@ -18,7 +18,7 @@ const QUICK_SELECTIONS: u64 = 1_000;
 /// How long a small operation is tried.
 const QUICK_TIME: Duration = Duration::from_millis(100);
 
-/// Says that nobody waits for an operation any more. Clones share it.
+/// Says that no client waits for an operation any more. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<State>);
 
@@ -119,7 +119,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Refuses an operation whose time is over, or that nobody waits for.
+    /// Refuses an operation whose time is over, or that no client waits for.
     pub(crate) fn go_on(&self) -> Result<(), Refusal> {
         match self.token.bail_if_cancelled() {
             Ok(()) => Ok(()),

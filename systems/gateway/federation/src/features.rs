@@ -2,7 +2,7 @@
 //! which of them this gateway knows.
 //!
 //! The link specification demands that a feature which says what it is `for` is understood or the
-//! schema refused: what `SECURITY` protects would be served to anybody otherwise, and what
+//! schema refused: what `SECURITY` protects would be served to all otherwise, and what
 //! `EXECUTION` changes would be answered wrongly.
 
 use std::sync::Arc;

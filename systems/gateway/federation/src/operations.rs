@@ -100,7 +100,7 @@ enum Cause {
     Doubtful,
     /// More effort than was allowed for now.
     Effort,
-    /// Nobody waited any more.
+    /// No client waited any more.
     Stopped,
 }
 
@@ -147,7 +147,7 @@ impl Refusal {
     pub(crate) fn stopped() -> Refusal {
         Refusal {
             cause: Cause::Stopped,
-            ..Refusal::internal("nobody waits for the operation any more")
+            ..Refusal::internal("no client waits for the operation any more")
         }
     }
 

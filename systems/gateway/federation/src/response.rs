@@ -83,7 +83,7 @@ pub(crate) struct Writer<'a> {
     path: Vec<Step<'a>>,
     /// Where the data begins in the output.
     start: usize,
-    /// Length of the output that the data may reach, less what was cut off: whoever has much
+    /// Length of the output that the data may reach, less what was cut off: a response that has much
     /// written and cut off again pays for it, too.
     end_max: usize,
     /// Steps left before a pause.

@@ -1,7 +1,7 @@
-//! Sets of keys at URLs: asked for once for the whole process, whoever needs them.
+//! Sets of keys at URLs: asked for once for the whole process.
 //!
 //! All workers share a set, and so do the generations before and after a reload, so that a reload
-//! while the key server is down loses nothing. Somebody outside polls ([`TokenKeys::refresh`]); a
+//! while the key server is down loses nothing. The main thread polls ([`TokenKeys::refresh`]); a
 //! worker asks only when a token needs a key that is not there, and then one of them for all.
 
 use std::collections::HashMap;
@@ -108,11 +108,11 @@ impl TokenKeys {
         self.ask(client).await;
     }
 
-    /// Asks for the keys if nobody did within `pause`; waits if somebody does now.
+    /// Asks for the keys unless that was done within `pause`; waits where it is being done.
     pub(super) async fn refresh_after(&self, pause: Duration, client: &Client) {
         let before = self.version();
         let _flight = self.flight.lock().await;
-        // Whoever held the lock may have brought what this caller wants.
+        // The task that held the lock may have brought what this caller wants.
         if self.version() != before {
             return;
         }

@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
         let inner = self.set(place, &field.selection_set);
         self.path.truncate(self.path.len() - lists);
         if inner.asked.items.is_empty() {
-            // Nothing of it may be seen, so nobody is asked for it: a mutation that the client
+            // Nothing of it may be seen, so no subgraph is asked for it: a mutation that the client
             // learns nothing of is not carried out.
             push_field(&mut forms.shown, &denied(field), None);
             return;
