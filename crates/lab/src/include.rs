@@ -130,6 +130,7 @@ impl Reading<'_> {
                 None
             }
         };
+        // Also `None`: a file that cannot be read is reported once.
         self.trees.insert(path, tree.clone());
         tree
     }

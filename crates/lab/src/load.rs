@@ -123,6 +123,7 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
         .filter_map(|key| load.node.entry(key));
     let findings = &mut reading.findings;
     let Some(first) = given.next() else {
+        // It may stand in a file that could not be read.
         if reading.has_gaps {
             return None;
         }

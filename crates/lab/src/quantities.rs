@@ -71,6 +71,7 @@ impl Format for Duration {
         }
         // Rounded, because `0.1ms` has no exact binary fraction and would lose a nanosecond.
         let nanoseconds = (number * factor).round();
+        // A long row of digits is read as infinity, which ends here as well.
         if nanoseconds > TIME_NS_MAX {
             return wrong(
                 "it is longer than 1000h",
@@ -162,6 +163,7 @@ impl Format for Bytes {
                 "write for example `128MiB`".to_owned(),
             );
         }
+        // As with times, this also ends what was read as infinity.
         if bytes > SIZE_MAX {
             return wrong(
                 "it is more than any machine has",

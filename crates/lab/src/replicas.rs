@@ -118,6 +118,7 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),
         ready: setup.ready.clone(),
+        // `replicas` beside `https` is refused, so all of it is in the clear.
         is_encrypted: false,
         // The limits are those of an instance: a limited balancer would be what is measured.
         limits: Limits::default(),

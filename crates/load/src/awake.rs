@@ -24,6 +24,7 @@ pub struct AwakeCores(#[expect(dead_code, reason = "held open")] File);
 #[must_use]
 pub fn keep_cores_awake() -> Option<AwakeCores> {
     let mut file = OpenOptions::new().write(true).open(BOUND).ok()?;
+    // Four bytes, because the kernel reads any other length as hexadecimal digits.
     file.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(AwakeCores(file))
 }

@@ -267,12 +267,14 @@ impl<'a> EpollEngine<'a> {
         };
         let lane = &mut self.lanes[connection.lane];
         match socket::receive(socket, &mut self.buffer) {
+            // The edge was of bytes that an earlier read has taken.
             Ok(Moved::Later) => return,
             Ok(Moved::Bytes(0)) | Err(_) => {}
             Ok(Moved::Bytes(_)) => lane.recorder.unsolicited += 1,
         }
         let is_waiting = connection.phase == Phase::Waiting;
         connection.close();
+        // A place in think time keeps its slot, so it is not free; its next step connects anew.
         if is_waiting {
             connection.phase = Phase::Waiting;
         } else {
@@ -310,6 +312,7 @@ impl<'a> EpollEngine<'a> {
 
     /// Looks at every connection whose time has come.
     fn sweep(&mut self) {
+        // The minimum is found anew here, because `wake_at` only ever lowers it.
         self.wake_ns = u64::MAX;
         for index in 0..self.connections.len() {
             if self.connections[index].wake_ns <= self.now_ns {

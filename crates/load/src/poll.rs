@@ -126,6 +126,8 @@ impl Poll {
             spare_capacity(&mut self.events),
             Some(&timespec(timeout_ns)),
         ) {
+            // A signal ends a wait as a timeout does: the caller looks at the stop flag in any
+            // case.
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => unreachable!("epoll_wait on a descriptor of ours: {error}"),
         }

@@ -323,6 +323,7 @@ impl Recorder {
         };
         let before = std::mem::replace(&mut self.published, now);
         live.add(&Progress {
+            // Added once for all threads, before they begin.
             planned: 0,
             sent: now.sent - before.sent,
             passed: now.passed - before.passed,
@@ -383,6 +384,7 @@ impl Recorder {
         }
         self.service.add(&self.whole_at_once);
         self.first_byte.add(&self.whole_at_once);
+        // Each thread has its own in order of time; put together they are not.
         self.pauses.sort_unstable();
         // Empty where the times of slots were not asked for, or there were too many.
         let mut slots = self.slots.unwrap_or_default();
@@ -426,6 +428,7 @@ impl Recorder {
     }
 
     fn since_start(&self, at_ns: u64) -> Duration {
+        // A pause may have begun in the lead, before the first slot was due.
         Duration::from_nanos(at_ns.saturating_sub(self.start_ns))
     }
 }

@@ -324,6 +324,7 @@ impl Group<'_> {
         };
         let cpu = cpus[thread as usize % cpus.len()];
         let pin = |reason| LoadError::Pin { cpu, reason };
+        // Beyond that, `set` would panic.
         if cpu >= CpuSet::MAX_CPU {
             return Err(pin(rustix::io::Errno::INVAL));
         }

@@ -37,6 +37,7 @@ impl SpinBudget {
         SpinBudget {
             oversleep_ns: OVERSLEEP_FIRST_NS,
             share,
+            // Nothing in advance, so that the share is kept from the first wait on.
             credit_ns: 0,
         }
     }

@@ -185,6 +185,7 @@ impl Supply {
             Supply::Closed(closed) if closed.is_over(now_ns) => None,
             Supply::Closed(closed) => match closed.slices.at(now_ns) {
                 Moment::Before { from_ns } => Some(from_ns),
+                // Within a slice, slots come with answers and not with time.
                 Moment::Within { .. } | Moment::After => None,
             },
         }

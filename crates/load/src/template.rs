@@ -71,6 +71,7 @@ impl Values {
         }
         let row = match self.order {
             RowOrder::Rotation => {
+                // 0 stands for never, and is no divisor.
                 (index % rows + index.checked_div(self.shift_every).unwrap_or(0)) % rows
             }
             RowOrder::Random => below(rows, self.draw(index, 0)),
@@ -215,6 +216,7 @@ impl Slot<'_> {
             }
             Piece::Captured { value, is_escaped } => {
                 let value = &self.captured[*value];
+                // Escaped for each request: unlike a column, it is not known before the load.
                 if *is_escaped {
                     buffer.extend_from_slice(escape(value).as_bytes());
                 } else {

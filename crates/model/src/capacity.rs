@@ -76,6 +76,7 @@ impl Capacity {
         // A count is exact where `to` is a rate of the ladder; here it may lie between two.
         let top = whole(asked.steps_to(to) + 1e-9);
         Ok(Capacity {
+            // The highest rate that can be tried, so that reports name no other.
             to: asked.rate(top),
             ..asked
         })

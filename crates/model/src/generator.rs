@@ -74,6 +74,7 @@ impl GeneratorCost {
             None => 1.0,
             Some(had) => {
                 let available = elapsed.as_secs_f64() * f64::from(self.threads);
+                // A load may have no length, and the two times are measured apart.
                 (had.as_secs_f64() / available.max(1e-6)).min(1.0)
             }
         }

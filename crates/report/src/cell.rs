@@ -55,6 +55,7 @@ fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
 /// the unit shown; none without an interval.
 pub(crate) fn pooled(row: &VariantSummary, metric: Metric) -> Option<(f64, (f64, f64))> {
     let share = tail::share_of(metric)?;
+    // No tolerance is needed, because both sides are the same literals.
     let of_share = |it: &&PooledDifference| it.quantile.to_bits() == share.to_bits();
     let pooled = row.pooled_differences.iter().find(of_share)?;
     let (low, high) = pooled.latency_us_low.zip(pooled.latency_us_high)?;

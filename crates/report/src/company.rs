@@ -67,6 +67,7 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
 pub(crate) fn is_together(recording: &Recording, one: &str, other: &str) -> bool {
     let groups = recording.groups();
     let has = |group: &Vec<String>, name: &str| group.iter().any(|known| known == name);
+    // Any group with both will do, since a baseline is in several.
     groups.is_empty()
         || groups
             .iter()

@@ -280,6 +280,7 @@ fn format_of(text: &str) -> Option<String> {
     struct Head {
         format: String,
     }
+    // No JSON, or that of others, is no mistake yet: the readers of other tools come next.
     serde_json::from_str::<Head>(text)
         .ok()
         .map(|head| head.format)

@@ -33,6 +33,7 @@ fn figures(row: &VariantSummary, metric: Metric) -> Option<[String; 10]> {
     let overhead = summary.overhead.as_ref();
     let of = |part: fn(&OverheadSummary) -> Option<f64>| text(overhead.and_then(part));
     Some([
+        // Unrounded, and sparse figures too: scripts choose for themselves.
         summary.value.to_string(),
         text(summary.low),
         text(summary.high),

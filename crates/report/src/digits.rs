@@ -232,6 +232,7 @@ pub(crate) fn length_us(microseconds: u64) -> String {
     } else {
         (microseconds / 1e6, "s")
     };
+    // A thousandth is one of the next smaller unit; zeros at the end are not printed.
     format!("{} {unit}", (value * 1e3).round() / 1e3)
 }
 

@@ -128,6 +128,7 @@ impl FromStr for Gate {
         let (subject, limit) = quantity::read(right, metric, subject).map_err(wrong)?;
         Ok(Gate {
             text: text.trim().to_owned(),
+            // A star stands for all variants, as judgements write it.
             variant: Some(variant)
                 .filter(|name| !name.is_empty() && *name != "*")
                 .map(str::to_owned),

@@ -154,6 +154,7 @@ const READERS: [Reader; 25] = [
     vegeta_hits::CSV,
     hgrm::HDRPLOT,
     oha::JSON,
+    // Before hey, whose text looks like it.
     oha::TEXT,
     bombardier::JSON,
     bombardier::TEXT,
@@ -166,6 +167,7 @@ const READERS: [Reader; 25] = [
     hey::TEXT,
     hey::CSV,
     wrk::TEXT,
+    // Last, because wrk2 prints this table inside of its own report.
     hgrm::TABLE,
 ];
 
@@ -351,6 +353,7 @@ fn by_status(codes: Option<&Value>) -> (u64, u64) {
     for (code, count) in codes.and_then(Value::as_object).into_iter().flatten() {
         let count = count.as_f64().map_or(0, whole);
         match code.parse::<u16>() {
+            // Redirects are successes, as wrk and vegeta have it.
             Ok(200..=399) => sums.0 += count,
             _ => sums.1 += count,
         }

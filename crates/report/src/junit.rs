@@ -97,6 +97,7 @@ pub(crate) fn document(name: &str, cases: &[Case], gates: &[Judgement]) -> Strin
 fn of_gate(judgement: &Judgement) -> Case {
     let reason = judgement.reason.clone();
     Case {
+        // Names of test cases are no Markdown, and are shown as they are.
         name: shown::subject(judgement).replace('`', ""),
         seconds: 0.0,
         outcome: match (judgement.ruling, judgement.is_passed) {

@@ -275,6 +275,7 @@ impl Recording {
     #[must_use]
     pub fn shared_systems(&self) -> Vec<String> {
         let systems = self.variants.iter().flat_map(|variant| &variant.systems);
+        // A list, which keeps the order of the lab.
         let mut shared: Vec<String> = Vec::new();
         for system in systems.filter(|system| system.shared) {
             if !shared.contains(&system.name) {

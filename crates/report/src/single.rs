@@ -164,6 +164,7 @@ fn steps(round: &RoundRecord) -> String {
 
 fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> String {
     let elapsed_us = round.elapsed_us;
+    // Bytes per microsecond are 10^6 bytes per second.
     let per_s = |bytes: u64| digits::value(float(bytes) / float(elapsed_us.max(1)), None);
     let connections = round.connect_ns_hdr.histogram();
     let mut facts = vec![

@@ -173,6 +173,7 @@ impl Summary {
             .collect();
         let baseline_of = |row: &Row<'_>| {
             let own = rows.iter().find(|other| other.variant.name == row.baseline);
+            // Not with a baseline that is not believed; its variants keep their own figures.
             own.filter(|other| other.invalid.is_none())
         };
         let compared_names: Vec<&str> = rows
@@ -234,6 +235,7 @@ impl Summary {
                 .map(|row| row.summarize(baseline_of(row), &frame))
                 .collect(),
             until: UntilSummary::of(recording, &compared_names),
+            // A recording holds no gates; `judged` fills them in.
             gates: Vec::new(),
         }
     }
@@ -314,6 +316,7 @@ impl<'a> Row<'a> {
     fn of(recording: &'a Recording, variant: &'a VariantRecord) -> Self {
         let all: Vec<&RoundRecord> = recording.rounds_of(&variant.name).collect();
         let complete = complete_rounds(recording, &variant.name);
+        // Of all measurements, also of those not compared: a wrong answer counts wherever it came.
         let mut outcomes = Outcomes::default();
         let mut statuses = BTreeMap::new();
         for round in &all {
@@ -373,6 +376,7 @@ impl<'a> Row<'a> {
     }
 
     fn summarize(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
+        // A single load shows its figures below the words NOT VALID; a row of a lab has none.
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
         let metrics = if is_shown {
@@ -383,6 +387,7 @@ impl<'a> Row<'a> {
         };
         let verdict = match &self.invalid {
             Some(invalid) => invalid.clone(),
+            // Before the next arm, because the one variant of a single load is its own baseline.
             None if frame.kind == Kind::Load => Verdict::Measured,
             None if self.is_baseline() => Verdict::Baseline,
             None if baseline.is_none() => Verdict::NotCompared,
@@ -390,12 +395,14 @@ impl<'a> Row<'a> {
         };
         let mut checks = self.checks.clone();
         checks.extend(noise::check(frame.noise_floor, metrics.get(&Metric::Mean)));
+        // Never both: the floor is for rounds in turn, a contradiction for those side by side.
         let remark = noise::remark(&checks, frame.headline)
             .or_else(|| verdict::contradiction(frame.headline, &metrics));
         VariantSummary {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
             baseline: self.baseline.to_owned(),
+            // Distinct rounds, because a baseline has a measurement in each of its groups.
             rounds: self
                 .complete
                 .iter()
@@ -470,6 +477,7 @@ fn round_seconds(recording: &Recording) -> Option<f64> {
             .filter(|round| round.round == number);
         own.map(|round| round.started_offset_us).min()
     };
+    // From beginning to beginning, so that restarts between rounds are counted as well.
     let last = recording.rounds.iter().map(|round| round.round).max()?;
     let took_us = began(last)?.checked_sub(began(0)?)?;
     (last > 0).then(|| float(took_us) / 1e6 / f64::from(last))

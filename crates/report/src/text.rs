@@ -105,6 +105,7 @@ fn results(summary: &Summary, width: usize) -> String {
     if summary.headline == Metric::Typical {
         shown.insert(0, Metric::Typical);
     }
+    // An open loop whose rate was searched for: there the rate is the answer.
     if summary.is_capacity {
         shown.insert(0, Metric::Requests);
     }

@@ -163,6 +163,7 @@ impl UntilSummary {
             }
         }
         let sentence = match record.ended {
+            // Not by the recorded end alone: the widths are computed anew and may say otherwise.
             UntilEnd::Reached if lacking.is_empty() => {
                 format!("until {}: reached ({})", until, widths.join("; "))
             }

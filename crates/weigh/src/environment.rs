@@ -85,6 +85,7 @@ pub(crate) fn own_program() -> PathBuf {
 
 /// Which `weigh` this is.
 pub(crate) fn version() -> Version {
+    // Empty where the build could not ask git.
     let commit = env!("WEIGH_COMMIT");
     Version {
         version: env!("CARGO_PKG_VERSION").to_owned(),

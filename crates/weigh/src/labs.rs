@@ -145,6 +145,7 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
     let other = lab.variants.iter().position(|it| it.against.is_none());
     if let Some(index) = other.filter(|_| !is_needed) {
         lab.baseline = lab.variants.remove(index);
+        // A lab's own requests and checks are those of its baseline, so they change with it.
         lab.requests.clone_from(&lab.baseline.requests);
         lab.expect = lab.baseline.expect.clone();
     }

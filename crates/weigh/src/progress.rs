@@ -44,6 +44,7 @@ impl Progress {
     /// A line that stays.
     pub(crate) fn note(&self, line: &str) {
         if self.console.is_live {
+            // Through the bar, which would otherwise be drawn over the line.
             self.bar.suspend(|| self.console.say(line));
         } else {
             self.console.say(line);

@@ -356,6 +356,7 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
 /// The protocol in which a process is spoken to: the load's for the target, HTTP/1.1 for others.
 fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
     let protocol = lab.protocol.with(setup.is_encrypted);
+    // Behind a balancer, the load's version of HTTP is spoken with the balancer only.
     let is_target = match &setup.balances {
         Some(balances) => balances.system == target,
         None => setup.system == target && setup.replicas.is_none(),

@@ -163,6 +163,7 @@ impl Counter {
         {
             // `sum` has just found that it fits.
             Ok(before) => Ok(before + amount),
+            // A sum leaves the range only on the side to which the amount points.
             Err(_) if amount < 0 => Err(FieldFailure::CounterOverflow(i32::MIN)),
             Err(_) => Err(FieldFailure::CounterOverflow(i32::MAX)),
         }

@@ -65,6 +65,7 @@ fn saturating_ns(duration: Duration) -> u64 {
 /// The first bucket whose bound is not below the duration.
 fn bucket_of(duration: Duration) -> usize {
     let ns = saturating_ns(duration);
+    // The bounds are multiplied, because a divided duration is cut: 25.9 µs would count as 25.
     BUCKETS_US.partition_point(|bound_us| bound_us * 1_000 < ns)
 }
 

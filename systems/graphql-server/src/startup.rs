@@ -72,6 +72,7 @@ fn listen_and_serve(
         listen: config.listen.clone(),
         source,
     })?;
+    // True before any worker runs: the system queues connections from `bind` on.
     telemetry::announce(&format!("listening on http://{address}"));
     tracing::info!(
         server = identity.name,
@@ -108,6 +109,7 @@ pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
         tracing::info!(signal = next_name(), "stopping");
         stop();
         tracing::error!(signal = next_name(), "aborted");
+        // Not a return from `main`, whose thread may be the one that hangs.
         std::process::exit(1);
     };
     thread::Builder::new()

@@ -76,6 +76,7 @@ impl Worker {
     /// The answer of `/metrics`.
     #[must_use]
     pub fn metrics(&self, method: &str) -> Reply {
+        // A closure, so that counts are gathered only for a method that may have them.
         let page = || reply::metrics(self.metrics.text());
         self.done(method, "/metrics", exchange::show(method, page))
     }

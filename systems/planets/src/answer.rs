@@ -130,11 +130,13 @@ impl Handler {
         // Two handles and no borrow: other requests of this worker run during the execution.
         let schemas = self.subgraphs.borrow().schemas();
         let answer = subgraph::execute(&schemas, name, question).await;
+        // Another request may have kept it meanwhile; equal bodies have equal answers.
         self.subgraphs.borrow_mut().keep(name, body, &answer);
         Ok(answer)
     }
 
     async fn get(&self, name: Name, parameters: &str) -> Result<Answer, NoAnswer> {
+        // Neither looked up nor kept: gateways ask with POST.
         let question = graphql_http::from_parameters(parameters)?;
         let schemas = self.subgraphs.borrow().schemas();
         Ok(subgraph::execute(&schemas, name, question).await)

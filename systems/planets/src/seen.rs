@@ -182,6 +182,7 @@ impl Values {
         sight.absent += self.absent;
         sight.other_values += self.others;
         for (value, count) in &self.known {
+            // Header values need not be UTF-8; those that look alike in text are added up.
             let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
             *sight.values.entry(text).or_default() += count;
         }

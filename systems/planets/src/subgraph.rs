@@ -100,6 +100,7 @@ impl Subgraphs {
 
     /// The answer to a body that was sent before.
     pub(crate) fn known(&self, name: Name, body: &[u8]) -> Option<Answer> {
+        // The clone shares the bytes, and it ends the borrow of what is known.
         self.known[name as usize].get(body).cloned()
     }
 

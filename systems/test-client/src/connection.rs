@@ -188,6 +188,7 @@ impl Connection {
         loop {
             let line = self.line()?;
             response.head += &(line.to_ascii_lowercase() + "\r\n");
+            // The line without a colon is the empty one that ends the head.
             let Some((name, value)) = line.split_once(':') else {
                 break;
             };

@@ -54,8 +54,10 @@ impl Process {
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
         let addresses = [(); N].map(|()| {
             let mut line = String::new();
+            // A line that cannot be read has no address, which is reported below with the log.
             let _ = output.read_line(&mut line);
             address_in(&line).unwrap_or_else(|| {
+                // First, because the log that is collected next ends only with the process.
                 let _ = child.kill();
                 let log: String = log.iter().collect();
                 panic!("{command:?} printed {line:?} and logged {log}")
@@ -83,6 +85,7 @@ impl Process {
     pub fn memory_peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("the process runs");
+        // The high-water mark, because the peak is over when a test looks.
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
         let kilobytes = kilobytes.and_then(|number| number.parse::<u64>().ok());
@@ -149,6 +152,7 @@ impl Process {
     #[must_use]
     pub fn wait_with_log(mut self) -> (ExitStatus, String) {
         let log = self.log.get_mut().expect(NEVER_LOCKED);
+        // The log ends with the process, so this waits for it, too.
         let rest = log.iter().collect();
         (self.child.wait().expect("the process is a child"), rest)
     }

@@ -184,7 +184,9 @@ impl ErrorsScan {
     fn value(&mut self, byte: u8) -> Place {
         let is_errors = self.key.is_errors();
         match byte {
+            // An empty list has no error in it, so what follows the bracket decides.
             b'[' if is_errors => Place::ErrorsList,
+            // `null` says that there are none.
             b'n' if is_errors => Place::Rest,
             _ if is_errors => Place::Errors,
             b'{' | b'[' => {

@@ -33,6 +33,7 @@ impl EpollEngine<'_> {
             Ok(Connect::Pending(socket)) => (socket, false),
             Ok(Connect::Full) => {
                 connection.phase = Phase::Queueing;
+                // Not later than the timeout, at which it is given up.
                 let retry_ns = self.now_ns + QUEUE_RETRY_NS;
                 return self.wake_at(index, retry_ns.min(give_up_ns));
             }
@@ -44,6 +45,7 @@ impl EpollEngine<'_> {
         connection.socket = Some(socket);
         connection.is_used = false;
         connection.phase = Phase::Connecting;
+        // Also where it is connected already: the time allowed for a slot counts from here.
         self.wake_at(index, give_up_ns);
         // A Unix socket is connected at once, and its first edge says nothing new.
         if is_done {
@@ -75,6 +77,7 @@ impl EpollEngine<'_> {
         match self.lanes[connection.lane].work.peer.connected(socket) {
             Ok(()) => self.connected(index),
             Err(error) => {
+                // The failure is dated, and the events before this one may have taken a while.
                 self.now();
                 self.fail(index, FailureKind::Connect, 0, &|| error.to_string());
             }

@@ -110,6 +110,7 @@ impl EpollEngine<'_> {
                 Ok(Parsed::Complete { used, reusable }) if used == bytes => {
                     return self.complete(index, reusable, is_hangup, bytes);
                 }
+                // Requests never overlap on a connection, so more bytes can answer nothing.
                 Ok(Parsed::Complete { used, .. }) => {
                     return self.fail(index, FailureKind::Protocol, bytes, &|| {
                         leftover(bytes - used)

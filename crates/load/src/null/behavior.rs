@@ -147,6 +147,7 @@ impl Mix {
                 (total, crate::clock::to_ns(*delay))
             })
             .collect();
+        // Within 32 bits, so that the product of a draw and the total fits into 64.
         if total == 0 || total > u64::from(u32::MAX) {
             return Err(BehaviorError::Weights);
         }

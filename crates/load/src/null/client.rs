@@ -93,6 +93,7 @@ pub(super) fn first_request(inbox: &[u8]) -> Result<Option<ParsedRequest>, Malfo
         if header.name.eq_ignore_ascii_case("content-length") {
             body_bytes = number(header.value).ok_or(Malformed)?;
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            // Chunks are not read here, and would be taken for the next request.
             return Err(Malformed);
         } else if header.name.eq_ignore_ascii_case("connection") {
             // An HTTP/1.0 client such as `ab -k` asks for what is the rule since.
@@ -103,6 +104,7 @@ pub(super) fn first_request(inbox: &[u8]) -> Result<Option<ParsedRequest>, Malfo
             };
         }
     }
+    // A length without a bound could also make the sum below overflow.
     if body_bytes > REQUEST_BYTES_MAX {
         return Err(Malformed);
     }

@@ -111,6 +111,8 @@ impl Server {
                 } else {
                     self.on_event(token, flags);
                 }
+                // A list of events takes a while, and answers that become due meanwhile must not be
+                // late.
                 if !self.due.is_empty() {
                     self.answer_due();
                 }
@@ -175,8 +177,10 @@ impl Server {
         if is_hangup || flags.contains(EventFlags::IN) {
             self.read(index, is_hangup);
         }
+        // Looked up again, because `read` may have closed the client.
         if self.place(token).is_some() && flags.contains(EventFlags::OUT) {
             self.write(index);
+            // Requests may have come in while the answer before them was held up.
             self.listen(index);
         }
     }
@@ -312,6 +316,7 @@ impl Server {
         while clock::thread_cpu_ns() < enough_ns {
             std::hint::spin_loop();
         }
+        // Read and not `enough_ns`: what went beyond it is not taken off the next request.
         self.spent_ns = clock::thread_cpu_ns();
     }
 

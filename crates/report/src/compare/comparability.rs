@@ -266,6 +266,7 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
             system.version.clone(),
         );
         let limits = |system: &SystemRecord| {
+            // What was in force and not what was asked for: only that bounds the figures.
             let enforced = system.limits_enforced.as_ref();
             enforced.map_or_else(|| "none".to_owned(), describe::limits)
         };

@@ -61,6 +61,7 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         headline: headline(a, b, &summaries, &sides),
         confidence: confidence_each,
         is_withheld: !obstacles.is_empty(),
+        // Of the second only: it is read with paired rounds, where both are of one run.
         round_s: summaries[1].as_ref().and_then(|summary| summary.round_s),
     };
     Ok(Comparison {
@@ -96,6 +97,7 @@ fn itself(operand: &Operand) -> CompareError {
 
 /// Whether two files are copies of one recording.
 fn is_same_run(one: &Recording, other: &Recording) -> bool {
+    // Two machines may begin in the same moment, but hardly with one seed, command and order.
     one.started_at == other.started_at
         && one.seed == other.seed
         && one.command == other.command
@@ -224,6 +226,7 @@ fn headline(
     } else if have(Metric::Mean) {
         Metric::Mean
     } else {
+        // Some files are tables of percentiles without a mean, such as that of `ab -e`.
         Metric::P50
     }
 }
@@ -271,6 +274,7 @@ impl Frame {
         };
         let (verdict, verdict_text) = self.verdict(no_number.as_ref(), metrics.get(&self.headline));
         Row {
+            // Gates are about the second result, so its name is that of the row.
             name: of_b.name.clone(),
             name_a: of_a.name.clone(),
             name_b: of_b.name.clone(),

@@ -33,6 +33,7 @@ pub(super) fn names(operand: &Operand) -> Vec<String> {
             .map(|variant| variant.name.clone())
             .collect(),
         Source::Runs(runs) if runs.len() == 1 => vec![operand.label.clone()],
+        // Several runs are commands of hyperfine, and each has its command as subject.
         Source::Runs(runs) => runs
             .iter()
             .map(|run| run.subject.clone().unwrap_or_default())
@@ -68,6 +69,7 @@ impl Side {
                 kind: *kind,
                 reason: reason.clone(),
             }),
+            // Other verdicts have figures: what its run could not compare may be compared here.
             _ => None,
         };
         Self {

@@ -26,6 +26,7 @@ pub fn stacks(script: &str) -> Stacks {
         } else if line.starts_with([' ', '\t']) {
             frames.extend(frame(line));
         } else {
+            // None where the line names no thread: the frames below it are dropped then.
             root = command(line);
         }
     }
@@ -44,6 +45,7 @@ fn command(line: &str) -> Option<String> {
 /// `ADDRESS SYMBOL (OBJECT)`; the frame pointer's garbage, which is in no object, is left out.
 fn frame(line: &str) -> Option<String> {
     let (_, rest) = line.trim().split_once(' ')?;
+    // From the right, because names of functions may hold brackets themselves.
     let (name, object) = match rest.rsplit_once(" (") {
         Some((name, object)) => (name.trim(), object.trim_end_matches(')')),
         None => (rest.trim(), ""),

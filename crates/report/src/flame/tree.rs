@@ -37,6 +37,7 @@ impl Frame {
 
     fn add(&mut self, stacks: &Stacks, count: impl Fn(&mut Self, u64)) {
         for (stack, samples) in &stacks.0 {
+            // The root counts every sample, so that its width is the whole.
             count(self, *samples);
             let mut frame = &mut *self;
             for name in stack {

@@ -116,6 +116,7 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
         return undecided(without_interval(gate, figure, value));
     };
     let limit = gate.limit;
+    // An end on the limit is within `<=` and beyond `<`, so each relation has its own pair.
     let (is_within, is_beyond) = match gate.relation {
         Relation::Below => (high < limit, low >= limit),
         Relation::AtMost => (high <= limit, low > limit),

@@ -193,6 +193,7 @@ pub(super) fn spread(wanted: &[f64], distance: f64) -> Vec<f64> {
         places[*index] = places[*index].max(lowest);
         lowest = places[*index] + distance;
     }
+    // Back from the other end, because pushing apart may move the last labels out of the frame.
     let mut highest = 100.0_f64;
     for index in order.iter().rev() {
         places[*index] = places[*index].min(highest);

@@ -65,6 +65,7 @@ fn histograms(recording: &Recording, name: &str) -> Vec<(RoundPart, Histogram)> 
     complete_rounds(recording, name)
         .iter()
         .map(|round| (round.part(), round.latency_ns_hdr.histogram()))
+        // A round without an answer has no quantiles to pair.
         .filter(|(_, latency)| !latency.is_empty())
         .collect()
 }

@@ -50,6 +50,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
             (Metric::Min, total.first().copied()),
             (Metric::Stdev, total.get(2).copied()),
             (Metric::Max, total.get(4).copied()),
+            // The first of two such lines; the second is divided by the connections.
             (Metric::Mean, Some(need("Time per request:")?)),
             (Metric::P50, quantile("50%")),
             (Metric::P75, quantile("75%")),

@@ -26,6 +26,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
 }
 
 fn command(result: &Value) -> Result<ForeignRun, Missing> {
+    // The file was recognized by this key, so `?` stands only for a value that is no text.
     let name = result.get("command").and_then(Value::as_str).unwrap_or("?");
     let figure = |key: &str| result.get(key).and_then(Value::as_f64);
     let series = |key: &str, unit: f64| -> Vec<f64> {

@@ -96,6 +96,7 @@ impl Points {
             "http_reqs" if is_aside => self.aside += 1,
             _ if is_aside => {}
             "http_req_duration" => self.durations_ms.push(point.value),
+            // A point is 1 for a failed request and 0 for another, so the sum is their count.
             "http_req_failed" => self.failed += point.value,
             "dropped_iterations" => self.dropped += point.value,
             "http_reqs" => {

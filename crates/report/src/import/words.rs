@@ -15,6 +15,7 @@ pub(super) fn time_us(text: &str) -> Option<f64> {
             .unwrap_or(rest.len());
         let factor = match &rest[..unit] {
             "ns" => 1e-3,
+            // The micro sign and the Greek letter look alike and are two characters.
             "us" | "µs" | "μs" => 1.0,
             "ms" => 1e3,
             "s" => 1e6,

@@ -24,6 +24,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     } else {
         ForeignRun::new("wrk").closed()
     };
+    // The row of averages is the first such line; `Latency Distribution` comes after it.
     let latency: Vec<&str> = words::rest_of(text, "Latency ")
         .into_iter()
         .flat_map(str::split_whitespace)

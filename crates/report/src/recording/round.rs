@@ -271,6 +271,7 @@ impl RoundRecord {
     pub fn part(&self) -> RoundPart {
         RoundPart {
             round: self.round,
+            // Without groups a round has one, so that parts pair as rounds do.
             group: self.group.unwrap_or(0),
         }
     }

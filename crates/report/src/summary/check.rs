@@ -218,6 +218,7 @@ pub(crate) struct Watched<'a> {
 /// All checks that apply to this load.
 pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     let (load, complete) = (&watched.recording.load, watched.complete);
+    // Nothing to look at; the verdict says why.
     if complete.is_empty() {
         return Vec::new();
     }
@@ -326,6 +327,7 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
             named(&kinds)
         )
     };
+    // In turn there are no cycles, and where times were not kept they were not counted.
     (cycles > 0).then(|| Limits::new(0.1, 0.5).judge(CheckName::LeftOut, share, text))
 }
 
@@ -395,6 +397,7 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
             digits::count(waited)
         );
     }
+    // Not below 100 us and 1 ms: a thread that only waits is late too, however fast the target.
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
     let mut check = limits.judge(CheckName::Lateness, late_us, text);
     if check.state != CheckState::Ok {

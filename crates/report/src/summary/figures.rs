@@ -222,6 +222,7 @@ impl Figures {
             parts: complete.iter().map(|round| round.part()).collect(),
             by_metric: BTreeMap::new(),
             systems: Vec::new(),
+            // Neutral for the minimum below; without a round there are no figures to mark.
             requests_fewest: u64::MAX,
             latency: Histogram::new(),
             lateness: Histogram::new(),
@@ -274,6 +275,7 @@ impl Figures {
             let waited = usage.waited_for_cpu_us.map(per_request);
             system.waited.extend(waited);
         }
+        // Outside of the condition above, because memory is not divided by answers.
         let memory = usage.memory_peak_bytes.map(float);
         system
             .memory
@@ -389,6 +391,7 @@ impl SystemFigures {
         match known {
             Some(known) => {
                 known.answers += usage.answers;
+                // Unknown in one round is unknown in sum: a part of it would look like a low cost.
                 let cpu = known.cpu_us.zip(usage.cpu_us);
                 known.cpu_us = cpu.map(|(known, more)| known + more);
             }
@@ -412,6 +415,7 @@ impl SystemFigures {
 
 impl MetricSummary {
     pub(crate) fn of(rounds: Vec<f64>) -> Option<Self> {
+        // Not the corrected confidence of overheads: a value by itself is no comparison.
         let estimate = paired::location(&rounds, CONFIDENCE)?;
         Some(Self {
             value: estimate.value,

@@ -52,6 +52,7 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
         Metric::Requests => {
             let word = if is_higher { "more" } else { "fewer" };
             let size = size.replacen(" requests", &format!(" requests a second {word}"), 1);
+            // The word stands before it already, in the size.
             let baseline = baseline.trim_end_matches(" requests");
             format!(" answers {size}, {share} {whose} {baseline}")
         }
@@ -119,6 +120,7 @@ fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
         (low, high)
     };
     let value = value.abs();
+    // By the larger end, so that one unit suits all three numbers.
     let (scale, sign) = scale(unit, value.max(high.abs()));
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;

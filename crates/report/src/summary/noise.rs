@@ -16,6 +16,7 @@ pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) ->
     if !matches!(overhead.claim, ClaimName::Higher | ClaimName::Lower) {
         return None;
     }
+    // The floor has no direction: two equal things differ either way.
     let overhead_us = overhead.difference.abs();
     let (found, limit) = (
         digits::duration_ns(overhead_us * 1e3),
@@ -34,6 +35,7 @@ pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) ->
              of {made_at})"
         )
     };
+    // Weak and never failed: the figures stand, and only the finding does not.
     let figure = floor.latency_us_mean - overhead_us;
     Some(Limits::only_weak(0.0).judge(CheckName::NoiseFloor, figure, text))
 }

@@ -48,6 +48,7 @@ pub(super) fn differences(
         ))
     });
     let (base, own): (Vec<Histogram>, Vec<Histogram>) = pairs.unzip();
+    // Fewer rounds have too few different draws for the bootstrap to promise anything.
     if base.len() < bootstrap::ROUNDS_MIN {
         return Vec::new();
     }

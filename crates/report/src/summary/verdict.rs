@@ -128,6 +128,7 @@ impl fmt::Display for Verdict {
             }
             Self::NotCompared => formatter.write_str("not compared: the baseline has no number"),
             Self::Invalid { kind, reason } => match kind {
+                // Nothing ran that could be invalid.
                 Invalidity::Recorded(InvalidKind::ProgramMissing | InvalidKind::BuildFailed) => {
                     write!(formatter, "NOT RUN: {reason}")
                 }
@@ -194,6 +195,7 @@ pub(super) fn contradiction(
 ) -> Option<&'static str> {
     let claim = |metric: Metric| Some(metrics.get(&metric)?.overhead.as_ref()?.claim);
     match (headline, claim(headline)?, claim(Metric::Mean)?) {
+        // The opposite only; whatever else the mean says stands in the words below the table.
         (Metric::Typical, ClaimName::Higher, ClaimName::Lower) => Some("and faster by the mean"),
         (Metric::Typical, ClaimName::Lower, ClaimName::Higher) => Some("and slower by the mean"),
         _ => None,
@@ -211,6 +213,7 @@ pub(super) fn invalid(
     if let VariantStatus::Invalid { kind, reason } = &variant.status {
         return Some(Verdict::invalid(*kind, reason.clone()));
     }
+    // A single wrong answer is enough: a server that answers wrongly may be fast for that reason.
     if outcomes.mismatched.total() > 0 {
         return Some(Verdict::invalid(
             InvalidKind::Mismatched,
@@ -242,6 +245,7 @@ fn mismatched(outcomes: &Outcomes, rounds: &[&RoundRecord]) -> String {
         named(&outcomes.mismatched.by_name())
     );
     let mut samples = rounds.iter().flat_map(|round| &round.failures);
+    // Samples are of failed requests too, which explain no wrong answer.
     if let Some(first) = samples.find(|sample| sample.kind.is_mismatch()) {
         reason += &format!(", first: {}", first.reason);
     }

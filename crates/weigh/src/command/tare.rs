@@ -89,6 +89,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let weighed = floor::weigh(weighing, &progress, stop);
     progress.finish();
     let weighed = weighed?;
+    // Not kept: a part of the rounds would pass for the floor of this machine.
     if weighed.is_interrupted {
         return Ok(Exit::Interrupted);
     }
@@ -126,6 +127,7 @@ fn tare(made_at: String, weighing: Weighing, facts: &Facts, weighed: &Weighed) -
 fn steal_share(facts: &Facts, elapsed: Duration) -> Option<f64> {
     let before_ms = facts.machine.steal_ms?;
     let after_ms = rig::machine::snapshot().steal_ms?;
+    // Of all online cores, because the kernel counts stolen time over the whole machine.
     let all_ms = elapsed.as_secs_f64() * 1000.0 * facts.machine.cpus_online.max(1) as f64;
     Some(after_ms.saturating_sub(before_ms) as f64 / all_ms)
 }

@@ -71,6 +71,7 @@ impl Experiment<'_> {
                 }
             }
         }
+        // Last: those that share it may need it until they have ended.
         if let Some(shared) = beside.shared {
             let is_well = shared.ended(&mut self.rig).is_none();
             self.reused
@@ -114,6 +115,7 @@ impl Experiment<'_> {
     fn reject_all(&mut self, group: &Group, invalid: &Invalid) {
         for id in self.candidates.with_baselines(&group.variants) {
             let is_in = self.candidates.get(id).invalid().is_none();
+            // A user who stops the run says nothing against a candidate.
             if is_in && invalid.kind != InvalidKind::Interrupted {
                 self.reject(id, invalid.clone());
             }
@@ -137,6 +139,7 @@ impl Experiment<'_> {
         match groups::split(&members, cores as f64) {
             Crowd::Fits => self.design.groups = Some(Groups::whole(all)),
             Crowd::Splits(variants, because) => {
+                // Not the seed itself, which orders the candidates already.
                 let seed = self.session.seed.wrapping_add(1);
                 let groups = Groups::of(variants, Some(because.clone()), seed);
                 let count = groups.several().map_or(1, <[_]>::len);

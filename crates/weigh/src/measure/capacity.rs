@@ -230,6 +230,7 @@ impl Experiment<'_> {
 fn is_excused(measured: &Measured, step: &SearchStep, before: &[SearchStep]) -> bool {
     let machine = measured.machine;
     let is_stolen = machine.is_some_and(|machine| machine.stolen_share() > 1.0 - SHARE);
+    // Equal to the bit: a rate that is tried again is the same number.
     let excused = before
         .iter()
         .filter(|before| before.is_disturbed && before.rate_per_s == step.rate_per_s);

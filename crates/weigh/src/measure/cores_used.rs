@@ -37,6 +37,7 @@ impl Used<'_> {
         }
         let by_time = CoresUsed::new(by_cores);
         let total = by_time.total();
+        // Without an answer there is no cost of one, and processor time per second decides.
         let by_answer = match answers {
             0 => 0.0,
             answers => total * seconds / answers as f64 * sent_at.per_second(),

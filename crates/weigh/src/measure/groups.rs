@@ -80,6 +80,7 @@ impl CoresUsed {
     /// The same proportions, with another total.
     pub(super) fn scaled_to(self, total: f64) -> CoresUsed {
         let own = self.total();
+        // There are no proportions to keep, so no cores are named.
         if own <= 0.0 {
             return CoresUsed(vec![(None, total)]);
         }
@@ -109,6 +110,7 @@ impl CoresUsed {
 impl Groups {
     /// All candidates in one.
     pub(super) fn whole(variants: Vec<CandidateId>) -> Groups {
+        // One group has one order, whatever the seed.
         Groups::of(vec![variants], None, 0)
     }
 
@@ -158,6 +160,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     let share = |variants: &[&Member]| {
         let mut ids: Vec<CandidateId> = variants.iter().map(|member| member.id).collect();
         ids.extend(variants.iter().filter_map(|member| member.baseline));
+        // Variants may have the same baseline, which is up once.
         ids.sort_unstable();
         ids.dedup();
         let up: Vec<&CoresUsed> = ids.iter().filter_map(|id| used.get(id)).collect();
@@ -193,6 +196,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     for variant in variants {
         let place = groups.iter().position(|group| {
             let with: Vec<&Member> = group.iter().copied().chain([variant]).collect();
+            // A group is all heavy or all light, so its first member speaks for it.
             is_heavy(group[0]) == is_heavy(variant) && share(&with) <= GROUP_SHARE
         });
         match place {

@@ -30,11 +30,13 @@ impl HostWatch {
                     readings.extend(rig::stolen().map(|stolen| (instant(), stolen)));
                     thread::park_timeout(EVERY);
                 }
+                // Once more after the work, so that its last stretch has an end.
                 readings.extend(rig::stolen().map(|stolen| (instant(), stolen)));
                 readings
             });
             let result = work();
             done.store(true, Ordering::Relaxed);
+            // Otherwise every load would last up to one wait longer.
             watcher.thread().unpark();
             let readings = watcher.join().expect("reading a count does not panic");
             (result, HostWatch { readings })
@@ -51,6 +53,7 @@ impl HostWatch {
             let [(from, before), (to, after)] = pair else {
                 unreachable!("windows of two")
             };
+            // Readings begin before the load does, whose threads connect first.
             (after > before && *to > began).then(|| Disturbance {
                 from_ns: since(*from),
                 to_ns: since(*to),
@@ -70,6 +73,7 @@ impl HostWatch {
             let common = (*ended)
                 .min(to)
                 .saturating_duration_since((*began).max(from));
+            // Two readings may be of the same moment, and nothing may be divided by 0.
             let share = common.as_secs_f64() / length.as_secs_f64().max(1e-9);
             after.saturating_sub(*before).mul_f64(share)
         };

@@ -98,6 +98,7 @@ fn in_slices(jobs: &[Job], plan: &SlicePlan) -> Vec<Job> {
 /// slice.
 fn gap_after(warmups: &[Measurement], slice: Duration) -> Duration {
     let latencies = warmups.iter().map(|seen| seen.latency.quantile_ns(0.99));
+    // Without any answer, 0 becomes the least gap below.
     let slowest = latencies.flatten().max().unwrap_or(0);
     Duration::from_nanos(slowest).clamp(GAP_MIN, slice.max(GAP_MIN))
 }

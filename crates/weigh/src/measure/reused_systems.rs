@@ -66,6 +66,7 @@ impl ReusedSystems {
         let slow = running.flat_map(|running| running.systems.slow_to_start());
         let slow = slow.map(str::to_owned).collect();
         let kept = systems::closed(slow, setups);
+        // Nothing would be started anew, so all stay as they are.
         if setups.iter().all(|setup| kept.contains(&setup.system)) {
             return;
         }

@@ -74,6 +74,7 @@ impl Settling {
         let from = self.speeds.len().saturating_sub(WINDOWS_STILL);
         let last = &self.speeds[from..];
         let speed = last.iter().sum::<f64>() / last.len() as f64;
+        // Without a window the speed is not a number, and at 0 a cost is no duration.
         let is_known = self.is_in_processor_time && speed.is_finite() && speed > 0.0;
         is_known.then(|| Duration::from_secs_f64(1.0 / speed))
     }

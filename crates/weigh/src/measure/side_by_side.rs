@@ -129,6 +129,7 @@ impl Experiment<'_> {
             let proven = running.and_then(|mut running| match turn.prove_once(&mut running) {
                 Ok(()) => Ok(running),
                 Err(symptom) => {
+                    // Asked before they are stopped: afterwards all have ended.
                     let ended = running.ended(&mut self.rig);
                     running.stop(&mut self.rig);
                     Err(root_cause(ended, symptom))
@@ -259,6 +260,7 @@ impl Experiment<'_> {
         let Some(mut settle) = lab_settle.filter(|_| unsettled.peek().is_some()) else {
             return Ok(vec![None; up.len()]);
         };
+        // A single one that has never settled needs the whole time, and all settle at once.
         if unsettled.all(|one| one.running.has_settled_before) {
             settle.within = settle.within.min(RESETTLE);
         }
@@ -291,6 +293,7 @@ impl Experiment<'_> {
                 let time = before
                     .zip(after)
                     .map(|(before, after)| after.saturating_sub(before));
+                // Divided by no time at all, the speed would be infinite.
                 match time.filter(|time| !time.is_zero()) {
                     Some(time) => settling.add_in(window, time),
                     None => settling.add(window),
@@ -446,8 +449,10 @@ fn slots_kept(job: &Job) -> Option<usize> {
 fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Option<Validity> {
     let plan = plan_of(jobs.first()?)?;
     let mut dues_ns: Vec<u64> = plan.slots().map(|slot| nanoseconds(slot.due)).collect();
+    // The last cycle has no due time after it, so the plan's end is its end.
     dues_ns.push(nanoseconds(plan.duration()));
     let slots = |measurement: &Measurement| -> Option<Vec<CycleSlot>> {
+        // With a slot missing, the positions of the others would not be their cycles.
         let is_whole = measurement.slots.len() + 1 == dues_ns.len();
         let slots = measurement.slots.iter().map(|slot| CycleSlot {
             due_ns: slot.due_ns,

@@ -148,6 +148,7 @@ impl StoppingRule {
         };
         if time.is_none_or(|time| time > self.max_time) {
             let affordable = self.max_time.as_secs_f64() / each.as_secs_f64().max(1e-6);
+            // The rounds so far may have taken all of the time, and none of them is taken back.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

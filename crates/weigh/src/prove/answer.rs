@@ -122,6 +122,7 @@ fn header_values(wanted: &HeaderValues, headers: &[(String, String)]) -> Result<
     let count = found.len();
     let is_enough = match wanted.count {
         Some(expected) => count == expected as usize,
+        // Without a count one value is enough, unless it is none at all that is wanted.
         None => count > 0 || wanted.distinct == Some(0),
     };
     let is_distinct = wanted
@@ -152,6 +153,7 @@ fn is_meant(wanted: &str, name: &str) -> bool {
     match wanted.strip_suffix('*') {
         None => wanted.eq_ignore_ascii_case(name),
         Some(begin) => name
+            // Not by index: a shorter name is no match, and must not be a panic.
             .get(..begin.len())
             .is_some_and(|it| it.eq_ignore_ascii_case(begin)),
     }

@@ -95,7 +95,9 @@ fn without_user(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text.to_owned();
     };
+    // A space as well, because the text may go on behind the URL.
     let end = rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len());
+    // The last one: a password may hold another.
     match rest[..end].rfind('@') {
         Some(at) => format!("{scheme}://{HIDDEN}{}", &rest[at..]),
         None => text.to_owned(),
@@ -112,6 +114,7 @@ pub(crate) fn words(words: &[String]) -> Vec<String> {
             () if follows_secret && !is_flag => HIDDEN.to_owned(),
             () => one_word(word),
         });
+        // A flag with `=` has its value in the same word.
         follows_secret = is_flag && !word.contains('=') && is_secret(word);
     }
     shown

@@ -61,6 +61,7 @@ impl Balancer {
             self.statistics, self.listen, self.balance
         );
         if let Some(path) = &self.health_path {
+            // Writing into a `String` does not fail.
             let _ = writeln!(
                 text,
                 "  option httpchk GET {path}\n  http-check expect status {}",

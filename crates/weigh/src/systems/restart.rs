@@ -62,6 +62,7 @@ impl RunningSystems {
         let ports = match begun {
             Ok(ports) => ports,
             Err(invalid) => {
+                // The kept ones are stopped as well, as the variant cannot run without the others.
                 self.running = kept;
                 self.stop(rig);
                 return Err(invalid);
@@ -142,6 +143,7 @@ fn ports(
 /// told, which would be wrong after their restart, and the balancer before its instances, which has
 /// their port.
 pub(crate) fn closed(mut kept: BTreeSet<String>, setups: &[&Setup]) -> BTreeSet<String> {
+    // Until nothing is added: a setup may pull in one that was passed already.
     loop {
         let before = kept.len();
         for setup in setups {

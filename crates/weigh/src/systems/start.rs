@@ -151,6 +151,7 @@ impl Starter<'_> {
         running: &[RunningProcess],
     ) -> Result<RunningProcess, Invalid> {
         let (health_path, health_status) = match &setup.ready.probe {
+            // Without a path nothing is asked for, so this status is never compared.
             Probe::Listening => (None, 200),
             Probe::Answers { path, status } => (Some(path.clone()), *status),
         };

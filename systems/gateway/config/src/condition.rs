@@ -234,6 +234,7 @@ impl From<OperandFile> for Operand {
         match file {
             OperandFile::Selector(selector) => Self::Selector(selector),
             OperandFile::Text(text) => Self::Literal(text.into()),
+            // `untagged` tries its forms in order: as a float first, `1` would become `1.0`.
             OperandFile::Integer(number) => Self::Literal(number.into()),
             OperandFile::Number(number) => Self::Literal(number.into()),
             OperandFile::Bool(value) => Self::Literal(value.into()),

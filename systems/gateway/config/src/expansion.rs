@@ -88,6 +88,7 @@ fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>
         }
     }
     filled.push_str(rest);
+    // A lone `$` changes nothing, and then the type must stay as written, too.
     Ok((filled != text).then_some(filled))
 }
 

@@ -187,6 +187,7 @@ fn collection(of: &Json) -> Out {
             ("name".to_owned(), Out::text(word(&query["name"]))),
             (
                 "query".to_owned(),
+                // Trimmed, or the text could not be a block; space around a query means nothing.
                 Out::Text(expanded(word(&query["query"]).trim())),
             ),
         ])

@@ -138,6 +138,7 @@ fn read(state: &mut State, body: &[u8]) -> Result<Response, Malformed> {
 }
 
 fn quoted(body: &[u8]) -> String {
+    // Lossy, because the cut may fall inside a character and the body may be anything.
     let text = String::from_utf8_lossy(body.get(..QUOTED_MAX).unwrap_or(body));
     if body.len() > QUOTED_MAX {
         format!("{text}…")
@@ -320,6 +321,7 @@ fn from_json(error: Json) -> GraphqlError {
             ..GraphqlError::default()
         };
     };
+    // A subgraph's error that breaks the form is told all the same, as far as it can be read.
     let message = match members.remove("message") {
         Some(Json::String(message)) => message,
         Some(other) => other.to_string(),

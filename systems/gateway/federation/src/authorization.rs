@@ -277,6 +277,7 @@ impl Rules {
             return Ok(None);
         }
         let mut atoms: Vec<(Atom, usize)> = reader.atoms.into_iter().collect();
+        // Rules name atoms by their index, and a map gives them in no order.
         atoms.sort_by_key(|(_, index)| *index);
         let mut rules = Rules {
             atoms: atoms.into_iter().map(|(atom, _)| atom).collect(),

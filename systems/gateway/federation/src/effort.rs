@@ -42,6 +42,7 @@ impl Stop {
     /// Whether the work was asked to end.
     #[must_use]
     pub fn is_asked(&self) -> bool {
+        // Relaxed: `token` reads it under the lock, and others may see it a little late.
         self.0.is_asked.load(Ordering::Relaxed)
     }
 

@@ -228,6 +228,7 @@ impl Prepared {
         // is stable and keeps each subgraph's own order.
         state.errors.sort_by_key(|(fetch, _)| *fetch);
         let subgraphs = self.supergraph.subgraphs();
+        // What authorization left out is said by the gateway, so no policy of a subgraph hides it.
         let mut errors = self.unauthorized.in_errors().to_vec();
         for (fetch, mut error) in state.errors.drain(..) {
             let subgraph = self.plan.fetches[fetch].subgraph;
@@ -272,6 +273,7 @@ fn explains(error: &GraphqlError, violation: &GraphqlError) -> bool {
         .iter()
         .zip(&violation.path)
         .all(|(theirs, ours)| {
+            // `fetch_path` writes `@` for a list, which stands for any of its items.
             theirs == ours || matches!(theirs, crate::error::PathSegment::Key(key) if key == "@")
         })
 }
@@ -402,6 +404,7 @@ fn write_request(
         return Ok(None);
     }
     let mut range = None;
+    // Taken back here, because only writing the variables shows whether any is given.
     if out.len() == start + 1 {
         out.truncate(before);
     } else {

@@ -139,6 +139,7 @@ pub(crate) fn measure(document: &QueryDocument, limits: &Limits) -> Result<Vec<E
     for name in names {
         within(measuring.fragment(name, 0)?, limits)?;
     }
+    // In the order of the document, because `choose` pairs operations with extents by position.
     let mut extents = Vec::new();
     for definition in &document.definitions {
         if let Definition::Operation(operation) = definition {
@@ -266,6 +267,7 @@ struct Measuring<'a> {
 
 impl<'a> Measuring<'a> {
     fn fragment(&mut self, name: &'a str, nesting: usize) -> Result<Extent, TooMuch> {
+        // A known fragment is not walked again, so only `within` sees how deep it lies here.
         if let Some(extent) = self.known.get(name) {
             return Ok(*extent);
         }
@@ -277,6 +279,7 @@ impl<'a> Measuring<'a> {
         if !self.open.insert(name) {
             return Err(TooMuch::Cycle);
         }
+        // An error leaves the name in `open`, which is harmless: it ends the measuring.
         let extent = self.set(&fragment.selection_set, nesting + 1)?;
         self.open.remove(name);
         self.known.insert(name, extent);

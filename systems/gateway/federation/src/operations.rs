@@ -271,6 +271,7 @@ impl Operations {
         if self.labels.is_none() && asked.grants.is_none() {
             return self.cache.get(key);
         }
+        // Without known labels the variant has no name, so the operation counts as not ready.
         let mut variant = match &self.labels {
             None => String::new(),
             Some(labels) => labels.get(key)?.variant(asked.overrides),
@@ -312,6 +313,7 @@ impl Operations {
             variant: &variant,
             ..Key::new(asked.query, asked.operation_name)
         };
+        // Where another request was faster, both use the outcome that is kept already.
         self.cache.get_or_make(key, || (outcome, keep))
     }
 

@@ -42,6 +42,7 @@ impl OverrideLabels {
     pub fn draw(&self, random: u64, is_active: impl Fn(&str) -> bool) -> Overrides {
         let custom = self.custom.iter().filter(|label| is_active(label));
         Overrides {
+            // A remainder favors small numbers, but by nothing that shows among 2^64.
             percentage: random % (100 * PERCENTAGE_SCALE_FACTOR),
             custom: custom.cloned().collect(),
         }
@@ -66,6 +67,7 @@ impl OverrideLabels {
             .percentages
             .partition_point(|it| *it <= drawn.percentage);
         let mut variant = bucket.to_string();
+        // A label that does not matter to the operation must not split its plans.
         for label in drawn.custom.iter().filter(|it| self.custom.contains(it)) {
             // No label has a control character.
             variant.push('\n');

@@ -119,6 +119,7 @@ pub(crate) fn check<T>(
     work.admit(selections.fold(0, u64::saturating_add))?;
     checking.validate(&document)?;
     work.go_on()?;
+    // After validation: an invalid document is told as such, even when the name is wrong, too.
     let chosen = choose(&document, &extents, operation_name)?;
     checking.check_root_type(chosen.kind)?;
     let over = exceeded(&chosen.extent, &options.limits);
@@ -352,6 +353,7 @@ fn parse(query: &str, limits: &Limits) -> Result<QueryDocument, Refusal> {
 }
 
 fn invalid(errors: Vec<ValidationError>) -> Refusal {
+    // A small document can be wrong in thousands of places, and refusals are kept in the cache.
     let errors = errors.into_iter().take(ERRORS_MAX).map(|error| {
         let converted = GraphqlError::new(error.message, "GRAPHQL_VALIDATION_FAILED");
         let places = error.locations.iter();

@@ -187,6 +187,7 @@ impl<'a> Writer<'a> {
         // Subgraphs answer in the order they were asked, so each search starts behind the last hit
         // and reads the object once.
         let mut at = self.enter(b'{');
+        // Outer ones are popped first, so whatever is left lies inside the member at `position`.
         let mut is_inside = !self.resumed.is_empty();
         for (position, member) in members.iter().enumerate().skip(at.position) {
             at.position = position;

@@ -139,6 +139,7 @@ impl Store {
             .map_err(|_| Malformed("the body is not valid UTF-8".to_owned()))?;
         let start = self.text.len();
         let end = start.saturating_add(body.len());
+        // Objects count here beside the items and members that hold them: hence `VALUE_BYTES / 2`.
         let values = self.items.len() + self.members.len() + self.objects.len();
         // Looked at before the text is copied, and for each value before it is kept.
         let taken = end.saturating_add(values * (VALUE_BYTES / 2));
@@ -152,6 +153,7 @@ impl Store {
         self.open_items.clear();
         self.open_members.clear();
         if outcome.is_err() {
+            // Links and indexes need no way back: only what was read to its end gets any.
             self.text.truncate(start);
             self.items.truncate(before.0);
             self.members.truncate(before.1);
@@ -246,6 +248,7 @@ impl Store {
         if let Some(value) = self.own_hinted(object, key, &mut hint.own) {
             return Some(value);
         }
+        // One hint serves all linked objects; where it is wrong, it costs one comparison.
         self.linked(object).find_map(|linked| {
             let own = self.own_hinted(linked, key, &mut hint.linked);
             own.or_else(|| Some(self.linked_place(linked, key)?.1))
@@ -331,6 +334,7 @@ impl Store {
             return;
         };
         self.members[slot].key = to;
+        // An index holds the hash of the old key, so a search for the new one would miss it.
         if let Some(indexes) = self.indexes.borrow_mut().as_deref_mut() {
             let key_at = |position: u32| self.key_at(position);
             indexes.rename(owner, u32_of(slot), (from, self.text(to)), key_at);
@@ -342,6 +346,7 @@ impl Store {
         let Some((_, slot)) = self.find_slot(object, key) else {
             return;
         };
+        // Unlike `rename`, this leaves the keys alone, so no index has to follow.
         self.members[slot].value = Value::String(text);
     }
 

@@ -242,6 +242,7 @@ fn interface_objects_of(document: &Document<'static, String>) -> Vec<(usize, Str
                 && let Some(values) = graphs_of(document).map(|graphs| &graphs.values)
                 && let Some(index) = values.iter().position(|value| value.name == *graph)
             {
+                // By position, because `graph` is a value of the enum and not the subgraph's name.
                 found.push((index, interface.name.clone()));
             }
         }

@@ -127,6 +127,7 @@ impl Function {
     fn of_text(self, text: &str) -> Option<String> {
         Some(match self {
             Self::EscapeUri => utf8_percent_encode(text, RESERVED).to_string(),
+            // The standard library has no case folding, which differs in few letters, such as `ß`.
             Self::ToLower | Self::ToCaseFold => text.to_lowercase(),
             Self::ToUpper => text.to_uppercase(),
             Self::ToTitle => title(text),
@@ -196,6 +197,7 @@ fn title(text: &str) -> String {
             (true, false) => titled.extend(letter.to_uppercase()),
             _ => titled.extend(letter.to_lowercase()),
         }
+        // A digit belongs to its word: `2nd` must not become `2Nd`.
         is_inside = letter.is_alphanumeric();
     }
     titled

@@ -241,6 +241,7 @@ impl<'a> Parser<'a> {
 
     fn number(&mut self) -> Parsed<Node> {
         let rest = self.rest();
+        // Taken too widely and then judged by the reader of JSON: its grammar is not repeated.
         let is_inside = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
         let length = rest.bytes().take_while(is_inside).count();
         match crate::Json::parse(&rest.as_bytes()[..length]) {
@@ -333,6 +334,7 @@ impl<'a> Parser<'a> {
             let condition = self.expression()?;
             self.need("}}")?;
             branches.push((condition, self.branch(mode)?));
+            // Around JSON values space means nothing; in a text it is part of the branch.
             if mode == Mode::Json {
                 self.space();
             }
@@ -468,6 +470,7 @@ impl<'a> Parser<'a> {
                 }
                 None => {
                     self.at += word.len();
+                    // Variables of a range are written without `$`, so any other word may be one.
                     self.path(word.to_owned())
                 }
             },
@@ -488,6 +491,7 @@ impl<'a> Parser<'a> {
             self.need(")")?;
         } else {
             // Without parentheses one primary is the argument: `not $a && $b` is `(not $a) && $b`.
+            // Counted, because `not not not …` recurses without passing through an expression.
             arguments.push(self.deeper(Self::primary)?);
         }
         let (least, most) = function.arity();

@@ -106,6 +106,7 @@ pub(crate) fn render<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
             owned(Json::Object(object))
         }
         Node::Path { variable, steps } => path(variable, steps, scope),
+        // Only null has a default: what is missing without a `?` is an error before it gets here.
         Node::Default(left, right) => match render(left, scope)? {
             value if *value == Json::Null => render(right, scope),
             value => Ok(value),
@@ -199,6 +200,7 @@ fn path<'a>(variable: &str, steps: &[Step], scope: &mut Scope<'a>) -> Rendered<'
     let Some(value) = scope.variable(variable) else {
         return wrong(format!("there is no variable `{variable}`"));
     };
+    // A borrowed value is copied as a reference; only what a loop has made is copied whole.
     let mut value = value.clone();
     let mut shown = variable.to_owned();
     let mut is_optional = false;

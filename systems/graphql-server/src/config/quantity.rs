@@ -88,6 +88,7 @@ pub(super) fn host_and_port(text: &str) -> Result<String, QuantityError> {
 
 /// Digits, then the rest.
 fn split(text: &str) -> Option<(u64, &str)> {
+    // Digits alone end here: without its unit a number could mean anything.
     let end = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(end);
     Some((number.parse().ok()?, unit))

@@ -25,6 +25,7 @@ struct Manner {
 /// Names what differs and is known of both.
 pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
     let (a, b) = (Manner::of(&a.source), Manner::of(&b.source));
+    // A recording names no tool here, so it differs from the file of any.
     if a.tool != b.tool {
         found.notes.push(
             "measured by two tools: a part of the difference is that of the tools".to_owned(),

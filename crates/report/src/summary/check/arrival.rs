@@ -57,6 +57,7 @@ pub(super) fn only_rate(phases: &[Phase]) -> Option<f64> {
 
 /// Gaps off by more than half of the planned one: bunched, or torn apart.
 fn equal(gaps: &Histogram, gap_s: f64) -> Check {
+    // At high rates half of a gap is finer than a thread can send.
     let slack_s = (gap_s / 2.0).max(RESOLUTION_S);
     let below = share_at_or_below(gaps, gap_s - slack_s);
     let above = 1.0 - share_at_or_below(gaps, gap_s + slack_s);
@@ -92,6 +93,7 @@ fn poisson(gaps: &Histogram, threads: u32, rate_per_s: f64) -> Check {
         let apart = sides.map(|share| (share - expected).abs());
         (gap_s >= RESOLUTION_S).then(|| apart[0].max(apart[1]))
     };
+    // Percentiles are fine enough for a distance of 5 %, below which all is in order.
     let distance = (1..=99).filter_map(apart).fold(0.0, f64::max);
     // 99 % of samples of an exact law stay below this (Smirnov's asymptotic formula).
     let noise = 1.63 / float(gaps.len()).sqrt();

@@ -18,6 +18,7 @@ pub(crate) const STARVED_SHARE_MAX: f64 = 0.5;
 /// Whether the generator was kept from running for so much of a measurement that it is better made
 /// again.
 pub fn is_disturbed(round: &RoundRecord) -> bool {
+    // Both are the machine's doing and not the variant's, so measuring again favors none.
     let is_starved = |share: f64| share > STARVED_SHARE_MAX;
     round.paused_share() > PAUSED_SHARE_MAX || round.starved_share().is_some_and(is_starved)
 }
@@ -70,6 +71,7 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
             digits::duration_ns(float(longest) * 1e3),
         )
     };
+    // Weak from the first pause on, for latencies across it contain it.
     Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, text)
 }
 

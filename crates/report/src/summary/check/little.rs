@@ -38,6 +38,7 @@ pub(super) fn littles_law(
     let figure = found.apart();
     let busy = |share: f64| {
         let busy = share * f64::from(connections);
+        // An error of half a percent keeps the digits that limits of 1 % and 5 % are read by.
         digits::value(busy, Some(busy * 0.005))
     };
     let (low, high) = (busy(found.low), busy(found.high));
@@ -67,6 +68,7 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
     let reopened = connect.len().saturating_sub(u64::from(connections));
     // Where no connection was timed, `reopened` is 0 as well.
     let connecting_s = connect.mean_ns().unwrap_or(0.0) / 1e9 * float(reopened);
+    // In a pause of the generator no connection sends, so below it counts for each of them.
     let lengths = round.generator.pauses.iter().map(|pause| pause.length);
     let paused_us: u64 = lengths.map(micros).sum();
     // In slices the generator's time is that of all variants, and the rest of it was for the others.

@@ -33,6 +33,7 @@ pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
         }
     }
     let share = |(stopped, periods): (u64, u64)| ratio(float(stopped), float(periods));
+    // Before any system's own limit: what stops the generator spoils every figure.
     if share(around) > THROTTLED_WEAK {
         let text = format!(
             "a processor limit around weigh stopped everything in {} of the periods",
@@ -175,5 +176,6 @@ fn others(watched: &Watched<'_>) -> Option<f64> {
         others_us += float(machine.busy_us) - float(systems_us + micros(round.generator.cpu));
         cores_us += machine.cores_us();
     }
+    // The machine's time is counted in hundredths of a second and may be less than its parts.
     Some(ratio(others_us.max(0.0), cores_us))
 }

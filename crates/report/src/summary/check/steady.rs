@@ -67,6 +67,7 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
         });
         kinds.push(match kinds.last() {
             _ if is_paused => Window::Paused,
+            // With 20 usual, Poisson arrivals leave one window in 500 million empty by chance.
             _ if is_busy && *ended == 0 => Window::Stalled,
             Some(Window::Stalled) => Window::AfterStall,
             _ => Window::Usual,
@@ -159,6 +160,7 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
         Some(interval) if interval.contains(0.0) => (0.0, 0.05),
         Some(interval) if interval.low > 0.0 => (interval.low, 0.05),
         Some(interval) => (interval.high, 0.05),
+        // Without an interval only a large change is worth a word.
         None => (sure_of_few(&found), 0.2),
     };
     let factor = estimate.value.exp();
@@ -168,6 +170,8 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
     );
     let figure = sure.abs().exp_m1();
     let mut limits = Limits::only_weak(weak_beyond);
+    // Only growing latency fails: its figures depend on the length of a round, and a longer
+    // `warmup` does not help.
     if sure > 0.0 && estimate.interval.is_some() {
         limits.failed_beyond = Some(0.2);
     }
@@ -220,6 +224,7 @@ pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
         .into_iter()
         .filter(|logarithm| logarithm.is_finite())
         .collect();
+    // As many as an interval needs: in fewer rounds a trend is easily luck.
     if logarithms.len() < stats::rounds_needed(CONFIDENCE) {
         return None;
     }
@@ -241,6 +246,7 @@ pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
     } else {
         format!("{subject} shows no trend over the rounds")
     };
+    // A baseline never fails: its drift is the machine's, which cancels in differences.
     let limits = match !is_baseline && p < 0.001 {
         true => Limits::new(0.02, 0.1),
         false => Limits::only_weak(0.02),

@@ -144,6 +144,7 @@ fn pairs(
         let label = format!("round {} of {}", round + 1, weighing.rounds);
         let first = measure(&label, job)?;
         let second = measure(&label, job)?;
+        // A measurement that was cut short makes no pair.
         if stop.is_asked() {
             break;
         }
@@ -163,6 +164,7 @@ fn weighed(pairs: &[[Measurement; 2]], is_interrupted: bool) -> Weighed {
     let floors = FIGURES
         .iter()
         .filter_map(|(name, figure)| {
+            // A figure that one measurement lacks is left out: each round needs both halves.
             let of = |half: usize| -> Option<Vec<f64>> {
                 pairs.iter().map(|pair| figure(&pair[half])).collect()
             };
@@ -234,6 +236,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         threads: 1,
         timeout: Duration::from_secs(10),
         keep_alive: true,
+        // No report shows them; a single failure decides how the tare ends.
         failures_kept: 0,
         spin_share: Job::SPIN_SHARE,
         realtime: true,

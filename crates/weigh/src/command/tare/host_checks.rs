@@ -151,6 +151,7 @@ fn load(machine: &Machine) -> Finding {
     let Some([minute, ..]) = machine.load_average else {
         return not_visible("load", "not visible");
     };
+    // Online and not allowed cores: the load average is that of the whole machine.
     let per_core = minute / machine.cpus_online.max(1) as f64;
     let advice = "other programs are running: end them, or wait until they are done (`top` names \
                   them)";
@@ -271,6 +272,7 @@ fn perf(paranoid: Option<i64>, is_root: bool) -> Finding {
     let Some(paranoid) = paranoid else {
         return not_visible("perf", "not visible");
     };
+    // From 2 on, users without privileges cannot sample the kernel.
     let state = if is_root || paranoid <= 1 {
         State::Ok
     } else {

@@ -59,6 +59,7 @@ impl<'a> Measure<'a> {
             return known.ok_or(Stop::Nulled);
         }
         let measured = self.measure(index, object);
+        // Unknown says that the steps ran out, which is no property of the object.
         if measured != Err(Stop::Unknown) {
             self.known.insert((index, object), measured.ok());
         }
@@ -68,6 +69,7 @@ impl<'a> Measure<'a> {
     fn measure(&mut self, index: usize, object: ObjectId) -> Result<u64, Stop> {
         let checked = self.checked;
         let members = checked.projection.members.get(index).ok_or(Stop::Nulled)?;
+        // All members count, even those that a condition leaves out: looking at them is the work.
         self.step(members.len())?;
         let (mut hint, mut count, mut bytes) = (Hint::default(), 0_u64, 0_u64);
         for member in members {
@@ -118,6 +120,7 @@ impl<'a> Measure<'a> {
             _ => Err(Stop::Nulled),
         };
         match measured {
+            // The bytes of `null`; the error that comes with it is not part of the data.
             Err(Stop::Nulled) if !non_null => Ok(4),
             measured => measured,
         }

@@ -78,6 +78,7 @@ fn insert<'a>(
 ) {
     let key = key_at(position);
     let hash = hasher.hash_one(key);
+    // Of two equal keys the first stays, as a search in a row finds it.
     if index.find(hash, |it| key_at(*it) == key).is_none() {
         index.insert_unique(hash, position, |it| hasher.hash_one(key_at(*it)));
     }

@@ -43,6 +43,7 @@ impl Query {
         context: &Context<'_>,
         #[graphql(default = 10)] count: Option<i32>,
     ) -> Result<Vec<Item>, FieldFailure> {
+        // Never missing: `execute` gives every request one.
         let allowance = context.data_unchecked::<Allowance>();
         Ok(allowance.items(count)?.map(Item).collect())
     }
@@ -191,6 +192,7 @@ fn selected<'a>(
     document: &'a ExecutableDocument,
     name: Option<&str>,
 ) -> Option<&'a OperationDefinition> {
+    // As the library chooses when it executes, which is too late to refuse a mutation by GET.
     let operation = match (&document.operations, name) {
         (DocumentOperations::Single(operation), None) => Some(operation),
         (DocumentOperations::Single(_), Some(_)) => None,

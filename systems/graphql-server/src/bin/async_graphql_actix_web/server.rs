@@ -38,6 +38,7 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
+    // A copy, because `setup` moves into the closure that makes the workers.
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
     let server = HttpServer::new(move || {
@@ -56,6 +57,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     })
     .workers(config.workers)
     .disable_signals()
+    // Nothing is cut off: the flags take whole seconds only.
     .shutdown_timeout(config.stop_timeout.as_secs())
     .keep_alive(keep_alive(config.keep_alive))
     .client_request_timeout(config.request_timeout)
@@ -91,6 +93,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
     let length = bytes(header::CONTENT_LENGTH).and_then(|length| str::from_utf8(length).ok());
     let head = Head {
         method: request.method().as_str(),
+        // Every line, because HTTP lets a list be spread over several.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
         // A chunked body has none; `collect` counts it.

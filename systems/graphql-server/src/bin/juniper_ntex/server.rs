@@ -40,6 +40,7 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
+    // A copy, because `setup` moves into the closure that makes the workers.
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
     let server = HttpServer::new(async move || {
@@ -104,6 +105,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
     let length = bytes(header::CONTENT_LENGTH).and_then(|length| str::from_utf8(length).ok());
     let head = Head {
         method: request.method().as_str(),
+        // Every line, because HTTP lets a list be spread over several.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
         // A chunked body has none; `collect` counts it.
