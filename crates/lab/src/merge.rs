@@ -6,13 +6,28 @@
 use yaml_with_places::{Entry, Node, Value};
 
 /// A choice of how requests arrive, and the keys that belong to the other choices.
-const LOAD_CHOICES: [(&str, &[&str]); 5] = [
+const LOAD_CHOICES: [(&str, &[&str]); 6] = [
     (
         "connections",
-        &["rate", "phases", "arrival", "connections-max"],
+        &[
+            "rate",
+            "phases",
+            "capacity",
+            "arrival",
+            "connections-max",
+            "spin",
+            "realtime",
+        ],
     ),
-    ("rate", &["connections", "phases"]),
-    ("phases", &["connections", "rate", "duration"]),
+    ("rate", &["connections", "phases", "capacity", "slice"]),
+    (
+        "phases",
+        &["connections", "rate", "capacity", "duration", "slice"],
+    ),
+    (
+        "capacity",
+        &["connections", "rate", "phases", "count", "slice"],
+    ),
     ("requests", &["scenario"]),
     ("scenario", &["requests"]),
 ];

@@ -175,6 +175,31 @@ fn a_lab_that_says_rate_does_not_inherit_connections() {
 }
 
 #[test]
+fn a_way_to_send_replaces_any_other_one_with_its_own_keys() {
+    let ways = [
+        "connections: 3, slice: 200ms, duration: 5s",
+        "rate: 5/s, arrival: poisson, spin: 10, duration: 5s",
+        "phases: [{rate: 5/s, duration: 2s}], realtime: off",
+        "capacity: {from: 10/s, to: 100/s, p99-below: 10ms}, duration: 5s",
+    ];
+    for below in ways {
+        for own in ways {
+            let lab = Folder::default()
+                .file(
+                    "labs/x.yaml",
+                    &format!(
+                        "question: q\ninclude: y.yaml\nload: {{{own}}}\ntarget: server\n\
+                         systems: {{server: {{run: 'serve {{{{addr}}}}'}}}}\n\
+                         baseline: {{name: a}}\nvariants: [{{name: b}}]\n"
+                    ),
+                )
+                .file("labs/y.yaml", &format!("load: {{path: /, {below}}}\n"));
+            assert!(lab.parse().is_ok(), "{own} over {below}");
+        }
+    }
+}
+
+#[test]
 fn paths_are_relative_to_the_file_they_are_written_in() {
     let lab = including().parse().unwrap();
     let names: Vec<&str> = lab

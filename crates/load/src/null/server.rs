@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
 
 use super::behavior::Behavior;
@@ -127,8 +128,10 @@ impl Server {
     fn accept(&mut self) {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = rustix::net::accept_with(&self.listener, flags);
-        // The listener has edges as well: accept until it refuses, then wait for the next edge.
-        self.is_accept_open = accepted.is_ok();
+        // The listener has edges as well: accept until it refuses, then wait for the next edge. A
+        // client that has left while it waited says nothing about those behind it.
+        let is_gone = matches!(accepted, Err(Errno::CONNABORTED | Errno::INTR));
+        self.is_accept_open = accepted.is_ok() || is_gone;
         let Ok(socket) = accepted else {
             return;
         };

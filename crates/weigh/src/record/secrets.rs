@@ -44,13 +44,30 @@ const SHORTEST: usize = 8;
 
 /// Whether what has this name is a credential.
 pub(super) fn is_secret(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase();
+    let (plain, name) = (
+        name.trim().to_ascii_lowercase(),
+        with_parted_words(name.trim()),
+    );
     let is_word =
         |word: &str| WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending));
-    !OPEN.contains(&name.as_str())
+    !OPEN.contains(&plain.as_str())
         && name
             .split(|character: char| !character.is_ascii_alphanumeric())
             .any(is_word)
+}
+
+/// `accessKey` as `access-key`, so that its words are found as those of `Access-Key` are.
+fn with_parted_words(name: &str) -> String {
+    let mut parted = String::with_capacity(name.len() + 4);
+    let mut is_after_lower = false;
+    for character in name.chars() {
+        if is_after_lower && character.is_ascii_uppercase() {
+            parted.push('-');
+        }
+        is_after_lower = character.is_ascii_lowercase() || character.is_ascii_digit();
+        parted.push(character.to_ascii_lowercase());
+    }
+    parted
 }
 
 /// A header as a recording keeps it.
@@ -186,6 +203,10 @@ mod tests {
             "JWT_SECRET",
             "PGPASSWORD",
             "X-Session-Id",
+            "accessKey",
+            "AWSSecretAccessKey",
+            "privateKey",
+            "X-AccessKey",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -197,6 +218,8 @@ mod tests {
             "X-Request-Id",
             "Sec-WebSocket-Key",
             "Host",
+            "keyboardLayout",
+            "primaryColor",
         ] {
             assert!(!is_secret(name), "{name}");
         }
