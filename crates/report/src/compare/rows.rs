@@ -341,6 +341,7 @@ impl Frame {
             found.a.is_sparse = of_a.sparse.contains(&metric);
             found.b.is_sparse = of_b.sparse.contains(&metric);
             if self.is_same_run {
+                // More rounds narrow an unpaired interval otherwise, so nothing is predicted for one.
                 found.b.overhead = found.b.overhead.map(|one| one.with_power(&overhead));
             }
             Some((metric, found))
