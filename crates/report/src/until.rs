@@ -18,7 +18,8 @@ use crate::recording::{Recording, RoundPart, RoundRecord, UntilEnd};
 pub struct Watch {
     metric: Metric,
     half_width: HalfWidth,
-    baseline: String,
+    /// With whom each variant is compared.
+    baselines: BTreeMap<String, String>,
     figures: BTreeMap<String, BTreeMap<RoundPart, f64>>,
 }
 
@@ -43,20 +44,23 @@ pub struct Seen {
 }
 
 impl Watch {
-    /// Watches the metric of a stopping rule.
-    #[must_use]
-    pub fn new(until: &Until, baseline: &str) -> Self {
+    /// Watches the metric of a stopping rule. `baselines` are the variants with whom each is compared.
+    pub fn new(until: &Until, baselines: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
             metric: until.metric,
             half_width: until.half_width,
-            baseline: baseline.to_owned(),
+            baselines: baselines.into_iter().collect(),
             figures: BTreeMap::new(),
         }
     }
 
     /// The watch over all measurements of a recording.
     fn over(until: &Until, recording: &Recording) -> Self {
-        let mut watch = Self::new(until, &recording.baseline);
+        let compared = recording.variants.iter().map(|variant| {
+            let baseline = recording.baseline_of(variant);
+            (variant.name.clone(), baseline.to_owned())
+        });
+        let mut watch = Self::new(until, compared);
         recording.rounds.iter().for_each(|round| watch.add(round));
         watch
     }
@@ -87,7 +91,8 @@ impl Watch {
     fn see(&self, variant: &str, confidence: f64) -> Option<Seen> {
         let empty = BTreeMap::new();
         // A variant that has not been measured yet has no rounds, and then nothing is seen of it.
-        let of_baseline = self.figures.get(&self.baseline).unwrap_or(&empty);
+        let of_baseline = self.figures.get(self.baselines.get(variant)?);
+        let of_baseline = of_baseline.unwrap_or(&empty);
         let own = self.figures.get(variant).unwrap_or(&empty);
         let (base, own): (Vec<f64>, Vec<f64>) = own
             .iter()
@@ -264,6 +269,25 @@ mod tests {
             assert_eq!(super::is_reached(&seen), is_reached, "{seen:?}");
             assert_eq!(seen[0].rounds, 8);
         }
+    }
+
+    #[test]
+    fn a_variant_is_held_against_its_own_baseline() {
+        let mut recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 1_400.0)
+            .variant("c", 800.0)
+            .build();
+        recording.variants[2].baseline = Some("b".to_owned());
+        let seen = Watch::over(&mean(HalfWidth::Share(0.02)), &recording).look(&["c"]);
+        let of = |index: usize| {
+            let metric = Summary::of(&recording).variants[index]
+                .metric(Metric::Mean)
+                .cloned();
+            metric.unwrap().value
+        };
+        assert!((seen[0].percent * 100.0 - of(1)).abs() < 1e-9, "{seen:?}");
+        assert!((seen[0].percent * 100.0 - of(0)).abs() > 100.0, "{seen:?}");
     }
 
     #[test]

@@ -187,13 +187,13 @@ fn a_way_to_send_replaces_any_other_one_with_its_own_keys() {
             let lab = Folder::default()
                 .file(
                     "labs/x.yaml",
-                    &format!(
+                    format!(
                         "question: q\ninclude: y.yaml\nload: {{{own}}}\ntarget: server\n\
                          systems: {{server: {{run: 'serve {{{{addr}}}}'}}}}\n\
                          baseline: {{name: a}}\nvariants: [{{name: b}}]\n"
                     ),
                 )
-                .file("labs/y.yaml", &format!("load: {{path: /, {below}}}\n"));
+                .file("labs/y.yaml", format!("load: {{path: /, {below}}}\n"));
             assert!(lab.parse().is_ok(), "{own} over {below}");
         }
     }

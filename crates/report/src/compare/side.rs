@@ -59,7 +59,7 @@ impl Side {
 
     fn of_recording(recording: &Recording, summary: &Summary, index: usize) -> Self {
         let row = &summary.variants[index];
-        let baseline = summary.variants.iter().find(|row| row.is_baseline);
+        let baseline = summary.variant(&row.baseline);
         let baseline = baseline.filter(|baseline| {
             // An overhead needs a baseline with a number, and the baseline itself has no overhead.
             recording.kind == Kind::Lab && !baseline.verdict.is_invalid() && !row.is_baseline

@@ -244,7 +244,8 @@ impl Figures {
     }
 
     fn add_system(&mut self, usage: &SystemUsage, round: &RoundRecord) {
-        let completed = round.outcomes.completed();
+        // As the variant's own figures: systems work for discarded requests, too.
+        let answered = round.answered();
         let known = self
             .systems
             .iter()
@@ -265,8 +266,8 @@ impl Figures {
             self.systems.len() - 1
         });
         let system = &mut self.systems[index];
-        if completed > 0 {
-            let per_request = |amount: u64| (round.round, float(amount) / float(completed));
+        if answered > 0 {
+            let per_request = |amount: u64| (round.round, float(amount) / float(answered));
             let switches = usage.context_switches.map(per_request);
             let involuntary = usage.context_switches_involuntary.map(per_request);
             system.cpu.extend(usage.cpu_us.map(per_request));

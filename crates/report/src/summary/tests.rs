@@ -408,3 +408,32 @@ fn a_disturbed_measurement_is_kept_and_counts_for_nothing() {
         assert_eq!(row.verdict, expected.verdict);
     }
 }
+
+#[test]
+fn in_slices_the_systems_of_a_variant_cost_together_what_it_costs() {
+    let mut recording = Sample::closed().variant("a", 700.0).build();
+    for round in &mut recording.rounds {
+        round.slices = Some(crate::recording::SlicesRecord {
+            length_us: 300_000,
+            uncounted_us: 150_000,
+            gap_us: 10_000,
+            took_us: round.elapsed_us * 4,
+            discarded: Outcomes {
+                passed: round.outcomes.passed,
+                ..Outcomes::default()
+            },
+        });
+    }
+    let summary = Summary::of(&recording);
+    let row = &summary.variants[0];
+    let of_systems: f64 = row
+        .systems
+        .iter()
+        .filter_map(|system| Some(system.cpu_us_per_request.as_ref()?.value))
+        .sum();
+    let whole = row.metric(Metric::Cpu).unwrap().value;
+    assert!(
+        (of_systems / whole - 1.0).abs() < 1e-9,
+        "{of_systems} {whole}"
+    );
+}

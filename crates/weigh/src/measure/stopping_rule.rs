@@ -53,13 +53,17 @@ impl StoppingRule {
         };
         let confidence = stats::width::watched_confidence(report::CONFIDENCE);
         let needed = stats::multiple::rounds_needed(confidence, lab.variants.len());
+        let compared = lab.variants.iter().filter_map(|variant| {
+            let baseline = variant.against.clone()?;
+            Some((variant.name.clone(), baseline))
+        });
         // It is cut to that number below in any case.
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
         Some(StoppingRule {
             max_time: lab.max_time,
             // With fewer rounds than `needed` there is no interval whose width could be watched.
             pilot: asked.clamp(needed.max(PILOT_MIN), ROUNDS_MAX),
-            watch: Watch::new(until, &lab.baseline.name),
+            watch: Watch::new(until, compared),
             text,
             watched: 0,
             expected: None,
