@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -92,13 +92,14 @@ enum Network {
 }
 
 impl Network {
-    /// None for this machine itself: a program here has other means, and load
-    /// generators and local proxies bring all their connections from there.
+    /// None for this machine itself, 127.0.0.1 and ::1: a program here has other means, and load
+    /// generators and local proxies bring all their connections from there. Other addresses of
+    /// loopback stand for other clients, as in tests.
     fn of(address: IpAddr) -> Option<Self> {
         // An IPv4 client of a socket for both.
         let address = address.to_canonical();
         match address {
-            address if address.is_loopback() => None,
+            IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST) => None,
             IpAddr::V4(address) => Some(Self::V4(address.octets())),
             IpAddr::V6(address) => {
                 let mut network = [0; 8];
@@ -370,5 +371,9 @@ mod tests {
         let open = ["127.0.0.1", "127.0.0.1", "::1"].map(|it| table.take(peer(it)).unwrap());
         assert_eq!(table.take(peer("127.0.0.1")).unwrap_err(), Refusal::Total);
         drop(open);
+        // Another address of it is another client.
+        let other = table.take(peer("127.0.0.2")).unwrap();
+        assert_eq!(table.take(peer("127.0.0.2")).unwrap_err(), Refusal::Address);
+        drop(other);
     }
 }

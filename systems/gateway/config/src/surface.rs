@@ -118,7 +118,8 @@ pub struct Limits {
     /// when left out. Beyond it idle ones are closed, then new ones.
     pub max_connections: Option<NonZeroUsize>,
     /// Connections that one address may have open, half of `max_connections` when left out. A
-    /// network of IPv6 (a /64) is one address; this machine's own and Unix sockets are not counted.
+    /// network of IPv6 (a /64) is one address; this machine's own (127.0.0.1, ::1) and Unix
+    /// sockets are not counted.
     pub max_connections_per_address: Option<NonZeroUsize>,
     /// Requests that one HTTP/2 connection may have under way; with `early_cancel: false` this
     /// counts those that it cancelled, and more are answered with 503.
