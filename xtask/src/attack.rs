@@ -6,7 +6,6 @@
 //! process of its own that has few descriptors. Attackers come from another address of loopback.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,7 +15,6 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::chores::root;
 use crate::{bench, page};
 
 mod attacks;
@@ -255,35 +253,15 @@ fn raise_descriptors() -> anyhow::Result<()> {
 
 /// Builds the services as they are released; gives their folder.
 fn built() -> anyhow::Result<PathBuf> {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--locked", "--release"]);
-    for package in [
+    let services = [
         "gateway",
         "planets",
         "graphql-server",
         "catalog",
         "ratelimiter",
         "route-webhook",
-    ] {
-        command.args(["--package", package]);
-    }
-    let output = command
-        .args(["--message-format", "json-render-diagnostics"])
-        .current_dir(root())
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("cargo starts")?;
-    if !output.status.success() {
-        bail!("the services do not build");
-    }
-    // Asked of cargo: the target folder may be elsewhere.
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "gateway")
-        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
-        .and_then(|program| Some(program.parent()?.to_path_buf()))
-        .context("cargo does not say where it put the gateway")
+    ];
+    bench::programs("release", &services)
 }
 
 #[cfg(test)]

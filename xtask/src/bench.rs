@@ -4,7 +4,7 @@
 //! own figures are needed for the cost of a request. Generators that are not installed are named and
 //! left out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
@@ -142,24 +142,33 @@ fn compare(args: &Args, task: Task, weigh: &Path, nginx: &Nginx) -> anyhow::Resu
 const DOCUMENT: &str = "docs/bench-load.md";
 
 /// Builds weigh as it is released.
-pub(crate) fn built() -> anyhow::Result<std::path::PathBuf> {
+pub(crate) fn built() -> anyhow::Result<PathBuf> {
+    Ok(programs("release", &["weigh"])?.join("weigh"))
+}
+
+/// Builds packages with a profile of cargo, the first of which has a program of its name; gives the
+/// folder of their programs.
+pub(crate) fn programs(profile: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
+    let named = packages.first().context("there is something to build")?;
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--locked", "--release", "--package", "weigh"])
+        .args(["build", "--locked", "--profile", profile])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(root())
         .stderr(std::process::Stdio::inherit())
         .output()
         .context("cargo starts")?;
     if !output.status.success() {
-        bail!("weigh does not build");
+        bail!("{} do not build", packages.join(", "));
     }
     // Asked of cargo: the target folder may be elsewhere.
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "weigh")
-        .find_map(|message| message["executable"].as_str().map(Into::into))
-        .context("cargo does not say where it put weigh")
+        .filter(|message| message["target"]["name"] == **named)
+        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+        .and_then(|program| Some(program.parent()?.to_path_buf()))
+        .with_context(|| format!("cargo does not say where it put {named}"))
 }
 
 /// A program on the path.

@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+use crate::bench;
 use crate::chores::root;
 
 /// How the gateway is measured.
@@ -53,7 +54,7 @@ struct Turn {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let programs = match &args.programs {
         Some(folder) => folder.clone(),
-        None => built(&args.profile)?,
+        None => bench::programs(&args.profile, &["gateway", "planets", "weigh"])?,
     };
     let bench = Bench::start(&programs, args)?;
     let idle_mib = bench.gateway.resident_mib()?;
@@ -304,29 +305,6 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// Builds the three programs; gives their folder.
-fn built(profile: &str) -> anyhow::Result<PathBuf> {
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--locked", "--profile", profile])
-        .args(["--package", "weigh", "--package", "planets"])
-        .args(["--package", "gateway"])
-        .args(["--message-format", "json-render-diagnostics"])
-        .current_dir(root())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cargo starts")?;
-    if !output.status.success() {
-        bail!("the programs do not build");
-    }
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "gateway")
-        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
-        .and_then(|program| Some(program.parent()?.to_path_buf()))
-        .context("cargo does not say where it put the gateway")
 }
 
 #[expect(clippy::print_stdout, reason = "the answer of a chore")]
