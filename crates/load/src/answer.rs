@@ -1,4 +1,4 @@
-//! A complete answer, read at leisure, or why there is none.
+//! A complete answer that is read outside of the send loop, or the reason why none came.
 
 use std::time::Duration;
 

@@ -192,7 +192,7 @@ mod tests {
         let shown = "a\u{fffd}]0;owned\u{fffd}b\u{fffd}2Jc\u{fffd}\u{fffd}d\n\te";
         assert_eq!(finished(evil, Terminal::plain(80)), shown);
         assert_eq!(harmless(evil), shown);
-        // Its own colors are not another's, and what begins like one is none.
+        // Its own colors are known; another sequence that begins like one of them is not a color.
         let colored = "\u{1b}[1;31mred\u{1b}[0m";
         assert_eq!(harmless(colored), colored);
         assert_eq!(harmless("\u{1b}[2J \u{1b}[5"), "\u{fffd}[2J \u{fffd}[5");

@@ -57,7 +57,7 @@ impl Console {
     /// program quietly: the answer was wanted no further.
     pub(crate) fn answer(self, text: &str) {
         let text = match self {
-            // Control characters of others are signs by then, and colors there are none.
+            // Control characters from outside are visible signs by then, and this text has no colors.
             Console { is_ascii: true, .. } => Cow::Owned(report::ascii(&report::harmless(text))),
             Console {
                 is_read_live: true, ..

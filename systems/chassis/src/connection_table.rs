@@ -140,7 +140,7 @@ impl ConnectionTable {
         self.per_address.store(most.per_address, Relaxed);
     }
 
-    /// Counts a connection from `peer`, which is none for a Unix socket.
+    /// Counts a connection from `peer`; a client of a Unix socket has no address, so `peer` is `None`.
     ///
     /// # Errors
     /// When there are too many; this is counted and logged here.

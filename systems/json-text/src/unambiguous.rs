@@ -6,8 +6,8 @@
 //! beyond all floats. A reader that refuses may then take the text for empty.
 //!
 //! One pass, no tree, and no allocation for objects of usual size. What stands inside the strings
-//! of values is not looked at closely, so that a long query costs little: whoever reads the text
-//! checks its escapes anyway.
+//! of values is not looked at closely, so that a long query costs little: the reader that comes
+//! after this one checks its escapes anyway.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -260,7 +260,7 @@ impl<'a> Walk<'a> {
 
 #[cold]
 fn given_twice(key: &str, at: usize) -> Ambiguity {
-    /// Longer keys are not repeated to whoever sent them.
+    /// Longer keys are not repeated in the error.
     const SHOWN_MAX: usize = 60;
     let mut shown: String = key.chars().take(SHOWN_MAX).collect();
     if shown.len() < key.len() {

@@ -37,7 +37,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// The entry of a ConfigMap that holds a route.
 const XML: &str = "integrationRoute.xml";
 
-/// The label of what this service creates, and nobody else's objects.
+/// The label of the objects that this service creates, and of no others.
 const LABEL: (&str, &str) = ("app.kubernetes.io/created-by", "keip");
 
 /// What the cluster answers to an object that exists already, or is another one by now.

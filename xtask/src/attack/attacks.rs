@@ -27,7 +27,7 @@ pub(super) enum Attack {
     SlowHeader,
     /// The same with bodies.
     SlowBody,
-    /// Requests whose answers nobody reads.
+    /// Requests whose answers are not read.
     SlowReader,
     /// More sockets than descriptors that send nothing.
     Silent,

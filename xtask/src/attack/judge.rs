@@ -8,7 +8,7 @@ const TIMES: u32 = 10;
 /// An attack may cost the neighbor so many times what as many honest clients cost it.
 const TIMES_LOADED: u32 = 2;
 
-/// Below this nobody complains, and an attacker on two shared cores takes some of their time.
+/// A client hardly notices less than this, and an attacker on two shared cores takes some of their time.
 const ALLOWED: Duration = Duration::from_millis(100);
 
 /// Descriptors that may stay: pools to origins grow under load.

@@ -24,7 +24,7 @@ impl Key {
         let mut head = Vec::new();
         if let Some(address) = moved_to {
             head.extend_from_slice(address.as_bytes());
-            // No name of a header is empty, so this line is none.
+            // No name of a header is empty, so this line cannot be mistaken for a header.
             head.extend_from_slice(b"\n:\n");
         }
         for (name, value) in headers {

@@ -143,7 +143,7 @@ impl Refusal {
         }
     }
 
-    /// Never reaches a client, as there is none.
+    /// Never reaches a client, because it has left.
     pub(crate) fn stopped() -> Refusal {
         Refusal {
             cause: Cause::Stopped,

@@ -1,7 +1,7 @@
 //! Who may put routes, and into which namespaces.
 //!
-//! Whoever puts a route starts pods of the cluster, so without a token that is only who is on this
-//! machine.
+//! A client that puts a route starts pods of the cluster, so without a token only
+//! clients on this machine may.
 
 use std::fs;
 use std::io;
