@@ -12,6 +12,7 @@ mod in_turn;
 mod labs;
 mod neighbors;
 mod orders;
+mod placement;
 mod planted;
 
 use std::cell::Cell;
@@ -84,6 +85,8 @@ enum Piece {
     Cpu,
     /// Side by side: the same gateway twice. Some 30 s a run.
     Twice,
+    /// Side by side: the same gateway twice, with systems on one core each and placed by the scheduler.
+    Placement,
     /// Side by side: the same gateway three times.
     Thrice,
     /// Side by side: the same gateway nine times.
@@ -138,6 +141,7 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::Delay => in_turn::delay(bench),
         Piece::Cpu => in_turn::cpu(bench),
         Piece::Twice => gateways::section(bench, 2, repeat(60)),
+        Piece::Placement => placement::section(bench, repeat(8)),
         Piece::Thrice => gateways::section(bench, 3, repeat(20)),
         Piece::Nine => gateways::section(bench, 9, repeat(20)),
         Piece::PlantedDelay => planted::delay(bench, &args.amount, repeat(30)),

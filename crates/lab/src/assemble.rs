@@ -9,7 +9,7 @@ use yaml_with_places::{Finding, Node, Place, Value};
 use model::{Data, Order, Settle, Step};
 
 use crate::data;
-use crate::experiment::{Lab, Variant};
+use crate::experiment::{Lab, Placement, Variant};
 use crate::formats::{Name, Title, Written};
 use crate::groups;
 use crate::load::{self, time_span};
@@ -25,7 +25,7 @@ use crate::shared_systems;
 use crate::structure;
 use crate::systems::{Systems, values};
 use crate::variants::{self, Draft};
-use crate::wire::{LabFile, LoadFile, OrderFile, SettleFile, default};
+use crate::wire::{LabFile, LoadFile, OrderFile, PlacementFile, SettleFile, default};
 
 /// The lab that a tree means, or `None` when a part of it is missing; that is reported.
 pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option<Lab> {
@@ -89,6 +89,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         settle: file.settle.map(settle),
         order_asked: file.order.map(order),
         groups,
+        placement: file.placement.map(placement).unwrap_or_default(),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         until: file.until.map(|Written(until)| until),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
@@ -111,6 +112,13 @@ fn check_certificate(file: &LabFile, systems: &Systems<'_>, reading: &mut Readin
         if systems.has(target) && !systems.is_encrypted(target) {
             load::check_certificate(load, target, reading);
         }
+    }
+}
+
+fn placement(file: PlacementFile) -> Placement {
+    match file {
+        PlacementFile::OneCore => Placement::OneCore,
+        PlacementFile::Free => Placement::Free,
     }
 }
 
@@ -169,7 +177,7 @@ impl Assembly<'_> {
         let mut variants = Vec::new();
         for (baseline, group) in baselines.iter().zip(groups) {
             let (first, own_steps) = self.variant(baseline, None, reading);
-            // The steps are the same for all baselines, so any of them serves; each pass is needed
+            // The steps are the same for all baselines, so any of them serves; each round of this loop is needed
             // for its mistakes.
             steps = own_steps;
             variants.push(first);

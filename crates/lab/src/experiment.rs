@@ -32,7 +32,7 @@ pub struct Lab {
     pub slice: Duration,
     /// What is sent to the baseline, in rotation or as the steps of a scenario. At least one. What
     /// is sent to another variant is its own [`Variant::requests`].
-    pub requests: Vec<LabRequest>,
+    pub requests: Vec<RequestTemplate>,
     /// Makes the requests a scenario: one for each. Empty for a rotation.
     pub steps: Vec<Step>,
     /// Values for places that differ from request to request. Its seed is for the run to choose.
@@ -61,6 +61,8 @@ pub struct Lab {
     /// Side by side: the variants that are up together, by name, each group with its baselines; absent
     /// where the lab leaves that to the run. Every variant is in one of them, and no baseline is.
     pub groups: Option<Vec<Vec<String>>>,
+    /// Where systems run that may use one core at most, where all variants have their load at once.
+    pub placement: Placement,
     /// How often every variant is measured. At least 1.
     pub rounds: u32,
     /// The width of an interval to go on for; then `rounds` are the pilot.
@@ -82,6 +84,16 @@ pub struct Lab {
     pub variants: Vec<Variant>,
     /// What every answer of the baseline must look like.
     pub expect: Expect,
+}
+
+/// Where systems run that may use one core at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Each on one core, the same for all variants.
+    #[default]
+    OneCore,
+    /// Wherever the scheduler puts them.
+    Free,
 }
 
 /// Slices from this length on hold so many of the kernel's periods (100 ms) that a system with a
@@ -154,10 +166,10 @@ impl Protocol {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// What is sent, in order. At least one.
-    pub requests: Vec<LabRequest>,
+    pub requests: Vec<RequestTemplate>,
     /// One for each request.
     pub steps: Vec<Step>,
-    /// Values that differ from pass to pass.
+    /// Values that differ from iteration to iteration.
     pub data: Option<Data>,
     /// What every answer must look like, unless its request says otherwise.
     pub expect: Expect,
@@ -166,7 +178,7 @@ pub struct Scenario {
 /// One request, complete but for the address of the target and for what differs from one sending to
 /// the next: `{{column}}` and the like remain in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabRequest {
+pub struct RequestTemplate {
     /// How reports call it; unique within the lab.
     pub name: String,
     /// The method in capitals.
@@ -218,7 +230,7 @@ pub enum ProofWhat {
     /// An answer to a request of its own, or without one all answers to those of the load.
     Answer {
         /// The request, sent to the target.
-        request: Option<Box<LabRequest>>,
+        request: Option<Box<RequestTemplate>>,
         /// How often it is sent, each time over a connection of its own. At least 1.
         times: u32,
         /// What the answer must look like.
@@ -287,7 +299,7 @@ pub struct Variant {
     /// The name of the baseline that it is compared with; none for a baseline.
     pub against: Option<String>,
     /// What is sent to it. As many as the lab has; in the same order.
-    pub requests: Vec<LabRequest>,
+    pub requests: Vec<RequestTemplate>,
     /// Whether its connections are used for more than one request.
     pub keep_alive: bool,
     /// What every answer must look like, unless its request says otherwise.

@@ -51,14 +51,16 @@ mod table;
 mod template;
 mod text;
 mod variants;
+mod ways;
 mod wire;
 
 use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
-    Balance, Balances, DistinctValues, Expect, HeaderValues, Lab, LabRequest, Limits, Probe, Proof,
-    ProofWhat, Protocol, Ready, Scenario, SeenNumber, SeenRule, Setup, System, Variant,
+    Balance, Balances, DistinctValues, Expect, HeaderValues, Lab, Limits, Placement, Probe, Proof,
+    ProofWhat, Protocol, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, Setup, System,
+    Variant,
 };
 pub use manual::manual;
 pub use reading::Files;

@@ -11,6 +11,7 @@ use crate::experiment::Protocol;
 use crate::formats::{Format, Written};
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
+use crate::ways::WAYS;
 use crate::wire::{LoadFile, PhaseFile, Switch, default};
 
 pub(crate) mod open_loop;
@@ -118,9 +119,7 @@ pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default:
 
 /// The one key that says how requests arrive.
 fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
-    let mut given = ["connections", "rate", "phases", "capacity"]
-        .iter()
-        .filter_map(|key| load.node.entry(key));
+    let mut given = WAYS.iter().filter_map(|way| load.node.entry(way.key));
     let findings = &mut reading.findings;
     let Some(first) = given.next() else {
         // It may stand in a file that could not be read.
@@ -204,13 +203,8 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
         };
         findings.add(Finding::new(choice.key_place, "nothing says when the load ends").help(help));
     }
-    let misplaced: &[&str] = match choice.key.as_str() {
-        "connections" => &["arrival", "connections-max", "spin", "realtime"],
-        "rate" => &["slice"],
-        "phases" => &["duration", "slice"],
-        "capacity" => &["count", "slice"],
-        _ => &[],
-    };
+    let way = WAYS.iter().find(|way| way.key == choice.key);
+    let misplaced = way.map_or(&[][..], |way| way.misplaced);
     let given = misplaced.iter().filter_map(|key| load.entry(key));
     for entry in given.filter(|entry| !entry.is_guess) {
         let (message, help) = match entry.key.as_str() {

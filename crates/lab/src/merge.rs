@@ -5,32 +5,10 @@
 
 use yaml_with_places::{Entry, Node, Value};
 
-/// A choice of how requests arrive, and the keys that belong to the other choices.
-const LOAD_CHOICES: [(&str, &[&str]); 6] = [
-    (
-        "connections",
-        &[
-            "rate",
-            "phases",
-            "capacity",
-            "arrival",
-            "connections-max",
-            "spin",
-            "realtime",
-        ],
-    ),
-    ("rate", &["connections", "phases", "capacity", "slice"]),
-    (
-        "phases",
-        &["connections", "rate", "capacity", "duration", "slice"],
-    ),
-    (
-        "capacity",
-        &["connections", "rate", "phases", "count", "slice"],
-    ),
-    ("requests", &["scenario"]),
-    ("scenario", &["requests"]),
-];
+use crate::ways::WAYS;
+
+/// What is sent is a choice, too.
+const EITHER: [(&str, &str); 2] = [("requests", "scenario"), ("scenario", "requests")];
 
 /// Two trees as one. Where both say something, `over` wins.
 pub(crate) fn merge(base: Node, over: Node) -> Node {
@@ -49,12 +27,12 @@ fn merge_entries(base: Vec<Entry>, over: Vec<Entry>) -> Vec<Entry> {
         if key == "load"
             && let Value::Map(inherited) = &mut lower.value
         {
-            for (_, others) in LOAD_CHOICES
-                .iter()
-                .filter(|(choice, _)| upper.entry(choice).is_some())
-            {
-                // What an included file says of another choice would contradict the one made here.
-                inherited.retain(|inherited| !others.contains(&inherited.key.as_str()));
+            // What an included file says of another choice would contradict the one made here.
+            for way in WAYS.iter().filter(|way| upper.entry(way.key).is_some()) {
+                inherited.retain(|inherited| !way.excludes(&inherited.key));
+            }
+            for (own, other) in EITHER {
+                inherited.retain(|inherited| inherited.key != other || upper.entry(own).is_none());
             }
         }
         match key {

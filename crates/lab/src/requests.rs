@@ -5,7 +5,7 @@ use std::path::Path;
 use model::{BodyRule, Data, Expectation, StatusRule, Step};
 use yaml_with_places::{At, Finding, Json, OneOrMany, Place};
 
-use crate::experiment::{Expect, LabRequest};
+use crate::experiment::{Expect, RequestTemplate};
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, RequestPath, Title, Verbatim, Written,
 };
@@ -23,7 +23,7 @@ pub(crate) mod files;
 use files::{Body, bytes, check_json, glob, graphql_body};
 
 /// A request with the place to point at.
-type Found = (LabRequest, Place);
+type Found = (RequestTemplate, Place);
 
 /// What is sent to one variant, before places are filled in.
 #[derive(Clone, Copy)]
@@ -101,7 +101,7 @@ impl<'a> Sent<'a> {
         &self,
         at: Place,
         reading: &mut Reading<'_>,
-    ) -> (Vec<LabRequest>, Vec<Step>) {
+    ) -> (Vec<RequestTemplate>, Vec<Step>) {
         for headers in self.headers {
             check_headers(headers, reading);
         }
@@ -154,7 +154,7 @@ impl<'a> Sent<'a> {
         request: &RequestFile,
         at: Place,
         reading: &mut Reading<'_>,
-    ) -> Option<LabRequest> {
+    ) -> Option<RequestTemplate> {
         let sending = Sending {
             sent: self,
             places: Places {
@@ -311,7 +311,7 @@ impl Sending<'_, '_> {
         body: Option<Body>,
         at: Place,
         reading: &mut Reading<'_>,
-    ) -> LabRequest {
+    ) -> RequestTemplate {
         // What a person would type with `curl`.
         let usual_method = if body.is_some() { "POST" } else { "GET" };
         let method = request.method.as_ref().or(self.sent.method);
@@ -330,7 +330,7 @@ impl Sending<'_, '_> {
             headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
         let own = request.expect.as_ref();
-        LabRequest {
+        RequestTemplate {
             name: request
                 .name
                 .as_ref()

@@ -90,6 +90,13 @@ pub(crate) struct LabFile {
     /// first round shows.
     #[schemars(length(min = 1))]
     pub(crate) groups: Option<At<GroupsFile>>,
+    /// Side by side, in an open loop: where systems run that may use one core at most (`limits: {cpus: 1}`
+    /// or less). `one-core`: each on one core, which is the same for all variants, with a core left to
+    /// the generator, unless the cores turn out too narrow for that; differences no longer contain where
+    /// the scheduler happened to put a process. `free`: wherever the scheduler puts them.
+    /// A system with `pin`, `replicas` or `shared` is left as it is.
+    #[schemars(extend("default" = "one-core"))]
+    pub(crate) placement: Option<PlacementFile>,
     /// How often every variant is measured, in shuffled order. Statistics are over rounds: fewer
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
@@ -174,12 +181,12 @@ pub(crate) struct LoadFile {
     #[serde(default)]
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
     /// Instead of `requests`: requests that follow one another, each after the answer to the one
-    /// before. In a closed loop every connection takes one pass after the other; in an open loop a
-    /// pass begins at each planned time. `count` counts passes, and a rate is one of passes.
+    /// before. In a closed loop every connection takes one iteration after the other; in an open loop an
+    /// iteration begins at each planned time. `count` counts iterations, and a rate is one of iterations.
     pub(crate) scenario: Option<At<Vec<At<StepFile>>>>,
     /// Values that differ from request to request, for `{{column}}` in what is sent: a file (CSV
     /// below a header row, or one JSON object a line), or a mapping that says more. All requests of
-    /// one pass through a scenario have the same.
+    /// one iteration of a scenario have the same.
     pub(crate) data: Option<At<DataEntry>>,
     /// The method of requests that name none: by default `POST` with a body and `GET` without.
     pub(crate) method: Option<Written<Method>>,
@@ -233,7 +240,7 @@ pub(crate) struct LoadFile {
 }
 
 /// Load after a start, until a target gets no faster. It is sent in windows of half a second; when
-/// three in a row have answered at most 2 % more requests than the best before them, it ends.
+/// three in a row have answered at most 5 % more requests than the best before them, it ends.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "settle")]
@@ -268,6 +275,15 @@ pub(crate) struct PhaseFile {
 pub(crate) enum ArrivalFile {
     Uniform,
     Poisson,
+}
+
+/// Where systems run that may use one core at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum PlacementFile {
+    OneCore,
+    Free,
 }
 
 /// How a round measures its variants.

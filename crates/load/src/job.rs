@@ -18,12 +18,12 @@ pub struct Job {
     pub target: Target,
     /// What is sent, in weighted rotation. At least one.
     pub requests: Vec<Request>,
-    /// Makes the requests a scenario: one step for each, sent in order as one pass, again and again.
-    /// A slot is then a pass, and its weights count for nothing. Empty for a rotation.
+    /// Makes the requests a scenario: one step for each, sent in order, again and again, each time as one iteration.
+    /// A slot is then an iteration, and its weights count for nothing. Empty for a rotation.
     ///
-    /// The latency of the first step counts from the pass's `due`, that of a later one from the
+    /// The latency of the first step counts from the iteration's `due`, that of a later one from the
     /// moment the answer before it was complete plus its pause. A step that does not pass ends its
-    /// pass. In a closed loop that ends by time, no step is due after the end.
+    /// iteration. In a closed loop that ends by time, no step is due after the end.
     pub steps: Vec<Step>,
     /// What `{{…}}` in requests stand for; without it they are text like any other.
     pub data: Option<Data>,

@@ -100,7 +100,7 @@ impl Lane {
     fn begin_step(&mut self, slot: &mut SlotState, step: usize, due_ns: u64, now_ns: u64) -> Next {
         let end_ns = self.queue.supply.end_ns();
         if let Some(end_ns) = end_ns.filter(|end_ns| due_ns >= *end_ns) {
-            self.recorder.passes.cut += 1;
+            self.recorder.iterations.cut += 1;
             self.queue.ended();
             return Next::Cut { end_ns };
         }
@@ -197,7 +197,7 @@ impl Lane {
             if let Some(think_ns) = self.work.script.think_ns(step) {
                 return self.begin_step(slot, step, now_ns.saturating_add(think_ns), now_ns);
             }
-            self.recorder.passes.completed += 1;
+            self.recorder.iterations.completed += 1;
         }
         self.queue.ended();
         self.trace(slot, passed, now_ns);
@@ -212,7 +212,7 @@ impl Lane {
         }
         let sent_ns = slot.slot_sent_ns.unwrap_or(done_ns);
         // In a closed loop a request that needed a connection counts from there. The steps of a
-        // scenario each set the time anew, so of a pass it says nothing.
+        // scenario each set the time anew, so of an iteration it says nothing.
         let connect_ns = slot.due_ns.filter(|_| self.work.script.is_empty());
         let times = Times {
             due_ns: slot.slot_due_ns.or(connect_ns).unwrap_or(sent_ns),

@@ -61,7 +61,7 @@ pub use job::{
 };
 pub use live::{Live, Progress};
 pub use measurement::{
-    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, SlotTimes,
+    FailureKind, FailureSample, GeneratorCost, Iterations, Measurement, Outcomes, Pause, SlotTimes,
     Statuses, StepMeasurement, Window,
 };
 pub use mismatch::Mismatch;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-pub use model::{FailureKind, FailureSample, GeneratorCost, Outcomes, Passes, Pause};
+pub use model::{FailureKind, FailureSample, GeneratorCost, Iterations, Outcomes, Pause};
 use stats::Histogram;
 
 /// What one load came to. Histograms are in nanoseconds.
@@ -64,8 +64,8 @@ pub struct Measurement {
     pub interrupted: bool,
     /// Of a scenario, each step apart, in order; empty for a rotation.
     pub steps: Vec<StepMeasurement>,
-    /// Of a scenario: what became of its passes. All 0 for a rotation.
-    pub passes: Passes,
+    /// Of a scenario: what became of its iterations. All 0 for a rotation.
+    pub iterations: Iterations,
     /// The times of every slot, in the order of their indices, where [`Job::keep_slots`] asks for
     /// them; else empty. Those that do not count are among them.
     ///
@@ -87,9 +87,9 @@ pub struct StepMeasurement {
     pub latency: Histogram,
     /// From the actual send to the last byte, of complete answers, in nanoseconds.
     pub service: Histogram,
-    /// How it ended, in all passes that came to it.
+    /// How it ended, in all iterations that came to it.
     pub outcomes: Outcomes,
-    /// Passes that ended before it because an earlier step did not pass. It was not sent in them,
+    /// Iterations that ended before it because an earlier step did not pass. It was not sent in them,
     /// so it has no outcome there.
     pub skipped: u64,
 }
@@ -153,7 +153,7 @@ impl Window {
 }
 
 /// The times of one slot, in nanoseconds from the start of the load. Of a scenario, a slot is a whole
-/// pass: due and sent with its first step, done with the answer to its last.
+/// iteration: due and sent with its first step, done with the answer to its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotTimes {
     /// Position in the whole load, from 0.

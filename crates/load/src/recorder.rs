@@ -7,7 +7,7 @@ use stats::Histogram;
 
 use crate::live::{Live, Progress};
 use crate::measurement::{
-    FailureKind, FailureSample, GeneratorCost, Measurement, Outcomes, Passes, Pause, SlotTimes,
+    FailureKind, FailureSample, GeneratorCost, Iterations, Measurement, Outcomes, Pause, SlotTimes,
     Statuses, StepMeasurement,
 };
 
@@ -78,7 +78,7 @@ pub(crate) struct Recorder {
     published: Progress,
     /// Of a scenario, each step apart.
     pub(crate) steps: Vec<StepMeasurement>,
-    pub(crate) passes: Passes,
+    pub(crate) iterations: Iterations,
     /// The times of every slot, where they are asked for and there were not too many.
     slots: Option<Vec<SlotTimes>>,
     /// With so many slots, there are too many.
@@ -121,7 +121,7 @@ impl Recorder {
             pauses_dropped: 0,
             published: Progress::default(),
             steps: Vec::new(),
-            passes: Passes::default(),
+            iterations: Iterations::default(),
             slots: None,
             slots_most: 0,
         }
@@ -164,7 +164,7 @@ impl Recorder {
         if self.steps.is_empty() {
             return self.outcomes.total() + self.discarded.total();
         }
-        self.passes.completed + self.passes.broken + self.passes.cut
+        self.iterations.completed + self.iterations.broken + self.iterations.cut
     }
 
     /// For the steps of a scenario, of these names.
@@ -188,7 +188,7 @@ impl Recorder {
             return;
         };
         failed.outcomes.count(kind);
-        self.passes.broken += 1;
+        self.iterations.broken += 1;
         for later in &mut self.steps[step + 1..] {
             later.skipped += 1;
         }
@@ -363,7 +363,7 @@ impl Recorder {
         self.failures.extend(other.failures);
         self.pauses.extend(other.pauses);
         self.pauses_dropped += other.pauses_dropped;
-        self.passes.add(other.passes);
+        self.iterations.add(other.iterations);
         for (total, part) in self.steps.iter_mut().zip(&other.steps) {
             total.add(part);
         }
@@ -420,7 +420,7 @@ impl Recorder {
             failures: first_of_each_kind(self.failures, self.failures_kept),
             interrupted: false,
             steps: self.steps,
-            passes: self.passes,
+            iterations: self.iterations,
             slots,
             discarded: self.discarded,
             began: None,

@@ -20,7 +20,7 @@ pub(crate) struct Values {
     columns: Vec<String>,
     rows: Vec<Vec<Value>>,
     ranges: Vec<Range>,
-    /// What passes capture, in the order of their values.
+    /// What iterations capture, in the order of their values.
     captures: Vec<String>,
     order: RowOrder,
     seed: u64,

@@ -34,7 +34,7 @@ pub use invalid::InvalidKind;
 pub use load::{Arrival, Load, Phase, Settle, Stop};
 pub use metric::{Direction, Metric, Unit};
 pub use order::Order;
-pub use outcome::{Failed, FailureKind, FailureSample, Mismatched, Outcomes, Passes};
+pub use outcome::{Failed, FailureKind, FailureSample, Iterations, Mismatched, Outcomes};
 pub use protocol::{Protocol, Trust, Version};
 pub use rate::{Rate, RateError};
 pub use scenario::{Capture, CaptureFrom, Step};

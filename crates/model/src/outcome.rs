@@ -117,12 +117,12 @@ mod empty_as_null {
     }
 }
 
-/// What became of the passes through a scenario.
+/// What became of the iterations of a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Passes {
+pub struct Iterations {
     /// All steps passed.
     pub completed: u64,
-    /// A step did not pass, which ended the pass.
+    /// A step did not pass, which ended the iteration.
     pub broken: u64,
     /// The load was over before the last step was due.
     pub cut: u64,
@@ -267,9 +267,9 @@ impl FailureKind {
     }
 }
 
-impl Passes {
+impl Iterations {
     /// Adds the counts of another thread or of another measurement.
-    pub fn add(&mut self, other: Passes) {
+    pub fn add(&mut self, other: Iterations) {
         self.completed += other.completed;
         self.broken += other.broken;
         self.cut += other.cut;

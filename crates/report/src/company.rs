@@ -60,6 +60,15 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
             quoted.join(", one ")
         ));
     }
+    let placed = &summary.placed_systems;
+    if !placed.is_empty() {
+        let quoted: Vec<String> = placed.iter().map(|name| format!("`{name}`")).collect();
+        sentences.push(format!(
+            "{} ran on one core each, the same for all variants: where the scheduler happens to put a \
+             process is in no difference.",
+            quoted.join(", ")
+        ));
+    }
     sentences
 }
 

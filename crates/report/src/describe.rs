@@ -20,7 +20,7 @@ pub(crate) fn load(recording: &Recording) -> String {
     }];
     if load.is_scenario {
         let steps = plural(load.requests.len() as u64, "step");
-        parts.push(format!("passes of {steps} each"));
+        parts.push(format!("iterations of {steps} each"));
     }
     parts.push(length(recording));
     parts.extend(load.protocol.as_ref().map(protocol));

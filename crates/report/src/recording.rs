@@ -27,6 +27,8 @@ pub use variant::{
     VariantStatus,
 };
 
+use std::collections::BTreeSet;
+
 use model::Order;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -283,6 +285,14 @@ impl Recording {
             }
         }
         shared
+    }
+
+    /// The systems that ran on one core each, the same for all variants.
+    #[must_use]
+    pub fn placed_systems(&self) -> Vec<String> {
+        let placed = self.rounds.iter().flat_map(|round| round.cores.keys());
+        let placed: BTreeSet<&String> = placed.collect();
+        placed.into_iter().cloned().collect()
     }
 
     /// The name of the variant that another is compared with; its own for a baseline.

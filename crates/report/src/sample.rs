@@ -189,6 +189,7 @@ impl Sample {
         RoundRecord {
             round,
             position,
+            cores: BTreeMap::new(),
             variant: name.to_owned(),
             search: None,
             interrupted: false,
@@ -214,7 +215,7 @@ impl Sample {
             windows,
             generator: self.generator(elapsed_us),
             steps: Vec::new(),
-            passes: None,
+            iterations: None,
             proofs: Vec::new(),
             left_out: None,
             group: None,

@@ -126,7 +126,7 @@ fn percentiles(distribution: &Distribution) -> String {
 /// The steps of a scenario; nothing for a rotation.
 fn steps(round: &RoundRecord) -> String {
     let steps = step::all(&[round]);
-    let Some(passes) = round.passes.filter(|_| !steps.is_empty()) else {
+    let Some(iterations) = round.iterations.filter(|_| !steps.is_empty()) else {
         return String::new();
     };
     let longest = steps.iter().map(|step| step.name.chars().count()).max();
@@ -149,17 +149,17 @@ fn steps(round: &RoundRecord) -> String {
             step.outcomes()
         );
     }
-    let mut counts = vec![format!("{} complete", digits::count(passes.completed))];
-    if passes.broken > 0 {
+    let mut counts = vec![format!("{} complete", digits::count(iterations.completed))];
+    if iterations.broken > 0 {
         counts.push(format!(
             "{} ended by a step that did not pass",
-            digits::count(passes.broken)
+            digits::count(iterations.broken)
         ));
     }
-    if passes.cut > 0 {
-        counts.push(format!("{} cut by the end", digits::count(passes.cut)));
+    if iterations.cut > 0 {
+        counts.push(format!("{} cut by the end", digits::count(iterations.cut)));
     }
-    out + &format!("  {:<13} {}\n", "Passes", counts.join(", "))
+    out + &format!("  {:<13} {}\n", "Iterations", counts.join(", "))
 }
 
 fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> String {

@@ -82,6 +82,9 @@ pub struct Summary {
     /// figure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared_systems: Vec<String>,
+    /// Systems that ran on one core each, the same for all variants.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub placed_systems: Vec<String>,
     /// Which systems were started once, so that what differs from start to start of them is in no
     /// interval, as a sentence; absent where every system was started anew in every round.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,6 +218,7 @@ impl Summary {
             groups: recording.groups().to_vec(),
             groups_because: recording.groups_because().map(str::to_owned),
             shared_systems: recording.shared_systems(),
+            placed_systems: recording.placed_systems(),
             starts_omitted: describe::starts_omitted(recording),
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),

@@ -42,6 +42,17 @@ pub struct Machine {
     pub virtualization: Option<String>,
 }
 
+/// The numbers of the cores that this process may run on, in rising order; empty where the system does
+/// not say.
+#[must_use]
+pub fn cores_allowed() -> Vec<usize> {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    let cores = 0..rustix::thread::CpuSet::MAX_CPU;
+    cores.filter(|core| allowed.is_set(*core)).collect()
+}
+
 /// Looks at the machine now.
 #[must_use]
 pub fn snapshot() -> Machine {

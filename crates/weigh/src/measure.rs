@@ -22,6 +22,7 @@ mod groups;
 mod host_watch;
 mod in_slices;
 mod in_turn;
+mod placement;
 mod preparation;
 mod profile;
 mod reading;
@@ -30,6 +31,7 @@ mod round;
 mod running;
 mod session;
 mod settling;
+mod settling_together;
 mod side_by_side;
 mod stopping_rule;
 mod turn;
@@ -52,7 +54,7 @@ use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
 use round::Rounds;
 use session::Session;
-pub(crate) use side_by_side::RESETTLE;
+pub(crate) use settling_together::RESETTLE;
 use stopping_rule::Next;
 
 use crate::build_cache::BuildCache;
@@ -151,7 +153,7 @@ impl<'a> Experiment<'a> {
             host,
             candidates,
             rounds,
-            design: Design::of(lab),
+            design: Design::of(lab, &rig::machine::cores_allowed()),
             reused: ReusedSystems::off(),
             records: Vec::new(),
             flamegraphs: None,

@@ -1,6 +1,6 @@
 //! The proof: what a variant must be seen to do before it gets a number.
 
-use lab::{Lab, LabRequest, Variant};
+use lab::{Lab, RequestTemplate, Variant};
 use load::{
     Answer, BodyRule, Bounds, Data, Expectation, Job, Measurement, Request, StatusRule, Step,
     WalkError, walk,
@@ -193,7 +193,7 @@ impl Proven {
 }
 
 /// Whether a request differs from slot to slot.
-fn has_places(request: &LabRequest) -> bool {
+fn has_places(request: &RequestTemplate) -> bool {
     let is_open = |text: &str| text.contains("{{");
     is_open(&request.path)
         || request.headers.iter().any(|(_, value)| is_open(value))

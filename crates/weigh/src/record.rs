@@ -210,6 +210,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
     RoundRecord {
         round: 0,
         position: 0,
+        cores: BTreeMap::new(),
         variant: String::new(),
         search: None,
         interrupted: seen.interrupted,
@@ -247,7 +248,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         slices: None,
         systems: Vec::new(),
         steps: seen.steps.iter().map(step).collect(),
-        passes: (!seen.steps.is_empty()).then_some(seen.passes),
+        iterations: (!seen.steps.is_empty()).then_some(seen.iterations),
         proofs: Vec::new(),
         failures: seen.failures.clone(),
     }

@@ -1,11 +1,11 @@
 //! From what a lab says is sent to what the load engine sends.
 
-use lab::{Expect, LabRequest};
+use lab::{Expect, RequestTemplate};
 use load::Request;
 use model::Data;
 
 /// A request with what its answers must look like, `usual` where it says nothing of its own.
-pub(crate) fn request(asked: &LabRequest, usual: &Expect) -> Request {
+pub(crate) fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     Request {
         method: asked.method.clone(),
         path: asked.path.clone(),

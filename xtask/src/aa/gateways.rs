@@ -52,7 +52,7 @@ pub(super) fn section(bench: &Bench, gateways: usize, repeat: u64) -> anyhow::Re
     ))
 }
 
-fn lab(bench: &Bench, names: &[String]) -> String {
+pub(super) fn lab(bench: &Bench, names: &[String]) -> String {
     let configuration = root().join("labs/router-extensibility/baseline/baseline.yaml");
     let command = format!("\"{}\"", bench.gateway_command(&configuration));
     let variants: String = names

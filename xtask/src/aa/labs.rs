@@ -38,17 +38,10 @@ impl Programs {
 
     /// Builds them, as labs do.
     pub(super) fn built() -> anyhow::Result<Programs> {
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--locked", "--release"])
-            .args(["--package", "gateway", "--package", "planets"])
-            .current_dir(root())
-            .status()
-            .context("cargo starts")?;
-        if !status.success() {
-            bail!("gateway and planets do not build");
-        }
-        let weigh = bench::built()?;
-        Programs::of(weigh.parent().context("weigh is in a folder")?)
+        Programs::of(&bench::programs(
+            "release",
+            &["weigh", "gateway", "planets"],
+        )?)
     }
 }
 
@@ -100,7 +93,7 @@ impl Bench {
              order: side-by-side\nsettle: {{connections: 4, within: 1s}}\nwarmup: 300ms\n\
              rounds: {}\ntarget: gateway\n\
              systems:\n  planets:\n    run: \"'{}' --listen {{{{addr}}}} --workers 1\"\n    \
-             ready: {{path: /health}}\n",
+             ready: {{path: /health}}\n    limits: {{cpus: 1}}\n",
             self.seconds,
             root().join("systems/planets/queries/*.json").display(),
             self.rounds(variants),
@@ -116,7 +109,7 @@ impl Bench {
              APOLLO_ROUTER_SUPERGRAPH_PATH: '{}'\n      \
              APOLLO_ROUTER_LISTEN_ADDRESS: \"{{{{addr}}}}\"\n      GATEWAY_WORKERS: 1\n      \
              LISTEN: \"{{{{addr}}}}\"\n      PLANETS: \"{{{{planets.url}}}}\"\n{environment}    \
-             ready: {{path: /health}}\n",
+             ready: {{path: /health}}\n    limits: {{cpus: 1}}\n",
             root().join("systems/planets/supergraph.graphql").display(),
         )
     }

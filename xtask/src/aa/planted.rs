@@ -107,7 +107,7 @@ fn lab(bench: &Bench, planted: &Planted<'_>, amount: u32) -> anyhow::Result<Stri
     Ok(format!(
         "{}  coprocessor:\n    settings: {{flag: {flag}={base_us}us}}\n    \
          run: \"'{}' null-server --listen {{{{addr}}}} --answer '{GO_ON}' {{{{flag}}}}\"\n    \
-         ready: {{path: /}}\n{gateway}\
+         ready: {{path: /}}\n    limits: {{cpus: 1}}\n{gateway}\
          expect: {{status: 200, graphql: no-errors, same-as: baseline}}\n\
          baseline: {{name: plain}}\nvariants:\n  \
          - {{name: planted, with: {{coprocessor.flag: {flag}={}us}}}}\n",

@@ -22,7 +22,7 @@ pub(crate) struct ScenarioFile {
     /// Its requests, in order.
     #[schemars(required, length(min = 1))]
     pub(crate) steps: Option<Vec<At<StepFile>>>,
-    /// Values that differ from pass to pass: a file (CSV below a header row, or one JSON object a
+    /// Values that differ from iteration to iteration: a file (CSV below a header row, or one JSON object a
     /// line), or a mapping that says more.
     pub(crate) data: Option<At<DataEntry>>,
     /// Headers of every step. A step's own header of the same name wins.
@@ -33,10 +33,10 @@ pub(crate) struct ScenarioFile {
     pub(crate) expect: ExpectFile,
 }
 
-/// One request of a scenario. It has at most one of `body`, `json` and `query`. A pass through the
-/// scenario ends at the first step that does not pass; the steps after it are counted as skipped.
+/// One request of a scenario. It has at most one of `body`, `json` and `query`. An iteration
+/// ends at the first step that does not pass; the steps after it are counted as skipped.
 ///
-/// The latency of the first step counts from the planned time of its pass in an open loop, and from
+/// The latency of the first step counts from the planned time of its iteration in an open loop, and from
 /// the send in a closed one. That of a later step counts from the moment the answer before it was
 /// complete, plus `pause`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -114,7 +114,7 @@ pub(crate) struct DataFile {
     /// Whether rows are taken one after the other, or drawn with the seed.
     #[schemars(extend("default" = "rotation"))]
     pub(crate) order: Option<At<RowOrderFile>>,
-    /// Whole numbers by name, drawn anew for each request or pass: `{page: 1..20}`.
+    /// Whole numbers by name, drawn anew for each request or iteration: `{page: 1..20}`.
     #[serde(default)]
     pub(crate) ranges: Table<Name, Written<Numbers>>,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use insta::{assert_debug_snapshot, assert_snapshot};
-use lab::LabRequest;
+use lab::RequestTemplate;
 use model::{Arrival, Load, Phase, Rate, Stop};
 
 use crate::{Folder, changed, check, lab};
@@ -229,8 +229,8 @@ fn requests(load: &str, files: &[(&str, &str)]) -> String {
     }
 }
 
-fn show(request: &LabRequest) -> String {
-    let LabRequest {
+fn show(request: &RequestTemplate) -> String {
+    let RequestTemplate {
         name,
         method,
         path,

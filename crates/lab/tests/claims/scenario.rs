@@ -73,7 +73,7 @@ fn a_file_of_its_own_says_what_follows_what() {
 fn a_lab_has_the_same_steps_with_its_settings() {
     let steps = "  scenario:\n    - {path: '/{{server.stack}}', capture: {id: {json: /id}}}\n    - {name: next, path: '/{{id}}'}\n";
     let lab = lab(&[("  duration: 1s\n", &format!("  duration: 1s\n{steps}"))]);
-    let paths = |requests: &[lab::LabRequest]| -> Vec<String> {
+    let paths = |requests: &[lab::RequestTemplate]| -> Vec<String> {
         requests
             .iter()
             .map(|request| request.path.clone())

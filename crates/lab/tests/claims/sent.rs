@@ -1,13 +1,13 @@
 //! Claims about what variants send: places, data, factors and groups.
 
-use lab::{Lab, LabRequest, Variant};
+use lab::{Lab, RequestTemplate, Variant};
 use proptest::prelude::*;
 
 use crate::{Folder, changed, check, lab};
 
 /// What the requests of a variant are, as one text.
 fn sent(variant: &Variant) -> String {
-    let show = |request: &LabRequest| {
+    let show = |request: &RequestTemplate| {
         let headers = request.headers.iter();
         let headers: String = headers
             .map(|(name, value)| format!(" {name}={value}"))

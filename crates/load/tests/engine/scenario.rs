@@ -1,4 +1,4 @@
-//! Passes through a scenario: order, captured values, rests, and what ends a pass.
+//! Iterations of a scenario: order, captured values, rests, and what ends an iteration.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -94,14 +94,14 @@ fn a_pass_carries_its_own_row_number_and_captured_value_through_all_steps() {
         let mut job = shopping(&server, &["a b", "c", "d"], load, Duration::ZERO);
         job.threads = 2;
         let measurement = measure(&job);
-        assert_eq!(measurement.passes.completed, 20);
+        assert_eq!(measurement.iterations.completed, 20);
         assert_eq!(completed(&measurement), [20, 20, 20]);
         assert_eq!(measurement.outcomes.passed, 60);
         let heard = heard.lock().unwrap();
         let lists: Vec<&String> = heard.iter().filter(|it| it.contains("/list")).collect();
         assert_eq!(lists.len(), 40);
         for line in &lists {
-            // The user of the row is the user of the token, and both lists of a pass are one page.
+            // The user of the row is the user of the token, and both lists of an iteration are one page.
             let user = line
                 .split("user=")
                 .nth(1)
@@ -122,8 +122,11 @@ fn a_capture_that_finds_nothing_ends_its_pass_and_no_other() {
     assert_eq!(measurement.steps[0].outcomes.mismatched.body, 5);
     let skipped: Vec<u64> = measurement.steps.iter().map(|step| step.skipped).collect();
     assert_eq!(skipped, [0, 5, 5]);
-    let passes = measurement.passes;
-    assert_eq!((passes.completed, passes.broken, passes.cut), (5, 5, 0));
+    let iterations = measurement.iterations;
+    assert_eq!(
+        (iterations.completed, iterations.broken, iterations.cut),
+        (5, 5, 0)
+    );
     let reason = &measurement.failures[0].reason;
     assert!(reason.contains("to capture as `token`"), "{reason}");
 }
@@ -170,7 +173,7 @@ fn a_closed_loop_that_ends_by_time_begins_no_step_after_it() {
         },
     };
     let measurement = measure(&shopping(&server, &["a"], until, Duration::from_secs(3600)));
-    assert_eq!(measurement.passes.cut, 3);
+    assert_eq!(measurement.iterations.cut, 3);
     assert_eq!(completed(&measurement), [3, 3, 0]);
 }
 
@@ -185,7 +188,7 @@ fn connections_that_close_are_opened_anew_within_a_pass() {
 }
 
 #[test]
-fn slots_that_nobody_is_free_for_are_missed_passes() {
+fn slots_without_a_free_connection_are_missed_iterations() {
     // It answers the first request and no other.
     let server = Server::tcp(|mut client: Client| while client.request().is_some() {});
     let load = open(100.0, Duration::from_millis(50));
@@ -196,7 +199,7 @@ fn slots_that_nobody_is_free_for_are_missed_passes() {
     let missed = measurement.outcomes.missed;
     assert!(missed > 0);
     assert_eq!(measurement.steps[0].outcomes.missed, missed);
-    assert_eq!(measurement.passes.broken, 5);
+    assert_eq!(measurement.iterations.broken, 5);
     assert_eq!(measurement.steps[1].skipped, 5);
 }
 

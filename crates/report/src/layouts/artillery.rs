@@ -2,7 +2,8 @@
 //!
 //! `http.response_time` is latency to the last byte, from due, which is what readers take it for;
 //! Artillery's own stops at the first byte, which is `http.first_byte` here. A virtual user is one
-//! pass through a scenario, whose length is not recorded apart, or else one request: completed when it passed, failed when it did not, skipped when it was missed.
+//! iteration of a scenario, whose length is not recorded apart, or else one request: completed when it
+//! passed, failed when it did not, skipped when it was missed.
 //! Intermediate reports cover ten seconds and have only counts and means, since distributions are
 //! recorded per round.
 
@@ -24,8 +25,8 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
         ("http.first_byte", &merged.first_byte),
     ];
     let session = ("vusers.session_length", &merged.latency);
-    // A session is a pass; of a scenario, how long a pass took is not recorded.
-    let session = merged.passes().is_none().then_some(session);
+    // A session is an iteration; of a scenario, how long an iteration took is not recorded.
+    let session = merged.iterations().is_none().then_some(session);
     for (name, histogram) in times.into_iter().chain(session) {
         if !histogram.is_empty() {
             summaries.insert(name.to_owned(), summary(histogram));
@@ -59,12 +60,12 @@ fn counters(merged: &Merged<'_>) -> Map<String, Value> {
     let outcomes = &merged.outcomes;
     let mut counters = Map::new();
     let mut set = |name: String, count: u64| counters.insert(name, count.into());
-    let (created, completed, failed) = match merged.passes() {
-        Some(passes) => (
-            // A missed pass was planned and never created.
-            passes.completed + passes.broken + passes.cut - outcomes.missed,
-            passes.completed,
-            passes.broken - outcomes.missed,
+    let (created, completed, failed) = match merged.iterations() {
+        Some(iterations) => (
+            // A missed iteration was planned and never created.
+            iterations.completed + iterations.broken + iterations.cut - outcomes.missed,
+            iterations.completed,
+            iterations.broken - outcomes.missed,
         ),
         None => (
             merged.sent(),

@@ -1,7 +1,7 @@
 //! k6's `--summary-export`: milliseconds, `avg min med max p(90) p(95)`.
 //!
 //! `http_req_duration` and `iteration_duration` are latency, from due; k6 counts from the send.
-//! An iteration is a pass through a scenario that came to an end, or else a request.
+//! An iteration is one of a scenario that came to an end, or else a request.
 //! `http_req_failed` counts requests that did not pass, so its `passes` are failures, as k6 has it.
 //! Sending, receiving and blocked times are not recorded apart and are left out.
 
@@ -46,10 +46,13 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
     );
     set("http_req_waiting", trend(&merged.first_byte));
     set("http_reqs", counter(sent));
-    match merged.passes() {
-        // How long a pass took is not recorded apart.
-        Some(passes) => {
-            set("iterations", counter(passes.completed + passes.broken));
+    match merged.iterations() {
+        // How long an iteration took is not recorded apart.
+        Some(iterations) => {
+            set(
+                "iterations",
+                counter(iterations.completed + iterations.broken),
+            );
         }
         None => {
             set("iteration_duration", trend(&merged.latency));

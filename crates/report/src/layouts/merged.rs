@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Outcomes, Passes};
+use model::{Iterations, Outcomes};
 use stats::Histogram;
 
 use crate::float::float;
@@ -70,10 +70,10 @@ impl<'a> Merged<'a> {
         merged
     }
 
-    /// What became of the passes through a scenario; `None` for a rotation.
-    pub(super) fn passes(&self) -> Option<Passes> {
-        let passes = self.rounds.iter().filter_map(|round| round.passes);
-        passes.reduce(|mut total, round| {
+    /// What became of the iterations of a scenario; `None` for a rotation.
+    pub(super) fn iterations(&self) -> Option<Iterations> {
+        let iterations = self.rounds.iter().filter_map(|round| round.iterations);
+        iterations.reduce(|mut total, round| {
             total.add(round);
             total
         })

@@ -47,7 +47,7 @@ pub struct LoadText {
     /// The requests, sent in rotation, or as the steps of a scenario.
     pub requests: Vec<RequestText>,
     /// Whether the requests are the steps of a scenario: then counts and rates of `model` are those
-    /// of passes.
+    /// of iterations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_scenario: bool,
 }
@@ -106,7 +106,7 @@ pub struct RequestText {
     pub body: Option<String>,
     /// How often it is sent, relative to the others.
     pub weight: u32,
-    /// Of a step: how long a pass rests before it, in microseconds.
+    /// Of a step: how long an iteration rests before it, in microseconds.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub pause_us: u64,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{FailureSample, GeneratorCost, Outcomes, Passes, Throttled, micros};
+use model::{FailureSample, GeneratorCost, Iterations, Outcomes, Throttled, micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,10 @@ pub struct RoundRecord {
     /// one measurement in each of its groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
+    /// The core of each system that the run placed on one, by the number of the kernel; empty where
+    /// the scheduler placed all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cores: BTreeMap<String, usize>,
     /// The variant's name.
     pub variant: String,
     /// How its rate was found, where the highest one was looked for.
@@ -73,9 +77,9 @@ pub struct RoundRecord {
     /// Of a scenario, each step apart, in order; empty for a rotation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepRecord>,
-    /// Of a scenario: what became of its passes; absent for a rotation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passes: Option<Passes>,
+    /// Of a scenario: what became of its iterations; absent for a rotation.
+    #[serde(default, alias = "passes", skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<Iterations>,
     /// What was seen of the proofs that look at the load itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofSeen>,
@@ -146,13 +150,13 @@ pub struct StepRecord {
     /// Its name.
     pub name: String,
     /// Latency of its complete answers: from its due to the last byte. The first step is due when its
-    /// pass is, a later one when the answer before it is complete and its pause is over.
+    /// iteration is, a later one when the answer before it is complete and its pause is over.
     pub latency_ns_hdr: Hdr,
     /// Service time of its complete answers: from the actual send to the last byte.
     pub service_ns_hdr: Hdr,
-    /// What became of it in the passes that came to it.
+    /// What became of it in the iterations that came to it.
     pub outcomes: Outcomes,
-    /// Passes that an earlier step ended, so that it was not sent.
+    /// Iterations that an earlier step ended, so that it was not sent.
     pub skipped: u64,
 }
 

@@ -224,7 +224,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     }
     let totals = Totals::of(complete);
     let mut checks = vec![failures(&totals)];
-    // While a pass rests, its connection is idle and no latency counts.
+    // While an iteration rests, its connection is idle and no latency counts.
     let rests = load.requests.iter().any(|request| request.pause_us > 0);
     match &load.model {
         Load::Closed { .. } if rests => {}

@@ -9,6 +9,7 @@ use rig::Rig;
 
 use super::Experiment;
 use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
+use super::placement::{Cores, Placement};
 use super::round::Round;
 use super::turn::Occasion;
 use super::up::{Spoiled, Up};
@@ -23,6 +24,8 @@ pub(super) struct Beside<'g> {
     pub(super) group: &'g Group,
     /// The systems that they share; none where each has its own.
     pub(super) shared: Option<RunningSystems>,
+    /// Where their systems run.
+    pub(super) cores: Cores,
 }
 
 impl Experiment<'_> {
@@ -33,7 +36,11 @@ impl Experiment<'_> {
             Ok(shared) => shared,
             Err(invalid) => return self.reject_all(group, &invalid),
         };
-        let beside = Beside { group, shared };
+        let beside = Beside {
+            group,
+            shared,
+            cores: self.cores(),
+        };
         let mut up = self.bring_up(round, &beside);
         self.leave_needless(&mut up, &beside);
         if !up.is_empty() {
@@ -43,12 +50,14 @@ impl Experiment<'_> {
                 self.decide_groups(&up);
             }
             // Measured only if this is a group as it will be in all rounds.
+            let is_placed = beside.cores == self.cores();
             let is_final = self.design.order == Order::SideBySide
+                && is_placed
                 && (group.number.is_some() || self.design.is_one_group());
             if loads.is_ok() && !is_final && !self.is_over() {
                 for Up { seat, running, .. } in up {
                     self.reused
-                        .keep_or_stop(&mut self.rig, seat.candidate, running, true);
+                        .keep_or_stop(&mut self.rig, seat.candidate, running, is_placed);
                 }
             } else if let Some(capacity) = self.session.lab.capacity {
                 match loads {
@@ -134,9 +143,34 @@ impl Experiment<'_> {
             let used = member.used.as_ref().map(CoresUsed::total);
             tracing::debug!(variant = member.name, cores = ?used, "processor time side by side");
         }
-        let cores = self.host.before.cpus_allowed;
+        let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
-        match groups::split(&members, cores as f64) {
+        let mut crowd = groups::split(&members, cores);
+        let mut placements = self.design.placements.clone();
+        let is_seen = members.iter().all(|member| member.used.is_some());
+        // The scheduler has all cores to choose from. A placement that would need more groups than that
+        // makes a run longer, or impossible.
+        let fewest = crowd.groups();
+        let crowd_of = |placement: &Placement| {
+            let cores_of = placement.cores();
+            let place = |member: &Member| Member {
+                used: member.used.as_ref().map(|used| used.on(&cores_of)),
+                ..member.clone()
+            };
+            let placed: Vec<Member> = members.iter().map(place).collect();
+            groups::split(&placed, cores)
+        };
+        while let Some(placement) = placements.first() {
+            let placed = crowd_of(placement);
+            if is_seen && placed.groups() <= fewest {
+                crowd = placed;
+                break;
+            }
+            tracing::debug!(?placement, "too narrow, or not known to be wide enough");
+            placements.remove(0);
+        }
+        self.place(placements);
+        match crowd {
             Crowd::Fits => self.design.groups = Some(Groups::whole(all)),
             Crowd::Splits(variants, because) => {
                 // Not the seed itself, which orders the candidates already.

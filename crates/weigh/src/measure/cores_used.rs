@@ -6,7 +6,7 @@ use lab::Setup;
 use load::Measurement;
 use model::{Load, Phase, Rate};
 
-use super::groups::CoresUsed;
+use super::groups::{CoresUsed, Part};
 use crate::systems::UsageReading;
 
 /// What a candidate's systems did while it was warmed up.
@@ -31,9 +31,14 @@ impl Used<'_> {
         for (before, after) in self.before.iter().zip(self.after) {
             let setup = setups.iter().find(|setup| setup.system == before.system);
             let pin = setup.and_then(|setup| setup.pin.clone());
+            let system = before.system.clone();
             let (before, after) = (before.usage.as_ref()?, after.usage.as_ref()?);
             let used = after.cpu.saturating_sub(before.cpu);
-            by_cores.push((pin, used.as_secs_f64() / seconds));
+            by_cores.push(Part {
+                system,
+                on: pin,
+                used: used.as_secs_f64() / seconds,
+            });
         }
         let by_time = CoresUsed::new(by_cores);
         let total = by_time.total();
@@ -102,7 +107,11 @@ mod tests {
     }
 
     fn warm(cores: f64) -> Option<CoresUsed> {
-        Some(CoresUsed::new(vec![(None, cores)]))
+        Some(CoresUsed::new(vec![Part {
+            system: "server".to_owned(),
+            on: None,
+            used: cores,
+        }]))
     }
 
     fn total(used: Option<CoresUsed>) -> Option<f64> {

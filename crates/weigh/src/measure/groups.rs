@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::candidate::CandidateId;
+use super::placement::Cores;
 use super::stopping_rule::ROUNDS_MAX;
 
 /// The share of the cores that the candidates of one group may use together. The rest is for the
@@ -19,10 +20,19 @@ const HEAVY_SHARE: f64 = 0.15;
 /// How many times as much as the median of all candidates a heavy one uses, at least.
 const HEAVY_TIMES: f64 = 4.0;
 
-/// Processor time per second that a candidate's systems use, in cores, by the cores that they may run
-/// on; none for all.
+/// Processor time per second that a candidate's systems use.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct CoresUsed(Vec<(Option<Vec<usize>>, f64)>);
+pub(super) struct CoresUsed(Vec<Part>);
+
+/// What one system uses.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    pub(super) system: String,
+    /// The cores that it may run on; none for all of them.
+    pub(super) on: Option<Vec<usize>>,
+    /// In cores.
+    pub(super) used: f64,
+}
 
 /// A candidate that is compared, or a baseline.
 #[derive(Clone, Debug)]
@@ -67,14 +77,22 @@ pub(super) enum Crowd {
 }
 
 impl CoresUsed {
-    /// By cores that a system may run on; none for all of them.
-    pub(super) fn new(by_cores: Vec<(Option<Vec<usize>>, f64)>) -> CoresUsed {
-        CoresUsed(by_cores)
+    pub(super) fn new(parts: Vec<Part>) -> CoresUsed {
+        CoresUsed(parts)
     }
 
     /// In cores.
     pub(super) fn total(&self) -> f64 {
-        self.0.iter().map(|(_, used)| used).sum()
+        self.0.iter().map(|part| part.used).sum()
+    }
+
+    /// The same, with systems placed on these cores.
+    pub(super) fn on(&self, cores: &Cores) -> CoresUsed {
+        let placed = self.0.iter().cloned().map(|part| Part {
+            on: part.on.or_else(|| Some(vec![cores.of(&part.system)?])),
+            ..part
+        });
+        CoresUsed(placed.collect())
     }
 
     /// The same proportions, with another total.
@@ -82,12 +100,17 @@ impl CoresUsed {
         let own = self.total();
         // There are no proportions to keep, so no cores are named.
         if own <= 0.0 {
-            return CoresUsed(vec![(None, total)]);
+            let part = Part {
+                system: String::new(),
+                on: None,
+                used: total,
+            };
+            return CoresUsed(vec![part]);
         }
-        let scaled = self
-            .0
-            .into_iter()
-            .map(|(on, used)| (on, used * total / own));
+        let scaled = self.0.into_iter().map(|part| Part {
+            used: part.used * total / own,
+            ..part
+        });
         CoresUsed(scaled.collect())
     }
 
@@ -95,15 +118,26 @@ impl CoresUsed {
     /// are idle.
     fn share(all: &[&CoresUsed], cores: f64) -> f64 {
         let parts = || all.iter().flat_map(|one| &one.0);
-        let total: f64 = parts().map(|(_, used)| used).sum();
-        let sets = parts().filter_map(|(on, _)| on.as_ref());
+        let total: f64 = parts().map(|part| part.used).sum();
+        let sets = parts().filter_map(|part| part.on.as_ref());
         let of_set = |set: &Vec<usize>| {
             let is_within =
                 |on: &&Vec<usize>| !set.is_empty() && on.iter().all(|core| set.contains(core));
-            let inside = parts().filter(|(on, _)| on.as_ref().filter(is_within).is_some());
-            inside.map(|(_, used)| used).sum::<f64>() / set.len().max(1) as f64
+            let inside = parts().filter(|part| part.on.as_ref().filter(is_within).is_some());
+            inside.map(|part| part.used).sum::<f64>() / set.len().max(1) as f64
         };
         sets.map(of_set).fold(total / cores, f64::max)
+    }
+}
+
+impl Crowd {
+    /// How many groups it takes; none where no number of groups is enough.
+    pub(super) fn groups(&self) -> usize {
+        match self {
+            Crowd::Fits => 1,
+            Crowd::Splits(groups, _) => groups.len(),
+            Crowd::PairDoesNotFit(_) => usize::MAX,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use rig::Rig;
 use super::Experiment;
 use super::candidate::CandidateId;
 use super::design::Footprint;
+use super::placement::Cores;
 use super::running::root_cause;
 use super::turn::Turn;
 use crate::build_cache::{BuildCache, missing_program};
@@ -70,7 +71,12 @@ impl Experiment<'_> {
     }
 
     fn prove(&mut self, id: CandidateId) -> Result<(), Invalid> {
-        let turn = Turn::of_proof(&self.session, self.candidates.get(id));
+        // What is started here and runs on stays where it is.
+        let cores = match self.reused.is_on() {
+            true => self.cores(),
+            false => Cores::default(),
+        };
+        let turn = Turn::of_proof(&self.session, self.candidates.get(id)).on(&cores);
         tracing::debug!(variant = turn.candidate.name(), "proving");
         self.session.progress.show(&turn.label());
         // Without a proven baseline there is nothing that others could be compared with.

@@ -10,8 +10,6 @@
 //! baselines of its variants. Who is in which group is decided in the first round, in which all are up
 //! and warmed up before anything is measured.
 
-use std::time::Duration;
-
 use load::{Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load, Order};
 use report::recording::RoundRecord;
@@ -29,7 +27,6 @@ use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
 use super::session::load_failed;
-use super::settling::Settling;
 use super::turn::Turn;
 use super::up::{Spoiled, Up, nanoseconds};
 use crate::record;
@@ -38,10 +35,6 @@ use crate::systems::{Invalid, UsageReading};
 /// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
 /// without leaving any out.
 const SLOTS_MAX: u64 = 1 << 20;
-
-/// Load after a start of systems whose like have settled in an earlier round: connections, pools and
-/// caches are filled by it.
-pub(crate) const RESETTLE: Duration = Duration::from_millis(300);
 
 /// The loads of a round, one for each candidate that is up.
 pub(super) struct Loads {
@@ -115,7 +108,8 @@ impl Experiment<'_> {
                 continue;
             }
             let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round)
-                .in_group(seat.group);
+                .in_group(seat.group)
+                .on(&beside.cores);
             let setups = turn.candidate.variant.systems();
             let earlier = self.reused.take(seat.candidate);
             let running = match (earlier, self.reused.reuse().partly(setups)) {
@@ -246,66 +240,6 @@ impl Experiment<'_> {
         Ok(Loads { jobs, slices })
     }
 
-    /// Sends the load that comes once after a start to all candidates at once, until none of them gets
-    /// faster: one after the other would take most of a round.
-    /// Gives the processor time per answer of each that it ended with, where that is known.
-    fn settle_together(
-        &mut self,
-        round: &Round,
-        up: &mut [Up],
-        beside: &Beside<'_>,
-    ) -> Result<Vec<Option<Duration>>, Invalid> {
-        let lab_settle = self.session.lab.settle;
-        let mut unsettled = up.iter().filter(|one| !one.running.is_settled).peekable();
-        let Some(mut settle) = lab_settle.filter(|_| unsettled.peek().is_some()) else {
-            return Ok(vec![None; up.len()]);
-        };
-        // A single one that has never settled needs the whole time, and all settle at once.
-        if unsettled.all(|one| one.running.has_settled_before) {
-            settle.within = settle.within.min(RESETTLE);
-        }
-        let mut settlings: Vec<Settling> = up.iter().map(|_| Settling::new(settle)).collect();
-        let jobs: Vec<Job> = up
-            .iter()
-            .zip(&settlings)
-            .map(|(one, settling)| {
-                self.turn_of(round, one)
-                    .settling_job(&one.running, settling)
-            })
-            .collect();
-        let label = beside.label(round, "settling side by side");
-        // All go on until the last has settled, so that every window has the same neighbors.
-        while settlings.iter().any(Settling::goes_on) && !self.session.stop.is_asked() {
-            let processor_time = || -> Vec<Option<Duration>> {
-                let systems = up.iter().map(|one| &one.running.systems);
-                systems
-                    .map(|systems| systems.processor_time(&self.rig))
-                    .collect()
-            };
-            let before = processor_time();
-            let (windows, after) = self
-                .session
-                .discard_together(&jobs, &label, processor_time)?;
-            let times = before.into_iter().zip(after);
-            for ((settling, window), (before, after)) in
-                settlings.iter_mut().zip(&windows).zip(times)
-            {
-                let time = before
-                    .zip(after)
-                    .map(|(before, after)| after.saturating_sub(before));
-                // Divided by no time at all, the speed would be infinite.
-                match time.filter(|time| !time.is_zero()) {
-                    Some(time) => settling.add_in(window, time),
-                    None => settling.add(window),
-                }
-            }
-        }
-        for one in up {
-            one.running.is_settled = true;
-        }
-        Ok(settlings.iter().map(Settling::cost).collect())
-    }
-
     /// Measures until the generator was left to run, a few times at the most. A disturbed measurement
     /// is disturbed for all: their generator is one.
     pub(super) fn attempts_together(
@@ -392,6 +326,8 @@ impl Experiment<'_> {
                 .map_err(|invalid| Spoiled { by, invalid })?;
             let name = turns[index].candidate.name();
             let mut record = measured.record(&self.session, name, up[index].seat);
+            let setups = turns[index].candidate.variant.systems();
+            record.cores = beside.cores.record(setups);
             record.left_out = left_out;
             record.shared.clone_from(&shared);
             if let Some(in_slices) = &in_slices {

@@ -14,6 +14,7 @@ use rig::Rig;
 
 use super::FAILURES_KEPT;
 use super::candidate::Candidate;
+use super::placement::Cores;
 use super::reading::{Look, Measured, Reading};
 use super::round::Round;
 use super::running::Running;
@@ -44,6 +45,8 @@ pub(super) struct Turn<'t> {
     group: Option<u32>,
     /// The seed of random arrivals; see [`Round::arrival_seed`].
     arrival_seed: u64,
+    /// Where its systems run; none where the scheduler places all.
+    cores: Option<&'t Cores>,
 }
 
 impl Occasion {
@@ -75,6 +78,7 @@ impl<'t> Turn<'t> {
             occasion: Occasion::Proof,
             group: None,
             arrival_seed: session.seed,
+            cores: None,
         }
     }
 
@@ -89,6 +93,7 @@ impl<'t> Turn<'t> {
             occasion: Occasion::Round(round.number),
             group: None,
             arrival_seed: round.arrival_seed,
+            cores: None,
         }
     }
 
@@ -103,12 +108,19 @@ impl<'t> Turn<'t> {
             occasion: Occasion::Flamegraph,
             group: None,
             arrival_seed,
+            cores: None,
         }
     }
 
     /// The same, in a group of the round.
     pub(super) fn in_group(self, group: Option<u32>) -> Turn<'t> {
         Turn { group, ..self }
+    }
+
+    /// The same, with systems on these cores.
+    pub(super) fn on(self, cores: &'t Cores) -> Turn<'t> {
+        let cores = Some(cores);
+        Turn { cores, ..self }
     }
 
     /// The folder of its logs, `VARIANT/OCCASION`: a baseline is up once in each of its groups.
@@ -133,7 +145,8 @@ impl<'t> Turn<'t> {
     ///
     /// When one does not start or become ready. Nothing is left running then.
     pub(super) fn start(&self, rig: &mut Rig) -> Result<Running, Invalid> {
-        self.start_as(rig, self.candidate.variant.systems())
+        let setups: Vec<Setup> = self.setups().collect();
+        self.start_as(rig, &setups)
     }
 
     /// As [`Turn::start`], with setups that differ from the variant's own.
@@ -143,10 +156,18 @@ impl<'t> Turn<'t> {
             .map(Running::fresh)
     }
 
+    /// The candidate's systems, where they run.
+    fn setups(&self) -> impl Iterator<Item = Setup> {
+        let setups = self.candidate.variant.systems().iter();
+        setups.map(|setup| match self.cores {
+            Some(cores) => cores.placed(setup),
+            None => setup.clone(),
+        })
+    }
+
     /// The candidate's systems without those that it shares with others.
     fn own_setups(&self) -> Vec<Setup> {
-        let setups = self.candidate.variant.systems().iter();
-        setups.filter(|setup| !setup.is_shared).cloned().collect()
+        self.setups().filter(|setup| !setup.is_shared).collect()
     }
 
     /// As [`Turn::start`], beside systems that all candidates share.

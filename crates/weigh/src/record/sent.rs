@@ -1,6 +1,6 @@
 //! What is sent, as a recording keeps it.
 
-use lab::{Lab, LabRequest, Variant};
+use lab::{Lab, RequestTemplate, Variant};
 use report::recording::RequestText;
 
 use super::{micros, secrets, sha256};
@@ -22,8 +22,8 @@ pub(super) fn empty_request() -> RequestText {
     }
 }
 
-pub(super) fn requests_of(lab: &Lab, requests: &[LabRequest]) -> Vec<RequestText> {
-    let text = |(index, request): (usize, &LabRequest)| {
+pub(super) fn requests_of(lab: &Lab, requests: &[RequestTemplate]) -> Vec<RequestText> {
+    let text = |(index, request): (usize, &RequestTemplate)| {
         let step = lab.steps.get(index);
         let text = RequestText {
             name: request.name.clone(),

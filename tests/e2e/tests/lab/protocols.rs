@@ -94,7 +94,7 @@ fn a_scenario_is_the_same_over_each_protocol_and_in_both_loops() {
             check(&run, speech, 40);
             let recording = run.recording();
             let round = &recording["rounds"][1];
-            assert_eq!(round["passes"]["completed"], 20, "{round:#}");
+            assert_eq!(round["iterations"]["completed"], 20, "{round:#}");
             assert_eq!(round["steps"][1]["outcomes"]["passed"], 20);
         }
     }

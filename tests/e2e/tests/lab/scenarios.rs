@@ -60,7 +60,7 @@ fn a_scenario_sends_its_steps_in_order_with_what_was_captured() {
 }
 
 #[test]
-fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_pass_is_skipped() {
+fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_iteration_is_skipped() {
     let run = scenario("user\nann\nstranger\n", &["-n", "4"]).exits_with(3);
     // The login of `stranger` is answered with 200, which is not the status expected; it has no token either.
     for words in [
@@ -109,7 +109,7 @@ fn a_lab_measures_a_scenario_and_records_its_steps() {
         .ran();
     let recording = run.recording();
     for round in recording["rounds"].as_array().expect("rounds") {
-        assert_eq!(round["passes"]["completed"], 20, "{round:#}");
+        assert_eq!(round["iterations"]["completed"], 20, "{round:#}");
         let steps = round["steps"].as_array().expect("steps");
         let passed: Vec<&Value> = steps.iter().map(|it| &it["outcomes"]["passed"]).collect();
         assert_eq!(passed, [20, 20, 20], "{round:#}");
@@ -143,7 +143,7 @@ fn rows_of_a_file_go_round_in_a_lab() {
 }
 
 #[test]
-fn a_pass_is_what_other_tools_call_an_iteration_or_a_virtual_user() {
+fn an_iteration_is_one_of_k6_and_a_virtual_user_of_artillery() {
     let run = scenario("user\nann\nstranger\n", &["-n", "4", "--format", "k6"]).exits_with(3);
     let metrics = json(&run)["metrics"].clone();
     assert_eq!(metrics["iterations"]["count"], 4, "{metrics:#}");

@@ -123,9 +123,10 @@ pub(crate) struct Args {
     pub(super) targets: Option<PathBuf>,
     /// File of requests that follow one another, as one user's (YAML).
     ///
-    /// Values captured from an answer go into the requests after it. Every connection takes one pass through the `steps` after the other; with --rate or --phases
-    /// a pass begins at each planned moment. -n, -r and --phases count passes. A step that does not
-    /// pass ends its pass. The first step's latency counts from the planned moment (open loop) or
+    /// Values captured from an answer go into the requests after it. Every connection carries out the
+    /// `steps` again and again, one iteration after the other; with --rate or --phases an iteration
+    /// begins at each planned moment. -n, -r and --phases count iterations. A step that does not pass
+    /// ends its iteration. The first step's latency counts from the planned moment (open loop) or
     /// the send (closed loop), that of a later one from the moment the answer before it was complete
     /// plus its `pause`. docs/labs.md lists all keys.
     #[arg(long, value_name = "FILE", help_heading = "Request", requires = "url", conflicts_with_all = ["targets", "method", "data", "data_file", "data_set", "expect", "expect_graphql", "expect_body", "expect_headers"])]
@@ -253,7 +254,7 @@ Examples:
     echo 'GET http://127.0.0.1:8080/' | weigh load --targets - --rate 50 -z 5s --format vegeta
   Another user each time, and a random page:
     weigh load --data-set users.csv -H 'X-User: {{id}}' 'http://127.0.0.1:8080/list?page={{random:1..9}}'
-  Log in, then list with the token of the answer, one row of the data for each pass:
+  Log in, then list with the token of the answer, one row of the data for each iteration:
     weigh load -c 20 -z 30s --scenario shopping.yaml http://127.0.0.1:8080/
   HTTPS with a certificate of one's own; HTTP/2 with 20 connections of 10 requests each:
     weigh load --ca ca.pem https://127.0.0.1:8443/

@@ -250,11 +250,8 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
 
 /// A core for the server and one for the generator: the first and the last that may be used.
 fn places() -> (Option<usize>, Option<usize>) {
-    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else {
-        return (None, None);
-    };
-    let cpus = || (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
-    match (cpus().next(), cpus().next_back()) {
+    let allowed = rig::machine::cores_allowed();
+    match (allowed.first().copied(), allowed.last().copied()) {
         // One core for both would measure how they take turns, so neither is pinned then.
         (Some(first), Some(last)) if first != last => (Some(first), Some(last)),
         _ => (None, None),

@@ -1,5 +1,10 @@
 use super::*;
 
+fn used_on(on: Option<Vec<usize>>, used: f64) -> CoresUsed {
+    let system = "server".to_owned();
+    CoresUsed::new(vec![Part { system, on, used }])
+}
+
 /// A baseline and variants of it, by the cores that each uses.
 fn members(used: &[f64]) -> Vec<Member> {
     let id = CandidateId::numbered;
@@ -9,7 +14,7 @@ fn members(used: &[f64]) -> Vec<Member> {
             id: id(index),
             name: format!("v{index}"),
             baseline: (index > 0).then(|| id(0)),
-            used: Some(CoresUsed::new(vec![(None, *used)])),
+            used: Some(used_on(None, *used)),
         })
         .collect()
 }
@@ -77,7 +82,7 @@ fn a_pair_that_fills_the_cores_is_not_measured_side_by_side() {
 fn systems_pinned_to_a_core_share_that_core() {
     let mut pinned = members(&[0.2; 4]);
     for member in &mut pinned {
-        member.used = Some(CoresUsed::new(vec![(Some(vec![1]), 0.2)]));
+        member.used = Some(used_on(Some(vec![1]), 0.2));
     }
     // 0.8 of sixteen cores is nothing; of core 1 it is too much.
     let crowd = split(&pinned, 16.0);

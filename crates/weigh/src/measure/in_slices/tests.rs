@@ -62,7 +62,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
         failures: Vec::new(),
         interrupted: false,
         steps: Vec::new(),
-        passes: load::Passes::default(),
+        iterations: load::Iterations::default(),
         slots,
         discarded: passed(discarded),
         began: None,

@@ -1,0 +1,36 @@
+//! The ways in which requests arrive, of which a load has one.
+
+/// A key of `load` that says how requests arrive.
+pub(crate) struct Way {
+    pub(crate) key: &'static str,
+    /// Keys that mean nothing beside it.
+    pub(crate) misplaced: &'static [&'static str],
+}
+
+/// Each excludes the others.
+pub(crate) const WAYS: [Way; 4] = [
+    Way {
+        key: "connections",
+        misplaced: &["arrival", "connections-max", "spin", "realtime"],
+    },
+    Way {
+        key: "rate",
+        misplaced: &["slice"],
+    },
+    Way {
+        key: "phases",
+        misplaced: &["duration", "slice"],
+    },
+    Way {
+        key: "capacity",
+        misplaced: &["count", "slice"],
+    },
+];
+
+impl Way {
+    /// Whether a key contradicts this one.
+    pub(crate) fn excludes(&self, key: &str) -> bool {
+        let is_other = key != self.key && WAYS.iter().any(|way| way.key == key);
+        is_other || self.misplaced.contains(&key)
+    }
+}
