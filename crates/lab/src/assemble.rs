@@ -41,10 +41,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         tree,
     };
     // Before the variants: what is wrong with a system is reported once, and not for each variant.
-    systems.check(file.target.as_ref(), reading);
-    replicas::check_names(&systems, reading);
-    check_max_time(&file, tree, reading);
-    check_certificate(&file, &systems, reading);
+    check_alone(&file, &systems, tree, reading);
     let baselines = variants::baselines(&file, reading);
     let drafts = variants::variants(&file, reading);
     variants::check_names(&baselines, &drafts, &mut reading.findings);
@@ -101,6 +98,14 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         baseline,
         variants: variants.collect(),
     })
+}
+
+/// What can be checked without knowing the variants.
+fn check_alone(file: &LabFile, systems: &Systems<'_>, tree: &Node, reading: &mut Reading<'_>) {
+    systems.check(file.target.as_ref(), reading);
+    replicas::check_names(systems, reading);
+    check_max_time(file, tree, reading);
+    check_certificate(file, systems, reading);
 }
 
 /// Keys about certificates need a target with TLS.

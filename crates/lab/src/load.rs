@@ -53,32 +53,8 @@ pub(crate) fn check(
         None => (load(file, seed)?, None),
     };
     let finds = &mut reading.findings;
-    if let Load::Open {
-        phases,
-        arrival,
-        requests_max,
-        ..
-    } = &load
-        // The plan is made anew for each round; here it only shows whether it can be made.
-        && let Err(error) = OpenPlan::new(phases, *arrival, *requests_max)
-    {
-        finds.add(Finding::new(choice.key_place, error.to_string()));
-    }
-    // A thread drives its own connections, so more threads than connections would have none.
-    let threads = file.threads.as_ref();
-    let connections_max = load.connections();
-    if let Some(threads) = threads.filter(|threads| threads.value > connections_max) {
-        finds.add(
-            Finding::new(
-                threads.place,
-                format!(
-                    "{} threads for {connections_max} connections",
-                    threads.value
-                ),
-            )
-            .help("a thread without a connection sends nothing; write fewer threads"),
-        );
-    }
+    check_plan(choice, &load, finds);
+    check_threads(file, &load, finds);
     check_slice(file, finds);
     let protocol = protocol::check(file, reading);
     Some(Sending {
@@ -105,8 +81,41 @@ pub(crate) fn check(
         .0,
         timeout: time_span(file.timeout.as_ref(), default::TIMEOUT).0,
         keep_alive: file.keep_alive != Some(Switch::Off),
-        threads: threads.map_or(default::THREADS, |threads| threads.value),
+        threads: file
+            .threads
+            .as_ref()
+            .map_or(default::THREADS, |threads| threads.value),
     })
+}
+
+/// The plan is made anew for each round; here it only shows whether it can be made.
+fn check_plan(choice: &Entry, load: &Load, findings: &mut Findings) {
+    if let Load::Open {
+        phases,
+        arrival,
+        requests_max,
+        ..
+    } = load
+        && let Err(error) = OpenPlan::new(phases, *arrival, *requests_max)
+    {
+        findings.add(Finding::new(choice.key_place, error.to_string()));
+    }
+}
+
+/// A thread drives its own connections, so more threads than connections would have none.
+fn check_threads(file: &LoadFile, load: &Load, findings: &mut Findings) {
+    let connections_max = load.connections();
+    let threads = file.threads.as_ref();
+    if let Some(threads) = threads.filter(|threads| threads.value > connections_max) {
+        let message = format!(
+            "{} threads for {connections_max} connections",
+            threads.value
+        );
+        findings.add(
+            Finding::new(threads.place, message)
+                .help("a thread without a connection sends nothing; write fewer threads"),
+        );
+    }
 }
 
 /// A value as written, or the default.

@@ -91,9 +91,9 @@ pub(crate) struct LabFile {
     #[schemars(length(min = 1))]
     pub(crate) groups: Option<At<GroupsFile>>,
     /// Side by side, in an open loop: where systems run that may use one core at most (`limits: {cpus: 1}`
-    /// or less). `one-core`: each on one core, which is the same for all variants, with a core left to
-    /// the generator, unless the cores turn out too narrow for that; differences no longer contain where
-    /// the scheduler happened to put a process. `free`: wherever the scheduler puts them.
+    /// or less). `one-core`: each on one core, which is the same for all variants, unless the cores turn
+    /// out too narrow for that; differences no longer contain where the scheduler happened to put a
+    /// process. `free`: wherever the scheduler puts them.
     /// A system with `pin`, `replicas` or `shared` is left as it is.
     #[schemars(extend("default" = "one-core"))]
     pub(crate) placement: Option<PlacementFile>,

@@ -139,21 +139,6 @@ pub(crate) fn of_load(
     environment: Environment,
     (started_at, seed): (String, u64),
 ) -> Recording {
-    let requests = job.requests.iter().enumerate().map(|(index, request)| {
-        let step = job.steps.get(index);
-        let text = RequestText {
-            name: step.map_or_else(
-                || format!("{} {}", request.method, secrets::url(&request.path)),
-                |step| step.name.clone(),
-            ),
-            pause_us: step.map_or(0, |step| micros(step.pause)),
-            method: request.method.clone(),
-            path: secrets::url(&request.path),
-            weight: request.weight,
-            ..empty_request()
-        };
-        with_content(text, &request.headers, &request.body)
-    });
     let target = "target".to_owned();
     Recording {
         format: Format::Recording,
@@ -184,7 +169,7 @@ pub(crate) fn of_load(
             threads: job.threads,
             timeout_us: micros(job.timeout),
             keep_alive: job.keep_alive,
-            requests: requests.collect(),
+            requests: requests_of_load(job),
             is_scenario: !job.steps.is_empty(),
         },
         baseline: target.clone(),
@@ -203,6 +188,26 @@ pub(crate) fn of_load(
         }],
         profiles: Vec::new(),
     }
+}
+
+/// What a load sends, without what is secret in it.
+fn requests_of_load(job: &Job) -> Vec<RequestText> {
+    let text = |(index, request): (usize, &load::Request)| {
+        let step = job.steps.get(index);
+        let text = RequestText {
+            name: step.map_or_else(
+                || format!("{} {}", request.method, secrets::url(&request.path)),
+                |step| step.name.clone(),
+            ),
+            pause_us: step.map_or(0, |step| micros(step.pause)),
+            method: request.method.clone(),
+            path: secrets::url(&request.path),
+            weight: request.weight,
+            ..empty_request()
+        };
+        with_content(text, &request.headers, &request.body)
+    };
+    job.requests.iter().enumerate().map(text).collect()
 }
 
 /// What a measurement came to; round, position, variant and systems are for the caller to fill.

@@ -121,3 +121,23 @@ fn a_system_that_all_share_is_said_to_be_in_no_figure() {
     let sentences = sentences(&Summary::of(&recording));
     insta::assert_snapshot!(sentences.join("\n"), @"All variants that were up together shared one `server`; its processor time and memory are in no figure.");
 }
+
+#[test]
+fn systems_on_one_core_are_said_and_other_placements_are_not_comparable() {
+    let free = Sample::open()
+        .variant("plain", 700.0)
+        .variant("other", 700.0)
+        .build();
+    let mut placed = free.clone();
+    "2026-02-01T11:00:00Z".clone_into(&mut placed.started_at);
+    for round in &mut placed.rounds {
+        round.cores.insert("server".to_owned(), 1);
+    }
+    let said = sentences(&Summary::of(&placed)).join("\n");
+    assert!(said.starts_with("`server` ran on one core each"), "{said}");
+    assert_eq!(
+        compared(&placed, None, &free, None).obstacles,
+        ["systems on one core each: server in A, none in B"]
+    );
+    assert!(sentences(&Summary::of(&free)).is_empty());
+}

@@ -176,6 +176,14 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
         Some(text.unwrap_or_else(|| "all".to_owned()))
     };
     found.differ(true, "variants up together", groups(a), groups(b));
+    let placed = |recording: &Recording| {
+        let systems = recording.placed_systems();
+        Some(match systems.is_empty() {
+            true => "none".to_owned(),
+            false => systems.join(", "),
+        })
+    };
+    found.differ(true, "systems on one core each", placed(a), placed(b));
     // Models are compared as data and shown as text, because two texts may be equal where the
     // models are not.
     if a.load.model != b.load.model {
@@ -211,9 +219,15 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
         Some(found.unwrap_or_else(|| "HTTP/1.1".to_owned()))
     };
     found.differ(true, "protocol", protocol(a), protocol(b));
-    let ms = |us: u64| Some(format!("{} ms", us / 1000));
-    found.differ(false, "timeout", ms(a.timeout_us), ms(b.timeout_us));
-    found.differ(false, "warm-up", ms(a.warmup_us), ms(b.warmup_us));
+    // In full, because what is rounded may be equal where the lengths are not.
+    let length = |us: u64| {
+        Some(match us % 1000 {
+            0 => format!("{} ms", us / 1000),
+            _ => format!("{us} us"),
+        })
+    };
+    found.differ(false, "timeout", length(a.timeout_us), length(b.timeout_us));
+    found.differ(false, "warm-up", length(a.warmup_us), length(b.warmup_us));
     let systems = |load: &LoadText| {
         Some(match (load.keeps_systems, &*load.kept_systems) {
             (true, _) => "kept from round to round".to_owned(),

@@ -90,7 +90,8 @@ fn shift(
     let quantiles: Vec<f64> = QUANTILES
         .iter()
         .map(|(share, _)| *share)
-        .filter(|share| (1.0 - share) * crate::float::float(fewest) >= BEYOND)
+        // A tenth of a hundred requests is ten, and in floating point a little less.
+        .filter(|share| (1.0 - share) * crate::float::float(fewest) + 1e-6 >= BEYOND)
         .collect();
     let shifts = stats::shift::shift(&base, &own, &quantiles, confidence).ok()?;
     // All or nothing: the picture promises that its intervals hold together.

@@ -59,21 +59,8 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
 }
 
 pub(super) fn text(merged: &Merged<'_>) -> String {
-    let latency = &merged.latency;
-    // As in the JSON: 0 where no request was answered.
-    let duration = |ns: Option<u64>| go_duration(ns.unwrap_or(0));
-    let quantile = |share: f64| duration(latency.quantile_ns(share));
     let requests = merged.sent();
     let elapsed = go_duration(merged.elapsed_us * 1000);
-    let latencies = [
-        duration(latency.min_ns()),
-        go_duration(whole(latency.mean_ns().unwrap_or(0.0))),
-        quantile(0.5),
-        quantile(0.9),
-        quantile(0.95),
-        quantile(0.99),
-        duration(latency.max_ns()),
-    ];
     let codes: Vec<String> = status_codes(merged)
         .iter()
         .map(|(code, count)| format!("{code}:{count}"))
@@ -98,7 +85,7 @@ pub(super) fn text(merged: &Merged<'_>) -> String {
         (
             "Latencies",
             "[min, mean, 50, 90, 95, 99, max]",
-            latencies.join(", "),
+            latencies(merged).join(", "),
         ),
         (
             "Bytes In",
@@ -129,6 +116,23 @@ pub(super) fn text(merged: &Merged<'_>) -> String {
         let _ = writeln!(out, "{name}");
     }
     out
+}
+
+/// The least, the mean, four percentiles and the most.
+fn latencies(merged: &Merged<'_>) -> [String; 7] {
+    let latency = &merged.latency;
+    // As in the JSON: 0 where no request was answered.
+    let duration = |ns: Option<u64>| go_duration(ns.unwrap_or(0));
+    let quantile = |share: f64| duration(latency.quantile_ns(share));
+    [
+        duration(latency.min_ns()),
+        go_duration(whole(latency.mean_ns().unwrap_or(0.0))),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.95),
+        quantile(0.99),
+        duration(latency.max_ns()),
+    ]
 }
 
 fn status_codes(merged: &Merged<'_>) -> Vec<(u16, u64)> {

@@ -9,7 +9,7 @@ use rig::Rig;
 
 use super::Experiment;
 use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
-use super::placement::{Cores, Placement};
+use super::placement::Cores;
 use super::round::Round;
 use super::turn::Occasion;
 use super::up::{Spoiled, Up};
@@ -146,30 +146,24 @@ impl Experiment<'_> {
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
         let mut crowd = groups::split(&members, cores);
-        let mut placements = self.design.placements.clone();
-        let is_seen = members.iter().all(|member| member.used.is_some());
-        // The scheduler has all cores to choose from. A placement that would need more groups than that
-        // makes a run longer, or impossible.
-        let fewest = crowd.groups();
-        let crowd_of = |placement: &Placement| {
+        if let Some(placement) = &self.design.placement {
+            let is_seen = members.iter().all(|member| member.used.is_some());
             let cores_of = placement.cores();
-            let place = |member: &Member| Member {
-                used: member.used.as_ref().map(|used| used.on(&cores_of)),
-                ..member.clone()
-            };
-            let placed: Vec<Member> = members.iter().map(place).collect();
-            groups::split(&placed, cores)
-        };
-        while let Some(placement) = placements.first() {
-            let placed = crowd_of(placement);
-            if is_seen && placed.groups() <= fewest {
-                crowd = placed;
-                break;
+            for member in &mut members {
+                member.used = member.used.take().map(|used| used.on(&cores_of));
             }
-            tracing::debug!(?placement, "too narrow, or not known to be wide enough");
-            placements.remove(0);
+            let placed = groups::split(&members, cores);
+            // The scheduler has all cores to choose from. A placement that needs more groups than that
+            // makes a run longer, or impossible.
+            if is_seen && placed.groups() <= crowd.groups() {
+                crowd = placed;
+            } else {
+                tracing::debug!(
+                    "one core for each system is too narrow, or not known to be enough"
+                );
+                self.place_none();
+            }
         }
-        self.place(placements);
         match crowd {
             Crowd::Fits => self.design.groups = Some(Groups::whole(all)),
             Crowd::Splits(variants, because) => {

@@ -23,8 +23,8 @@ pub(super) struct Design {
     because: Option<String>,
     /// Side by side, who is up together; none until that is known.
     pub(super) groups: Option<Groups>,
-    /// Which systems run on one core each: the first of these. Empty where the scheduler places all.
-    pub(super) placements: Vec<Placement>,
+    /// Which systems run on one core each; none where the scheduler places all.
+    pub(super) placement: Option<Placement>,
 }
 
 /// What the first start of a candidate's systems showed.
@@ -44,7 +44,7 @@ impl Design {
             order,
             because: because.map(str::to_owned),
             groups: None,
-            placements: Placement::choices(lab, cores),
+            placement: Placement::of(lab, cores),
         }
     }
 
@@ -75,7 +75,6 @@ impl Design {
 impl Experiment<'_> {
     /// Decides after the first start of all candidates, before the first round.
     pub(super) fn choose_design(&mut self) {
-        self.session.generator_cpus = self.generator_cpus();
         if self.design.order == Order::SideBySide {
             if let Some(names) = &self.session.lab.groups {
                 let groups = self.candidates.grouped(names);
@@ -110,38 +109,28 @@ impl Experiment<'_> {
         let line = format!("measured in turn, not side by side: {because}");
         self.session.progress.note(&line);
         // In turn each variant has the machine for itself.
-        self.place(Vec::new());
+        self.place_none();
         // In turn nothing is started anew, so nothing else may be recorded.
         self.reused.keep_all();
         self.design = Design {
             order: Order::InTurn,
             because: Some(because),
             groups: None,
-            placements: Vec::new(),
+            placement: None,
         };
     }
 
     /// Where systems run.
     pub(super) fn cores(&self) -> Cores {
-        let placement = self.design.placements.first();
+        let placement = self.design.placement.as_ref();
         placement.map_or_else(Cores::default, Placement::cores)
     }
 
-    /// Leaves out placements that are too narrow. What runs on would stay where it is, so it is stopped.
-    pub(super) fn place(&mut self, placements: Vec<Placement>) {
-        if placements.first() != self.design.placements.first() {
+    /// Leaves all to the scheduler from now on.
+    pub(super) fn place_none(&mut self) {
+        if self.design.placement.take().is_some() {
+            // What runs on would stay where it is.
             self.reused.stop_all(&mut self.rig);
-        }
-        self.design.placements = placements;
-        self.session.generator_cpus = self.generator_cpus();
-    }
-
-    /// The cores of the generator; none where it may run anywhere.
-    fn generator_cpus(&self) -> Option<Vec<usize>> {
-        let online = self.host.before.cpus_online;
-        match self.design.placements.first() {
-            Some(placement) => placement.generator.clone(),
-            None => self.candidates.free_cpus(online),
         }
     }
 

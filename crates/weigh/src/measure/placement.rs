@@ -15,10 +15,8 @@ use model::Order;
 pub(super) struct Placement {
     /// In the order of the stack.
     systems: Vec<String>,
-    /// Those that they may have. At least one.
+    /// Those that they may have. At least two.
     cores: Vec<usize>,
-    /// Those that are left to the generator; none where it may run anywhere.
-    pub(super) generator: Option<Vec<usize>>,
 }
 
 /// The core of each placed system; empty where the scheduler places all.
@@ -26,38 +24,22 @@ pub(super) struct Placement {
 pub(super) struct Cores(BTreeMap<String, usize>);
 
 impl Placement {
-    /// What may be tried on these cores, the best first. Empty where nothing is to be placed: the lab
-    /// says so, the load is not sent to all at once, or no system is known to need one core at most.
+    /// On these cores. None where nothing is to be placed: the lab says so, the load is not sent to all
+    /// at once, or no system is known to need one core at most.
     ///
     /// Without a warm-up before the first round nothing would show whether the cores suffice, and groups
     /// that the lab names are not looked at; so these are left to the scheduler as well.
-    pub(super) fn choices(lab: &Lab, cores: &[usize]) -> Vec<Placement> {
-        let is_looked_at = !lab.warmup.is_zero();
+    pub(super) fn of(lab: &Lab, cores: &[usize]) -> Option<Placement> {
         let is_wanted = lab.placement == lab::Placement::OneCore
             && lab.order().0 == Order::SideBySide
             && lab.is_loaded_at_once()
-            && lab.groups.is_none();
-        // On a single core there is nothing to choose.
-        let (Some((last, others)), true) = (cores.split_last(), is_wanted && is_looked_at) else {
-            return Vec::new();
-        };
+            && lab.groups.is_none()
+            && !lab.warmup.is_zero();
         let systems = one_core_systems(lab);
-        if others.is_empty() || systems.is_empty() {
-            return Vec::new();
-        }
-        // Before all else the generator has a core of its own: what it does at real-time priority is
-        // in the way of every system on its core.
-        let apart = Placement {
-            systems: systems.clone(),
-            cores: others.to_vec(),
-            generator: Some(vec![*last]),
-        };
-        let everywhere = Placement {
-            systems,
-            cores: cores.to_vec(),
-            generator: None,
-        };
-        vec![apart, everywhere]
+        // On a single core there is nothing to choose.
+        let is_possible = cores.len() > 1 && !systems.is_empty();
+        let cores = cores.to_vec();
+        (is_wanted && is_possible).then_some(Placement { systems, cores })
     }
 
     /// The core of each: neighbors in the stack are on different ones as far as there are such.
@@ -128,7 +110,6 @@ mod tests {
             let placement = Placement {
                 systems: ["origin", "gateway", "helper"].map(str::to_owned).to_vec(),
                 cores: cores.to_vec(),
-                generator: None,
             };
             let Cores(cores) = placement.cores();
             ["origin", "gateway", "helper"].map(|system| cores[system])

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use lab::{Balances, Endpoint, Lab, Probe, Setup};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::balancer::Balancer;
 use super::{
@@ -248,12 +248,21 @@ impl Starter<'_> {
     }
 }
 
+/// Connects without waiting: where the queue of the listener is full, an ordinary connect would wait
+/// for as long as nothing is accepted.
+fn connect_unix(path: &Path) -> std::io::Result<()> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(())
+}
+
 /// Tries once whether a process is ready.
 pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
         Probe::Listening => match &target.address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).map(|_| ()),
-            Address::Unix(path) => UnixStream::connect(path).map(|_| ()),
+            Address::Unix(path) => connect_unix(path),
         }
         .map_err(|error| format!("no connection: {error}")),
         Probe::Answers { path, status } => {
@@ -272,5 +281,25 @@ pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
                 load::exchange(target, &request, PROBE).map_err(|failure| failure.to_string())?;
             load::check(&request.expect, &answer).map_err(|mismatch| mismatch.to_string())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_whose_queue_is_full_does_not_hold_the_probe_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("full.sock");
+        let listener = UnixListener::bind(&path).expect("a listener");
+        rustix::net::listen(&listener, 0).expect("a short queue");
+        // Connections that are closed stay in the queue until they are accepted.
+        let full = (0..8).find_map(|_| connect_unix(&path).err());
+        let error = full.expect("a queue of one is full after eight");
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
     }
 }

@@ -162,6 +162,9 @@ impl InsertFile {
     fn rule(self) -> Result<HeaderRule, &'static str> {
         // The schema says the same; this holds where a schema is not asked, and gives the compiler
         // one case each.
+        if self.default.is_some() && self.path.is_none() {
+            return Err("expected `default` beside `path` only; remove it, or insert from `path`");
+        }
         let value = match (self.value, self.from_context, self.path) {
             (Some(value), None, None) => InsertedValue::Static(value.0),
             (None, Some(key), None) => InsertedValue::FromContext(key),
@@ -180,6 +183,9 @@ impl InsertFile {
 
 impl PropagateFile {
     fn rule(self) -> Result<HeaderRule, &'static str> {
+        if self.named.is_none() && (self.rename.is_some() || self.default.is_some()) {
+            return Err("expected `rename` and `default` beside `named` only; remove them");
+        }
         match (self.named, self.matching) {
             (Some(Written(named)), None) => Ok(HeaderRule::PropagateNamed {
                 // Resolved here, so that the code that applies rules has one name to write.

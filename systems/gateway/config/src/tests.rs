@@ -115,6 +115,30 @@ fn every_mistake_is_reported_at_once_with_its_line() {
 }
 
 #[test]
+fn keys_of_header_rules_that_would_do_nothing_are_refused() {
+    for (rule, expected) in [
+        (
+            "insert: {name: a, value: b, default: c}",
+            "expected `default` beside `path` only",
+        ),
+        (
+            "propagate: {matching: 'x-.*', rename: b}",
+            "expected `rename` and `default` beside `named` only",
+        ),
+        (
+            "propagate: {matching: 'x-.*', default: b}",
+            "expected `rename` and `default` beside `named` only",
+        ),
+    ] {
+        let text = format!("headers:\n  all:\n    request:\n      - {rule}\n");
+        let found = mistakes(&text);
+        assert!(found.contains(expected), "{rule}: {found}");
+    }
+    let path = "headers:\n  all:\n    request:\n      - insert: {name: a, path: .x, default: c}\n";
+    let _ = config(path);
+}
+
+#[test]
 fn variables_are_filled_in_and_typed_again() {
     let config = config(
         "coprocessor:\n  url: ${env.COPROCESSOR}/guid-response\n  timeout: ${env.X:-5s}\n  response_validation: \"${env.FLAG:-false}\"\nlimits: {max_depth: \"${env.NUMBER}\"}\nheaders: {all: {request: [{insert: {name: a, value: \"$$1 ${file./run/key}\"}}]}}\n",

@@ -8,6 +8,7 @@ mod files;
 mod flamegraph;
 mod loads;
 mod null_servers;
+mod placement;
 mod proofs;
 mod protocols;
 mod replicas;
