@@ -155,7 +155,8 @@ impl Experiment<'_> {
             let placed = groups::split(&members, cores);
             // The scheduler has all cores to choose from. A placement that needs more groups than that
             // makes a run longer, or impossible.
-            if is_seen && placed.groups() <= crowd.groups() {
+            let has_room = groups::has_room(&placed, &members, cores);
+            if is_seen && has_room && placed.groups() <= crowd.groups() {
                 crowd = placed;
             } else {
                 tracing::debug!(

@@ -4,12 +4,13 @@
 //! split into groups, each with the baselines of its members. What decides is processor time, read
 //! while all were up and loaded as planned; a latency never does.
 
-use std::collections::BTreeMap;
-
 use super::candidate::CandidateId;
 use super::placement::Cores;
 use super::stopping_rule::ROUNDS_MAX;
 
+/// Beyond this share of a core the systems that are placed on it would wait for one another. A variant
+/// that is alone with its baseline may use more than [`GROUP_SHARE`].
+const PLACED_SHARE: f64 = 0.65;
 /// The share of the cores that the candidates of one group may use together. The rest is for the
 /// generator, for the peaks of one while another works, and for the kernel.
 const GROUP_SHARE: f64 = 0.5;
@@ -185,21 +186,8 @@ impl Groups {
 /// Splits candidates into the fewest groups that do not crowd the machine of so many cores, by first
 /// fit: the heaviest first, heavy ones apart from light ones.
 pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
-    let used: BTreeMap<CandidateId, CoresUsed> = members
-        .iter()
-        .filter_map(|member| Some((member.id, member.used.clone()?)))
-        .collect();
     let total = |member: &Member| member.used.as_ref().map_or(0.0, CoresUsed::total);
-    // How full the machine is with these variants and their baselines.
-    let share = |variants: &[&Member]| {
-        let mut ids: Vec<CandidateId> = variants.iter().map(|member| member.id).collect();
-        ids.extend(variants.iter().filter_map(|member| member.baseline));
-        // Variants may have the same baseline, which is up once.
-        ids.sort_unstable();
-        ids.dedup();
-        let up: Vec<&CoresUsed> = ids.iter().filter_map(|id| used.get(id)).collect();
-        CoresUsed::share(&up, cores)
-    };
+    let share = |variants: &[&Member]| share(variants, members, cores);
     let mut variants: Vec<&Member> = members
         .iter()
         .filter(|member| member.baseline.is_some())
@@ -252,6 +240,33 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
         ),
     };
     Crowd::Splits(named(&groups, members), because)
+}
+
+/// How full the machine is with these variants and their baselines, as a share of its fullest cores.
+fn share(variants: &[&Member], members: &[Member], cores: f64) -> f64 {
+    let mut ids: Vec<CandidateId> = variants.iter().map(|member| member.id).collect();
+    ids.extend(variants.iter().filter_map(|member| member.baseline));
+    let is_up = |member: &&Member| ids.contains(&member.id);
+    // Each member once: variants may have the same baseline.
+    let up = members.iter().filter(is_up);
+    let used: Vec<&CoresUsed> = up.filter_map(|member| member.used.as_ref()).collect();
+    CoresUsed::share(&used, cores)
+}
+
+/// Whether each system has room on the one core that it is placed on, split like this.
+pub(super) fn has_room(crowd: &Crowd, members: &[Member], cores: f64) -> bool {
+    let fits = |group: &[&Member]| share(group, members, cores) <= PLACED_SHARE;
+    match crowd {
+        Crowd::Fits => {
+            let variants = members.iter().filter(|member| member.baseline.is_some());
+            fits(&variants.collect::<Vec<_>>())
+        }
+        Crowd::Splits(groups, _) => groups.iter().all(|group| {
+            let variants = members.iter().filter(|member| group.contains(&member.id));
+            fits(&variants.collect::<Vec<_>>())
+        }),
+        Crowd::PairDoesNotFit(_) => false,
+    }
 }
 
 /// The groups by what names their members, in the order of the members.

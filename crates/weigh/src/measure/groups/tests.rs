@@ -90,6 +90,23 @@ fn systems_pinned_to_a_core_share_that_core() {
 }
 
 #[test]
+fn a_core_has_room_for_what_is_placed_on_it_or_nothing_is_placed() {
+    let on_one_core = |used: &[f64]| {
+        let mut placed = members(used);
+        for (member, used) in placed.iter_mut().zip(used) {
+            member.used = Some(used_on(Some(vec![1]), *used));
+        }
+        has_room(&split(&placed, 2.0), &placed, 2.0)
+    };
+    assert!(on_one_core(&[0.3, 0.3]));
+    // A pair that is not split, and waits for each other.
+    assert!(!on_one_core(&[0.39, 0.39]));
+    // Split into pairs, one of which is too much.
+    assert!(!on_one_core(&[0.1, 0.1, 0.6]));
+    assert!(!on_one_core(&[0.5, 0.5]));
+}
+
+#[test]
 fn every_round_measures_every_group_once_in_an_order_that_changes() {
     let id = CandidateId::numbered;
     let groups = Groups::of(vec![vec![id(1)], vec![id(2)]], None, 7);
