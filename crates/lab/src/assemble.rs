@@ -182,8 +182,8 @@ impl Assembly<'_> {
         let mut variants = Vec::new();
         for (baseline, group) in baselines.iter().zip(groups) {
             let (first, own_steps) = self.variant(baseline, None, reading);
-            // The steps are the same for all baselines, so any of them serves; each round of this loop is needed
-            // for its mistakes.
+            // The steps are the same for all baselines, so those of the last serve. The others are
+            // made for the mistakes that show on the way.
             steps = own_steps;
             variants.push(first);
             for draft in group {

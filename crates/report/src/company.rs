@@ -53,23 +53,25 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     }
     let shared = &summary.shared_systems;
     if !shared.is_empty() {
-        let quoted: Vec<String> = shared.iter().map(|name| format!("`{name}`")).collect();
         sentences.push(format!(
             "All variants that were up together shared one {}; its processor time and memory are in \
              no figure.",
-            quoted.join(", one ")
+            quoted(shared).join(", one ")
         ));
     }
     let placed = &summary.placed_systems;
     if !placed.is_empty() {
-        let quoted: Vec<String> = placed.iter().map(|name| format!("`{name}`")).collect();
         sentences.push(format!(
             "{} ran on one core each, the same for all variants: where the scheduler happens to put a \
              process is in no difference.",
-            quoted.join(", ")
+            quoted(placed).join(", ")
         ));
     }
     sentences
+}
+
+fn quoted(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| format!("`{name}`")).collect()
 }
 
 /// Whether two variants were measured at the same time, or one of them with each group.

@@ -3,6 +3,7 @@
 use std::fs;
 
 use e2e::{World, rounds_of, weigh};
+use serde_json::Value;
 
 /// A lab of null servers at 100 requests a second, each of which writes down on which cores it may
 /// run; `system` are further keys of the server, `more` further keys of the lab, and `flag` is the
@@ -39,6 +40,12 @@ fn cores_of_rounds(world: &World) -> Vec<String> {
     cores.skip(2).collect()
 }
 
+fn assert_nothing_placed(recording: &Value) {
+    for round in recording["rounds"].as_array().expect("rounds") {
+        assert!(round["cores"].is_null(), "{}", round["cores"]);
+    }
+}
+
 fn has_two_cores() -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
 }
@@ -70,10 +77,7 @@ fn a_lab_may_leave_all_to_the_scheduler() {
     for (system, more) in [(ONE_CORE, "placement: free\n"), ("", "")] {
         let world = lab(system, more, "--burn=10us");
         let run = world.run().ran();
-        let recording = run.recording();
-        for round in recording["rounds"].as_array().expect("rounds") {
-            assert!(round["cores"].is_null(), "{}", round["cores"]);
-        }
+        assert_nothing_placed(&run.recording());
         assert!(!run.text().contains("ran on one core each"), "{more}");
     }
 }
@@ -89,8 +93,6 @@ fn a_core_that_is_too_narrow_is_given_up_before_anything_is_measured() {
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "side-by-side");
     assert_eq!(rounds_of(&recording, "again").len(), 3);
-    for round in recording["rounds"].as_array().expect("rounds") {
-        assert!(round["cores"].is_null(), "{}", round["cores"]);
-    }
+    assert_nothing_placed(&recording);
     judged::ran();
 }
