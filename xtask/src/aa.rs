@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// interval are taken.
     #[arg(long, default_value_t = 8)]
     rounds: u32,
+    /// Requests per second to each system side by side, instead of the piece's own number.
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<u32>,
     /// The amounts that are planted, in microseconds.
     #[arg(
         long,
@@ -101,6 +104,18 @@ enum Piece {
     Orders,
 }
 
+impl Piece {
+    /// Requests per second to each system side by side.
+    fn rate(self) -> u32 {
+        match self {
+            // Within a round of 2 s the requests differ more than the starts do: with 200 of them an
+            // interval is twice as wide as with 500.
+            Piece::PlantedDelay | Piece::PlantedBurn => 250,
+            _ => 100,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let programs = match &args.programs {
         Some(folder) => Programs::of(folder)?,
@@ -119,12 +134,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         folder,
         seconds: args.seconds,
         rounds: args.rounds,
+        rate: Cell::new(0),
         withheld: Cell::new(0),
         runs: Cell::new(0),
     };
     // Ends with this function, and in any case with this process.
     let _burners = args.busy.then(Burners::start).transpose()?;
     for piece in &args.piece {
+        bench.rate.set(args.rate.unwrap_or(piece.rate()));
         let section = section(&bench, *piece, args)? + &bench.withheld();
         bench::say(&section);
         if args.write {

@@ -54,6 +54,8 @@ pub(super) struct Bench {
     pub(super) seconds: f64,
     /// Rounds of a run side by side, if its variants do not need more.
     pub(super) rounds: u32,
+    /// Requests per second to each system side by side, as the piece under way has it.
+    pub(super) rate: Cell<u32>,
     /// Labs that were run again because a check withheld a number.
     pub(super) withheld: Cell<u64>,
     /// Labs that were run so far.
@@ -73,9 +75,10 @@ impl Bench {
     /// How rounds are made, for the text above a table.
     pub(super) fn setting(&self, variants: usize) -> String {
         format!(
-            "{} rounds of {} s at 100 requests/s",
+            "{} rounds of {} s at {} requests/s",
             self.rounds(variants),
-            self.seconds
+            self.seconds,
+            self.rate.get()
         )
     }
 
@@ -89,11 +92,12 @@ impl Bench {
     pub(super) fn side_by_side(&self, variants: usize) -> String {
         format!(
             "question: Is what was planted found?\n\
-             load: {{rate: 100/s, duration: {}s, requests: '{}'}}\n\
+             load: {{rate: {}/s, duration: {}s, requests: '{}'}}\n\
              order: side-by-side\nsettle: {{connections: 4, within: 1s}}\nwarmup: 300ms\n\
              rounds: {}\ntarget: gateway\n\
              systems:\n  planets:\n    run: \"'{}' --listen {{{{addr}}}} --workers 1\"\n    \
              ready: {{path: /health}}\n    limits: {{cpus: 1}}\n",
+            self.rate.get(),
             self.seconds,
             root().join("systems/planets/queries/*.json").display(),
             self.rounds(variants),
