@@ -7,33 +7,88 @@
 //! The scan is looser than the grammar: it accepts every valid document within the limits, and
 //! leaves it to the parser to refuse invalid ones.
 
-mod fragments;
+mod extent;
+mod limits;
 
-pub use fragments::check_fragments;
+use async_graphql::parser::types::ExecutableDocument;
 
-/// Deepest nesting: of brackets in the text, and of selection sets with fragments followed.
+use extent::Measuring;
+pub use limits::Limits;
+
+/// Deepest nesting that is ever followed: of brackets in the text, and of selection sets with
+/// fragments followed. The parser goes no deeper.
+pub const NESTING_MAX: usize = 64;
+
+/// Deepest nesting where a service has no setting for it.
 ///
 /// The introspection query of GraphiQL needs 15.
 pub const DEPTH_MAX: usize = 32;
 
-/// Most tokens in one document.
+/// Most tokens in one document where a service has no setting for it.
 pub const TOKENS_MAX: usize = 4_000;
 
-/// Most fields in one operation, fragments counted once for each place that spreads them.
+/// Most fields in one operation, fragments counted once for each place that spreads them, where a
+/// service has no setting for it.
 pub const FIELDS_MAX: usize = 4_000;
 
-/// Why a document is not executed.
+/// Why a document is not executed. Each holds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// Brackets or selection sets nest too deeply.
-    #[error("the document nests deeper than {DEPTH_MAX} levels")]
-    Depth,
+    #[error("the document nests deeper than {0} levels")]
+    Nesting(usize),
     /// The text has too many tokens.
-    #[error("the document has more than {TOKENS_MAX} tokens")]
-    Length,
-    /// Fragments multiply the fields beyond the limit.
-    #[error("an operation of the document selects more than {FIELDS_MAX} fields")]
-    Fields,
+    #[error("the document has more than {0} tokens")]
+    Tokens(usize),
+    /// There are too many fields and fragments.
+    #[error("an operation of the document selects more than {0} fields")]
+    Selections(u64),
+    /// Fields are in fields in fields.
+    #[error("an operation of the document has more than {0} levels of fields")]
+    Depth(u64),
+    /// The operation itself has too many fields.
+    #[error("an operation of the document has more than {0} root fields")]
+    RootFields(u64),
+    /// Too many fields have another name in the answer.
+    #[error("an operation of the document has more than {0} aliases")]
+    Aliases(u64),
+    /// The answer would be too large.
+    #[error("the answer to an operation of the document may have more than {0} fields")]
+    Complexity(u64),
+}
+
+impl DocumentError {
+    /// What programs tell it by, which is the gateway's word where that has the same limit.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Nesting(_) | Self::Tokens(_) => "PARSING_ERROR",
+            Self::Selections(_) => "GRAPHQL_VALIDATION_FAILED",
+            Self::Depth(_) => "MAX_DEPTH_LIMIT",
+            Self::RootFields(_) => "MAX_ROOT_FIELDS_LIMIT",
+            Self::Aliases(_) => "MAX_ALIASES_LIMIT",
+            Self::Complexity(_) => "MAX_COMPLEXITY_LIMIT",
+        }
+    }
+}
+
+/// Checks every operation against [`FIELDS_MAX`], fragments followed.
+///
+/// # Errors
+/// When an operation selects more, or fragments lead deeper than [`NESTING_MAX`].
+pub fn check_fragments(document: &ExecutableDocument) -> Result<(), DocumentError> {
+    if document.fragments.is_empty() {
+        // Each field is a token, and those are bounded already.
+        return Ok(());
+    }
+    let mut measuring = Measuring::new(document, |_| 1);
+    for (_, operation) in document.operations.iter() {
+        let extent = measuring.operation(&operation.node.selection_set.node)?;
+        if extent.selections > FIELDS_MAX as u64 {
+            return Err(DocumentError::Selections(FIELDS_MAX as u64));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the text against [`DEPTH_MAX`] and [`TOKENS_MAX`].
@@ -41,6 +96,11 @@ pub enum DocumentError {
 /// # Errors
 /// The first limit that is crossed.
 pub fn check_text(text: &str) -> Result<(), DocumentError> {
+    scan(text, DEPTH_MAX, TOKENS_MAX)
+}
+
+/// One pass over a text.
+fn scan(text: &str, depth_max: usize, tokens_max: usize) -> Result<(), DocumentError> {
     let bytes = text.as_bytes();
     let (mut at, mut tokens, mut depth) = (0, 0, 0_usize);
     while let Some(&byte) = bytes.get(at) {
@@ -69,11 +129,11 @@ pub fn check_text(text: &str) -> Result<(), DocumentError> {
         }
         tokens += 1;
         // Checked at each token, so that the scan of a hostile text ends at the limit.
-        if depth > DEPTH_MAX {
-            return Err(DocumentError::Depth);
+        if depth > depth_max {
+            return Err(DocumentError::Nesting(depth_max));
         }
-        if tokens > TOKENS_MAX {
-            return Err(DocumentError::Length);
+        if tokens > tokens_max {
+            return Err(DocumentError::Tokens(tokens_max));
         }
     }
     Ok(())
@@ -113,6 +173,7 @@ fn after_string(bytes: &[u8], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use async_graphql::parser::parse_query;
     use proptest::prelude::*;
 
     use super::*;
@@ -121,14 +182,9 @@ mod tests {
     fn nesting_is_refused_one_level_beyond_the_limit() {
         let nested = |depth: usize| "{a".repeat(depth) + &"}".repeat(depth);
         assert_eq!(check_text(&nested(DEPTH_MAX)), Ok(()));
-        assert_eq!(
-            check_text(&nested(DEPTH_MAX + 1)),
-            Err(DocumentError::Depth)
-        );
-        assert_eq!(
-            check_text(&"[".repeat(1_000_000)),
-            Err(DocumentError::Depth)
-        );
+        let refused = Err(DocumentError::Nesting(DEPTH_MAX));
+        assert_eq!(check_text(&nested(DEPTH_MAX + 1)), refused);
+        assert_eq!(check_text(&"[".repeat(1_000_000)), refused);
     }
 
     #[test]
@@ -136,10 +192,8 @@ mod tests {
         // Two braces and the fields.
         let wide = |fields: usize| format!("{{{}}}", "id ".repeat(fields));
         assert_eq!(check_text(&wide(TOKENS_MAX - 2)), Ok(()));
-        assert_eq!(
-            check_text(&wide(TOKENS_MAX - 1)),
-            Err(DocumentError::Length)
-        );
+        let refused = Err(DocumentError::Tokens(TOKENS_MAX));
+        assert_eq!(check_text(&wide(TOKENS_MAX - 1)), refused);
     }
 
     #[test]
@@ -158,8 +212,40 @@ mod tests {
         let brackets = "{".repeat(DEPTH_MAX + 1);
         for before in ["\"\"", "\"\"\"\"\"\"", "\"open\n", "\"\\\\\"", "# x\r"] {
             let text = format!("{before}{brackets}");
-            assert_eq!(check_text(&text), Err(DocumentError::Depth), "{before}");
+            let refused = Err(DocumentError::Nesting(DEPTH_MAX));
+            assert_eq!(check_text(&text), refused, "{before}");
         }
+    }
+
+    fn followed(text: &str) -> Result<(), DocumentError> {
+        check_fragments(&parse_query(text).unwrap())
+    }
+
+    const TOO_MANY: Result<(), DocumentError> = Err(DocumentError::Selections(FIELDS_MAX as u64));
+
+    #[test]
+    fn fragments_that_multiply_are_refused_in_linear_time() {
+        let mut text = "{ ...F0 }".to_owned();
+        for level in 0..50 {
+            let next = level + 1;
+            text += &format!(" fragment F{level} on Query {{ ...F{next} ...F{next} }}");
+        }
+        let with_end = |end: &str| format!("{text} fragment F50 on Query {{ {end} }}");
+        for end in ["total", "...Missing", "...F0"] {
+            assert_eq!(followed(&with_end(end)), TOO_MANY);
+        }
+    }
+
+    #[test]
+    fn the_limit_counts_each_spread() {
+        let spreads = |times: usize| {
+            let fields = "total ".repeat(9);
+            let spread = "...F ".repeat(times);
+            format!("{{ {spread} }} fragment F on Query {{ {fields} }}")
+        };
+        // A spread and its nine fields are ten.
+        assert_eq!(followed(&spreads(FIELDS_MAX / 10)), Ok(()));
+        assert_eq!(followed(&spreads(FIELDS_MAX / 10 + 1)), TOO_MANY);
     }
 
     proptest! {

@@ -1,0 +1,180 @@
+//! What an operation amounts to when its fragments are followed.
+//!
+//! Ten fragments that each spread the next one ten times select ten thousand million fields, and
+//! the validator follows them all. Each fragment is looked at once here, whatever spreads it, so
+//! that measuring takes time by the length of the text.
+
+use std::collections::HashMap;
+
+use async_graphql::parser::types::{ExecutableDocument, Field, Selection, SelectionSet};
+
+use crate::{DocumentError, NESTING_MAX};
+
+/// What one operation or fragment amounts to, fragments followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Fields, inline fragments and spreads. Spreads count, so that fragments without fields are
+    /// bounded too.
+    pub(crate) selections: u64,
+    /// Levels of fields.
+    pub(crate) depth: u64,
+    /// Fields that are not below another.
+    pub(crate) root_fields: u64,
+    /// Fields with another name in the answer.
+    pub(crate) aliases: u64,
+    /// Fields of the answer: each as often as there are objects that it belongs to.
+    pub(crate) complexity: u64,
+}
+
+impl Extent {
+    /// Adds one selection and what it amounts to.
+    fn add(&mut self, one: Extent) {
+        // Everything saturates: fragments that double 64 times exceed any integer, and a saturated
+        // total is above every limit.
+        self.selections = self.selections.saturating_add(1);
+        self.selections = self.selections.saturating_add(one.selections);
+        self.depth = self.depth.max(one.depth);
+        self.root_fields = self.root_fields.saturating_add(one.root_fields);
+        self.aliases = self.aliases.saturating_add(one.aliases);
+        self.complexity = self.complexity.saturating_add(one.complexity);
+    }
+}
+
+/// Measures the operations of a document.
+pub(crate) struct Measuring<'a, O> {
+    document: &'a ExecutableDocument,
+    /// How many objects a field gives at most.
+    objects: O,
+    /// By fragment; nothing while a fragment is being measured, which ends cycles. The validator
+    /// reports those.
+    known: HashMap<&'a str, Extent>,
+}
+
+impl<'a, O: Fn(&Field) -> u64> Measuring<'a, O> {
+    pub(crate) fn new(document: &'a ExecutableDocument, objects: O) -> Self {
+        Self {
+            document,
+            objects,
+            known: HashMap::new(),
+        }
+    }
+
+    /// What the selections of an operation amount to.
+    pub(crate) fn operation(&mut self, set: &'a SelectionSet) -> Result<Extent, DocumentError> {
+        self.set(set, 1)
+    }
+
+    fn set(&mut self, set: &'a SelectionSet, nesting: usize) -> Result<Extent, DocumentError> {
+        // The text is bounded already, but not how deep fragments lead.
+        if nesting > NESTING_MAX {
+            return Err(DocumentError::Nesting(NESTING_MAX));
+        }
+        let mut total = Extent::default();
+        for selection in &set.items {
+            total.add(match &selection.node {
+                Selection::Field(field) => self.field(&field.node, nesting)?,
+                Selection::InlineFragment(inline) => {
+                    self.set(&inline.node.selection_set.node, nesting + 1)?
+                }
+                Selection::FragmentSpread(spread) => {
+                    self.fragment(&spread.node.fragment_name.node, nesting)?
+                }
+            });
+        }
+        Ok(total)
+    }
+
+    fn field(&mut self, field: &'a Field, nesting: usize) -> Result<Extent, DocumentError> {
+        let set = &field.selection_set.node;
+        let below = if set.items.is_empty() {
+            Extent::default()
+        } else {
+            self.set(set, nesting + 1)?
+        };
+        let answered = (self.objects)(field).saturating_mul(below.complexity);
+        Ok(Extent {
+            selections: below.selections,
+            depth: below.depth + 1,
+            root_fields: 1,
+            aliases: below
+                .aliases
+                .saturating_add(u64::from(field.alias.is_some())),
+            complexity: answered.saturating_add(1),
+        })
+    }
+
+    fn fragment(&mut self, name: &'a str, nesting: usize) -> Result<Extent, DocumentError> {
+        // A known fragment is not walked again, however deep it lies here. The library looks at
+        // that, once the number of selections is bounded.
+        if let Some(extent) = self.known.get(name) {
+            return Ok(*extent);
+        }
+        let Some(fragment) = self.document.fragments.get(name) else {
+            return Ok(Extent::default());
+        };
+        // Before measuring, so that a cycle ends at itself.
+        self.known.insert(name, Extent::default());
+        let extent = self.set(&fragment.node.selection_set.node, nesting + 1)?;
+        self.known.insert(name, extent);
+        Ok(extent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::parser::parse_query;
+
+    use super::*;
+
+    fn measured(text: &str, objects: impl Fn(&Field) -> u64) -> Result<Extent, DocumentError> {
+        let document = parse_query(text).unwrap();
+        let (_, operation) = document.operations.iter().next().unwrap();
+        Measuring::new(&document, objects).operation(&operation.node.selection_set.node)
+    }
+
+    #[test]
+    fn fragments_count_where_they_are_spread() {
+        let text =
+            "{ a { ...F x: b } y: a { ...F } } fragment F on T { p { q } ... on T { z: r } }";
+        let ten = |field: &Field| {
+            if field.name.node.as_str() == "a" {
+                10
+            } else {
+                1
+            }
+        };
+        let extent = measured(text, ten).unwrap();
+        let expected = Extent {
+            selections: 13,
+            depth: 3,
+            root_fields: 2,
+            aliases: 4,
+            // Each `a` itself, and below it `p`, `q`, `z`, and once `x`.
+            complexity: 2 + 10 * 3 + 10 * 4,
+        };
+        assert_eq!(extent, expected);
+    }
+
+    #[test]
+    fn a_fragment_within_itself_ends() {
+        let text = "{ ...A } fragment A on Q { a { ...B } } fragment B on Q { ...A ...A }";
+        assert_eq!(measured(text, |_| 1).unwrap().depth, 1);
+    }
+
+    #[test]
+    fn a_chain_of_fragments_is_as_deep_as_it_leads() {
+        let chain = |length: usize| {
+            let links = (1..length).map(|link| {
+                let next = link + 1;
+                format!(" fragment F{link} on Q {{ ...F{next} }}")
+            });
+            let links: String = links.collect();
+            format!("{{ ...F1 }}{links} fragment F{length} on Q {{ a }}")
+        };
+        assert!(measured(&chain(NESTING_MAX - 1), |_| 1).is_ok());
+        for length in [NESTING_MAX, 5_000] {
+            let refused = measured(&chain(length), |_| 1);
+            assert_eq!(refused, Err(DocumentError::Nesting(NESTING_MAX)));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Limits on operations that the user of a service sets, named as in the gateway's configuration.
+
+use async_graphql::parser::types::{ExecutableDocument, Field};
+
+use crate::extent::Measuring;
+use crate::{DocumentError, NESTING_MAX, scan};
+
+const PARSER_MAX_TOKENS: usize = 15_000;
+const MAX_SELECTIONS: u64 = 4_000;
+const MAX_DEPTH: u64 = 50;
+const MAX_ROOT_FIELDS: u64 = 200;
+const MAX_ALIASES: u64 = 500;
+const MAX_COMPLEXITY: u64 = 20_000;
+
+/// How large an operation may be. Names and defaults are those of the gateway's configuration; only
+/// [`max_complexity`](Self::max_complexity) is not known to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+pub struct Limits {
+    /// Most tokens of a document.
+    #[arg(long, env, value_name = "N", default_value_t = PARSER_MAX_TOKENS)]
+    pub parser_max_tokens: usize,
+
+    /// Most selections of an operation, fragments followed.
+    #[arg(long, env, value_name = "N", default_value_t = MAX_SELECTIONS)]
+    pub max_selections: u64,
+
+    /// Most levels of fields of an operation, fragments followed.
+    #[arg(long, env, value_name = "N", default_value_t = MAX_DEPTH)]
+    pub max_depth: u64,
+
+    /// Most fields of the operation itself, fragments followed.
+    #[arg(long, env, value_name = "N", default_value_t = MAX_ROOT_FIELDS)]
+    pub max_root_fields: u64,
+
+    /// Most aliases of an operation, fragments followed.
+    #[arg(long, env, value_name = "N", default_value_t = MAX_ALIASES)]
+    pub max_aliases: u64,
+
+    /// Most fields that the answer to an operation may have, each counted in every object of a list.
+    #[arg(long, env, value_name = "N", default_value_t = MAX_COMPLEXITY)]
+    pub max_complexity: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            parser_max_tokens: PARSER_MAX_TOKENS,
+            max_selections: MAX_SELECTIONS,
+            max_depth: MAX_DEPTH,
+            max_root_fields: MAX_ROOT_FIELDS,
+            max_aliases: MAX_ALIASES,
+            max_complexity: MAX_COMPLEXITY,
+        }
+    }
+}
+
+impl Limits {
+    /// Checks a text, before a parser meets it.
+    ///
+    /// # Errors
+    /// The first limit that is crossed: of tokens, or [`NESTING_MAX`].
+    pub fn check_text(&self, text: &str) -> Result<(), DocumentError> {
+        scan(text, NESTING_MAX, self.parser_max_tokens)
+    }
+
+    /// Checks every operation of a document, before a validator meets it. `objects` tells of how
+    /// many objects the answer of a field consists at most, in which each field below it is found.
+    ///
+    /// # Errors
+    /// The first limit that is crossed.
+    pub fn check(
+        &self,
+        document: &ExecutableDocument,
+        objects: impl Fn(&Field) -> u64,
+    ) -> Result<(), DocumentError> {
+        let mut measuring = Measuring::new(document, objects);
+        for (_, operation) in document.operations.iter() {
+            let extent = measuring.operation(&operation.node.selection_set.node)?;
+            within(
+                extent.selections,
+                self.max_selections,
+                DocumentError::Selections,
+            )?;
+            within(extent.depth, self.max_depth, DocumentError::Depth)?;
+            within(
+                extent.root_fields,
+                self.max_root_fields,
+                DocumentError::RootFields,
+            )?;
+            within(extent.aliases, self.max_aliases, DocumentError::Aliases)?;
+            within(
+                extent.complexity,
+                self.max_complexity,
+                DocumentError::Complexity,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn within(found: u64, most: u64, error: fn(u64) -> DocumentError) -> Result<(), DocumentError> {
+    if found > most {
+        return Err(error(most));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::parser::parse_query;
+
+    use super::*;
+
+    fn checked(text: &str, limits: Limits) -> Result<(), DocumentError> {
+        limits.check_text(text)?;
+        limits.check(&parse_query(text).unwrap(), |_| 2)
+    }
+
+    #[test]
+    fn each_limit_lets_its_number_pass_and_no_more() {
+        let all = Limits {
+            parser_max_tokens: 14,
+            max_selections: 4,
+            max_depth: 3,
+            max_root_fields: 2,
+            max_aliases: 1,
+            // `b`, `a`, and twice `c`, and in each of these twice `d`.
+            max_complexity: 2 + 2 + 4,
+        };
+        let text = "query Q { x: a { c { d } } b }";
+        assert_eq!(checked(text, all), Ok(()));
+        type Lower = fn(&mut Limits);
+        let crossed: [(Lower, DocumentError); 6] = [
+            (|it| it.parser_max_tokens = 13, DocumentError::Tokens(13)),
+            (|it| it.max_selections = 3, DocumentError::Selections(3)),
+            (|it| it.max_depth = 2, DocumentError::Depth(2)),
+            (|it| it.max_root_fields = 1, DocumentError::RootFields(1)),
+            (|it| it.max_aliases = 0, DocumentError::Aliases(0)),
+            (|it| it.max_complexity = 7, DocumentError::Complexity(7)),
+        ];
+        for (lower, error) in crossed {
+            let mut limits = all;
+            lower(&mut limits);
+            assert_eq!(checked(text, limits), Err(error));
+        }
+    }
+
+    #[test]
+    fn every_operation_of_a_document_counts() {
+        let limits = Limits {
+            max_aliases: 0,
+            ..Limits::default()
+        };
+        let refused = checked("query A { a } query B { b: a }", limits);
+        assert_eq!(refused, Err(DocumentError::Aliases(0)));
+    }
+
+    #[test]
+    fn lists_in_lists_multiply_and_end_at_the_largest_number() {
+        let text = "{a".repeat(60) + &"}".repeat(60);
+        let limits = Limits {
+            max_depth: 60,
+            ..Limits::default()
+        };
+        let refused = limits.check(&parse_query(text).unwrap(), |_| u64::MAX / 2);
+        assert_eq!(refused, Err(DocumentError::Complexity(MAX_COMPLEXITY)));
+    }
+}
