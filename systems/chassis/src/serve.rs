@@ -54,9 +54,7 @@ pub fn serve(
         deal_out(listener, (table, &workers), stopped).await
     })?;
     tracing::info!("stopping");
-    for worker in workers {
-        worker.finish();
-    }
+    Worker::finish_all(workers);
     tracing::info!("stopped");
     Ok(())
 }

@@ -79,11 +79,22 @@ impl Worker {
         let _ = self.work.send(Work::Listener(listener));
     }
 
-    /// Takes no more connections, and waits until the open ones are done or out of time.
-    pub(crate) fn finish(self) {
-        drop(self.work);
-        // A worker that panicked has printed its panic already.
-        let _ = self.thread.join();
+    /// Takes no more connections, and waits until the open ones of all workers are done or out of
+    /// time.
+    pub(crate) fn finish_all(workers: Vec<Self>) {
+        // All are told before one is waited for. Otherwise each would have the whole time to stop
+        // after the one before it, and take requests meanwhile.
+        let threads: Vec<_> = workers
+            .into_iter()
+            .map(|Self { work, thread }| {
+                drop(work);
+                thread
+            })
+            .collect();
+        for thread in threads {
+            // A worker that panicked has printed its panic already.
+            let _ = thread.join();
+        }
     }
 }
 

@@ -56,11 +56,15 @@ const MOST: Most = Most {
 };
 
 fn start(timeouts: Timeouts, most: Most) -> Service {
+    start_to_stop_within(PATIENCE, timeouts, most)
+}
+
+fn start_to_stop_within(stop_timeout: Duration, timeouts: Timeouts, most: Most) -> Service {
     let table = ConnectionTable::new(most);
     let limits = Limits {
         timeouts,
         http2_streams: 100,
-        stop_timeout: PATIENCE,
+        stop_timeout,
     };
     let seen: Arc<AtomicU32> = Arc::default();
     let sample = Sample {
@@ -301,9 +305,30 @@ fn the_service_stops_when_its_requests_are_done() {
     // Accepted is not yet read.
     wait(Duration::from_millis(200));
     let start = clock::now();
-    service.worker.finish();
+    Worker::finish_all(vec![service.worker]);
     assert!(start.elapsed() < PATIENCE / 2);
     assert_eq!(answer(&busy), "late");
+}
+
+#[test]
+fn workers_stop_side_by_side_whatever_their_clients_do() {
+    let limit = Duration::from_secs(2);
+    let services: Vec<Service> = (0..5)
+        .map(|_| start_to_stop_within(limit, long(), MOST))
+        .collect();
+    let _waiting: Vec<[TcpStream; 2]> = services
+        .iter()
+        .map(|service| ["/never", "/big"].map(|path| service.send(&get(path))))
+        .collect();
+    for service in &services {
+        while service.seen.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
+        }
+    }
+    let start = clock::now();
+    Worker::finish_all(services.into_iter().map(|it| it.worker).collect());
+    let took = start.elapsed();
+    assert!((limit..3 * limit).contains(&took), "{took:?}");
 }
 
 mod http2 {
