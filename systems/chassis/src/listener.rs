@@ -8,14 +8,23 @@ use std::task::{Context, Poll, ready};
 use rustix::net::SocketFlags;
 use tokio::io::Interest;
 
-/// Prepares a listener whose connections send small writes without delay.
+/// Bytes that the system takes of an answer before it has sent those before.
+///
+/// It would take some megabytes of a client that does not read, whose requests would then be
+/// answered into its buffers, where no limit of ours sees them. What is on its way does not count,
+/// so that long and fast lines stay filled.
+const UNSENT_MAX: u32 = 128 * 1024;
+
+/// Prepares a listener whose connections send small writes without delay, and keep little that is
+/// not sent yet.
 ///
 /// # Errors
 /// When the system does not know an option.
 pub fn prepare(listener: &TcpListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    // Connections inherit it, which spares a system call for each.
-    Ok(rustix::net::sockopt::set_tcp_nodelay(listener, true)?)
+    // Connections inherit both, which spares system calls for each.
+    rustix::net::sockopt::set_tcp_nodelay(listener, true)?;
+    socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX)
 }
 
 /// A listener on a worker's thread.

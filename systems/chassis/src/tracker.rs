@@ -71,6 +71,10 @@ struct State {
     index: Cell<usize>,
     /// What drives the connection.
     driver: RefCell<Option<Waker>>,
+    /// Times that the driver was polled.
+    turn: Cell<u32>,
+    /// The turn in which a request was last let through.
+    served: Cell<Option<u32>>,
     order: Cell<Order>,
     protocol: Cell<Protocol>,
     /// Requests whose answers were not wholly given to the system.
@@ -156,6 +160,8 @@ impl Tracker {
             registry: Rc::clone(registry),
             index: Cell::new(connections.len()),
             driver: RefCell::default(),
+            turn: Cell::new(0),
+            served: Cell::new(None),
             order: Cell::new(Order::Serve),
             protocol: Cell::new(Protocol::Unknown),
             active: Cell::new(0),
@@ -262,6 +268,7 @@ impl Drop for Leave<'_> {
 
 impl State {
     fn driven_by(&self, task: &Context<'_>) {
+        self.turn.set(self.turn.get().wrapping_add(1));
         let mut driver = self.driver.borrow_mut();
         if !driver.as_ref().is_some_and(|it| it.will_wake(task.waker())) {
             *driver = Some(task.waker().clone());
@@ -380,6 +387,25 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Lets other connections go first when this one was served in its current turn already.
+    ///
+    /// HTTP/1.1 reads one request behind the other for as long as there are any, so a client that
+    /// sends many at once would have them all answered before anybody else is. Streams of HTTP/2
+    /// are tasks of their own.
+    pub async fn turn(&self) {
+        if self.state.protocol.get() != Protocol::Http1 {
+            return;
+        }
+        let state = &self.state;
+        // A loop, because hyper may look again in the same turn.
+        while state.served.get() == Some(state.turn.get()) {
+            // It looks for what has arrived from others before it goes on, which a task that only
+            // wakes itself would keep the runtime from.
+            tokio::task::yield_now().await;
+        }
+        state.served.set(Some(state.turn.get()));
+    }
+
     /// Notes that work for this request goes on until what is returned is dropped.
     #[must_use]
     pub fn work(&self) -> Work {

@@ -202,6 +202,7 @@ async fn converse<D: Handler>(
         let exchange = tracked.request(request.version());
         let handler = Rc::clone(&handler);
         async move {
+            exchange.turn().await;
             let response = handler.answer(request).await;
             Ok::<_, Infallible>(response.map(|body| exchange.answer(body)))
         }

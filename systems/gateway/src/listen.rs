@@ -112,7 +112,8 @@ impl Listener {
         match address {
             Listen::Tcp(address) => {
                 let listener = TcpListener::bind(address)?;
-                listener.set_nonblocking(true)?;
+                // Answers are one write each; waiting to fill a packet only delays them.
+                chassis::prepare(&listener)?;
                 let address = listener.local_addr()?;
                 Ok(Self::Tcp(listener, address))
             }
@@ -172,8 +173,6 @@ pub(crate) async fn accept(
                         let Some(place) = enter(Some(peer)) else {
                             continue;
                         };
-                        // Answers are one write each; waiting to fill a packet only delays them.
-                        let _ = stream.set_nodelay(true);
                         // Off this runtime: the worker registers the socket with its own.
                         if let Ok(stream) = stream.into_std() {
                             let accepted = Accepted::Tcp {

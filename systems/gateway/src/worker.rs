@@ -209,6 +209,7 @@ impl Worker {
         exchange: Exchange,
         request: Request<Incoming>,
     ) -> Response<TrackedBody<Full<Bytes>>> {
+        exchange.turn().await;
         let (parts, body) = request.into_parts();
         let version = parts.version;
         let path = parts.uri.path();

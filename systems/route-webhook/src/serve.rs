@@ -194,6 +194,7 @@ fn converse(
         let exchange = requests.request(request.version());
         let handler = Rc::clone(&handler);
         async move {
+            exchange.turn().await;
             let response = handler.answer(request).await;
             Ok::<_, Infallible>(response.map(|body| exchange.answer(body)))
         }

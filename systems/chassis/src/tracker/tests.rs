@@ -20,7 +20,11 @@ const BIG: usize = 32 << 20;
 /// Longer than anything here takes that does not wait for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Answers `/big` with [`BIG`] bytes, `/late` after a second and `/never` never.
+/// Twice what the system keeps of answers that are not sent.
+const PART: usize = 256 << 10;
+
+/// Answers `/big` with [`BIG`] bytes, `/part` with [`PART`], `/late` after a second and `/never`
+/// never. `/work` takes all of the worker's time for 50 ms.
 struct Sample {
     /// Requests so far.
     seen: Arc<AtomicU32>,
@@ -38,6 +42,11 @@ impl Handler for Sample {
                 b"late".to_vec()
             }
             "/never" => std::future::pending().await,
+            "/part" => vec![b'.'; PART],
+            "/work" => {
+                wait(Duration::from_millis(50));
+                b"soon".to_vec()
+            }
             _ => b"soon".to_vec(),
         }))
     }
@@ -259,6 +268,34 @@ fn answers_that_are_not_taken_have_a_bound_together() {
     service.wait_for(Cause::Memory, 2);
     assert_eq!(service.table.count(Cause::Write), 0);
     drop(open);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_answered_into_the_buffers_of_the_system() {
+    let service = start(long(), MOST);
+    let _open = service.send(&get("/part").repeat(100));
+    let seen = || service.seen.load(Ordering::Relaxed);
+    // Until no more are read.
+    let mut before = 0;
+    while before == 0 || before < seen() {
+        before = seen();
+        wait(Duration::from_millis(300));
+    }
+    // The client's system has one, ours another, the service a third, and one may be read ahead.
+    assert!(before <= 4, "{before} of 100 were answered");
+}
+
+#[test]
+fn who_sends_many_requests_at_once_is_served_in_turn_with_others() {
+    let service = start(long(), MOST);
+    let _many = service.send(&get("/work").repeat(16));
+    let seen = || service.seen.load(Ordering::Relaxed);
+    while seen() == 0 {
+        std::thread::yield_now();
+    }
+    let other = service.send(&get("/"));
+    assert_eq!(answer(&other), "soon");
+    assert!(seen() <= 8, "{} were served before", seen() - 1);
 }
 
 #[test]
