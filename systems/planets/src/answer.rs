@@ -19,7 +19,7 @@ use serde_json::json;
 use telemetry::metrics;
 
 use crate::seen::{Seen, Shard};
-use crate::subgraph::{self, Answer, Name, Subgraphs};
+use crate::subgraph::{Answer, Name, Subgraphs};
 
 /// Time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -127,9 +127,9 @@ impl Handler {
             return Ok(answer);
         }
         let question = graphql_http::from_body(body)?;
-        // Two handles and no borrow: other requests of this worker run during the execution.
+        // A handle and no borrow: other requests of this worker run during the execution.
         let schemas = self.subgraphs.borrow().schemas();
-        let answer = subgraph::execute(&schemas, name, question).await;
+        let answer = schemas.execute(name, question).await;
         // Another request may have kept it meanwhile; equal bodies have equal answers.
         self.subgraphs.borrow_mut().keep(name, body, &answer);
         Ok(answer)
@@ -139,7 +139,7 @@ impl Handler {
         // Neither looked up nor kept: gateways ask with POST.
         let question = graphql_http::from_parameters(parameters)?;
         let schemas = self.subgraphs.borrow().schemas();
-        Ok(subgraph::execute(&schemas, name, question).await)
+        Ok(schemas.execute(name, question).await)
     }
 
     fn metrics(&self) -> Reply {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chassis::{ConnectionFlags, TimeError};
 use clap::Parser;
+use graphql_document::Limits;
 use hyper::header::HeaderName;
 
 /// Longest delay: more is not a subgraph's answer time but a mistyped unit.
@@ -43,6 +44,9 @@ pub(crate) struct Config {
     /// Time that requests in flight may take after SIGTERM or SIGINT, such as 10s.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = delay)]
     pub(crate) stop_timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
 
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,

@@ -1,6 +1,7 @@
 //! The subgraph `locations`: what there is to travel to.
 
 use async_graphql::{EmptyMutation, EmptySubscription, ID, Object, Schema};
+use graphql_document::NESTING_MAX;
 
 use crate::universe::{self, PLACES, Place};
 
@@ -17,6 +18,8 @@ pub(crate) struct Location(&'static Place);
 pub(crate) fn schema() -> Locations {
     Schema::build(Query, EmptyMutation, EmptySubscription)
         .enable_federation()
+        // The library counts the selection set of the operation as 0.
+        .limit_recursive_depth(NESTING_MAX - 1)
         .finish()
 }
 

@@ -4,6 +4,7 @@
 //! `_entities`.
 
 use async_graphql::{EmptyMutation, EmptySubscription, ID, Object, Schema};
+use graphql_document::NESTING_MAX;
 
 use crate::universe::{self, Opinion};
 
@@ -26,6 +27,8 @@ pub(crate) struct Review {
 pub(crate) fn schema() -> Reviews {
     Schema::build(Query, EmptyMutation, EmptySubscription)
         .enable_federation()
+        // The library counts the selection set of the operation as 0.
+        .limit_recursive_depth(NESTING_MAX - 1)
         .finish()
 }
 

@@ -62,7 +62,7 @@ fn start(
     let connections = Arc::clone(table);
     Worker::start(number, (table, limits), async move || Handler {
         connections,
-        subgraphs: Subgraphs::new().into(),
+        subgraphs: Subgraphs::new(config.limits).into(),
         shard: seen.shard(),
         seen,
         delay: config.delay,

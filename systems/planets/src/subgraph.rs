@@ -4,11 +4,16 @@
 //! What is looked up is the whole body, never an operation's name or anything else that could
 //! stand for two different questions.
 
+mod objects;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use async_graphql::{Request, Response, Variables};
+use async_graphql::parser::parse_query;
+use async_graphql::parser::types::Field;
+use async_graphql::{ErrorExtensionValues, Request, Response, ServerError, Variables};
 use bytes::Bytes;
+use graphql_document::{DocumentError, Limits};
 use graphql_http::GraphqlRequest;
 
 use crate::locations::{self, Locations};
@@ -43,15 +48,6 @@ impl Name {
 /// A request with its variables.
 pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 
-fn into_request(question: Question<'_>) -> Request {
-    let mut request =
-        Request::new(question.query).variables(question.variables.unwrap_or_default());
-    // An empty name is what some clients send for none.
-    let name = question.operation_name.filter(|name| !name.is_empty());
-    request.operation_name = name.map(Cow::into_owned);
-    request
-}
-
 /// What a subgraph answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -81,19 +77,29 @@ impl Answer {
     }
 }
 
-/// Both schemas and what one worker knows about them.
-pub(crate) struct Subgraphs {
+/// Both schemas, and how large an operation on them may be. A handle, which is cheap to copy.
+#[derive(Clone)]
+pub(crate) struct Schemas {
     locations: Locations,
     reviews: Reviews,
+    limits: Limits,
+}
+
+/// The schemas and what one worker knows about them.
+pub(crate) struct Subgraphs {
+    schemas: Schemas,
     known: [HashMap<Bytes, Answer>; Name::ALL.len()],
 }
 
 impl Subgraphs {
     /// Knows nothing yet.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self {
-            locations: locations::schema(),
-            reviews: reviews::schema(),
+            schemas: Schemas {
+                locations: locations::schema(),
+                reviews: reviews::schema(),
+                limits,
+            },
             known: Default::default(),
         }
     }
@@ -119,24 +125,50 @@ impl Subgraphs {
         known.insert(Bytes::copy_from_slice(body), answer.clone());
     }
 
-    /// The schemas. Both are handles, which are cheap to copy.
-    pub(crate) fn schemas(&self) -> (Locations, Reviews) {
-        (self.locations.clone(), self.reviews.clone())
+    /// The schemas.
+    pub(crate) fn schemas(&self) -> Schemas {
+        self.schemas.clone()
     }
 }
 
-/// Executes a question.
-pub(crate) async fn execute(
-    (locations, reviews): &(Locations, Reviews),
-    name: Name,
-    question: Question<'_>,
-) -> Answer {
-    let request = into_request(question);
-    let response = match name {
-        Name::Locations => locations.execute(request).await,
-        Name::Reviews => reviews.execute(request).await,
-    };
-    Answer::of(&response)
+impl Schemas {
+    /// Executes a question, if it is within the limits.
+    pub(crate) async fn execute(&self, name: Name, question: Question<'_>) -> Answer {
+        let request = match self.checked(question) {
+            Ok(request) => request,
+            Err(error) => return Answer::of(&Response::from_errors(vec![error])),
+        };
+        let response = match name {
+            Name::Locations => self.locations.execute(request).await,
+            Name::Reviews => self.reviews.execute(request).await,
+        };
+        Answer::of(&response)
+    }
+
+    /// The limits come before the parser, the validator and the execution: each takes time by what
+    /// they bound.
+    fn checked(&self, question: Question<'_>) -> Result<Request, ServerError> {
+        let variables = question.variables.unwrap_or_default();
+        self.limits.check_text(&question.query).map_err(refused)?;
+        let document = parse_query(&question.query)?;
+        let objects = |field: &Field| objects::most(field, &document, &variables);
+        self.limits.check(&document, objects).map_err(refused)?;
+        let mut request = Request::new(question.query).variables(variables);
+        // An empty name is what some clients send for none.
+        let name = question.operation_name.filter(|name| !name.is_empty());
+        request.operation_name = name.map(Cow::into_owned);
+        request.set_parsed_query(document);
+        Ok(request)
+    }
+}
+
+fn refused(error: DocumentError) -> ServerError {
+    let mut extensions = ErrorExtensionValues::default();
+    extensions.set("code", error.code());
+    ServerError {
+        extensions: Some(extensions),
+        ..ServerError::new(error.to_string(), None)
+    }
 }
 
 #[cfg(test)]

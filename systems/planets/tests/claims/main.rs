@@ -104,6 +104,52 @@ fn a_request_in_flight_is_answered_after_sigterm() {
 }
 
 #[test]
+fn clients_that_never_read_do_not_keep_it_from_stopping() {
+    let server = start(&["--workers", "4", "--stop-timeout", "1s"]);
+    let fields: String = (0..500).map(|it| format!("a{it}:description ")).collect();
+    let body = format!(r#"{{"query":"{{locations{{{fields}}}}}"}}"#);
+    let mut unread: Vec<_> = (0..8).map(|_| server.connect()).collect();
+    for connection in &mut unread {
+        // More than the system keeps of one answer, and the more of several.
+        for _ in 0..4 {
+            connection.begin(&post_json("/locations", &body));
+        }
+    }
+    let requests = || {
+        let seen = server.send(&get("/seen")).json();
+        seen["locations"]["requests"].as_u64().unwrap()
+    };
+    while requests() < 8 {}
+    server.signal(Signal::TERM);
+    let begun = now();
+    assert!(server.wait().success());
+    // All workers at once; one after the other they would take 4 s.
+    assert!(begun.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn a_question_beyond_a_limit_is_refused_like_a_wrong_document() {
+    let server = start(&["--max-aliases", "1"]);
+    let mut client = server.client();
+    let query = "{a:locations{id} b:locations{id}}";
+    let body = json!({ "query": query }).to_string();
+    for (accept, status) in [
+        ("application/json", 200),
+        ("application/graphql-response+json", 400),
+    ] {
+        let headers = [JSON, ("accept", accept)];
+        let posted = client.request("POST", "/locations", &headers, &body);
+        let target = "/locations?query=%7Ba:locations%7Bid%7D%20b:locations%7Bid%7D%7D";
+        let got = client.request("GET", target, &headers, "");
+        for answer in [posted, got] {
+            assert_eq!(answer.status, status, "{}", answer.body);
+            let error = &answer.json()["errors"][0];
+            assert_eq!(error["extensions"]["code"], "MAX_ALIASES_LIMIT");
+        }
+    }
+}
+
+#[test]
 fn the_delay_is_waited_for() {
     let server = start(&["--delay", "120ms"]);
     let begun = now();
