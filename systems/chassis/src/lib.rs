@@ -5,7 +5,9 @@
 //! and nothing is shared except what a service shares itself. Absent on purpose: routes, and TLS.
 //!
 //! A [`ConnectionTable`] bounds how many connections there are, and a [`Tracker`] on each worker
-//! ends those whose clients let it wait. The gateway, which accepts by itself, uses both, too.
+//! ends those whose clients let it wait. The gateway, which accepts by itself, uses both, and so do
+//! the servers on actix-web and ntex: [`TrackedIo`] is a socket for either kind,
+//! [`Tracked::attend`] drives what is not of hyper.
 
 mod clock;
 mod command_line;

@@ -6,12 +6,13 @@
 //! reset with every head.
 
 mod answer;
+mod gauge;
 mod io;
 mod sweep;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -24,6 +25,7 @@ use crate::connection_table::{Cause, ConnectionTable, Slot};
 use crate::limits::Timeouts;
 
 pub use answer::{Portion, TrackedBody};
+use gauge::Gauge;
 pub use io::TrackedIo;
 
 /// Time between two looks at all connections.
@@ -93,6 +95,10 @@ struct State {
     credit: Cell<usize>,
     /// Bytes of answers that are not written.
     unsent: Cell<usize>,
+    /// The same of answers that were handed over to another server, as far as is known.
+    held: Cell<usize>,
+    /// What tells it of a server that writes to a socket of its own.
+    gauge: RefCell<Option<Gauge>>,
     /// The tick at which one of them was written.
     taken: Cell<u32>,
     /// Parts of answers that wait, by the epoch of their last progress, modulo 4.
@@ -172,6 +178,8 @@ impl Tracker {
             blocked: Cell::new(None),
             credit: Cell::new(0),
             unsent: Cell::new(0),
+            held: Cell::new(0),
+            gauge: RefCell::default(),
             taken: Cell::new(registry.tick.get()),
             waiting: Default::default(),
             answered: Cell::new(0),
@@ -226,32 +234,61 @@ impl Tracked {
         self.0.request(version)
     }
 
+    /// Notes that the head of an HTTP/1.1 request has arrived, for servers with types of their own.
+    #[must_use]
+    pub fn http1_request(&self) -> Exchange {
+        self.request(Version::HTTP_11)
+    }
+
+    /// Asks from now on how many bytes of answers are not written, for servers that write to a
+    /// socket of their own.
+    pub fn gauge(&self, unsent: impl Fn() -> usize + 'static) {
+        self.0.gauge.replace(Some(Gauge::new(unsent)));
+    }
+
     /// Drives what serves the connection to its end, or until it has to end.
+    ///
+    /// # Errors
+    /// Those of the connection.
     pub async fn drive<C: GracefulConnection>(self, connection: C) -> Result<(), C::Error> {
+        let done = self.run(connection, C::graceful_shutdown, |_| false).await;
+        // One that had to end is no error.
+        done.unwrap_or(Ok(()))
+    }
+
+    /// The same for servers that cannot be told to finish a single connection: one that is to
+    /// finish ends as soon as it is idle. None when it had to end before `work` was done.
+    pub async fn attend<F: Future>(self, work: F) -> Option<F::Output> {
+        self.run(work, |_| {}, State::is_idle).await
+    }
+
+    async fn run<F: Future>(
+        self,
+        work: F,
+        finish: impl Fn(Pin<&mut F>),
+        is_finished: impl Fn(&State) -> bool,
+    ) -> Option<F::Output> {
         // Dropped after the connection, so that the next one finds its descriptor free.
         let _leave = Leave(&self.0);
-        let mut connection = pin!(connection);
+        let mut work = pin!(work);
         let mut is_told = false;
         poll_fn(|task| {
             self.0.driven_by(task);
-            match self.0.order.get() {
-                Order::Serve => {}
-                Order::Drop | Order::Ended => return Poll::Ready(Ok(())),
-                Order::MakeRoom => {
-                    let done = connection.as_mut().poll(task);
-                    return if done.is_pending() && self.0.makes_room() {
-                        Poll::Ready(Ok(()))
-                    } else {
-                        done
-                    };
-                }
-                Order::Finish | Order::FinishBy(_) => {
-                    if !std::mem::replace(&mut is_told, true) {
-                        connection.as_mut().graceful_shutdown();
-                    }
-                }
+            let order = self.0.order.get();
+            if matches!(order, Order::Drop | Order::Ended) {
+                return Poll::Ready(None);
             }
-            connection.as_mut().poll(task)
+            let is_finishing = matches!(order, Order::Finish | Order::FinishBy(_));
+            if is_finishing && !std::mem::replace(&mut is_told, true) {
+                finish(work.as_mut());
+            }
+            let done = work.as_mut().poll(task).map(Some);
+            let ends = match order {
+                Order::MakeRoom => done.is_pending() && self.0.makes_room(),
+                Order::Finish => done.is_pending() && is_finished(&self.0),
+                _ => false,
+            };
+            if ends { Poll::Ready(None) } else { done }
         })
         .await
     }
@@ -373,7 +410,7 @@ impl State {
 
     /// Idle as its client sees it: nothing under way, nothing left to send.
     fn is_idle(&self) -> bool {
-        self.active.get() == 0 && self.blocked.get().is_none()
+        self.active.get() == 0 && self.blocked.get().is_none() && self.held.get() == 0
     }
 }
 
@@ -420,13 +457,32 @@ impl Exchange {
         self.state.working.get()
     }
 
+    /// Hands the answer over to a server that writes it by itself, with so many bytes of body.
+    ///
+    /// All of them must be written, or the connection never counts as idle again.
+    pub fn handed(mut self, bytes: usize) {
+        self.note_answer();
+        let state = &self.state;
+        if state.held.get() == 0 {
+            state.taken.set(state.registry.tick.get());
+        }
+        state.held.set(state.held.get() + bytes);
+        if let Some(gauge) = &*state.gauge.borrow() {
+            gauge.handed(bytes);
+        }
+    }
+
     /// The answer's body, watched until it is written.
     #[must_use]
     pub fn answer<B>(mut self, body: B) -> TrackedBody<B> {
+        self.note_answer();
+        TrackedBody::new(body, self)
+    }
+
+    fn note_answer(&mut self) {
         self.is_answered = true;
         let answered = &self.state.answered;
         answered.set(answered.get().saturating_add(1));
-        TrackedBody::new(body, self)
     }
 }
 

@@ -6,15 +6,16 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Protocol, State};
+use super::{Protocol, State, Tracked};
 
 /// Bytes that count as progress when a client takes them.
 ///
 /// Fewer do not: a client that takes a byte now and then could keep an answer in memory for ever.
 pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
 
-/// A socket whose reads and writes are noted.
+/// A socket whose reads and writes are noted, for hyper and for servers that use tokio's traits.
 #[derive(Debug)]
 pub struct TrackedIo<I> {
     socket: I,
@@ -24,6 +25,12 @@ pub struct TrackedIo<I> {
 impl<I> TrackedIo<I> {
     pub(super) fn new(socket: I, state: Rc<State>) -> Self {
         Self { socket, state }
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn tracked(&self) -> Tracked {
+        Tracked(Rc::clone(&self.state))
     }
 }
 
@@ -38,6 +45,13 @@ impl State {
     }
 
     fn has_written(&self, result: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(count)) = result
+            && self.held.get() > 0
+        {
+            // Heads were not counted, so this may come to zero a little early.
+            self.held.set(self.held.get().saturating_sub(*count));
+            self.taken.set(self.registry.tick.get());
+        }
         match result {
             Poll::Pending if self.blocked.get().is_none() => {
                 self.blocked.set(Some(self.registry.tick.get()));
@@ -53,6 +67,13 @@ impl State {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn has_flushed(&self, result: &Poll<io::Result<()>>) {
+        if result.is_ready() {
+            // HTTP flushes a socket when it has written all it had.
+            self.blocked.set(None);
         }
     }
 }
@@ -98,10 +119,57 @@ impl<I: Write + Unpin> Write for TrackedIo<I> {
 
     fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.socket).poll_flush(task);
+        self.state.has_flushed(&done);
+        done
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(task)
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for TrackedIo<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.socket).poll_read(task, into);
         if done.is_ready() {
-            // HTTP flushes a socket when it has written all it had.
-            self.state.blocked.set(None);
+            self.state.has_read();
         }
+        done
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for TrackedIo<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.socket).poll_write(task, bytes);
+        self.state.has_written(&done);
+        done
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.socket).poll_write_vectored(task, slices);
+        self.state.has_written(&done);
+        done
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.socket).poll_flush(task);
+        self.state.has_flushed(&done);
         done
     }
 

@@ -25,8 +25,9 @@ impl Registry {
         }
         let mut unsent = 0;
         for state in &*self.connections.borrow() {
+            state.look(now);
             self.judge(state, now);
-            unsent += state.unsent.get();
+            unsent += state.unwritten();
         }
         if unsent > self.timeouts.get().unsent_bytes {
             self.drop_unsent(unsent, now);
@@ -111,16 +112,23 @@ impl Registry {
         let connections = self.connections.borrow();
         let mut stalled: Vec<&Rc<State>> = connections
             .iter()
-            .filter(|it| it.unsent.get() > 0 && now.wrapping_sub(it.taken.get()) >= STALLED_TICKS)
+            .filter(|it| it.unwritten() > 0 && now.wrapping_sub(it.taken.get()) >= STALLED_TICKS)
             .collect();
-        stalled.sort_unstable_by_key(|it| std::cmp::Reverse(it.unsent.get()));
+        stalled.sort_unstable_by_key(|it| std::cmp::Reverse(it.unwritten()));
         for state in stalled {
             if unsent <= self.timeouts.get().unsent_bytes {
                 return;
             }
-            unsent -= state.unsent.get();
+            unsent -= state.unwritten();
             state.end(Order::Drop, Cause::Memory);
         }
+    }
+}
+
+impl State {
+    /// Bytes of answers that are not written.
+    fn unwritten(&self) -> usize {
+        self.unsent.get() + self.held.get()
     }
 }
 

@@ -1,0 +1,64 @@
+//! What a server of another kind has not written yet, where its writes cannot be watched.
+//!
+//! It is asked at every look at all connections. What was handed over to it and is not left was
+//! taken by the client.
+
+use std::cell::Cell;
+use std::fmt;
+
+use super::State;
+use super::io::PROGRESS_BYTES;
+
+/// Tells how many bytes of answers are left.
+pub(super) struct Gauge {
+    unsent: Box<dyn Fn() -> usize>,
+    /// Bytes handed over so far.
+    handed: Cell<u64>,
+    /// Bytes taken when the client last made progress.
+    mark: Cell<u64>,
+}
+
+impl Gauge {
+    pub(super) fn new(unsent: impl Fn() -> usize + 'static) -> Self {
+        Self {
+            unsent: Box::new(unsent),
+            handed: Cell::new(0),
+            mark: Cell::new(0),
+        }
+    }
+
+    pub(super) fn handed(&self, bytes: usize) {
+        self.handed
+            .set(self.handed.get().wrapping_add(bytes as u64));
+    }
+}
+
+impl fmt::Debug for Gauge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Gauge").field(&self.handed).finish()
+    }
+}
+
+impl State {
+    /// Looks at what is left, where nothing else tells it.
+    pub(super) fn look(&self, now: u32) {
+        let gauge = self.gauge.borrow();
+        let Some(gauge) = &*gauge else {
+            return;
+        };
+        let left = (gauge.unsent)();
+        self.held.set(left);
+        if left == 0 {
+            self.blocked.set(None);
+            return;
+        }
+        // Heads are left but were not handed over, so the difference may be below zero.
+        let taken = gauge.handed.get().wrapping_sub(left as u64);
+        let progress = taken.wrapping_sub(gauge.mark.get()).cast_signed();
+        if self.blocked.get().is_none() || progress >= PROGRESS_BYTES as i64 {
+            gauge.mark.set(taken);
+            self.blocked.set(Some(now));
+            self.taken.set(now);
+        }
+    }
+}
