@@ -1,8 +1,10 @@
 //! One connection, its requests and its responses.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 /// A server that hangs fails the test after this time instead of hanging it.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
@@ -134,7 +136,26 @@ impl Connection {
     /// # Errors
     /// When it does not accept.
     pub fn try_open(address: &str) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
+        Self::over(TcpStream::connect(address)?)
+    }
+
+    /// Connects from one of loopback's addresses, such as 127.0.0.2, as another client would.
+    ///
+    /// # Panics
+    /// When the server does not accept, or its address is not numbers.
+    #[must_use]
+    pub fn open_from(client: Ipv4Addr, address: &str) -> Self {
+        let connected = || {
+            let address: SocketAddr = address.parse().map_err(io::Error::other)?;
+            let descriptor = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+            bind(&descriptor, &SocketAddrV4::new(client, 0))?;
+            connect(&descriptor, &address)?;
+            Self::over(descriptor.into())
+        };
+        connected().unwrap_or_else(|error: io::Error| panic!("{address}: {error}"))
+    }
+
+    fn over(stream: TcpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(READ_TIMEOUT))?;
         // Tests send requests in pieces, and each must leave at once to be a piece of its own.
         stream.set_nodelay(true)?;
@@ -215,6 +236,16 @@ impl Connection {
         let read = self.0.read_to_string(&mut rest);
         read.unwrap_or_else(|error| panic!("{error} after {rest:?}"));
         rest
+    }
+
+    /// Waits until the server has hung up, whatever it says before, and however it closes. False
+    /// when it does not in the time that a test waits.
+    pub fn is_hung_up(&mut self) -> bool {
+        let mut rest = Vec::new();
+        match self.0.read_to_end(&mut rest) {
+            Ok(_) => true,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        }
     }
 
     /// Waits until the server has closed the connection; false when it broke in another way.

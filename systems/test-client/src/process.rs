@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::Ipv4Addr;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
@@ -102,6 +103,12 @@ impl Process {
     #[must_use]
     pub fn connect(&self) -> Connection {
         Connection::open(&self.address)
+    }
+
+    /// A new connection to it from one of loopback's addresses, such as 127.0.0.2.
+    #[must_use]
+    pub fn connect_from(&self, client: Ipv4Addr) -> Connection {
+        Connection::open_from(client, &self.address)
     }
 
     /// Sends one request on a connection of its own.
