@@ -7,6 +7,7 @@ mod quantity;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use chassis::ConnectionFlags;
 use clap::{Args as _, Command, FromArgMatches as _};
 use telemetry::log::Level;
 
@@ -32,10 +33,6 @@ struct Args {
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::time_limit)]
     request_timeout: Duration,
 
-    /// Time that a connection may be idle between requests; 0s closes it after each response.
-    #[arg(long, env, value_name = "TIME", default_value = "75s", value_parser = quantity::time)]
-    keep_alive: Duration,
-
     /// Time that requests in flight may take after SIGTERM or SIGINT.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::time_limit)]
     stop_timeout: Duration,
@@ -43,6 +40,9 @@ struct Args {
     /// What to write to the log on standard error, as one JSON object a line.
     #[arg(long, env, value_name = "LEVEL", default_value = "info")]
     log: Level,
+
+    #[command(flatten)]
+    connections: ConnectionFlags,
 }
 
 /// A checked configuration.
@@ -56,12 +56,12 @@ pub struct Config {
     pub body_limit: u64,
     /// Time to send a request; whole seconds, at least one.
     pub request_timeout: Duration,
-    /// Idle time of a connection; whole seconds, zero closes it after each response.
-    pub keep_alive: Duration,
     /// Time for requests in flight when stopping; whole seconds, at least one.
     pub stop_timeout: Duration,
     /// What to log.
     pub log: Level,
+    /// How many connections there may be, and what their clients may do with them.
+    pub connections: ConnectionFlags,
 }
 
 impl Config {
@@ -77,6 +77,16 @@ impl Config {
     ) -> Result<Self, clap::Error> {
         let matches = command(identity).try_get_matches_from(words)?;
         Ok(Args::from_arg_matches(&matches)?.into())
+    }
+
+    /// Connections that a worker of an HTTP library may have before the library stops to accept.
+    ///
+    /// Altogether a few more than there may be, so that those beyond are refused instead of left to
+    /// wait, and far fewer than the process has file descriptors.
+    #[must_use]
+    pub fn accepted_by_worker(&self) -> usize {
+        let total = self.connections.most().total;
+        (total + (total / 8).max(1)).div_ceil(self.workers)
     }
 }
 
@@ -98,15 +108,17 @@ impl From<Args> for Config {
             workers: args.workers.unwrap_or_else(one_for_each),
             body_limit: args.body_limit,
             request_timeout: args.request_timeout,
-            keep_alive: args.keep_alive,
             stop_timeout: args.stop_timeout,
             log: args.log,
+            connections: args.connections,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::identity::JUNIPER_NTEX;
 
@@ -122,7 +134,10 @@ mod tests {
             "--workers=3",
             "--body-limit=64KiB",
             "--request-timeout=15s",
-            "--keep-alive=0s",
+            "--idle-timeout=500ms",
+            "--write-timeout=3s",
+            "--max-connections=10",
+            "--max-connections-per-address=4",
             "--stop-timeout=1m",
             "--log=off",
         ]);
@@ -131,10 +146,16 @@ mod tests {
             workers: 3,
             body_limit: 65_536,
             request_timeout: Duration::from_secs(15),
-            keep_alive: Duration::ZERO,
             stop_timeout: Duration::from_secs(60),
             log: Level::Off,
+            connections: ConnectionFlags {
+                max_connections: NonZeroU32::new(10),
+                max_connections_per_address: NonZeroU32::new(4),
+                idle_timeout: Duration::from_millis(500),
+                write_timeout: Duration::from_secs(3),
+            },
         };
+        assert_eq!(expected.accepted_by_worker(), 4);
         assert_eq!(config, Ok(expected));
     }
 
@@ -149,7 +170,7 @@ mod tests {
             "--body-limit=1MB",
             "--request-timeout=10",
             "--request-timeout=0s",
-            "--keep-alive=61m",
+            "--idle-timeout=75",
             "--log=loud",
         ];
         let told: Vec<String> = wrong
@@ -166,7 +187,7 @@ mod tests {
         error: invalid value '1MB' for '--body-limit <SIZE>': expected a whole number and a unit (B, KiB, MiB), such as 1MiB
         error: invalid value '10' for '--request-timeout <TIME>': expected a whole number and a unit (s, m), such as 10s
         error: invalid value '0s' for '--request-timeout <TIME>': expected at least 1s
-        error: invalid value '61m' for '--keep-alive <TIME>': expected at most 60m
+        error: invalid value '75' for '--idle-timeout <TIME>': expected a whole number and a unit (ms, s), such as 500ms
         error: invalid value 'loud' for '--log <LEVEL>'
         ");
     }

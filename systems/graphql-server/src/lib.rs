@@ -8,6 +8,7 @@
 
 mod clock;
 pub mod config;
+pub mod connections;
 pub mod content;
 pub mod exchange;
 pub mod identity;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chassis::ConnectionTable;
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::clock;
@@ -69,19 +70,21 @@ fn bucket_of(duration: Duration) -> usize {
     BUCKETS_US.partition_point(|bound_us| bound_us * 1_000 < ns)
 }
 
-/// The shards of all workers.
+/// The shards of all workers, and the connections.
 #[derive(Debug)]
 pub struct Metrics {
     identity: Identity,
+    connections: Arc<ConnectionTable>,
     shards: Mutex<Vec<Arc<Shard>>>,
 }
 
 impl Metrics {
     /// No workers yet.
     #[must_use]
-    pub fn new(identity: Identity) -> Self {
+    pub fn new(identity: Identity, connections: Arc<ConnectionTable>) -> Self {
         Self {
             identity,
+            connections,
             shards: Mutex::default(),
         }
     }
@@ -149,12 +152,15 @@ impl Counts for Metrics {
             "graphql_request_duration_seconds",
             "From the head of a request to /graphql to its response",
             [(&[][..], buckets)],
-        )
+        )?;
+        self.connections.tell(scrape)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use chassis::Most;
+
     use super::*;
     use crate::identity::JUNIPER_NTEX;
 
@@ -169,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_scrape_adds_up_all_workers() {
-        let metrics = Arc::new(Metrics::new(JUNIPER_NTEX));
+        let connections = ConnectionTable::new(Most::new(Some(9), None, 1.0));
+        let metrics = Arc::new(Metrics::new(JUNIPER_NTEX, connections));
         for shard in [metrics.shard(), metrics.shard()] {
             shard.responded(Status::Ok);
             shard.executed(&Outcome::Refused(Vec::new()));

@@ -64,6 +64,16 @@ pub enum Body {
     Fixed(&'static str),
 }
 
+impl Body {
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Made(bytes) => bytes.len(),
+            Self::Fixed(text) => text.len(),
+        }
+    }
+}
+
 /// A whole response, except for what HTTP libraries add by themselves (date, length).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {

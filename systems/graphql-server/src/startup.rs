@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use chassis::ConnectionTable;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -22,6 +23,8 @@ pub struct Setup {
     pub config: Config,
     /// Where workers count.
     pub metrics: Arc<Metrics>,
+    /// The connections of all workers.
+    pub table: Arc<ConnectionTable>,
 }
 
 /// The whole program: reads the command line, listens, serves until stopped.
@@ -66,6 +69,8 @@ fn listen_and_serve(
 ) -> Result<(), ServeError> {
     telemetry::log::open(config.log);
     let bound = TcpListener::bind(&config.listen)
+        // Connections take over what is set here.
+        .and_then(|listener| chassis::prepare(&listener).map(|()| listener))
         // Port 0 is known only now.
         .and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|source| ServeError::Listen {
@@ -83,9 +88,11 @@ fn listen_and_serve(
         workers = config.workers,
         "started"
     );
+    let table = ConnectionTable::new(config.connections.most());
     let setup = Setup {
         config,
-        metrics: Arc::new(Metrics::new(identity)),
+        metrics: Arc::new(Metrics::new(identity, Arc::clone(&table))),
+        table,
     };
     serve(listener, setup).map_err(ServeError::Serve)?;
     tracing::info!("stopped");

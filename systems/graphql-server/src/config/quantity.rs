@@ -42,7 +42,7 @@ pub(super) fn size(text: &str) -> Result<u64, QuantityError> {
         .ok_or(QuantityError::SizeTooLarge)
 }
 
-/// A time limit, from a second to an hour.
+/// A time limit in whole seconds, from one to an hour. The HTTP libraries know no shorter ones.
 pub(super) fn time_limit(text: &str) -> Result<Duration, QuantityError> {
     let time = time(text)?;
     if time.is_zero() {
@@ -51,8 +51,8 @@ pub(super) fn time_limit(text: &str) -> Result<Duration, QuantityError> {
     Ok(time)
 }
 
-/// A time in whole seconds, from zero to an hour. The HTTP libraries know no shorter ones.
-pub(super) fn time(text: &str) -> Result<Duration, QuantityError> {
+/// A time in whole seconds, from zero to an hour.
+fn time(text: &str) -> Result<Duration, QuantityError> {
     let (number, unit) = split(text).ok_or(QuantityError::Time)?;
     let seconds_in_unit = match unit {
         "s" => 1,

@@ -1,8 +1,10 @@
 //! Starting, being told wrong, and stopping.
 
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use rustix::process::Signal;
+use test_client::now;
 
 use crate::http::post;
 use crate::server::{PROGRAMS, start};
@@ -26,6 +28,8 @@ fn a_request_in_flight_is_finished_before_the_server_stops() {
     for program in PROGRAMS {
         for signal in [Signal::TERM, Signal::INT] {
             let mut server = start(program, &[]);
+            // It comes and goes: what the server knows of it must not stand for the next one.
+            assert_eq!(server.send(&post(QUERY)).status, 200);
             let mut idle = server.connect();
             assert_eq!(idle.send(&post(QUERY)).status, 200);
             let mut connection = server.connect();
@@ -38,10 +42,14 @@ fn a_request_in_flight_is_finished_before_the_server_stops() {
             assert_eq!(connection.read(false).status, 100);
             server.signal(signal);
             server.wait_for("stopping");
+            // The idle one is not waited for until `--stop-timeout`.
+            assert!(idle.is_hung_up());
             connection.write_text(QUERY);
             let answer = connection.read(false);
             assert_eq!(answer.body, r#"{"data":{"total":0}}"#);
+            let answered = now();
             let (status, log) = server.wait_with_log();
+            assert!(answered.elapsed() < Duration::from_secs(8));
             assert_eq!(status.code(), Some(0), "{log}");
             assert!(log.contains("\"stopped\""), "{log}");
         }
@@ -165,14 +173,17 @@ fn the_version_is_one_line_with_the_libraries() {
     ");
 }
 
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 10] = [
     "listen",
     "workers",
     "body-limit",
     "request-timeout",
-    "keep-alive",
     "stop-timeout",
     "log",
+    "max-connections",
+    "max-connections-per-address",
+    "idle-timeout",
+    "write-timeout",
 ];
 
 fn variable_of(flag: &str) -> String {
@@ -204,6 +215,8 @@ fn help_names_every_flag_with_its_variable() {
 fn the_readme_lists_every_flag_with_its_default() {
     let readme = include_str!("../../README.md");
     let help = text(&run(PROGRAMS[0], &["-h"], &[]).stdout);
+    // Long lines are folded.
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for flag in FLAGS {
         let row = format!("| `--{flag} ");
         let row = readme.lines().find(|line| line.starts_with(&row));

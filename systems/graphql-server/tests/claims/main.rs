@@ -4,6 +4,7 @@
 
 mod answers;
 mod audit;
+mod connections;
 mod http;
 mod lifecycle;
 mod server;

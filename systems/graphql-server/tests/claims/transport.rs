@@ -191,15 +191,6 @@ fn a_connection_serves_many_requests() {
 }
 
 #[test]
-fn without_keep_alive_a_connection_serves_one() {
-    for server in both(&["--keep-alive=0s"]) {
-        let mut connection = server.connect();
-        assert_eq!(connection.send(&post(QUERY)).status, 200);
-        assert!(connection.is_closed());
-    }
-}
-
-#[test]
 fn health_is_well() {
     let servers = both(&[]);
     let answer = same_answer(&servers, &get("/health"));

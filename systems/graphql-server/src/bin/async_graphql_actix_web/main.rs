@@ -1,5 +1,6 @@
 //! `graphql-server-async-graphql-actix-web`: GraphQL by async-graphql, HTTP by actix-web.
 
+mod connections;
 mod schema;
 mod server;
 

@@ -4,19 +4,24 @@ use std::future::poll_fn;
 use std::io;
 use std::net::TcpListener;
 use std::pin::Pin;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_http::{HttpServiceBuilder, KeepAlive};
+use actix_service::{IntoServiceFactory as _, ServiceFactoryExt as _, map_config};
+use actix_web::body::BoxBody;
+use actix_web::dev::{AppConfig, Server};
+use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
-use actix_web::http::{KeepAlive, StatusCode};
 use actix_web::rt::time::sleep;
 use actix_web::web::{self, Data, Payload};
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use actix_web::{App, HttpRequest, HttpResponse};
 use async_graphql::Variables;
+use chassis::Tracked;
 use futures_core::Stream as _;
 use graphql_http::body::{collect, in_time};
 use graphql_http::{GraphqlRequest, Head, Media};
+use graphql_server::connections::{self, Connections};
 use graphql_server::content::Counter;
 use graphql_server::exchange::Step;
 use graphql_server::reply::{Body, Reply};
@@ -24,7 +29,11 @@ use graphql_server::startup::{Setup, stop_on_signal};
 use graphql_server::wire::{self, WireError};
 use graphql_server::worker::Worker;
 
+use crate::connections::{CountedFactory, Socket, introduce};
 use crate::schema::{self, Schema};
+
+/// Time that the library gives a client to close a connection when it was told to.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a worker thread answers with.
 struct Handler {
@@ -41,50 +50,68 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     // A copy, because `setup` moves into the closure that makes the workers.
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
-    let server = HttpServer::new(move || {
-        // This runs once in each worker: schema and counters are its own, only the mutation's sum
-        // is shared.
+    let builder = Server::build()
+        .workers(config.workers)
+        .max_concurrent_connections(config.accepted_by_worker())
+        .disable_signals()
+        // Nothing is cut off: the flags take whole seconds only.
+        .shutdown_timeout(config.stop_timeout.as_secs());
+    let stopping = builder.graceful_shutdown_signal();
+    // Later than our own, which is also in the metrics.
+    let keep_alive = KeepAlive::Timeout(config.connections.idle_timeout + Duration::from_secs(1));
+    // Bound before, so that a port in use ends the start and the address could be printed.
+    let server = builder.listen("http", listener, move || {
+        // This runs once in each worker: schema, counters and connections are its own, only the
+        // mutation's sum is shared.
+        let connections = Connections::new(&setup, setup.config.request_timeout);
+        actix_web::rt::spawn(connections.clone().watch());
+        let (stopping, finished) = (stopping.clone(), connections.clone());
+        actix_web::rt::spawn(async move {
+            stopping.notified().await;
+            finished.finish().await;
+        });
         let handler = Handler {
             worker: Worker::new(&setup),
             schema: schema::schema(&counter),
         };
-        App::new()
+        // What `HttpServer` of the library does, with our service between.
+        let app = App::new()
             .app_data(Data::new(handler))
             .service(web::resource("/graphql").to(graphql))
             .service(web::resource("/health").to(health))
             .service(web::resource("/metrics").to(metrics))
             .default_service(web::to(not_found))
-    })
-    .workers(config.workers)
-    .disable_signals()
-    // Nothing is cut off: the flags take whole seconds only.
-    .shutdown_timeout(config.stop_timeout.as_secs())
-    .keep_alive(keep_alive(config.keep_alive))
-    .client_request_timeout(config.request_timeout)
-    // Bound before, so that a port in use ends the start and the address could be printed.
-    .listen(listener)?
-    .run();
+            .into_factory()
+            .map_err(|error: actix_web::Error| error.error_response());
+        let http = HttpServiceBuilder::<Socket, _>::default()
+            .keep_alive(keep_alive)
+            .client_request_timeout(setup.config.request_timeout)
+            .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+            .on_connect_ext(introduce)
+            .finish::<_, BoxBody>(map_config(app, |()| AppConfig::default()));
+        CountedFactory::new(http, connections)
+    })?;
+    let server = server.run();
     let handle = server.handle();
     // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }
 
-fn keep_alive(idle: Duration) -> KeepAlive {
-    if idle.is_zero() {
-        KeepAlive::Disabled
-    } else {
-        KeepAlive::Timeout(idle)
-    }
+async fn graphql(request: HttpRequest, payload: Payload, handler: Data<Handler>) -> HttpResponse {
+    answered(&request, async {
+        let start = handler.worker.start();
+        let reply = answer(&request, payload, &handler).await;
+        let method = request.method().as_str();
+        handler.worker.answered(start, method, reply)
+    })
+    .await
 }
 
-async fn graphql(request: HttpRequest, payload: Payload, handler: Data<Handler>) -> HttpResponse {
-    let start = handler.worker.start();
-    let reply = answer(&request, payload, &handler).await;
-    let reply = handler
-        .worker
-        .answered(start, request.method().as_str(), reply);
-    respond(reply)
+async fn answered(request: &HttpRequest, answer: impl Future<Output = Reply>) -> HttpResponse {
+    let tracked = request.conn_data::<Tracked>();
+    let tracked = tracked.expect("every connection introduces itself");
+    respond(connections::answered(tracked, request.method().as_str(), answer).await)
 }
 
 async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) -> Reply {
@@ -133,19 +160,18 @@ async fn execute(
 }
 
 async fn health(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
-    respond(handler.worker.health(request.method().as_str()))
+    let method = request.method().as_str();
+    answered(&request, async { handler.worker.health(method) }).await
 }
 
 async fn metrics(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
-    respond(handler.worker.metrics(request.method().as_str()))
+    let method = request.method().as_str();
+    answered(&request, async { handler.worker.metrics(method) }).await
 }
 
 async fn not_found(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
-    respond(
-        handler
-            .worker
-            .not_found(request.method().as_str(), request.path()),
-    )
+    let (method, path) = (request.method().as_str(), request.path());
+    answered(&request, async { handler.worker.not_found(method, path) }).await
 }
 
 fn respond(reply: Reply) -> HttpResponse {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use graphql_http::body::{collect, in_time};
 use graphql_http::{GraphqlRequest, Head, Media};
 use graphql_server::config::Config;
+use graphql_server::connections::{self, Connections};
 use graphql_server::content::Counter;
 use graphql_server::exchange::Step;
 use graphql_server::reply::{Body, Reply};
@@ -16,18 +17,25 @@ use graphql_server::startup::{Setup, stop_on_signal};
 use graphql_server::wire::{self, WireError};
 use graphql_server::worker::Worker;
 use juniper::Variables;
+use ntex::SharedCfg;
 use ntex::http::header::{self, HeaderName, HeaderValue};
-use ntex::http::{HttpServiceConfig, KeepAlive, StatusCode};
+use ntex::http::{HttpService, HttpServiceConfig, KeepAlive, StatusCode};
 use ntex::time::{Millis, Seconds, sleep};
 use ntex::web::types::{Payload, State};
-use ntex::web::{self, App, HttpRequest, HttpResponse, HttpServer};
+use ntex::web::{self, App, HttpRequest, HttpResponse};
 
+use crate::connections::{Counted, Open};
 use crate::schema::{self, Schema};
+
+/// Time for the library's own timers before ours, which know less, end a connection: the library
+/// counts whole seconds, and tells the client why.
+const LIBRARY_FIRST: Duration = Duration::from_secs(2);
 
 /// What a worker thread answers with.
 struct Handler {
     worker: Worker,
     schema: Schema,
+    open: Rc<Open>,
 }
 
 /// Serves until a signal stops it and the requests in flight are done.
@@ -43,27 +51,38 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     // A copy, because `setup` moves into the closure that makes the workers.
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
-    let server = HttpServer::new(async move || {
-        // This runs once in each worker: schema and counters are its own, only the mutation's sum
-        // is shared.
-        let handler = Rc::new(Handler {
-            worker: Worker::new(&setup),
-            schema: schema::schema(&counter),
-        });
-        App::new()
-            .state(handler)
-            .service(web::resource("/graphql").to(graphql))
-            .service(web::resource("/health").to(health))
-            .service(web::resource("/metrics").to(metrics))
-            .default_service(web::to(not_found))
-    })
-    .workers(config.workers)
-    .disable_signals()
-    .shutdown_timeout(seconds(config.stop_timeout))
-    .config(ntex::SharedCfg::new("http").add(http_config(&config)))
-    // Bound before, so that a port in use ends the start and the address could be printed.
-    .listen(listener)?
-    .run();
+    let http: SharedCfg = SharedCfg::new("http").add(http_config(&config)).into();
+    // What `HttpServer` of the library does, with our service between.
+    let server = ntex::server::build()
+        .workers(config.workers)
+        .maxconn(config.accepted_by_worker())
+        .disable_signals()
+        .shutdown_timeout(seconds(config.stop_timeout))
+        // Bound before, so that a port in use ends the start and the address could be printed.
+        .listen(
+            "http",
+            listener,
+            async move |service: ntex::server::Config| {
+                service.config(http.clone());
+                // This runs once in each worker: schema, counters and connections are its own, only the
+                // mutation's sum is shared.
+                let head_timeout = setup.config.request_timeout + LIBRARY_FIRST;
+                let open = Open::new(Connections::new(&setup, head_timeout));
+                let handler = Rc::new(Handler {
+                    worker: Worker::new(&setup),
+                    schema: schema::schema(&counter),
+                    open: Rc::clone(&open),
+                });
+                let app = App::new()
+                    .state(handler)
+                    .service(web::resource("/graphql").to(graphql))
+                    .service(web::resource("/health").to(health))
+                    .service(web::resource("/metrics").to(metrics))
+                    .default_service(web::to(not_found));
+                Counted::new(HttpService::new(app), open)
+            },
+        )?
+        .run();
     let handle = server.clone();
     // Our own signals: the libraries' handlers differ in what a second signal does.
     stop_on_signal(move || drop(handle.stop(true)))?;
@@ -71,12 +90,10 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 fn http_config(config: &Config) -> HttpServiceConfig {
-    let keep_alive = match seconds(config.keep_alive) {
-        Seconds::ZERO => KeepAlive::Disabled,
-        seconds => KeepAlive::Timeout(seconds),
-    };
+    // Whole seconds, and later than our own.
+    let idle = config.connections.idle_timeout + LIBRARY_FIRST;
     HttpServiceConfig::new()
-        .set_keepalive(keep_alive)
+        .set_keepalive(KeepAlive::Timeout(seconds(idle)))
         .set_client_timeout(seconds(config.request_timeout))
 }
 
@@ -91,12 +108,22 @@ async fn graphql(
     payload: Payload,
     handler: State<Rc<Handler>>,
 ) -> HttpResponse {
-    let start = handler.worker.start();
-    let reply = answer(&request, payload, &handler).await;
-    let reply = handler
-        .worker
-        .answered(start, request.method().as_str(), reply);
-    respond(reply)
+    answered(&request, &handler, async {
+        let start = handler.worker.start();
+        let reply = answer(&request, payload, &handler).await;
+        let method = request.method().as_str();
+        handler.worker.answered(start, method, reply)
+    })
+    .await
+}
+
+async fn answered(
+    request: &HttpRequest,
+    handler: &Handler,
+    answer: impl Future<Output = Reply>,
+) -> HttpResponse {
+    let tracked = handler.open.of(request);
+    respond(connections::answered(&tracked, request.method().as_str(), answer).await)
 }
 
 async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) -> Reply {
@@ -144,19 +171,21 @@ fn execute(
 }
 
 async fn health(request: HttpRequest, handler: State<Rc<Handler>>) -> HttpResponse {
-    respond(handler.worker.health(request.method().as_str()))
+    let method = request.method().as_str();
+    answered(&request, &handler, async { handler.worker.health(method) }).await
 }
 
 async fn metrics(request: HttpRequest, handler: State<Rc<Handler>>) -> HttpResponse {
-    respond(handler.worker.metrics(request.method().as_str()))
+    let method = request.method().as_str();
+    answered(&request, &handler, async { handler.worker.metrics(method) }).await
 }
 
 async fn not_found(request: HttpRequest, handler: State<Rc<Handler>>) -> HttpResponse {
-    respond(
-        handler
-            .worker
-            .not_found(request.method().as_str(), request.path()),
-    )
+    let (method, path) = (request.method().as_str(), request.path());
+    answered(&request, &handler, async {
+        handler.worker.not_found(method, path)
+    })
+    .await
 }
 
 fn respond(reply: Reply) -> HttpResponse {

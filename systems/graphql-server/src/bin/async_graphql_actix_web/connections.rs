@@ -1,0 +1,96 @@
+//! Between actix's acceptor and its HTTP service: connections are counted, watched, and known to
+//! the requests that they carry.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use actix_http::Protocol;
+use actix_web::dev::{Extensions, Service, ServiceFactory};
+use actix_web::rt::net::TcpStream;
+use chassis::TrackedIo;
+use graphql_server::connections::Connections;
+
+/// A client's socket, whose reads and writes are noted.
+pub(crate) type Socket = TrackedIo<TcpStream>;
+
+/// What the HTTP service of the library is given.
+type Accepted = (Socket, Protocol, Option<SocketAddr>);
+
+type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// Lets the requests of a connection know it.
+pub(crate) fn introduce(socket: &Socket, data: &mut Extensions) {
+    data.insert(socket.tracked());
+}
+
+/// Makes a service that gets only so many connections.
+pub(crate) struct CountedFactory<F> {
+    http: F,
+    connections: Connections,
+}
+
+impl<F> CountedFactory<F> {
+    pub(crate) fn new(http: F, connections: Connections) -> Self {
+        Self { http, connections }
+    }
+}
+
+impl<F> ServiceFactory<TcpStream> for CountedFactory<F>
+where
+    F: ServiceFactory<Accepted, Config = (), Response = ()> + 'static,
+{
+    type Response = ();
+    type Error = F::Error;
+    type Config = ();
+    type Service = Counted<F::Service>;
+    type InitError = F::InitError;
+    type Future = LocalFuture<Result<Self::Service, F::InitError>>;
+
+    fn new_service(&self, (): ()) -> Self::Future {
+        let http = self.http.new_service(());
+        let connections = self.connections.clone();
+        Box::pin(async move {
+            Ok(Counted {
+                http: Rc::new(http.await?),
+                connections,
+            })
+        })
+    }
+}
+
+/// A service that gets only so many connections.
+pub(crate) struct Counted<S> {
+    http: Rc<S>,
+    connections: Connections,
+}
+
+impl<S> Service<TcpStream> for Counted<S>
+where
+    S: Service<Accepted, Response = ()> + 'static,
+{
+    type Response = ();
+    type Error = S::Error;
+    type Future = LocalFuture<Result<(), S::Error>>;
+
+    fn poll_ready(&self, task: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.http.poll_ready(task)
+    }
+
+    fn call(&self, stream: TcpStream) -> Self::Future {
+        let http = Rc::clone(&self.http);
+        let connections = self.connections.clone();
+        Box::pin(async move {
+            let peer = stream.peer_addr().ok();
+            let Some(tracked) = connections.begin(peer.map(|peer| peer.ip())).await else {
+                // Closed with `stream`.
+                return Ok(());
+            };
+            let socket = tracked.io(stream);
+            let serving = http.call((socket, Protocol::Http1, peer));
+            // One that had to end is closed by being dropped.
+            tracked.attend(serving).await.unwrap_or(Ok(()))
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! Between ntex's acceptor and its HTTP service: connections are counted, watched, and found again
+//! by the requests that they carry.
+
+use std::cell::RefCell;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Context;
+
+use chassis::Tracked;
+use graphql_server::connections::Connections;
+use ntex::SharedCfg;
+use ntex::io::types::PeerAddr;
+use ntex::io::{Io, IoRef};
+use ntex::service::{Service, ServiceCtx, ServiceFactory};
+use ntex::util::{HashMap, join};
+use ntex::web::HttpRequest;
+
+/// The connections of one worker, by their sockets.
+pub(crate) struct Open {
+    connections: Connections,
+    tracked: RefCell<HashMap<IoRef, Tracked>>,
+}
+
+impl Open {
+    pub(crate) fn new(connections: Connections) -> Rc<Self> {
+        Rc::new(Self {
+            connections,
+            tracked: RefCell::default(),
+        })
+    }
+
+    /// The connection of a request.
+    pub(crate) fn of(&self, request: &HttpRequest) -> Tracked {
+        let tracked = self.tracked.borrow();
+        let found = request.io().and_then(|socket| tracked.get(socket));
+        found
+            .expect("a connection is here as long as it is served")
+            .clone()
+    }
+}
+
+/// A service, or what makes one, that gets only so many connections.
+pub(crate) struct Counted<S> {
+    http: S,
+    open: Rc<Open>,
+}
+
+impl<S> Counted<S> {
+    pub(crate) fn new(http: S, open: Rc<Open>) -> Self {
+        Self { http, open }
+    }
+}
+
+impl<S> ServiceFactory<Io, SharedCfg> for Counted<S>
+where
+    S: ServiceFactory<Io, SharedCfg, Response = ()>,
+{
+    type Response = ();
+    type Error = S::Error;
+    type Service = Counted<S::Service>;
+    type InitError = S::InitError;
+
+    async fn create(&self, config: SharedCfg) -> Result<Self::Service, S::InitError> {
+        let http = self.http.create(config).await?;
+        // Here and not before, because only here a worker is sure to run.
+        ntex::rt::spawn(self.open.connections.clone().watch());
+        Ok(Counted::new(http, Rc::clone(&self.open)))
+    }
+}
+
+impl<S: Service<Io, Response = ()>> Service<Io> for Counted<S> {
+    type Response = ();
+    type Error = S::Error;
+
+    async fn call(&self, io: Io, ctx: ServiceCtx<'_, Self>) -> Result<(), S::Error> {
+        let peer = io.query::<PeerAddr>().get().map(|peer| peer.0.ip());
+        let Some(tracked) = self.open.connections.begin(peer).await else {
+            // Closed with `io`.
+            return Ok(());
+        };
+        let (socket, written) = (io.get_ref(), io.get_ref());
+        tracked.gauge(move || written.with_write_dst_buf(|pages| pages.len()));
+        let _listed = self.open.list(socket.clone(), tracked.clone());
+        // The worker was ready when the connection came. Asking again would make it wait for those
+        // that wait at the door.
+        let mut serving = pin!(ctx.call_nowait(&self.http, io));
+        match tracked.attend(serving.as_mut()).await {
+            Some(done) => done,
+            None => {
+                socket.terminate();
+                // It ends at once, and has to: the library keeps a list of its own until then.
+                serving.await
+            }
+        }
+    }
+
+    async fn ready(&self, ctx: ServiceCtx<'_, Self>) -> Result<(), S::Error> {
+        ctx.ready(&self.http).await
+    }
+
+    fn poll(&self, task: &mut Context<'_>) -> Result<(), S::Error> {
+        self.http.poll(task)
+    }
+
+    async fn shutdown(&self) {
+        // The library alone does not wait for requests under way, once a moment without any
+        // connection has passed.
+        join(self.http.shutdown(), self.open.connections.finish()).await;
+    }
+}
+
+impl Open {
+    fn list(&self, socket: IoRef, tracked: Tracked) -> Listed<'_> {
+        self.tracked.borrow_mut().insert(socket.clone(), tracked);
+        Listed { open: self, socket }
+    }
+}
+
+/// A connection that requests can be told of. Dropping it ends that.
+struct Listed<'a> {
+    open: &'a Open,
+    socket: IoRef,
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.open.tracked.borrow_mut().remove(&self.socket);
+    }
+}

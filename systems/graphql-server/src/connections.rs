@@ -1,0 +1,74 @@
+//! The connections of a worker: how many there may be, and how long their clients may let it wait.
+//!
+//! `chassis` counts and watches them as it does for the services on hyper. The HTTP libraries
+//! accept them and have timers of their own, which know less: none of them tells one client from
+//! another, makes room for newcomers, or gives up a client that does not read.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chassis::{ConnectionTable, Tracked, Tracker};
+use tokio::sync::Mutex;
+
+use crate::reply::Reply;
+use crate::startup::Setup;
+
+/// The connections of one worker. A handle, which is cheap to copy.
+#[derive(Clone, Debug)]
+pub struct Connections {
+    table: Arc<ConnectionTable>,
+    tracker: Tracker,
+    /// Held by the newcomer that is let in.
+    door: Rc<Mutex<()>>,
+}
+
+impl Connections {
+    /// None so far. A client may take `head_timeout` for the head of a request.
+    #[must_use]
+    pub fn new(setup: &Setup, head_timeout: Duration) -> Self {
+        let config = &setup.config;
+        let limits = config.connections.limits(head_timeout, config.stop_timeout);
+        Self {
+            table: Arc::clone(&setup.table),
+            tracker: Tracker::new(Arc::clone(&setup.table), limits.timeouts),
+            door: Rc::default(),
+        }
+    }
+
+    /// Takes a connection up; none when too many are open, and it is to be closed.
+    pub async fn begin(&self, peer: Option<IpAddr>) -> Option<Tracked> {
+        // One at a time, because the libraries hand over many at once: when nearly all places are
+        // taken, those that make room have to end before the next is let in.
+        let _door = self.door.lock().await;
+        let tracked = self.tracker.begin(self.table.take(peer).ok()?);
+        chassis::pause_in_crowd(&self.table).await;
+        Some(tracked)
+    }
+
+    /// Watches the connections until the runtime ends.
+    pub async fn watch(self) {
+        self.tracker.watch().await;
+    }
+
+    /// Lets every connection finish its requests; done when the last has ended.
+    pub async fn finish(&self) {
+        self.tracker.finish().await;
+    }
+}
+
+/// Answers a request of a connection, when it is its turn, and notes that it did.
+pub async fn answered(
+    tracked: &Tracked,
+    method: &str,
+    answer: impl Future<Output = Reply>,
+) -> Reply {
+    let exchange = tracked.http1_request();
+    exchange.turn().await;
+    let reply = answer.await;
+    // The libraries leave out the body of an answer to HEAD.
+    let is_written = method != "HEAD";
+    exchange.handed(if is_written { reply.body.len() } else { 0 });
+    reply
+}

@@ -1,0 +1,167 @@
+//! What clients may do with connections: how many they may have, and how long they may let wait.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use test_client::{Connection, Process, now};
+
+use crate::http::{get, post};
+use crate::server::{PROGRAMS, start};
+
+const QUERY: &str = r#"{"query":"{ total }"}"#;
+
+/// Another client than the tests themselves, which come from 127.0.0.1.
+const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Longer than anything here takes that does not wait for ever, and shorter than the timeouts that
+/// a test leaves as they are.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn count(server: &Process, series: &str) -> u64 {
+    let page = server.send(&get("/metrics")).body;
+    let mut lines = page.lines();
+    let line = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    let line = line.unwrap_or_else(|| panic!("no {series} in\n{page}"));
+    line.parse().unwrap()
+}
+
+fn wait_for(server: &Process, series: &str, least: u64) {
+    let start = now();
+    while count(server, series) < least {
+        assert!(start.elapsed() < PATIENCE, "{}", count(server, series));
+    }
+}
+
+fn closed(cause: &str) -> String {
+    format!("http_server_connections_closed_total{{cause=\"{cause}\"}}")
+}
+
+/// Whether the server hangs up soon, and not because of a timeout of another kind.
+fn is_hung_up_soon(connection: &mut Connection) -> bool {
+    let start = now();
+    connection.is_hung_up() && start.elapsed() < PATIENCE
+}
+
+#[test]
+fn one_address_cannot_take_all_connections() {
+    for program in PROGRAMS {
+        let server = start(program, &["--max-connections=20", "--workers=2"]);
+        let _open: Vec<Connection> = (0..60).map(|_| server.connect_from(STRANGER)).collect();
+        for _ in 0..20 {
+            assert_eq!(server.send(&post(QUERY)).status, 200);
+        }
+        let refused = r#"http_server_connections_refused_total{limit="address"}"#;
+        wait_for(&server, refused, 50);
+        // The stranger's half of them, and the one that asks.
+        assert!(count(&server, "http_server_connections") <= 11);
+    }
+}
+
+#[test]
+fn the_limit_of_an_address_is_its_own_setting() {
+    for program in PROGRAMS {
+        let server = start(program, &["--max-connections-per-address=1"]);
+        let mut first = server.connect_from(STRANGER);
+        assert_eq!(first.send(&post(QUERY)).status, 200);
+        assert!(server.connect_from(STRANGER).is_hung_up());
+        drop(first);
+        // Its place is free when the server has seen it go.
+        let start = now();
+        loop {
+            let mut next = server.connect_from(STRANGER);
+            next.begin(&post(QUERY));
+            if next
+                .try_read(false)
+                .is_ok_and(|answer| answer.status == 200)
+            {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE);
+        }
+    }
+}
+
+#[test]
+fn silent_clients_do_not_keep_others_out() {
+    for program in PROGRAMS {
+        let server = start(program, &["--max-connections=32"]);
+        let mut silent = Vec::new();
+        for _ in 0..30 {
+            silent.extend((0..10).map(|_| server.connect()));
+            assert_eq!(server.send(&post(QUERY)).status, 200);
+        }
+        assert!(count(&server, &closed("made_room")) > 0);
+    }
+}
+
+#[test]
+fn a_request_under_way_makes_no_room() {
+    for program in PROGRAMS {
+        let server = start(program, &["--max-connections=16"]);
+        let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
+        let mut busy: Vec<Connection> = (0..8).map(|_| server.connect()).collect();
+        for connection in &mut busy {
+            connection.write_text(&format!(
+                "{head}Expect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+                QUERY.len()
+            ));
+            assert_eq!(connection.read(false).status, 100);
+        }
+        let _silent: Vec<Connection> = (0..50).map(|_| server.connect()).collect();
+        assert_eq!(server.send(&get("/health")).status, 200);
+        for connection in &mut busy {
+            connection.write_text(QUERY);
+            assert_eq!(connection.read(false).status, 200);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_sends_no_head_is_hung_up_on() {
+    for program in PROGRAMS {
+        let server = start(program, &["--request-timeout=1s"]);
+        for begun in ["", "G", "POST /graphql HTTP/1.1\r\nHost: t\r\n"] {
+            let mut connection = server.connect();
+            connection.write_text(begun);
+            assert!(is_hung_up_soon(&mut connection), "{begun:?}");
+        }
+        // A second head has the same time as the first.
+        let mut connection = server.connect();
+        assert_eq!(connection.send(&post(QUERY)).status, 200);
+        connection.write_text("POST /gra");
+        assert!(is_hung_up_soon(&mut connection));
+    }
+}
+
+#[test]
+fn a_client_that_asks_nothing_more_is_hung_up_on() {
+    for program in PROGRAMS {
+        let server = start(program, &["--idle-timeout=500ms"]);
+        let mut connection = server.connect();
+        assert_eq!(connection.send(&post(QUERY)).status, 200);
+        assert!(is_hung_up_soon(&mut connection));
+        assert_eq!(count(&server, &closed("idle_timeout")), 1);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_is_hung_up_on() {
+    let large = r#"{"query":"{ items(count: 10000) { id name } }"}"#;
+    for program in PROGRAMS {
+        let server = start(program, &["--write-timeout=1s"]);
+        let mut connection = server.connect();
+        for _ in 0..20 {
+            connection.begin(&post(large));
+        }
+        wait_for(&server, &closed("write_timeout"), 1);
+        // The page itself is the one connection that is left.
+        wait_for_one(&server);
+    }
+}
+
+fn wait_for_one(server: &Process) {
+    let start = now();
+    while count(server, "http_server_connections") > 1 {
+        assert!(start.elapsed() < PATIENCE, "a place is not free again");
+    }
+}
