@@ -177,6 +177,63 @@ pub(super) fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or("nothing")
 }
 
+/// What runs said about one figure: the difference of each compared variant, run by run.
+pub(super) struct Tally {
+    pub(super) figure: Figure,
+    runs: Vec<Vec<Difference>>,
+}
+
+impl Tally {
+    /// An empty one for each of these figures.
+    pub(super) fn each(figures: &[Figure]) -> Vec<Tally> {
+        let empty = |figure: &Figure| Tally {
+            figure: *figure,
+            runs: Vec::new(),
+        };
+        figures.iter().map(empty).collect()
+    }
+
+    /// Adds a run with its variants of these names; gives what it said about them.
+    pub(super) fn add(
+        &mut self,
+        run: &Run,
+        names: &[impl AsRef<str>],
+    ) -> anyhow::Result<&[Difference]> {
+        let differences = names
+            .iter()
+            .map(|name| run.difference(name.as_ref(), self.figure))
+            .collect::<anyhow::Result<_>>()?;
+        self.runs.push(differences);
+        Ok(self.runs.last().expect("one was just added"))
+    }
+
+    /// In how many runs a difference of any variant was claimed.
+    pub(super) fn claims(&self) -> usize {
+        self.count(Difference::is_claimed)
+    }
+
+    /// In how many runs this was so of the difference of any variant.
+    pub(super) fn count(&self, is_so: impl Fn(Difference) -> bool) -> usize {
+        let is_so = |run: &&Vec<Difference>| run.iter().copied().any(&is_so);
+        self.runs.iter().filter(is_so).count()
+    }
+
+    /// The typical difference, in microseconds.
+    pub(super) fn value(&self) -> f64 {
+        self.median(|difference| difference.value)
+    }
+
+    /// The typical half-width of an interval, in microseconds.
+    pub(super) fn half_width(&self) -> f64 {
+        self.median(Difference::half_width)
+    }
+
+    fn median(&self, of: impl Fn(Difference) -> f64) -> f64 {
+        let values: Vec<f64> = self.runs.iter().flatten().copied().map(of).collect();
+        median(&values)
+    }
+}
+
 /// The median, to say what is typical of many runs; 0 of none.
 pub(super) fn median(values: &[f64]) -> f64 {
     stats::sample::median(values).unwrap_or_default()
@@ -191,7 +248,7 @@ mod tests {
         let path =
             crate::chores::root().join("labs/router-extensibility/records/static-subgraph.json");
         let run = Run {
-            summary: serde_json::Value::Null,
+            summary: Value::Null,
             recording: serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
         };
         for one in run.measured().unwrap() {
@@ -203,15 +260,42 @@ mod tests {
         }
     }
 
+    /// A run whose variants differ from the baseline in their typical latency by so much, with the ends
+    /// of the interval.
+    fn run(variants: &[(&str, [f64; 3])]) -> Run {
+        let row = |(name, [value, low, high]): &(&str, [f64; 3])| {
+            let overhead = serde_json::json!(
+                {"difference": value, "difference_low": low, "difference_high": high});
+            let metrics = serde_json::json!({"latency_us_typical": {"overhead": overhead}});
+            serde_json::json!({"name": name, "metrics": metrics})
+        };
+        let rows: Vec<Value> = variants.iter().map(row).collect();
+        Run {
+            summary: serde_json::json!({"variants": rows}),
+            recording: Value::Null,
+        }
+    }
+
+    #[test]
+    fn a_run_claims_a_difference_once_however_many_variants_have_one() {
+        let names = ["a", "b"];
+        let mut tally = Tally::each(&[Figure::Typical]).remove(0);
+        let equal = [0.0, -1.0, 1.0];
+        let later = [6.0, 4.0, 8.0];
+        for (a, b) in [(equal, equal), (equal, later), (later, later)] {
+            let run = run(&[("a", a), ("b", b)]);
+            assert_eq!(tally.add(&run, &names).unwrap().len(), 2);
+        }
+        assert_eq!(tally.claims(), 2);
+        assert_eq!(tally.count(|difference| difference.contains(0.5)), 2);
+        // Of six differences, three of each kind.
+        assert_eq!((tally.value(), tally.half_width()), (3.0, 1.5));
+        assert!(tally.add(&run(&[("a", equal)]), &names).is_err());
+    }
+
     #[test]
     fn differences_are_those_of_the_report() {
-        let overhead =
-            serde_json::json!({"difference": 5.0, "difference_low": 4.0, "difference_high": 6.5});
-        let metrics = serde_json::json!({"latency_us_typical": {"overhead": overhead}});
-        let run = Run {
-            summary: serde_json::json!({"variants": [{"name": "python", "metrics": metrics}]}),
-            recording: serde_json::Value::Null,
-        };
+        let run = run(&[("python", [5.0, 4.0, 6.5])]);
         let found = run.difference("python", Figure::Typical).unwrap();
         assert_eq!((found.value, found.low, found.high), (5.0, 4.0, 6.5));
         assert!(found.is_claimed() && found.contains(5.0) && !found.contains(0.0));

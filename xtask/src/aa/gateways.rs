@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::effects::Effects;
-use super::figures::{Figure, median};
+use super::figures::{Figure, Tally};
 use super::labs::Bench;
 use crate::bench;
 use crate::chores::root;
@@ -14,32 +14,28 @@ pub(super) fn section(bench: &Bench, gateways: usize, repeat: u64) -> anyhow::Re
         .collect();
     let lab = lab(bench, &names);
     let mut effects = Effects::default();
-    let mut rows = Figure::ALL.map(|figure| (figure, 0_u64, Vec::new()));
+    let mut tallies = Tally::each(&Figure::ALL);
     for seed in 1..=repeat {
         let run = bench.lab(&format!("gateways-{gateways}"), &lab, seed)?;
         effects.add(&run)?;
         let mut line = format!("{seed}/{repeat}:");
-        for (figure, claimed, half_widths) in &mut rows {
-            let mut is_claimed = false;
-            for name in &names {
-                let found = run.difference(name, *figure)?;
-                is_claimed |= found.is_claimed();
-                half_widths.push(found.half_width());
-            }
-            *claimed += u64::from(is_claimed);
+        for tally in &mut tallies {
+            let found = tally.add(&run, &names)?;
+            let is_claimed = found.iter().any(|found| found.is_claimed());
             let mark = if is_claimed { " claimed" } else { "" };
-            let typical = median(half_widths);
-            let _ = write!(line, " {}{mark} ±{typical:.1},", figure.name());
+            let (name, typical) = (tally.figure.name(), tally.half_width());
+            let _ = write!(line, " {name}{mark} ±{typical:.1},");
         }
         bench::say(line.trim_end_matches(','));
     }
-    let rows: String = rows
+    let rows: String = tallies
         .iter()
-        .map(|(figure, claimed, half_widths)| {
+        .map(|tally| {
             format!(
-                "| {} | {claimed} of {repeat} | ±{:.1} us |\n",
-                figure.name(),
-                median(half_widths)
+                "| {} | {} of {repeat} | ±{:.1} us |\n",
+                tally.figure.name(),
+                tally.claims(),
+                tally.half_width()
             )
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::figures::{Figure, median};
+use super::figures::{Figure, Tally, median};
 use super::labs::Bench;
 use crate::bench;
 use crate::chores::root;
@@ -58,31 +58,36 @@ pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
 
 fn row(bench: &Bench, neighbor: &Neighbor, repeat: u64) -> anyhow::Result<String> {
     let lab = lab(bench, neighbor);
-    let mut claims = [0_u64; COMPARED.len()];
-    let (mut widths, mut left_out) = (Vec::new(), Vec::new());
+    let mut tallies = Tally::each(&COMPARED);
+    let mut left_out = Vec::new();
     let (mut means, mut times) = (Vec::new(), Vec::new());
     for seed in 1..=repeat {
         let run = bench.lab("neighbors", &lab, seed)?;
-        for (count, figure) in claims.iter_mut().zip(COMPARED) {
-            *count += u64::from(run.difference("again", figure)?.is_claimed());
+        for tally in &mut tallies {
+            tally.add(&run, &["again"])?;
         }
-        widths.push(run.difference("again", Figure::Typical)?.half_width());
         left_out.push(run.overrun_share("again"));
         means.push(run.value("neighbor", Figure::Mean)?);
         times.push(run.value("neighbor", Figure::Cpu)?);
         let name = neighbor.name;
+        let claims: Vec<usize> = tallies.iter().map(Tally::claims).collect();
         bench::say(&format!(
             "{name}, {seed}/{repeat}: claims so far {claims:?}"
         ));
     }
-    let [typical, mean, cpu] = claims;
+    let [typical, mean, cpu] = &tallies[..] else {
+        unreachable!("one for each figure that is compared")
+    };
     let mut row = String::new();
     let _ = writeln!(
         row,
-        "| {} | {typical}, {mean}, {cpu} of {repeat} | ±{:.1} us | {:.1} % | {:.0} us | {:.0} us | \
+        "| {} | {}, {}, {} of {repeat} | ±{:.1} us | {:.1} % | {:.0} us | {:.0} us | \
          {:.0} us, {:.0} us |",
         neighbor.name,
-        median(&widths),
+        typical.claims(),
+        mean.claims(),
+        cpu.claims(),
+        typical.half_width(),
         median(&left_out) * 100.0,
         median(&means),
         median(&times),

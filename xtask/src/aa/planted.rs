@@ -8,7 +8,7 @@ use std::fs;
 
 use anyhow::Context as _;
 
-use super::figures::{Figure, median};
+use super::figures::{Difference, Figure, Tally};
 use super::labs::Bench;
 use crate::bench;
 use crate::chores::root;
@@ -59,30 +59,27 @@ fn section(
     for amount in amounts {
         let lab = lab(bench, planted, *amount)?;
         let truth = f64::from(*amount);
-        let mut counts = vec![(0_u64, 0_u64, Vec::new(), Vec::new()); planted.figures.len()];
+        let mut tallies = Tally::each(planted.figures);
         for seed in 1..=repeat {
             let run = bench.lab(&format!("planted-{amount}"), &lab, seed)?;
             let mut line = format!("{amount} us, {seed}/{repeat}:");
-            for (figure, (found, inside, values, half_widths)) in
-                planted.figures.iter().zip(&mut counts)
-            {
-                let difference = run.difference("planted", *figure)?;
-                *found += u64::from(difference.low > 0.0);
-                *inside += u64::from(difference.contains(truth));
-                values.push(difference.value);
-                half_widths.push(difference.half_width());
-                let (low, high) = (difference.low, difference.high);
-                let _ = write!(line, " {} {low:+.1} to {high:+.1} us,", figure.name());
+            for tally in &mut tallies {
+                let figure = tally.figure.name();
+                for Difference { low, high, .. } in tally.add(&run, &["planted"])? {
+                    let _ = write!(line, " {figure} {low:+.1} to {high:+.1} us,");
+                }
             }
             bench::say(line.trim_end_matches(','));
         }
-        for (figure, (found, inside, values, half_widths)) in planted.figures.iter().zip(&counts) {
+        for tally in &tallies {
+            let found = tally.count(|difference| difference.low > 0.0);
+            let inside = tally.count(|difference| difference.contains(truth));
             let _ = writeln!(
                 rows,
                 "| {amount} us | {} | {found} of {repeat} | {inside} of {repeat} | {:+.1} us ±{:.1} |",
-                figure.name(),
-                median(values),
-                median(half_widths)
+                tally.figure.name(),
+                tally.value(),
+                tally.half_width()
             );
         }
     }
