@@ -15,27 +15,25 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::clock::{now, pause};
+use crate::process::{Holding, Process};
 use crate::{bench, page};
 
 mod attacks;
-mod clock;
 mod exchange;
 mod graphql;
 mod http2;
 mod judge;
 mod links;
 mod neighbor;
-mod process;
 mod services;
 pub(crate) mod soak;
 mod sockets;
 mod table;
 
 use attacks::Attack;
-use clock::{now, pause};
-use judge::{Holding, Row};
-use process::Process;
-use services::{Running, Service};
+use judge::Row;
+use services::{DESCRIPTORS, Running, Service};
 
 /// What is attacked, and how.
 #[derive(Debug, clap::Args)]
@@ -64,7 +62,7 @@ const DOCUMENT: &str = "docs/attacks.md";
 const RULES: &str = "rules";
 
 /// Descriptors that this program needs: more than the services have, for the sockets to them.
-const OWN_DESCRIPTORS: u64 = 4 * process::DESCRIPTORS;
+const OWN_DESCRIPTORS: u64 = 4 * DESCRIPTORS;
 
 /// Time that a service has to give back what an attack took.
 const RECOVERY: Duration = Duration::from_secs(10);

@@ -5,15 +5,17 @@
 //! the gateway, the origin counts the fetches that prove the work was done.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use crate::bench;
 use crate::chores::root;
+use crate::process::Process;
 
 /// How the gateway is measured.
 #[derive(Debug, clap::Args)]
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         None => bench::programs(&args.profile, &["gateway", "planets", "weigh"])?,
     };
     let bench = Bench::start(&programs, args)?;
-    let idle_mib = bench.gateway.resident_mib()?;
+    let idle_mib = bench.gateway_mib()?;
     bench.measure(args, &bench.gateway_url(), Load::Closed)?;
     let mut turns = Vec::new();
     for number in 0..args.repeat {
@@ -90,7 +92,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         median(|it| it.origin_per_s),
         median(|it| it.gateway_per_s),
         median(|it| it.cpu_us_per_request),
-        bench.gateway.resident_mib()?,
+        bench.gateway_mib()?,
     ));
     Ok(())
 }
@@ -115,24 +117,30 @@ struct Figures {
 struct Bench {
     weigh: PathBuf,
     folder: tempfile::TempDir,
-    origin: Server,
-    gateway: Server,
+    /// Before the origin, which it asks, so that it is ended first.
+    gateway: Process,
+    gateway_address: String,
+    _origin: Process,
+    origin_address: String,
 }
 
 impl Bench {
     fn start(programs: &Path, args: &Args) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let origin = Server::start(&programs.join("planets"), &["--listen", "127.0.0.1:0"])?;
+        let mut planets = Command::new(programs.join("planets"));
+        let (origin, origin_address) =
+            Process::listening(planets.args(["--listen", "127.0.0.1:0"]))?;
         let supergraph = root().join("systems/planets/supergraph.graphql");
-        let text = fs::read_to_string(supergraph)?.replace("127.0.0.1:4001", &origin.address);
+        let text = fs::read_to_string(supergraph)?.replace("127.0.0.1:4001", &origin_address);
         let supergraph = folder.path().join("supergraph.graphql");
         fs::write(&supergraph, text)?;
-        let supergraph = supergraph.display().to_string();
-        let mut flags = vec!["--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"];
-        flags.extend(["--supergraph", &supergraph]);
-        let config = args.config.as_ref().map(|path| path.display().to_string());
-        flags.extend(config.iter().flat_map(|path| ["--config", path]));
-        let gateway = Server::start(&programs.join("gateway"), &flags)?;
+        let mut command = Command::new(programs.join("gateway"));
+        command.args(["--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"]);
+        command.arg("--supergraph").arg(supergraph);
+        if let Some(config) = &args.config {
+            command.arg("--config").arg(config);
+        }
+        let (gateway, gateway_address) = Process::listening(&mut command)?;
         // What the plan of the query sends, in the order it sends it.
         let fetches = FETCHES
             .iter()
@@ -141,8 +149,7 @@ impl Bench {
                 let file = folder.path().join(format!("fetch-{number}.json"));
                 fs::write(&file, body)?;
                 Ok(format!(
-                    "POST http://{}{path}\nContent-Type: application/json\n@{}\n\n",
-                    origin.address,
+                    "POST http://{origin_address}{path}\nContent-Type: application/json\n@{}\n\n",
                     file.display()
                 ))
             })
@@ -151,15 +158,17 @@ impl Bench {
         Ok(Self {
             weigh: programs.join("weigh"),
             folder,
-            origin,
             gateway,
+            gateway_address,
+            _origin: origin,
+            origin_address,
         })
     }
 
     fn gateway_url(&self) -> Vec<String> {
         let body = root().join("systems/planets/queries/getLocationById.json");
         vec![
-            format!("http://{}/", self.gateway.address),
+            format!("http://{}/", self.gateway_address),
             "--data-file".to_owned(),
             body.display().to_string(),
             "--header".to_owned(),
@@ -219,9 +228,15 @@ impl Bench {
         })
     }
 
+    /// Resident memory of the gateway.
+    fn gateway_mib(&self) -> anyhow::Result<f64> {
+        let held = self.gateway.holding().context("the gateway runs")?;
+        Ok(held.memory as f64 / f64::from(1 << 20))
+    }
+
     /// How many fetches the origin has seen.
     fn fetches(&self) -> anyhow::Result<f64> {
-        let seen = self.origin.get("/seen")?;
+        let seen = get(&self.origin_address, "/seen")?;
         let count = |name: &str| seen[name]["requests"].as_f64().unwrap_or_default();
         Ok(count("locations") + count("reviews"))
     }
@@ -239,72 +254,17 @@ const FETCHES: [(&str, &str); 2] = [
     ),
 ];
 
-/// A program that says where it listens.
-struct Server {
-    process: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(program: &Path, flags: &[&str]) -> anyhow::Result<Self> {
-        let mut process = Command::new(program)
-            .args(flags)
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("`{}` starts", program.display()))?;
-        let mut line = String::new();
-        let output = process.stdout.as_mut().context("its output is read")?;
-        BufReader::new(output).read_line(&mut line)?;
-        let (_, rest) = line.split_once("http://").with_context(|| {
-            format!(
-                "`{}` does not say where it listens: {line:?}",
-                program.display()
-            )
-        })?;
-        let address = rest.trim().split('/').next().unwrap_or_default().to_owned();
-        Ok(Self { process, address })
-    }
-
-    /// Time on a CPU so far, of all threads that live.
-    fn cpu_us(&self) -> anyhow::Result<f64> {
-        let mut total_ns = 0.0;
-        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
-            let text = fs::read_to_string(thread?.path().join("schedstat"))?;
-            let first = text.split_whitespace().next();
-            total_ns += first.and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0);
-        }
-        Ok(total_ns / 1000.0)
-    }
-
-    fn resident_mib(&self) -> anyhow::Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        Ok(kib.context("the kernel tells no VmRSS")? / 1024.0)
-    }
-
-    /// A GET of JSON.
-    fn get(&self, path: &str) -> anyhow::Result<Value> {
-        use std::io::{Read as _, Write as _};
-        let mut stream = std::net::TcpStream::connect(&self.address)?;
-        let host = &self.address;
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-        )?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        let (_, body) = text.split_once("\r\n\r\n").context("an HTTP answer")?;
-        Ok(serde_json::from_str(body)?)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Both fail only when the process has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// A GET of JSON.
+fn get(address: &str, path: &str) -> anyhow::Result<Value> {
+    let mut stream = TcpStream::connect(address)?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let (_, body) = text.split_once("\r\n\r\n").context("an HTTP answer")?;
+    Ok(serde_json::from_str(body)?)
 }
 
 #[expect(clippy::print_stdout, reason = "the answer of a chore")]

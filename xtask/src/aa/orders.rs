@@ -1,11 +1,11 @@
 //! Labs side by side and in turn: do they say the same?
 
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use super::figures::{Difference, Figure, Run, list, text};
 use super::labs::Bench;
 use crate::bench;
+use crate::clock::now;
 
 const COMPARED: [Figure; 3] = [Figure::Typical, Figure::Mean, Figure::Cpu];
 
@@ -54,8 +54,7 @@ fn run(bench: &Bench, lab: &str, order: &str, variants: &[String]) -> anyhow::Re
     if !variants.is_empty() {
         arguments.extend(["--variants", &variants]);
     }
-    #[expect(clippy::disallowed_methods, reason = "a chore says how long it took")]
-    let began = Instant::now();
+    let began = now();
     let run = bench.weigh(&arguments)?;
     let took = began.elapsed().as_secs_f64();
     bench::say(&format!("{lab}, {order}: {took:.0} s"));

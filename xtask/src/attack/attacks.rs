@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::clock::now;
 use super::exchange::{ATTACKER, Connection, post};
 use super::graphql::Dialect;
 use super::sockets::{self, Manner};
 use super::{graphql, http2};
+use crate::clock::now;
 
 /// Connections of those who attack with requests.
 const CONNECTIONS: usize = 4;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 
-use super::clock::now;
+use crate::clock::now;
 
 /// Who attacks: another address than the neighbor's, so that a limit by address tells them apart.
 pub(super) const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::attacks::Seen;
-use super::clock::now;
 use super::exchange::{ATTACKER, Connection};
+use crate::clock::now;
 
 /// What a client of HTTP/2 sends first.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

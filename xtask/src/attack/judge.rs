@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::process::Holding;
+
 /// A neighbor may take so many times what it took before, or [`ALLOWED`], whichever is more.
 const TIMES: u32 = 10;
 
@@ -62,15 +64,6 @@ impl Service {
         let loaded = loaded.map_or(Duration::ZERO, |loaded| loaded * TIMES_LOADED);
         self.failed == 0 && own <= ALLOWED.max(before * TIMES).max(loaded)
     }
-}
-
-/// What a process holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Holding {
-    /// Resident memory in bytes.
-    pub(super) memory: u64,
-    /// Open descriptors.
-    pub(super) descriptors: u64,
 }
 
 impl Holding {

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::clock::{now, wait_until};
 use super::exchange::{Connection, NEIGHBOR};
 use super::judge::Service;
+use crate::clock::{now, wait_until};
 
 /// Time between two requests.
 const PERIOD: Duration = Duration::from_millis(20);

@@ -4,20 +4,20 @@ use std::env;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
 use super::attacks::{Attack, Victim};
-use super::clock::{now, pause};
 use super::exchange::post;
 use super::graphql::Dialect;
 use super::links::Links;
 use super::neighbor;
-use super::process::{Process, bounded};
 use crate::chores::root;
+use crate::clock::{now, pause};
+use crate::process::Process;
 
 /// A service that can be attacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -286,7 +286,7 @@ impl Scene<'_> {
 
     fn planets(&self) -> anyhow::Result<(Process, String)> {
         let mut command = Command::new(self.programs.join("planets"));
-        Process::listening(command.args(["--listen", FREE]))
+        Process::listening(command.args(["--listen", FREE]).stderr(Stdio::null()))
     }
 
     /// The supergraph as a file, and the origin that it names, if that is a process.
@@ -380,6 +380,19 @@ impl Scene<'_> {
         let (process, address, _) = self.ours(Service::Ratelimiter, &flags)?;
         Ok((process, address, vec![redis]))
     }
+}
+
+/// Descriptors that a service has: more clients than that are a matter of seconds anywhere, and the
+/// client of this chore needs one for each of them too.
+pub(super) const DESCRIPTORS: u64 = 512;
+
+/// A command that has [`DESCRIPTORS`] and whose complaints are dropped, since hostile clients cause many.
+fn bounded(program: &Path) -> Command {
+    let mut command = Command::new("sh");
+    let line = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");
+    command.arg("-c").arg(line).arg(program);
+    command.stderr(Stdio::null());
+    command
 }
 
 /// An address for programs that cannot choose one.

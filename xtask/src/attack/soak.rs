@@ -14,11 +14,11 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::attacks::Attack;
-use super::clock::{now, wait_until};
 use super::exchange::{ATTACKER, Connection, post};
-use super::process::Process;
 use super::services::{Running, Service};
 use crate::bench;
+use crate::clock::{now, wait_until};
+use crate::process::Process;
 
 /// What is soaked, and for how long.
 #[derive(Debug, clap::Args)]

@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::attacks::Seen;
-use super::clock::{now, pause};
 use super::exchange::{ATTACKER, Connection, begin};
-use super::process::DESCRIPTORS;
+use super::services::DESCRIPTORS;
+use crate::clock::{now, pause};
 
 /// Sockets of an attack: more than a service has descriptors.
 const SOCKETS: u64 = DESCRIPTORS + 100;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::judge::{Holding, MIB, Row, Service};
+use super::judge::{MIB, Row, Service};
+use crate::process::Holding;
 
 /// The heading and a line for each attack.
 pub(super) fn table(rows: &[Row]) -> String {

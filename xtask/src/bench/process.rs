@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+
+use crate::clock::{now, pause};
 
 /// Clock ticks of `/proc/PID/stat`: 100 a second on every Linux that Rust runs on.
 const TICK_US: f64 = 10_000.0;
@@ -57,14 +59,10 @@ fn cpu_of(stat: &str) -> Option<(bool, f64)> {
 }
 
 /// Looks again and again until `condition` holds or `limit` is over.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place of these chores that waits"
-)]
 pub(super) fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() && start.elapsed() < limit {
-        std::thread::sleep(Duration::from_millis(50));
+    let end = now() + limit;
+    while !condition() && now() < end {
+        pause(Duration::from_millis(50));
     }
 }
 

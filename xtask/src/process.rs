@@ -1,8 +1,7 @@
-//! Programs that this chore starts: few descriptors, a known end, and what the kernel says of them.
+//! Programs that a chore starts: a known end, and what the kernel says of them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -10,19 +9,23 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::clock::{now, pause};
-use super::judge::Holding;
-
-/// Descriptors that a service has: more clients than that are a matter of seconds anywhere, and the
-/// client of this chore needs one for each of them too.
-pub(super) const DESCRIPTORS: u64 = 512;
+use crate::clock::{now, pause};
 
 /// A program that is ended when this is dropped.
-pub(super) struct Process(Child);
+pub(crate) struct Process(Child);
+
+/// What a process holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// Resident memory in bytes.
+    pub(crate) memory: u64,
+    /// Open descriptors.
+    pub(crate) descriptors: u64,
+}
 
 impl Process {
     /// Starts a program and drops all that it prints.
-    pub(super) fn start(command: &mut Command) -> anyhow::Result<Process> {
+    pub(crate) fn start(command: &mut Command) -> anyhow::Result<Process> {
         command.stdin(Stdio::null()).stderr(Stdio::null());
         let started = command.stdout(Stdio::null()).spawn();
         started
@@ -30,9 +33,10 @@ impl Process {
             .with_context(|| format!("{command:?} starts"))
     }
 
-    /// Starts a program that prints `listening on http://ADDRESS` first; gives that address.
-    pub(super) fn listening(command: &mut Command) -> anyhow::Result<(Process, String)> {
-        command.stdin(Stdio::null()).stderr(Stdio::null());
+    /// Starts a program that prints `listening on http://ADDRESS` first; gives that address. Where its
+    /// complaints go is the command's.
+    pub(crate) fn listening(command: &mut Command) -> anyhow::Result<(Process, String)> {
+        command.stdin(Stdio::null());
         let started = command.stdout(Stdio::piped()).spawn();
         let mut process = started
             .map(Process)
@@ -51,7 +55,7 @@ impl Process {
     }
 
     /// Resident memory and open descriptors; none when it has ended.
-    pub(super) fn holding(&self) -> Option<Holding> {
+    pub(crate) fn holding(&self) -> Option<Holding> {
         let folder = format!("/proc/{}", self.0.id());
         // One that has ended and was not waited for has no such line.
         let memory = kib_of(
@@ -65,14 +69,25 @@ impl Process {
         })
     }
 
+    /// Time on a processor so far in microseconds, of all threads that live.
+    pub(crate) fn cpu_us(&self) -> anyhow::Result<f64> {
+        let mut total_ns = 0.0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.0.id()))? {
+            let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+            let first = text.split_whitespace().next();
+            total_ns += first.and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0);
+        }
+        Ok(total_ns / 1000.0)
+    }
+
     /// Forgets the most memory that it has had, so that [`Process::peak`] is about what follows.
-    pub(super) fn forget_peak(&self) {
+    pub(crate) fn forget_peak(&self) {
         // Where the kernel does not allow it, the peak is that since the start.
         let _ = fs::write(format!("/proc/{}/clear_refs", self.0.id()), "5");
     }
 
     /// The most memory that it has had, in bytes.
-    pub(super) fn peak(&self) -> u64 {
+    pub(crate) fn peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()));
         let kib = status.ok().and_then(|status| kib_of(&status, "VmHWM:"));
         kib.unwrap_or(0) * 1024
@@ -90,14 +105,6 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// A command that has [`DESCRIPTORS`].
-pub(super) fn bounded(program: &Path) -> Command {
-    let mut command = Command::new("sh");
-    let line = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");
-    command.arg("-c").arg(line).arg(program);
-    command
 }
 
 fn kib_of(status: &str, name: &str) -> Option<u64> {
