@@ -8,7 +8,7 @@ use model::{InvalidKind, Order};
 use rig::Rig;
 
 use super::Experiment;
-use super::groups::{self, CoresUsed, Crowd, Group, Groups, Member};
+use super::groups::{CoresUsed, Crowd, Group, Groups, Member, split};
 use super::placement::Cores;
 use super::round::Round;
 use super::turn::Occasion;
@@ -24,8 +24,8 @@ pub(super) struct Beside<'g> {
     pub(super) group: &'g Group,
     /// The systems that they share; none where each has its own.
     pub(super) shared: Option<RunningSystems>,
-    /// Where their systems run.
-    pub(super) cores: Cores,
+    /// Where their systems run; none where the scheduler places all.
+    pub(super) cores: Option<Cores>,
 }
 
 impl Experiment<'_> {
@@ -39,7 +39,7 @@ impl Experiment<'_> {
         let beside = Beside {
             group,
             shared,
-            cores: self.cores(),
+            cores: self.design.cores.clone(),
         };
         let mut up = self.bring_up(round, &beside);
         self.leave_needless(&mut up, &beside);
@@ -50,7 +50,7 @@ impl Experiment<'_> {
                 self.decide_groups(&up);
             }
             // Measured only if this is a group as it will be in all rounds.
-            let is_placed = beside.cores == self.cores();
+            let is_placed = beside.cores == self.design.cores;
             let is_final = self.design.order == Order::SideBySide
                 && is_placed
                 && (group.number.is_some() || self.design.is_one_group());
@@ -145,18 +145,16 @@ impl Experiment<'_> {
         }
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
-        let mut crowd = groups::split(&members, cores);
-        if let Some(placement) = &self.design.placement {
+        let mut crowd = split(&members, cores);
+        if let Some(placed_on) = &self.design.cores {
             let is_seen = members.iter().all(|member| member.used.is_some());
-            let cores_of = placement.cores();
             for member in &mut members {
-                member.used = member.used.take().map(|used| used.on(&cores_of));
+                member.used = member.used.take().map(|used| used.on(placed_on));
             }
-            let placed = groups::split(&members, cores);
+            let placed = split(&members, cores);
             // The scheduler has all cores to choose from. A placement that needs more groups than that
             // makes a run longer, or impossible.
-            let has_room = groups::has_room(&placed, &members, cores);
-            if is_seen && has_room && placed.groups() <= crowd.groups() {
+            if is_seen && placed.has_room() && placed.groups() <= crowd.groups() {
                 crowd = placed;
             } else {
                 tracing::debug!(
@@ -166,8 +164,9 @@ impl Experiment<'_> {
             }
         }
         match crowd {
-            Crowd::Fits => self.design.groups = Some(Groups::whole(all)),
-            Crowd::Splits(variants, because) => {
+            Crowd::Fits(_) => self.design.groups = Some(Groups::whole(all)),
+            Crowd::Splits(groups, because) => {
+                let variants = groups.into_iter().map(|(variants, _)| variants).collect();
                 // Not the seed itself, which orders the candidates already.
                 let seed = self.session.seed.wrapping_add(1);
                 let groups = Groups::of(variants, Some(because.clone()), seed);

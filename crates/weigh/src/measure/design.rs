@@ -14,7 +14,7 @@ use report::recording::Measured;
 use super::Experiment;
 use super::candidate::{Candidate, CandidateId, Candidates};
 use super::groups::Groups;
-use super::placement::{Cores, Placement};
+use super::placement::Cores;
 
 /// How rounds measure the candidates.
 pub(super) struct Design {
@@ -23,8 +23,8 @@ pub(super) struct Design {
     because: Option<String>,
     /// Side by side, who is up together; none until that is known.
     pub(super) groups: Option<Groups>,
-    /// Which systems run on one core each; none where the scheduler places all.
-    pub(super) placement: Option<Placement>,
+    /// The systems that run on one core each; none where the scheduler places all.
+    pub(super) cores: Option<Cores>,
 }
 
 /// What the first start of a candidate's systems showed.
@@ -44,7 +44,7 @@ impl Design {
             order,
             because: because.map(str::to_owned),
             groups: None,
-            placement: Placement::of(lab, cores),
+            cores: Cores::of(lab, cores),
         }
     }
 
@@ -116,19 +116,13 @@ impl Experiment<'_> {
             order: Order::InTurn,
             because: Some(because),
             groups: None,
-            placement: None,
+            cores: None,
         };
-    }
-
-    /// Where systems run.
-    pub(super) fn cores(&self) -> Cores {
-        let placement = self.design.placement.as_ref();
-        placement.map_or_else(Cores::default, Placement::cores)
     }
 
     /// Leaves all to the scheduler from now on.
     pub(super) fn place_none(&mut self) {
-        if self.design.placement.take().is_some() {
+        if self.design.cores.take().is_some() {
             // What runs on would stay where it is.
             self.reused.stop_all(&mut self.rig);
         }

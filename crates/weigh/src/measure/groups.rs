@@ -70,12 +70,16 @@ pub(super) struct Group {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Crowd {
     /// All fit together.
-    Fits,
-    /// The variants of each group, and why.
-    Splits(Vec<Vec<CandidateId>>, String),
+    Fits(Fill),
+    /// The groups, and why there are several.
+    Splits(Vec<(Vec<CandidateId>, Fill)>, String),
     /// Not even a variant and its baseline fit together, and why.
     PairDoesNotFit(String),
 }
+
+/// How full those that are up together make the fullest of all sets of cores, as a share of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Fill(f64);
 
 impl CoresUsed {
     pub(super) fn new(parts: Vec<Part>) -> CoresUsed {
@@ -90,7 +94,9 @@ impl CoresUsed {
     /// The same, with systems placed on these cores.
     pub(super) fn on(&self, cores: &Cores) -> CoresUsed {
         let placed = self.0.iter().cloned().map(|part| Part {
-            on: part.on.or_else(|| Some(vec![cores.of(&part.system)?])),
+            on: part
+                .on
+                .or_else(|| Some(vec![cores.of_system(&part.system)?])),
             ..part
         });
         CoresUsed(placed.collect())
@@ -115,9 +121,8 @@ impl CoresUsed {
         CoresUsed(scaled.collect())
     }
 
-    /// The fullest of all sets of cores, as a share of it: pins make a few cores narrow while others
-    /// are idle.
-    fn share(all: &[&CoresUsed], cores: f64) -> f64 {
+    /// Of all together, on so many cores: pins make a few cores narrow while others are idle.
+    fn fill(all: &[&CoresUsed], cores: f64) -> Fill {
         let parts = || all.iter().flat_map(|one| &one.0);
         let total: f64 = parts().map(|part| part.used).sum();
         let sets = parts().filter_map(|part| part.on.as_ref());
@@ -127,7 +132,7 @@ impl CoresUsed {
             let inside = parts().filter(|part| part.on.as_ref().filter(is_within).is_some());
             inside.map(|part| part.used).sum::<f64>() / set.len().max(1) as f64
         };
-        sets.map(of_set).fold(total / cores, f64::max)
+        Fill(sets.map(of_set).fold(total / cores, f64::max))
     }
 }
 
@@ -135,9 +140,18 @@ impl Crowd {
     /// How many groups it takes; none where no number of groups is enough.
     pub(super) fn groups(&self) -> usize {
         match self {
-            Crowd::Fits => 1,
+            Crowd::Fits(_) => 1,
             Crowd::Splits(groups, _) => groups.len(),
             Crowd::PairDoesNotFit(_) => usize::MAX,
+        }
+    }
+
+    /// Whether each system has room on the one core that it is placed on.
+    pub(super) fn has_room(&self) -> bool {
+        match self {
+            Crowd::Fits(fill) => fill.0 <= PLACED_SHARE,
+            Crowd::Splits(groups, _) => groups.iter().all(|(_, fill)| fill.0 <= PLACED_SHARE),
+            Crowd::PairDoesNotFit(_) => false,
         }
     }
 }
@@ -187,13 +201,13 @@ impl Groups {
 /// fit: the heaviest first, heavy ones apart from light ones.
 pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     let total = |member: &Member| member.used.as_ref().map_or(0.0, CoresUsed::total);
-    let share = |variants: &[&Member]| share(variants, members, cores);
+    let fill = |variants: &[&Member]| fill(variants, members, cores);
     let mut variants: Vec<&Member> = members
         .iter()
         .filter(|member| member.baseline.is_some())
         .collect();
     for variant in &variants {
-        let pair = share(&[*variant]);
+        let Fill(pair) = fill(&[*variant]);
         if pair > PAIR_SHARE {
             return Crowd::PairDoesNotFit(format!(
                 "`{}` and its baseline together would use {:.0} % of the cores that they may run on",
@@ -206,7 +220,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     let is_heavy = |member: &Member| {
         total(member) > HEAVY_SHARE * cores && total(member) > HEAVY_TIMES * median
     };
-    let all = share(&variants);
+    let all = fill(&variants);
     let heavy: Vec<String> = variants
         .iter()
         .filter(|variant| is_heavy(variant))
@@ -214,25 +228,30 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
         .collect();
     // Stable, so that equals stay in the order of the report.
     variants.sort_by(|one, other| total(other).total_cmp(&total(one)));
-    let mut groups: Vec<Vec<&Member>> = Vec::new();
+    let mut groups: Vec<(Vec<&Member>, Fill)> = Vec::new();
     for variant in variants {
-        let place = groups.iter().position(|group| {
+        let place = groups.iter_mut().find_map(|(group, own)| {
             let with: Vec<&Member> = group.iter().copied().chain([variant]).collect();
+            let filled = fill(&with);
             // A group is all heavy or all light, so its first member speaks for it.
-            is_heavy(group[0]) == is_heavy(variant) && share(&with) <= GROUP_SHARE
+            let is_alike = is_heavy(group[0]) == is_heavy(variant);
+            (is_alike && filled.0 <= GROUP_SHARE).then_some((group, own, filled))
         });
         match place {
-            Some(index) => groups[index].push(variant),
-            None => groups.push(vec![variant]),
+            Some((group, own, filled)) => {
+                group.push(variant);
+                *own = filled;
+            }
+            None => groups.push((vec![variant], fill(&[variant]))),
         }
     }
     if groups.len() < 2 {
-        return Crowd::Fits;
+        return Crowd::Fits(all);
     }
     let because = match heavy.is_empty() {
         true => format!(
             "all together would use {:.0} % of the cores that they may run on",
-            all * 100.0
+            all.0 * 100.0
         ),
         false => format!(
             "{} of {cores} cores, the median of all is {median:.2}",
@@ -242,43 +261,27 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     Crowd::Splits(named(&groups, members), because)
 }
 
-/// How full the machine is with these variants and their baselines, as a share of its fullest cores.
-fn share(variants: &[&Member], members: &[Member], cores: f64) -> f64 {
+/// How full the machine is with these variants and their baselines.
+fn fill(variants: &[&Member], members: &[Member], cores: f64) -> Fill {
     let mut ids: Vec<CandidateId> = variants.iter().map(|member| member.id).collect();
     ids.extend(variants.iter().filter_map(|member| member.baseline));
     let is_up = |member: &&Member| ids.contains(&member.id);
     // Each member once: variants may have the same baseline.
     let up = members.iter().filter(is_up);
     let used: Vec<&CoresUsed> = up.filter_map(|member| member.used.as_ref()).collect();
-    CoresUsed::share(&used, cores)
-}
-
-/// Whether each system has room on the one core that it is placed on, split like this.
-pub(super) fn has_room(crowd: &Crowd, members: &[Member], cores: f64) -> bool {
-    let fits = |group: &[&Member]| share(group, members, cores) <= PLACED_SHARE;
-    match crowd {
-        Crowd::Fits => {
-            let variants = members.iter().filter(|member| member.baseline.is_some());
-            fits(&variants.collect::<Vec<_>>())
-        }
-        Crowd::Splits(groups, _) => groups.iter().all(|group| {
-            let variants = members.iter().filter(|member| group.contains(&member.id));
-            fits(&variants.collect::<Vec<_>>())
-        }),
-        Crowd::PairDoesNotFit(_) => false,
-    }
+    CoresUsed::fill(&used, cores)
 }
 
 /// The groups by what names their members, in the order of the members.
-fn named(groups: &[Vec<&Member>], members: &[Member]) -> Vec<Vec<CandidateId>> {
+fn named(groups: &[(Vec<&Member>, Fill)], members: &[Member]) -> Vec<(Vec<CandidateId>, Fill)> {
     let order = |id: &CandidateId| members.iter().position(|member| member.id == *id);
-    let ids = groups.iter().map(|group| {
+    let named = groups.iter().map(|(group, fill)| {
         let mut ids: Vec<CandidateId> = group.iter().map(|member| member.id).collect();
         ids.sort_by_key(order);
-        ids
+        (ids, *fill)
     });
-    let mut named: Vec<Vec<CandidateId>> = ids.collect();
-    named.sort_by_key(|group| order(&group[0]));
+    let mut named: Vec<(Vec<CandidateId>, Fill)> = named.collect();
+    named.sort_by_key(|(group, _)| order(&group[0]));
     named
 }
 

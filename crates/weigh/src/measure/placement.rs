@@ -10,26 +10,17 @@ use std::collections::BTreeMap;
 use lab::{Lab, Setup, Variant};
 use model::Order;
 
-/// Which systems run on one core, and on which.
+/// The core of each system that runs on one; at least one system does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placement {
-    /// In the order of the stack.
-    systems: Vec<String>,
-    /// Those that they may have. At least two.
-    cores: Vec<usize>,
-}
-
-/// The core of each placed system; empty where the scheduler places all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cores(BTreeMap<String, usize>);
 
-impl Placement {
-    /// On these cores. None where nothing is to be placed: the lab says so, the load is not sent to all
-    /// at once, or no system is known to need one core at most.
+impl Cores {
+    /// Some of the cores that may be used. None where nothing is to be placed: the lab says so, the load
+    /// is not sent to all at once, or no system is known to need one core at most.
     ///
     /// Without a warm-up before the first round nothing would show whether the cores suffice, and groups
     /// that the lab names are not looked at; so these are left to the scheduler as well.
-    pub(super) fn of(lab: &Lab, cores: &[usize]) -> Option<Placement> {
+    pub(super) fn of(lab: &Lab, allowed: &[usize]) -> Option<Cores> {
         let is_wanted = lab.placement == lab::Placement::OneCore
             && lab.order().0 == Order::SideBySide
             && lab.is_loaded_at_once()
@@ -37,19 +28,38 @@ impl Placement {
             && !lab.warmup.is_zero();
         let systems = one_core_systems(lab);
         // On a single core there is nothing to choose.
-        let is_possible = cores.len() > 1 && !systems.is_empty();
-        let cores = cores.to_vec();
-        (is_wanted && is_possible).then_some(Placement { systems, cores })
+        let is_possible = allowed.len() > 1 && !systems.is_empty();
+        (is_wanted && is_possible).then(|| Cores::dealt(systems, allowed))
     }
 
-    /// The core of each: neighbors in the stack are on different ones as far as there are such.
-    pub(super) fn cores(&self) -> Cores {
-        let placed = self.systems.iter().zip(self.cores.iter().cycle());
-        Cores(
-            placed
-                .map(|(system, core)| (system.clone(), *core))
-                .collect(),
-        )
+    /// Systems in the order of the stack, whose neighbors get different cores as far as there are such.
+    fn dealt(systems: Vec<String>, allowed: &[usize]) -> Cores {
+        let cores = allowed.iter().copied().cycle();
+        Cores(systems.into_iter().zip(cores).collect())
+    }
+
+    /// The core of a system; none where the scheduler places it.
+    pub(super) fn of_system(&self, system: &str) -> Option<usize> {
+        self.0.get(system).copied()
+    }
+
+    /// The setup with its core.
+    pub(super) fn placed(&self, setup: &Setup) -> Setup {
+        let core = self.of_system(&setup.system);
+        Setup {
+            pin: setup.pin.clone().or_else(|| core.map(|core| vec![core])),
+            ..setup.clone()
+        }
+    }
+
+    /// For the recording: those of a variant with these systems.
+    pub(super) fn record(&self, setups: &[Setup]) -> BTreeMap<String, usize> {
+        let placed = self.0.iter();
+        let is_own = |system: &String| setups.iter().any(|setup| setup.system == *system);
+        placed
+            .filter(|(system, _)| is_own(system))
+            .map(|(system, core)| (system.clone(), *core))
+            .collect()
     }
 }
 
@@ -74,32 +84,6 @@ fn needs_one_core(setup: &Setup) -> bool {
     is_one && is_alone && setup.pin.is_none()
 }
 
-impl Cores {
-    /// The core of a system; none where the scheduler places it.
-    pub(super) fn of(&self, system: &str) -> Option<usize> {
-        self.0.get(system).copied()
-    }
-
-    /// The setup with its core.
-    pub(super) fn placed(&self, setup: &Setup) -> Setup {
-        let core = self.of(&setup.system);
-        Setup {
-            pin: setup.pin.clone().or_else(|| core.map(|core| vec![core])),
-            ..setup.clone()
-        }
-    }
-
-    /// For the recording: those of a variant with these systems.
-    pub(super) fn record(&self, setups: &[Setup]) -> BTreeMap<String, usize> {
-        let placed = self.0.iter();
-        let is_own = |system: &String| setups.iter().any(|setup| setup.system == *system);
-        placed
-            .filter(|(system, _)| is_own(system))
-            .map(|(system, core)| (system.clone(), *core))
-            .collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,12 +91,9 @@ mod tests {
     #[test]
     fn neighbors_of_a_stack_are_on_different_cores() {
         let on = |cores: &[usize]| {
-            let placement = Placement {
-                systems: ["origin", "gateway", "helper"].map(str::to_owned).to_vec(),
-                cores: cores.to_vec(),
-            };
-            let Cores(cores) = placement.cores();
-            ["origin", "gateway", "helper"].map(|system| cores[system])
+            let stack = ["origin", "gateway", "helper"];
+            let Cores(cores) = Cores::dealt(stack.map(str::to_owned).to_vec(), cores);
+            stack.map(|system| cores[system])
         };
         assert_eq!(on(&[2, 5]), [2, 5, 2]);
         assert_eq!(on(&[3]), [3, 3, 3]);

@@ -9,7 +9,6 @@ use rig::Rig;
 use super::Experiment;
 use super::candidate::CandidateId;
 use super::design::Footprint;
-use super::placement::Cores;
 use super::running::root_cause;
 use super::turn::Turn;
 use crate::build_cache::{BuildCache, missing_program};
@@ -72,11 +71,8 @@ impl Experiment<'_> {
 
     fn prove(&mut self, id: CandidateId) -> Result<(), Invalid> {
         // What is started here and runs on stays where it is.
-        let cores = match self.reused.is_on() {
-            true => self.cores(),
-            false => Cores::default(),
-        };
-        let turn = Turn::of_proof(&self.session, self.candidates.get(id)).on(&cores);
+        let cores = self.design.cores.as_ref().filter(|_| self.reused.is_on());
+        let turn = Turn::of_proof(&self.session, self.candidates.get(id)).on(cores);
         tracing::debug!(variant = turn.candidate.name(), "proving");
         self.session.progress.show(&turn.label());
         // Without a proven baseline there is nothing that others could be compared with.

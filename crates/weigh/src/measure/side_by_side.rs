@@ -109,7 +109,7 @@ impl Experiment<'_> {
             }
             let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round)
                 .in_group(seat.group)
-                .on(&beside.cores);
+                .on(beside.cores.as_ref());
             let setups = turn.candidate.variant.systems();
             let earlier = self.reused.take(seat.candidate);
             let running = match (earlier, self.reused.reuse().partly(setups)) {
@@ -327,7 +327,9 @@ impl Experiment<'_> {
             let name = turns[index].candidate.name();
             let mut record = measured.record(&self.session, name, up[index].seat);
             let setups = turns[index].candidate.variant.systems();
-            record.cores = beside.cores.record(setups);
+            if let Some(cores) = &beside.cores {
+                record.cores = cores.record(setups);
+            }
             record.left_out = left_out;
             record.shared.clone_from(&shared);
             if let Some(in_slices) = &in_slices {

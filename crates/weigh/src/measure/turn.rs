@@ -117,9 +117,8 @@ impl<'t> Turn<'t> {
         Turn { group, ..self }
     }
 
-    /// The same, with systems on these cores.
-    pub(super) fn on(self, cores: &'t Cores) -> Turn<'t> {
-        let cores = Some(cores);
+    /// The same, with systems on these cores; none where the scheduler places all.
+    pub(super) fn on(self, cores: Option<&'t Cores>) -> Turn<'t> {
         Turn { cores, ..self }
     }
 

@@ -28,18 +28,26 @@ fn numbers(crowd: &Crowd) -> Vec<Vec<usize>> {
         let mut numbers = 0..100;
         numbers.find(|number| CandidateId::numbered(*number) == *id)
     };
-    let numbers = |group: &Vec<CandidateId>| group.iter().filter_map(number).collect();
-    groups.iter().map(numbers).collect()
+    let groups = groups.iter().map(|(group, _)| group.iter());
+    groups
+        .map(|group| group.filter_map(number).collect())
+        .collect()
+}
+
+/// How full all together make the machine, in percent.
+fn percent_of_all(crowd: &Crowd) -> f64 {
+    let Crowd::Fits(Fill(share)) = crowd else {
+        panic!("expected one group, found {crowd:?}");
+    };
+    (share * 100.0).round()
 }
 
 #[test]
 fn light_variants_are_together() {
-    assert_eq!(split(&members(&[0.05; 9]), 2.0), Crowd::Fits);
+    assert_eq!(percent_of_all(&split(&members(&[0.05; 8]), 2.0)), 20.0);
     // Half of the cores may be used, and no variant stands out.
-    assert_eq!(
-        split(&members(&[0.2, 0.2, 0.2, 0.2, 0.2]), 2.0),
-        Crowd::Fits
-    );
+    let crowd = split(&members(&[0.2, 0.2, 0.2, 0.2, 0.2]), 2.0);
+    assert_eq!(percent_of_all(&crowd), 50.0);
 }
 
 #[test]
@@ -54,9 +62,9 @@ fn a_heavy_variant_gets_a_group_of_its_own() {
         "`v2` uses 0.50 of 2 cores, the median of all is 0.02"
     );
     // On a machine with many cores it crowds none of the others.
-    assert_eq!(split(&members(&[0.02, 0.03, 0.5, 0.02]), 16.0), Crowd::Fits);
+    assert_eq!(split(&members(&[0.02, 0.03, 0.5, 0.02]), 16.0).groups(), 1);
     // The only variant has only the baseline beside it.
-    assert_eq!(split(&members(&[0.02, 0.5]), 2.0), Crowd::Fits);
+    assert_eq!(split(&members(&[0.02, 0.5]), 2.0).groups(), 1);
 }
 
 #[test]
@@ -64,6 +72,11 @@ fn variants_that_together_use_too_much_are_split_into_few_groups() {
     // The baseline is in each: 0.2 and three times 0.25 are the most that half of two cores hold.
     let crowd = split(&members(&[0.2, 0.25, 0.25, 0.25, 0.25]), 2.0);
     assert_eq!(numbers(&crowd), [vec![1, 2, 3], vec![4]]);
+    let Crowd::Splits(groups, _) = crowd else {
+        unreachable!("it was split")
+    };
+    let permille = groups.iter().map(|(_, Fill(share))| share * 1e3);
+    assert_eq!(permille.map(f64::round).collect::<Vec<_>>(), [475.0, 225.0]);
 }
 
 #[test]
@@ -96,7 +109,7 @@ fn a_core_has_room_for_what_is_placed_on_it_or_nothing_is_placed() {
         for (member, used) in placed.iter_mut().zip(used) {
             member.used = Some(used_on(Some(vec![1]), *used));
         }
-        has_room(&split(&placed, 2.0), &placed, 2.0)
+        split(&placed, 2.0).has_room()
     };
     assert!(on_one_core(&[0.3, 0.3]));
     // A pair that is not split, and waits for each other.
