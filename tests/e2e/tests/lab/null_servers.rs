@@ -2,24 +2,120 @@
 
 use e2e::{World, weigh};
 
-/// A lab side by side, of 6 rounds. Its servers differ in `server.flag`.
+/// A lab of null servers: the baseline `plain`, and variants that differ from it in `server.flag`.
+pub(crate) struct NullServers {
+    load: String,
+    warmup: &'static str,
+    rounds: u32,
+    keys: String,
+    settings: &'static str,
+    command: String,
+    server_keys: String,
+    beside: String,
+    variants: String,
+}
+
+/// A lab side by side, of 6 rounds.
 pub(crate) fn lab(load: &str, variants: &str) -> World {
-    let weigh = weigh();
-    World::of_lab(&format!(
-        "question: Is what was planted found?
+    NullServers::under(load)
+        .key("order: side-by-side")
+        .variants(variants)
+        .world()
+}
+
+/// The command of a null server, as a lab has it.
+pub(crate) fn command() -> String {
+    format!("'{}' null-server --listen {{{{addr}}}}", weigh().display())
+}
+
+impl NullServers {
+    /// Two equal servers under a load; 6 rounds after a warm-up of 100 ms.
+    pub(crate) fn under(load: &str) -> NullServers {
+        NullServers {
+            load: load.to_owned(),
+            warmup: "100ms",
+            rounds: 6,
+            keys: String::new(),
+            settings: "flag: --seed=1",
+            command: format!("{} {{{{flag}}}}", command()),
+            server_keys: String::new(),
+            beside: String::new(),
+            variants: "  - {name: again}\n".to_owned(),
+        }
+    }
+
+    pub(crate) fn warmup(mut self, length: &'static str) -> NullServers {
+        self.warmup = length;
+        self
+    }
+
+    pub(crate) fn rounds(mut self, rounds: u32) -> NullServers {
+        self.rounds = rounds;
+        self
+    }
+
+    /// A further line of the lab.
+    pub(crate) fn key(mut self, line: &str) -> NullServers {
+        self.keys += &format!("{line}\n");
+        self
+    }
+
+    /// The settings of the server, in place of `flag: --seed=1`.
+    pub(crate) fn settings(mut self, settings: &'static str) -> NullServers {
+        self.settings = settings;
+        self
+    }
+
+    /// What runs the server; without double quotes and backslashes.
+    pub(crate) fn command(mut self, command: String) -> NullServers {
+        self.command = command;
+        self
+    }
+
+    /// A further line of the server.
+    pub(crate) fn server_key(mut self, line: &str) -> NullServers {
+        self.server_keys += &format!("    {line}\n");
+        self
+    }
+
+    /// Another system, in the lines of a lab.
+    pub(crate) fn beside(mut self, system: &str) -> NullServers {
+        self.beside += system;
+        self
+    }
+
+    /// The variants, a line each, in place of one that is equal.
+    pub(crate) fn variants(mut self, lines: &str) -> NullServers {
+        lines.clone_into(&mut self.variants);
+        self
+    }
+
+    pub(crate) fn world(self) -> World {
+        let NullServers {
+            load,
+            warmup,
+            rounds,
+            keys,
+            settings,
+            command,
+            server_keys,
+            beside,
+            variants,
+        } = self;
+        World::of_lab(&format!(
+            "question: Is what was planted found?
 load: {load}
-warmup: 100ms
-order: side-by-side
-rounds: 6
+warmup: {warmup}
+rounds: {rounds}
 target: server
-systems:
+{keys}systems:
   server:
-    settings: {{flag: --seed=1}}
-    run: \"'{}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"
+    settings: {{{settings}}}
+{server_keys}    run: \"{command}\"
     ready: {{path: /}}
-baseline: {{name: plain}}
+{beside}baseline: {{name: plain}}
 variants:
-{variants}",
-        weigh.display()
-    ))
+{variants}"
+        ))
+    }
 }

@@ -2,34 +2,33 @@
 
 use std::fs;
 
-use e2e::{World, rounds_of, weigh};
+use e2e::{World, rounds_of};
 use serde_json::Value;
 
-/// A lab of null servers at 100 requests a second, each of which writes down on which cores it may
-/// run; `system` are further keys of the server, `more` further keys of the lab, and `flag` is the
-/// baseline's.
-fn lab(system: &str, more: &str, flag: &str) -> World {
-    World::of_lab(&format!(
-        "question: Where does it run?
-load: {{rate: 100/s, duration: 300ms, path: /}}
-warmup: 300ms
-rounds: 3
-target: server
-{more}systems:
-  server:
-    settings: {{flag: {flag}, again: ''}}
-{system}    run: >-
-      sh -c \"grep Cpus_allowed_list /proc/self/status >> cores.txt;
-      exec '{}' null-server --listen {{{{addr}}}} {{{{flag}}}} {{{{again}}}}\"
-    ready: {{path: /}}
-baseline: {{name: plain}}
-variants:
-  - {{name: again, with: {{server.again: --seed=2}}}}\n",
-        weigh().display()
-    ))
+use crate::null_servers::{self, NullServers};
+
+/// Servers at 100 requests a second, each of which writes down on which cores it may run.
+fn servers() -> NullServers {
+    let command = format!(
+        "sh noted.sh {} {{{{flag}}}} {{{{again}}}}",
+        null_servers::command()
+    );
+    NullServers::under("{rate: 100/s, duration: 300ms, path: /}")
+        .warmup("300ms")
+        .rounds(3)
+        .settings("flag: --burn=10us, again: --seed=1")
+        .command(command)
+        .variants("  - {name: again, with: {server.again: --seed=2}}\n")
 }
 
-const ONE_CORE: &str = "    limits: {cpus: 1}\n";
+fn world(servers: NullServers) -> World {
+    servers.world().file(
+        "noted.sh",
+        "grep Cpus_allowed_list /proc/self/status >> cores.txt\nexec \"$@\"\n",
+    )
+}
+
+const ONE_CORE: &str = "limits: {cpus: 1}";
 
 /// Where the servers of all rounds were allowed to run, in the order of their starts. The first two
 /// starts are those of the proof, which nothing is measured in.
@@ -55,7 +54,7 @@ fn systems_of_one_core_run_on_the_same_one_in_all_variants() {
     if !has_two_cores() {
         return judged::not_run("one core leaves nothing to choose");
     }
-    let world = lab(ONE_CORE, "", "--burn=10us");
+    let world = world(servers().server_key(ONE_CORE));
     let run = world.run().ran();
     let recording = run.recording();
     let core = recording["rounds"][0]["cores"]["server"].clone();
@@ -74,11 +73,11 @@ fn systems_of_one_core_run_on_the_same_one_in_all_variants() {
 
 #[test]
 fn a_lab_may_leave_all_to_the_scheduler() {
-    for (system, more) in [(ONE_CORE, "placement: free\n"), ("", "")] {
-        let world = lab(system, more, "--burn=10us");
-        let run = world.run().ran();
+    let as_the_lab_says = servers().server_key(ONE_CORE).key("placement: free");
+    for servers in [as_the_lab_says, servers()] {
+        let run = world(servers).run().ran();
         assert_nothing_placed(&run.recording());
-        assert!(!run.text().contains("ran on one core each"), "{more}");
+        assert!(!run.text().contains("ran on one core each"));
     }
 }
 
@@ -88,8 +87,8 @@ fn a_core_that_is_too_narrow_is_given_up_before_anything_is_measured() {
         return judged::not_run("one core leaves nothing to choose");
     }
     // Both use two fifths of a core: too much for one core, and not for two.
-    let world = lab(ONE_CORE, "", "--burn=3900us");
-    let run = world.run().ran();
+    let servers = servers().settings("flag: --burn=3900us, again: --seed=1");
+    let run = world(servers.server_key(ONE_CORE)).run().ran();
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "side-by-side");
     assert_eq!(rounds_of(&recording, "again").len(), 3);

@@ -2,35 +2,22 @@
 
 use std::net::TcpListener;
 
-use e2e::{ATTEMPTS, World, rounds_of, summary_of, weigh};
+use e2e::{ATTEMPTS, World, rounds_of, summary_of};
 use serde_json::json;
 
-/// A lab of null servers at 100 requests a second; `system` are further keys of the server, `more`
-/// further keys of the lab.
-fn lab(system: &str, more: &str, variants: &str) -> World {
-    World::of_lab(&format!(
-        "question: Who is beside whom?
-load: {{rate: 100/s, duration: 500ms, path: /}}
-warmup: 300ms
-rounds: 6
-target: server
-{more}systems:
-  server:
-    settings: {{flag: --seed=1}}
-{system}    run: \"'{}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"
-    ready: {{path: /}}
-baseline: {{name: plain}}
-variants:
-{variants}",
-        weigh().display()
-    ))
+use crate::null_servers::{self, NullServers};
+
+/// Servers at 100 requests a second.
+fn servers() -> NullServers {
+    NullServers::under("{rate: 100/s, duration: 500ms, path: /}").warmup("300ms")
 }
 
 const TWO: &str = "  - {name: again}\n  - {name: third}\n";
 
 #[test]
 fn groups_that_the_lab_names_are_measured_one_after_the_other() {
-    let run = lab("", "groups: [[again], [third]]\n", TWO).run().ran();
+    let servers = servers().key("groups: [[again], [third]]").variants(TWO);
+    let run = servers.world().run().ran();
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "side-by-side");
     assert_eq!(
@@ -64,7 +51,7 @@ fn a_variant_that_burns_a_core_is_in_a_group_of_its_own() {
     }
     let variants = "  - {name: again}\n  - {name: burner, with: {server.flag: --burn=7ms}}\n";
     for attempt in 1..=ATTEMPTS {
-        let run = lab("", "", variants).run().ran();
+        let run = servers().variants(variants).world().run().ran();
         let recording = run.recording();
         assert_eq!(
             recording["measured"]["groups"],
@@ -92,32 +79,28 @@ fn a_variant_that_burns_a_core_is_in_a_group_of_its_own() {
     judged::not_run(e2e::MACHINE_UNFIT);
 }
 
+fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    free.expect("a free port").port()
+}
+
+/// Runs a null server on the port that is given first, and beside it the command that follows.
+const TWICE: &str = "\"$2\" null-server --listen \"127.0.0.1:$1\" & shift; exec \"$@\"\n";
+
+/// A command that listens where it is told to, and always on this port.
+fn twice(port: u16) -> String {
+    format!("sh twice.sh {port} {}", null_servers::command())
+}
+
 #[test]
 fn variants_on_one_fixed_port_are_measured_in_turn_which_says_why() {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .and_then(|free| free.local_addr())
-        .expect("a free port")
-        .port();
-    let world = World::of_lab(&format!(
-        "question: Who is beside whom?
-load: {{rate: 100/s, duration: 100ms, path: /}}
-warmup: 20ms
-rounds: 2
-target: server
-systems:
-  server:
-    run: \"sh twice.sh '{}' {{{{addr}}}} 127.0.0.1:{port}\"
-    ready: {{path: /}}
-baseline: {{name: plain}}
-variants:
-{TWO}",
-        weigh().display()
-    ))
-    .file(
-        "twice.sh",
-        "\"$1\" null-server --listen \"$3\" & exec \"$1\" null-server --listen \"$2\"\n",
-    );
-    let run = world.run().ran();
+    let port = free_port();
+    let servers = NullServers::under("{rate: 100/s, duration: 100ms, path: /}")
+        .warmup("20ms")
+        .rounds(2)
+        .command(format!("{} {{{{flag}}}}", twice(port)))
+        .variants(TWO);
+    let run = servers.world().file("twice.sh", TWICE).run().ran();
     let measured = &run.recording()["measured"];
     assert_eq!(measured["order"], "in-turn");
     let because = measured["because"].as_str().expect("a reason");
@@ -133,9 +116,9 @@ variants:
 
 #[test]
 fn variants_whose_memory_does_not_suffice_are_measured_in_turn() {
-    let run = lab("    limits: {memory: 4000GiB}\n", "", TWO)
-        .run_with(&["--rounds", "1"])
-        .ran();
+    let servers = servers().server_key("limits: {memory: 4000GiB}");
+    let world = servers.variants(TWO).world();
+    let run = world.run_with(&["--rounds", "1"]).ran();
     let measured = &run.recording()["measured"];
     assert_eq!(measured["order"], "in-turn");
     run.shows("may take 12288000 MiB of memory");
@@ -144,9 +127,8 @@ fn variants_whose_memory_does_not_suffice_are_measured_in_turn() {
 #[test]
 fn a_pair_that_fills_the_core_it_is_pinned_to_is_measured_in_turn() {
     let variants = "  - {name: burner, with: {server.flag: --burn=8500us}}\n";
-    let run = lab("    pin: 0\n", "", variants)
-        .run_with(&["--rounds", "1"])
-        .ran();
+    let world = servers().server_key("pin: 0").variants(variants).world();
+    let run = world.run_with(&["--rounds", "1"]).ran();
     let recording = run.recording();
     assert_eq!(recording["measured"]["order"], "in-turn");
     // Decided in the first round, of which nothing is lost.
@@ -154,32 +136,22 @@ fn a_pair_that_fills_the_core_it_is_pinned_to_is_measured_in_turn() {
     run.shows("`burner` and its baseline together would use");
 }
 
-/// A lab whose servers need an origin that they share.
-fn sharing() -> World {
-    World::of_lab(&format!(
-        "question: Who is beside whom?
-load: {{rate: 100/s, duration: 300ms, path: /}}
-warmup: 50ms
-rounds: 3
-target: server
-systems:
-  server:
-    run: \"'{weigh}' null-server --listen {{{{addr}}}}\"
-    ready: {{path: /}}
-    after: origin
-  origin:
-    shared: true
-    run: \"'{weigh}' null-server --listen {{{{addr}}}}\"
-baseline: {{name: plain}}
-variants:
-{TWO}",
-        weigh = weigh().display()
-    ))
+/// A lab whose servers need an origin that they share, which this command runs.
+fn sharing(origin: &str) -> World {
+    NullServers::under("{rate: 100/s, duration: 300ms, path: /}")
+        .warmup("50ms")
+        .rounds(3)
+        .server_key("after: origin")
+        .beside(&format!(
+            "  origin:\n    shared: true\n    run: \"{origin}\"\n"
+        ))
+        .variants(TWO)
+        .world()
 }
 
 #[test]
 fn a_shared_system_starts_once_a_round_and_is_in_no_figure() {
-    let run = sharing().run().ran();
+    let run = sharing(&null_servers::command()).run().ran();
     let logs = run.recording_folder().join("logs");
     for round in 1..=3 {
         assert!(
@@ -203,7 +175,8 @@ fn a_shared_system_starts_once_a_round_and_is_in_no_figure() {
 
 #[test]
 fn quick_starts_a_shared_system_once() {
-    let run = sharing().run_with(&["--quick"]).ran();
+    let world = sharing(&null_servers::command());
+    let run = world.run_with(&["--quick"]).ran();
     let logs = run.recording_folder().join("logs/shared");
     let starts = std::fs::read_dir(logs).expect("logs of the shared system");
     assert_eq!(starts.count(), 1);
