@@ -6,7 +6,7 @@
 //! | builds and first proofs | [`preparation`] |
 //! | how many rounds, and in which order | [`round`], [`stopping_rule`] |
 //! | one round, one candidate after the other | [`in_turn`] |
-//! | side by side or in turn, and who beside whom | [`design`], [`groups`] |
+//! | side by side or in turn, and who beside whom | [`design`], [`footprint`], [`groups`], [`placement`] |
 //! | one round, all candidates at once | [`side_by_side`], [`in_slices`], [`host_watch`] |
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
@@ -18,6 +18,7 @@ mod candidate;
 mod capacity;
 mod cores_used;
 mod design;
+mod footprint;
 mod groups;
 mod host_watch;
 mod in_slices;

@@ -6,7 +6,7 @@ use lab::{Lab, Variant};
 use model::InvalidKind;
 use report::recording::{SystemRecord, VariantRecord, VariantStatus};
 
-use super::design::Footprint;
+use super::footprint::Footprint;
 use super::groups::{CoresUsed, Member};
 use crate::prove::Proven;
 use crate::record;

@@ -4,15 +4,13 @@
 //! The load is looked at first ([`lab::Lab::order`]), what the first start showed next, and in the
 //! first round how much processor time all use ([`super::groups`]).
 
-use std::collections::BTreeSet;
-use std::net::SocketAddr;
-
 use lab::{Setup, Variant};
 use model::Order;
 use report::recording::Measured;
 
 use super::Experiment;
 use super::candidate::{Candidate, CandidateId, Candidates};
+use super::footprint::memory_of_all;
 use super::groups::Groups;
 use super::placement::Cores;
 
@@ -25,15 +23,6 @@ pub(super) struct Design {
     pub(super) groups: Option<Groups>,
     /// The systems that run on one core each; none where the scheduler places all.
     pub(super) cores: Option<Cores>,
-}
-
-/// What the first start of a candidate's systems showed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Footprint {
-    /// Most memory of all systems together, limits counted as used; none where it cannot be read.
-    pub(super) memory: Option<u64>,
-    /// Where its systems listen besides the addresses that they were given.
-    pub(super) fixed: BTreeSet<SocketAddr>,
 }
 
 impl Design {
@@ -97,7 +86,7 @@ impl Experiment<'_> {
             let setups: Vec<_> = self.session.lab.all().flat_map(Variant::systems).collect();
             self.reused.keep_slow_only(&setups);
         }
-        let has_fixed = |candidate: &Candidate<'_>| !candidate.footprint.fixed.is_empty();
+        let has_fixed = |candidate: &Candidate<'_>| candidate.footprint.has_fixed_address();
         if self.design.order == Order::InTurn && self.candidates.iter().any(has_fixed) {
             // What runs on from turn to turn would be in the way of what starts.
             self.reused.turn_off(&mut self.rig);
@@ -175,8 +164,7 @@ fn same_address(candidates: &[&Candidate<'_>]) -> Option<String> {
     candidates.iter().enumerate().find_map(|(index, one)| {
         let mut others = candidates[index + 1..].iter();
         others.find_map(|other| {
-            let (own, theirs) = (&one.footprint.fixed, &other.footprint.fixed);
-            let address = own.iter().find(|own| collides(**own, theirs))?;
+            let address = one.footprint.address_of_both(&other.footprint)?;
             Some(format!(
                 "systems of `{}` and of `{}` listen on the same fixed address, {address}",
                 one.name(),
@@ -186,19 +174,9 @@ fn same_address(candidates: &[&Candidate<'_>]) -> Option<String> {
     })
 }
 
-/// The same port, at the same address or at all addresses of the machine.
-fn collides(own: SocketAddr, others: &BTreeSet<SocketAddr>) -> bool {
-    others.iter().any(|other| {
-        let is_everywhere = own.ip().is_unspecified() || other.ip().is_unspecified();
-        own.port() == other.port() && (own.ip() == other.ip() || is_everywhere)
-    })
-}
-
-/// Memory that does not suffice for all. What is not known counts for nothing.
+/// Memory that does not suffice for all.
 fn too_much_memory(candidates: &[&Candidate<'_>], available: u64) -> Option<String> {
-    // What all share is up once, and counted for each; it is little beside a mistake the other way.
-    let needs = candidates.iter().filter_map(|one| one.footprint.memory);
-    let needed: u64 = needs.fold(0, u64::saturating_add);
+    let needed = memory_of_all(candidates.iter().map(|one| &one.footprint));
     // Alone, a candidate has no choice.
     (candidates.len() > 1 && needed > available).then(|| {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
@@ -208,19 +186,4 @@ fn too_much_memory(candidates: &[&Candidate<'_>], available: u64) -> Option<Stri
             mib(available)
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_collide_where_one_of_them_is_everywhere() {
-        let set = |text: &str| BTreeSet::from([text.parse().expect("an address")]);
-        let own = |text: &str| text.parse().expect("an address");
-        assert!(collides(own("127.0.0.1:80"), &set("127.0.0.1:80")));
-        assert!(collides(own("127.0.0.1:80"), &set("0.0.0.0:80")));
-        assert!(!collides(own("127.0.0.1:80"), &set("127.0.0.2:80")));
-        assert!(!collides(own("127.0.0.1:80"), &set("127.0.0.1:81")));
-    }
 }

@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use lab::Setup;
 use model::Order;
-use rig::Rig;
 
 use super::Experiment;
 use super::candidate::CandidateId;
-use super::design::Footprint;
+use super::footprint::Footprint;
 use super::running::root_cause;
 use super::turn::Turn;
 use crate::build_cache::{BuildCache, missing_program};
-use crate::systems::{Invalid, RunningSystems};
+use crate::systems::Invalid;
 
 /// A build that took longer is told of.
 const BUILD_WORTH_TELLING: Duration = Duration::from_secs(1);
@@ -84,9 +82,9 @@ impl Experiment<'_> {
         let baseline = self.candidates.baseline_of(id);
         let proven = turn.prove(&mut running, baseline.map(|baseline| baseline.proven()));
         let ended = running.ended(&mut self.rig);
-        let footprint = footprint(&self.rig, candidate.variant.systems(), &running.systems);
+        let footprint = Footprint::of(&self.rig, candidate.variant.systems(), &running.systems);
         // One that would be in the way of others, or has systems that others are to share, is not kept.
-        let may_stay = footprint.fixed.is_empty() && !self.shares();
+        let may_stay = !footprint.has_fixed_address() && !self.shares();
         let candidate = self.candidates.get_mut(id);
         candidate.footprint = footprint;
         // Also when the proof fails: the row then says what was started.
@@ -105,28 +103,5 @@ impl Experiment<'_> {
         }
         candidate.set_proven(proven);
         Ok(())
-    }
-}
-
-/// What systems that are up show of themselves.
-fn footprint(rig: &Rig, setups: &[Setup], systems: &RunningSystems) -> Footprint {
-    let usage = systems.usage(rig);
-    let memory = usage.iter().zip(setups).map(|(seen, setup)| {
-        assert_eq!(seen.system, setup.system, "systems start in their order");
-        // Each instance has the limit, and may use all of it.
-        let instances = u64::from(setup.replicas.unwrap_or(1));
-        let limit = setup
-            .limits
-            .memory
-            .map(|bytes| bytes.saturating_mul(instances));
-        limit.or(seen.usage.as_ref()?.memory_peak)
-    });
-    let processes = systems.processes(rig);
-    let pids: Vec<i32> = processes.into_iter().flat_map(|one| one.pids).collect();
-    let mut fixed = rig::listening(&pids);
-    fixed.retain(|address| !systems.is_given(*address));
-    Footprint {
-        memory: memory.sum(),
-        fixed,
     }
 }

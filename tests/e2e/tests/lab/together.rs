@@ -181,3 +181,11 @@ fn quick_starts_a_shared_system_once() {
     let starts = std::fs::read_dir(logs).expect("logs of the shared system");
     assert_eq!(starts.count(), 1);
 }
+
+#[test]
+fn a_fixed_port_of_a_shared_system_is_in_no_variants_way() {
+    let world = sharing(&twice(free_port())).file("twice.sh", TWICE);
+    let run = world.run_with(&["--rounds", "1"]).ran();
+    let measured = &run.recording()["measured"];
+    assert_eq!(measured["order"], "side-by-side", "{measured}");
+}
