@@ -13,7 +13,7 @@ use crate::digits;
 use crate::metric::{Metric, figure};
 use crate::recording::{Recording, RoundPart, RoundRecord, UntilEnd};
 
-/// The figure of every variant in every round, for one wish.
+/// The metric of a stopping rule, of every variant in every round.
 #[derive(Clone, Debug)]
 pub struct Watch {
     metric: Metric,
@@ -33,11 +33,12 @@ pub struct Seen {
     /// Half of the width of the interval of the difference, in the metric's unit; absent with too
     /// few rounds.
     pub half_width: Option<f64>,
-    /// Half of the width that was wished.
+    /// Half of the width that the rule asks for, in the metric's unit.
     pub wanted: f64,
-    /// What 1 % of the baseline's own value is, to read the others by.
+    /// 1 % of the baseline's own value, in the metric's unit: divided by it, the others are percent.
     pub percent: f64,
-    /// The rounds after which it is to be expected; absent when that is beyond all measure.
+    /// The rounds after which `wanted` is to be expected; absent with too few rounds, and when it takes
+    /// more than 100,000.
     pub rounds_expected: Option<usize>,
     #[serde(skip)]
     interval: Option<Interval>,
@@ -120,35 +121,35 @@ impl Watch {
 }
 
 impl Seen {
-    /// Whether the interval is as narrow as was wished.
+    /// Whether the interval is as narrow as the rule asks for.
     #[must_use]
     pub fn is_reached(&self) -> bool {
         self.half_width.is_some_and(|found| found <= self.wanted)
     }
 
-    /// Half of the width to expect after so many rounds.
+    /// Half of the width to expect after so many rounds, in the metric's unit; none with too few rounds.
     #[must_use]
     pub fn half_width_expected(&self, rounds: usize) -> Option<f64> {
         width::half_width_expected(&self.interval?, self.rounds, rounds)
     }
 }
 
-/// Whether these are all as narrow as was wished; `false` for an empty list.
+/// Whether these are all as narrow as the rule asks for; `false` for an empty list.
 #[must_use]
 pub fn is_reached(seen: &[Seen]) -> bool {
     !seen.is_empty() && seen.iter().all(Seen::is_reached)
 }
 
-/// What became of the wish of a lab.
+/// What became of the stopping rule of a lab.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UntilSummary {
-    /// The wish as written.
+    /// The rule as written: `p99 ±2%`.
     pub text: String,
     /// Why no more rounds were measured.
     pub ended: UntilEnd,
     /// The intervals at the end, of the variants that have a number.
     pub seen: Vec<Seen>,
-    /// All of it in words.
+    /// All of it in one sentence, which says `NOT REACHED` where it was not.
     pub sentence: String,
 }
 
@@ -167,35 +168,43 @@ impl UntilSummary {
                 lacking.push(format!("{}: {words}", one.variant));
             }
         }
-        let sentence = match record.ended {
-            // Not by the recorded end alone: the widths are computed anew and may say otherwise.
-            UntilEnd::Reached if lacking.is_empty() => {
-                format!("until {}: reached ({})", until, widths.join("; "))
-            }
-            ended => format!(
-                "until {}: NOT REACHED {} ({})",
-                until,
-                ended.reason(record.max_time_us),
-                if lacking.is_empty() {
-                    "nothing to compare".to_owned()
-                } else {
-                    lacking.join("; ")
-                }
-            ),
+        let ended = record.ended;
+        let widths = widths.join("; ");
+        let sentence = if is_end_reached(ended, &seen) {
+            format!("until {until}: reached ({widths})")
+        } else {
+            let why = if seen.is_empty() {
+                "nothing to compare".to_owned()
+            } else if !lacking.is_empty() {
+                lacking.join("; ")
+            } else if record.pilot.is_none() {
+                // Narrow by chance, as far as the rule knows: it does not look before its pilot is over.
+                format!("the pilot was not over; so far {widths}")
+            } else {
+                format!("narrow enough are only {widths}")
+            };
+            let reason = ended.reason(record.max_time_us);
+            format!("until {until}: NOT REACHED {reason} ({why})")
         };
         Some(Self {
             text: until.to_string(),
-            ended: record.ended,
+            ended,
             seen,
             sentence,
         })
     }
 
-    /// Whether every interval is as narrow as was wished.
+    /// Whether the run ended because every interval was as narrow as was wished, and those that are
+    /// left are so; what [`UntilSummary::sentence`] says.
     #[must_use]
     pub fn is_reached(&self) -> bool {
-        self.ended == UntilEnd::Reached
+        is_end_reached(self.ended, &self.seen)
     }
+}
+
+/// Not by the recorded end alone: the widths are computed anew, and may say otherwise or be of nothing.
+fn is_end_reached(ended: UntilEnd, seen: &[Seen]) -> bool {
+    ended == UntilEnd::Reached && is_reached(seen)
 }
 
 impl UntilEnd {
@@ -209,7 +218,7 @@ impl UntilEnd {
     }
 }
 
-/// `±1.9 %` or `±0.12 ms`, as the wish was written.
+/// `±1.9 %` or `±0.12 ms`, as the rule was written; none without a width.
 #[must_use]
 pub fn width_in_words(until: &Until, seen: &Seen, half_width: Option<f64>) -> Option<String> {
     let half_width = half_width?;
@@ -235,7 +244,7 @@ mod tests {
     use std::str::FromStr as _;
 
     use super::*;
-    use crate::recording::UntilText;
+    use crate::recording::{UntilText, VariantStatus};
     use crate::sample::Sample;
     use crate::summary::Summary;
 
@@ -346,6 +355,47 @@ mod tests {
         );
         assert!(crate::markdown(&recording, &summary).contains("NOT REACHED"));
         assert!(crate::html(&recording, &summary).contains("NOT REACHED"));
+    }
+
+    #[test]
+    fn what_is_said_and_how_the_program_ends_agree() {
+        let mut recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let mut said = |share: f64, ended: UntilEnd| {
+            recording.until = Some(UntilText {
+                until: mean(HalfWidth::Share(share)),
+                max_time_us: 60_000_000,
+                ended,
+                pilot: None,
+            });
+            let until = Summary::of(&recording).until.unwrap();
+            let is_said = !until.sentence.contains("NOT REACHED");
+            assert_eq!(until.is_reached(), is_said, "{}", until.sentence);
+            until.sentence
+        };
+        assert!(said(0.5, UntilEnd::Reached).contains("reached (b: ±"));
+        // An end that the widths do not bear out.
+        assert!(said(0.000_01, UntilEnd::Reached).contains("by what is left (b: ±"));
+        // Time was over before the rule had looked.
+        let early = said(0.5, UntilEnd::MaxTime);
+        assert!(
+            early.contains("NOT REACHED within 60 s (the pilot was not over; so far b: ±"),
+            "{early}"
+        );
+        recording.variants[1].status = VariantStatus::Invalid {
+            kind: model::InvalidKind::Crashed,
+            reason: "it ended".to_owned(),
+        };
+        recording.until.as_mut().unwrap().ended = UntilEnd::Reached;
+        let until = Summary::of(&recording).until.unwrap();
+        assert!(!until.is_reached());
+        assert!(
+            until
+                .sentence
+                .ends_with("NOT REACHED by what is left (nothing to compare)")
+        );
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use lab::Lab;
 use model::{Order, Until};
-use report::until::UntilSummary;
 use report::{Recording, Summary, Verdict};
 
 use crate::build_cache::BuildCache;
@@ -224,11 +223,11 @@ fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
         _ => Exit::Done,
     });
     let gates = gates::exit_of(&summary.gates);
-    let is_not_reached = |until: &UntilSummary| !until.is_reached() && !recording.interrupted;
-    let until = summary.until.as_ref().filter(|until| is_not_reached(until));
+    let until = summary.until.as_ref();
+    let lacking = until.filter(|until| !until.is_reached());
     rows.chain(interrupted)
         .chain([gates])
-        .chain(until.map(|_| Exit::Withheld))
+        .chain(lacking.map(|_| Exit::Withheld))
         .max()
         .unwrap_or(Exit::Done)
 }
