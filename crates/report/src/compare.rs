@@ -81,7 +81,7 @@ pub enum SourceError {
 /// Why two results cannot be compared at all.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
-    /// Numbers that were computed differently.
+    /// Their numbers were computed by different methods; see [`crate::METHOD`].
     #[error(
         "`{a}` was recorded by method {a_method} and `{b}` by method {b_method}: their numbers mean different things (see \"Numbers\" in CHANGELOG.md); record the older one again"
     )]
@@ -95,7 +95,7 @@ pub enum CompareError {
         /// Its method.
         b_method: u32,
     },
-    /// One result twice.
+    /// Both operands are the same result.
     #[error("`{label}` is compared with itself; {advice}")]
     Same {
         /// The result.
@@ -103,7 +103,7 @@ pub enum CompareError {
         /// What could be meant.
         advice: String,
     },
-    /// No such variant.
+    /// A result has no variant of the name that was asked for.
     #[error("expected a variant of `{label}`, found `{name}`; it has {known}")]
     UnknownVariant {
         /// The result.
@@ -113,7 +113,7 @@ pub enum CompareError {
         /// The names there are.
         known: String,
     },
-    /// Nothing that both have.
+    /// The two have no variant of the same name, and none was named.
     #[error("`{a}` has {a_has} and `{b}` has {b_has}: name what to compare, as in `FILE#NAME`")]
     NothingInCommon {
         /// The first result.
@@ -246,31 +246,27 @@ impl Source {
                 }),
             };
         }
-        let mut merged: Option<ForeignRun> = None;
+        let mut all: Vec<ForeignRun> = Vec::new();
         for (name, text) in files {
             let runs = import::read(text).map_err(|error| SourceError::Import {
                 file: format!("`{name}`: "),
                 error,
             })?;
             for run in runs {
-                match &mut merged {
-                    None => merged = Some(run),
-                    // Of one tool and about one thing: a mixture would have an interval that means
-                    // nothing.
-                    Some(one) if one.shape == run.shape && one.subject == run.subject => {
-                        one.merge(run);
-                    }
-                    Some(one) => {
-                        return Err(SourceError::Mixed {
-                            file: format!("`{name}`"),
-                            found: run.title(),
-                            expected: one.title(),
-                        });
-                    }
+                // Of one tool and about one thing: a mixture would have an interval that means nothing.
+                let is_other =
+                    |one: &&ForeignRun| one.shape != run.shape || one.subject != run.subject;
+                if let Some(first) = all.first().filter(is_other) {
+                    return Err(SourceError::Mixed {
+                        file: format!("`{name}`"),
+                        found: run.title(),
+                        expected: first.title(),
+                    });
                 }
+                all.push(run);
             }
         }
-        Ok(Self::Runs(merged.into_iter().collect()))
+        Ok(Self::Runs(ForeignRun::of_all(all).into_iter().collect()))
     }
 }
 

@@ -8,6 +8,7 @@
 //! Absent on purpose: intervals. A file of one run holds many requests and one round.
 
 mod ab;
+mod agreed;
 mod artillery;
 mod autocannon;
 mod bombardier;
@@ -120,6 +121,9 @@ pub enum ImportError {
     },
 }
 
+/// Rates that are measured differ by this share although the same one was asked for.
+pub(crate) const RATE_TOLERANCE: f64 = 0.02;
+
 /// The tools whose files can be read.
 pub const TOOLS: &str = "ab, Artillery, autocannon, bombardier, hey, hyperfine, k6, oha, vegeta, \
                          wrk, wrk2 or HdrHistogram";
@@ -230,8 +234,20 @@ impl ForeignRun {
         }
     }
 
-    /// Adds further runs of the same thing: figures that both have, and all notes.
-    pub(crate) fn merge(&mut self, other: ForeignRun) {
+    /// Several runs of the same thing as one: figures that all have, conditions that all state, and all
+    /// notes. What the runs do not agree in is a note.
+    pub(crate) fn of_all(runs: Vec<ForeignRun>) -> Option<ForeignRun> {
+        let conditions = agreed::conditions(&runs);
+        let offered = agreed::offered(&runs);
+        let mut merged = runs.into_iter().reduce(ForeignRun::and)?;
+        merged.conditions = conditions.value;
+        merged.offered_per_s = offered.value;
+        merged.notes.extend(conditions.notes);
+        merged.notes.extend(offered.notes);
+        Some(merged)
+    }
+
+    fn and(mut self, other: ForeignRun) -> ForeignRun {
         let mut figures = other.figures;
         self.figures
             // Figures that only some runs have would pair different runs under one number.
@@ -246,18 +262,12 @@ impl ForeignRun {
         let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
         self.succeeded = sum(self.succeeded, other.succeeded);
         self.failed = sum(self.failed, other.failed);
-        for (condition, value) in &other.conditions {
-            if let Some(own) = self.conditions.get(condition).filter(|own| *own != value) {
-                let label = condition.label();
-                self.notes
-                    .push(format!("the runs differ in {label}: {own} and {value}"));
-            }
-        }
         for note in other.notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
         }
+        self
     }
 
     /// Keeps a figure, if there is one.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::k6::{MEANING, dropped_text};
-use super::{Document, ForeignRun, Missing, Reader, whole};
+use super::{Condition, Document, ForeignRun, Missing, Reader, whole};
 use crate::digits;
 
 const SHAPE: &str = "k6 --out json";
@@ -83,6 +83,8 @@ pub(super) struct Points {
     sent: f64,
     failed: f64,
     dropped: f64,
+    /// The most virtual users there were; none where no point says so.
+    users: Option<f64>,
     /// Requests of `setup()` and `teardown()`, which do not belong to the load.
     aside: u64,
     span: Option<(Timestamp, Timestamp)>,
@@ -99,6 +101,7 @@ impl Points {
             // A point is 1 for a failed request and 0 for another, so the sum is their count.
             "http_req_failed" => self.failed += point.value,
             "dropped_iterations" => self.dropped += point.value,
+            "vus_max" => self.users = Some(self.users.unwrap_or(0.0).max(point.value)),
             "http_reqs" => {
                 self.sent += point.value;
                 let (first, last) = self.span.unwrap_or((point.time, point.time));
@@ -121,6 +124,7 @@ impl Points {
         );
         let span = self.span;
         run.rate_over(span.map(|(first, last)| last.duration_since(first).as_secs_f64()));
+        run.under(Condition::Users, self.users);
         run.note(MEANING);
         if self.aside > 0 {
             let count = digits::count(self.aside);
@@ -132,5 +136,24 @@ impl Points {
             run.note(dropped_text(whole(self.dropped)));
         }
         Ok(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::Condition;
+    use crate::import::tests::one;
+
+    #[test]
+    fn the_most_virtual_users_of_the_stream_are_those_of_the_run() {
+        let points = include_str!("../../samples/k6-points.json").trim_end();
+        assert!(!one(points).conditions.contains_key(&Condition::Users));
+        let users = |count: u32| {
+            format!(
+                r#"{{"metric":"vus_max","type":"Point","data":{{"time":"2026-11-21T14:21:55Z","value":{count},"tags":{{}}}}}}"#
+            )
+        };
+        let stream = [points, &users(5), &users(20), &users(10)].join("\n");
+        assert_eq!(one(&stream).conditions[&Condition::Users], "20");
     }
 }

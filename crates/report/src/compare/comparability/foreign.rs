@@ -7,11 +7,8 @@ use model::Load;
 use super::Comparability;
 use crate::compare::{Operand, Source};
 use crate::digits;
-use crate::import::{Condition, ForeignRun};
+use crate::import::{Condition, ForeignRun, RATE_TOLERANCE};
 use crate::recording::Recording;
-
-/// Rates that are measured differ by as much although the same one was asked for.
-const RATE_TOLERANCE: f64 = 0.02;
 
 /// How one of the two was measured, as far as it says so.
 #[derive(Default)]
@@ -22,7 +19,7 @@ struct Manner {
     offered_per_s: Option<f64>,
 }
 
-/// Names what differs and is known of both.
+/// Names what differs, and what is known of one of the two alone.
 pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
     let (a, b) = (Manner::of(&a.source), Manner::of(&b.source));
     // A recording names no tool here, so it differs from the file of any.
@@ -39,7 +36,16 @@ pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
             found.differ(condition.is_load(), what, of_a, of_b);
         }
     }
-    let shown = |per_s: f64| Some(format!("{}/s", digits::value(per_s, None)));
+    for (label, one, other) in [("A", &a, &b), ("B", &b, &a)] {
+        let alone = one.known_alone(other);
+        if !alone.is_empty() {
+            let list = alone.join(", ");
+            found
+                .notes
+                .push(format!("known of {label} alone, and not compared: {list}"));
+        }
+    }
+    let shown = |per_s: f64| Some(per_second(per_s));
     match (a.offered_per_s, b.offered_per_s) {
         // Relative to A, and so not for exact equality: a rate asked for and a rate reached differ
         // a little.
@@ -60,6 +66,10 @@ pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
 
 const CLOSED: &str = "as many as are answered";
 
+fn per_second(rate: f64) -> String {
+    format!("{}/s", digits::value(rate, None))
+}
+
 impl Manner {
     fn of(source: &Source) -> Self {
         match source {
@@ -73,6 +83,20 @@ impl Manner {
                 },
             },
         }
+    }
+
+    /// What the other does not say, with its values.
+    fn known_alone(&self, other: &Self) -> Vec<String> {
+        let conditions = self.conditions.iter();
+        let mut alone: Vec<String> = conditions
+            .filter(|(condition, _)| !other.conditions.contains_key(condition))
+            .map(|(condition, value)| format!("{} {value}", condition.label()))
+            .collect();
+        let is_rate_unknown = other.offered_per_s.is_none() && !other.is_closed_loop;
+        if let Some(rate) = self.offered_per_s.filter(|_| is_rate_unknown) {
+            alone.push(format!("rate of requests {}", per_second(rate)));
+        }
+        alone
     }
 
     fn of_run(run: &ForeignRun) -> Self {
@@ -167,6 +191,37 @@ mod tests {
             &operand(&VEGETA.replace("100.03", "100.2")),
         );
         assert!(!obstacles.contains("rate of requests"), "{obstacles}");
+    }
+
+    #[test]
+    fn what_only_one_of_the_two_says_is_named() {
+        let silent = WRK.replace("1 threads and 10 connections", "");
+        let (obstacles, notes) = found(&operand(WRK), &operand(&silent));
+        assert_eq!(obstacles, "");
+        assert_eq!(
+            notes,
+            "known of A alone, and not compared: connections 10, threads of the tool 1"
+        );
+        let (_, notes) = found(&operand(&silent), &operand(WRK));
+        assert!(notes.starts_with("known of B alone"), "{notes}");
+    }
+
+    #[test]
+    fn a_folder_whose_runs_had_other_connections_is_not_like_a_run_with_some_of_them() {
+        let fifty = WRK.replace("and 10 connections", "and 50 connections");
+        let files = [("1", WRK), ("2", &fifty)];
+        let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let mixed = Operand {
+            source: Source::read(&files).unwrap(),
+            ..operand(WRK)
+        };
+        let (obstacles, _) = found(&operand(WRK), &mixed);
+        assert_eq!(obstacles, "connections: 10 in A, 10 and 50 in B");
+        let found = Comparison::of(&mixed, &operand(&fifty), false).unwrap();
+        let notes = &found.a.notes;
+        let note = "the runs differ in connections: 10 and 50";
+        assert!(notes.iter().any(|found| found == note), "{notes:?}");
+        assert!(!found.obstacles.is_empty());
     }
 
     #[test]
