@@ -61,5 +61,5 @@ pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
 pub use single::{load_json, load_text};
 pub use summary::{Summary, Verdict};
-pub use terminal::{Terminal, ascii, harmless};
+pub use terminal::{Terminal, ascii, harmless, printable};
 pub use text::text;

@@ -112,8 +112,9 @@ fn shown(character: char) -> char {
     }
 }
 
-/// A text without characters that a terminal would obey.
-pub(crate) fn printable(text: &str) -> String {
+/// A text without characters that a terminal would obey; a sign stands in the place of each. Colors
+/// are no exception: this is for what holds none of ours.
+pub fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 

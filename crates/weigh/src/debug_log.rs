@@ -4,9 +4,11 @@
 //! between a slot that is due and its answer. Keeper and launcher are processes of their own and do
 //! not log here; what they say to `weigh` is logged where it arrives.
 
-use std::io;
+use std::io::{self, Write};
 
+use tracing::Subscriber;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -27,14 +29,38 @@ pub(crate) fn start(flags: u8, variable: Option<&str>) -> Result<(), Failure> {
     let Some(targets) = targets(flags, variable)? else {
         return Ok(());
     };
+    let subscriber = subscriber(targets, || Printable(io::stderr()));
+    tracing::subscriber::set_global_default(subscriber)
+        .map_err(|error| Failure::bug(format!("the debug log does not start: {error}")))
+}
+
+fn subscriber<W>(targets: Targets, writer: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
     let layer = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(writer)
         .with_timer(SystemTime)
         // Logs are read in files and by CI as well.
         .with_ansi(false);
-    let subscriber = tracing_subscriber::registry().with(targets).with(layer);
-    tracing::subscriber::set_global_default(subscriber)
-        .map_err(|error| Failure::bug(format!("the debug log does not start: {error}")))
+    tracing_subscriber::registry().with(targets).with(layer)
+}
+
+/// Passes text on without characters that a terminal would obey: lab files and the last words of
+/// systems are others' words.
+struct Printable<W>(W);
+
+impl<W: Write> Write for Printable<W> {
+    /// An event is written as a whole, so no character is cut in two.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = report::printable(&String::from_utf8_lossy(event));
+        self.0.write_all(text.as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// What is logged; `None` when nothing is.
@@ -74,9 +100,43 @@ fn parsed(text: &str) -> Result<Targets, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use tracing::Level;
 
     use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_as_a_sign() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let targets = targets(0, Some("debug")).unwrap().unwrap();
+        let subscriber = subscriber(targets, move || Printable(writer.clone()));
+        tracing::subscriber::with_default(subscriber, || {
+            let error = "no `\u{1b}]0;owned\u{7}\u{202e}`";
+            tracing::debug!(%error, "the process \u{1b}[31mdoes not start");
+        });
+        let log = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert!(
+            log.contains("error=no `\u{fffd}]0;owned\u{fffd}\u{fffd}`"),
+            "{log}"
+        );
+        assert!(log.ends_with('\n') && !log.contains('\u{1b}'), "{log}");
+    }
 
     fn enabled(flags: u8, variable: Option<&str>, target: &str, level: Level) -> bool {
         let targets = targets(flags, variable).unwrap();
