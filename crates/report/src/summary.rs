@@ -9,28 +9,35 @@
 //! believed is not printed.
 
 mod check;
+mod distribution;
+mod estimate;
 mod figures;
 pub(crate) mod in_words;
 mod noise;
 mod pooled;
+mod rate_windows;
+mod row;
 mod search;
+mod system;
 pub(crate) mod tail;
 mod verdict;
 
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
-pub use figures::{
-    ClaimName, Distribution, InstanceSummary, MetricSummary, OverheadSummary, RateWindows,
-    SystemSummary,
-};
-pub(crate) use figures::{mean_by_round, rates};
+pub use distribution::Distribution;
+pub(crate) use estimate::mean_by_round;
+pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
 pub use pooled::PooledDifference;
+pub use rate_windows::RateWindows;
+pub(crate) use rate_windows::rates;
+pub(crate) use row::complete_rounds;
 pub use search::SearchSummary;
+pub use system::{InstanceSummary, SystemSummary};
 pub use verdict::{Invalidity, Verdict};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{InvalidKind, Order, Outcomes};
+use model::{Order, Outcomes};
 use serde::Serialize;
 
 use crate::confidence::{self, CONFIDENCE};
@@ -38,9 +45,9 @@ use crate::describe;
 use crate::float::float;
 use crate::gate::judgement::Judgement;
 use crate::metric::Metric;
-use crate::recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
+use crate::recording::{Kind, Recording, RoundRecord};
 use crate::until::UntilSummary;
-use figures::Figures;
+use row::{Frame, Row, remarked};
 
 /// What a recording says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -294,164 +301,6 @@ impl VariantSummary {
     }
 }
 
-/// What all rows share.
-struct Frame<'a> {
-    kind: Kind,
-    headline: Metric,
-    confidence_each: f64,
-    round_s: Option<f64>,
-    noise_floor: Option<&'a NoiseFloor>,
-}
-
-/// A variant on its way to a summary.
-struct Row<'a> {
-    variant: &'a VariantRecord,
-    baseline: &'a str,
-    /// Its complete measurements.
-    complete: Vec<&'a RoundRecord>,
-    outcomes: Outcomes,
-    statuses: BTreeMap<u16, u64>,
-    figures: Figures,
-    checks: Vec<Check>,
-    invalid: Option<Verdict>,
-}
-
-impl<'a> Row<'a> {
-    fn of(recording: &'a Recording, variant: &'a VariantRecord) -> Self {
-        let all: Vec<&RoundRecord> = recording.rounds_of(&variant.name).collect();
-        let complete = complete_rounds(recording, &variant.name);
-        // Of all measurements, also of those not compared: a wrong answer counts wherever it came.
-        let mut outcomes = Outcomes::default();
-        let mut statuses = BTreeMap::new();
-        for round in &all {
-            outcomes.add(&round.outcomes);
-            for (code, count) in &round.statuses {
-                *statuses.entry(*code).or_insert(0) += count;
-            }
-        }
-        let figures = Figures::of(&complete);
-        let checks = check::all(&check::Watched {
-            recording,
-            variant,
-            complete: &complete,
-            figures: &figures,
-        });
-        let invalid = verdict::invalid(recording.kind, variant, &outcomes, &checks, &all);
-        let invalid = invalid.or_else(|| {
-            complete.is_empty().then(|| {
-                Verdict::invalid(
-                    InvalidKind::Interrupted,
-                    "no round of it was measured to the end",
-                )
-            })
-        });
-        Self {
-            variant,
-            baseline: recording.baseline_of(variant),
-            complete,
-            outcomes,
-            statuses,
-            figures,
-            checks,
-            invalid,
-        }
-    }
-
-    fn is_baseline(&self) -> bool {
-        self.variant.name == self.baseline
-    }
-
-    /// The verdict in words; `baseline` is the row that it was compared with.
-    fn in_words(
-        &self,
-        baseline: &Self,
-        metrics: &BTreeMap<Metric, MetricSummary>,
-        frame: &Frame<'_>,
-    ) -> Option<String> {
-        let typical = MetricSummary::of(baseline.figures.values(frame.headline))?;
-        in_words::sentence(&in_words::Compared {
-            subject: &format!("`{}`", self.variant.name),
-            whose: "the baseline's",
-            headline: frame.headline,
-            metrics,
-            of_baseline: typical.value,
-            round_s: frame.round_s,
-        })
-    }
-
-    fn summarize(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
-        // A single load shows its figures below the words NOT VALID; a row of a lab has none.
-        let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
-        let compared = baseline.filter(|_| is_shown && !self.is_baseline());
-        let metrics = if is_shown {
-            self.figures
-                .metrics(compared.map(|row| &row.figures), frame.confidence_each)
-        } else {
-            BTreeMap::new()
-        };
-        let verdict = match &self.invalid {
-            Some(invalid) => invalid.clone(),
-            // Before the next arm, because the one variant of a single load is its own baseline.
-            None if frame.kind == Kind::Load => Verdict::Measured,
-            None if self.is_baseline() => Verdict::Baseline,
-            None if baseline.is_none() => Verdict::NotCompared,
-            None => Verdict::of(frame.headline, metrics.get(&frame.headline)),
-        };
-        let mut checks = self.checks.clone();
-        checks.extend(noise::check(frame.noise_floor, metrics.get(&Metric::Mean)));
-        // Never both: the floor is for rounds in turn, a contradiction for those side by side.
-        let remark = noise::remark(&checks, frame.headline)
-            .or_else(|| verdict::contradiction(frame.headline, &metrics));
-        VariantSummary {
-            name: self.variant.name.clone(),
-            is_baseline: self.is_baseline(),
-            baseline: self.baseline.to_owned(),
-            // Distinct rounds, because a baseline has a measurement in each of its groups.
-            rounds: self
-                .complete
-                .iter()
-                .map(|round| round.round)
-                .collect::<BTreeSet<u32>>()
-                .len(),
-            verdict_text: remarked(verdict.to_string(), remark),
-            in_words: compared
-                .filter(|_| !verdict.is_invalid())
-                .and_then(|row| self.in_words(row, &metrics, frame)),
-            remark: remark.map(str::to_owned),
-            verdict,
-            outcomes: self.outcomes,
-            statuses: self.statuses.clone(),
-            metrics,
-            systems: if is_shown {
-                self.figures.systems(self.variant)
-            } else {
-                Vec::new()
-            },
-            distribution: is_shown.then(|| self.figures.distribution()).flatten(),
-            pooled_differences: compared.map_or_else(Vec::new, |row| {
-                pooled::differences(&row.complete, &self.complete, frame.confidence_each)
-            }),
-            searches: if is_shown {
-                search::of(&self.complete)
-            } else {
-                Vec::new()
-            },
-            rate_windows: is_shown
-                .then(|| figures::rate_windows(&self.complete))
-                .flatten(),
-            checks,
-        }
-    }
-}
-
-/// A verdict with what a reader of the table must not miss.
-fn remarked(verdict: String, remark: Option<&str>) -> String {
-    match remark {
-        Some(remark) => format!("{verdict}; {remark}"),
-        None => verdict,
-    }
-}
-
 /// The metric that decides the verdict.
 fn headline(recording: &Recording) -> Metric {
     if !recording.load.model.is_open() || recording.load.capacity.is_some() {
@@ -485,18 +334,6 @@ fn round_seconds(recording: &Recording) -> Option<f64> {
     let last = recording.rounds.iter().map(|round| round.round).max()?;
     let took_us = began(last)?.checked_sub(began(0)?)?;
     (last > 0).then(|| float(took_us) / 1e6 / f64::from(last))
-}
-
-/// The measurements of a variant that count, in the order made.
-pub(crate) fn complete_rounds<'a>(
-    recording: &'a Recording,
-    variant: &'a str,
-) -> Vec<&'a RoundRecord> {
-    // A single load has nothing to pair, so what was measured until Ctrl-C is still an answer.
-    let is_kept = |round: &&RoundRecord| {
-        !(round.interrupted || round.disturbed) || recording.kind == Kind::Load
-    };
-    recording.rounds_of(variant).filter(is_kept).collect()
 }
 
 fn title(recording: &Recording) -> String {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{ClaimName, MetricSummary, OverheadSummary};
+use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
 use crate::digits;
 use crate::float::float;
 use crate::metric::{Metric, Unit};

@@ -5,7 +5,7 @@
 //! lab do not know what the machine does to two equal things.
 
 use super::check::{Check, CheckName, CheckState, Limits};
-use super::figures::{ClaimName, MetricSummary};
+use super::estimate::{ClaimName, MetricSummary};
 use crate::digits;
 use crate::metric::Metric;
 use crate::recording::NoiseFloor;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::check::{Check, CheckState, named};
-use super::figures::{ClaimName, MetricSummary, OverheadSummary};
+use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
 use crate::digits;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Kind, RoundRecord, VariantRecord, VariantStatus};

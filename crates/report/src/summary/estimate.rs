@@ -1,0 +1,163 @@
+//! What rounds come to: a value, and against the baseline a difference, each with its interval.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::{Claim, Interval, Overhead, paired, sample, width};
+
+use crate::confidence::CONFIDENCE;
+
+/// One metric of one variant over its rounds, in the unit of the metric's name.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MetricSummary {
+    /// Hodges-Lehmann estimate over rounds.
+    pub value: f64,
+    /// Lower end of its interval; absent with too few rounds.
+    pub low: Option<f64>,
+    /// Upper end of its interval; absent with too few rounds.
+    pub high: Option<f64>,
+    /// The figure of each round in which it was measured completely, in the order made. Of a baseline
+    /// that was measured in several groups of a round, their mean.
+    pub rounds: Vec<f64>,
+    /// Against the baseline; absent for the baseline itself.
+    pub overhead: Option<OverheadSummary>,
+    /// Whether fewer than ten requests of a round lie beyond this percentile. Such a figure is not
+    /// printed; what the requests of all rounds together come to is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_sparse: bool,
+}
+
+/// A variant's metric minus the baseline's, paired by round.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OverheadSummary {
+    /// Rounds in which both were measured, in the same group.
+    pub rounds: usize,
+    /// Hodges-Lehmann estimate of the difference, in the metric's unit.
+    pub difference: f64,
+    /// Lower end of its interval; absent with too few rounds.
+    pub difference_low: Option<f64>,
+    /// Upper end of its interval; absent with too few rounds.
+    pub difference_high: Option<f64>,
+    /// Variant divided by baseline; absent when a figure is 0.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval; absent with too few rounds.
+    pub ratio_low: Option<f64>,
+    /// Upper end of its interval; absent with too few rounds.
+    pub ratio_high: Option<f64>,
+    /// What may be said about the difference.
+    pub claim: ClaimName,
+    /// The fewest rounds that could support a claim.
+    pub rounds_needed: usize,
+    /// The smallest difference that four of five runs like this one would show, in the metric's unit;
+    /// absent with too few rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detectable: Option<f64>,
+    /// Rounds after which half of it would be shown; absent with too few rounds, and beyond all
+    /// measure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds_for_half: Option<usize>,
+    /// Whether the estimate points one way and the plain difference of medians the other.
+    pub is_sign_disputed: bool,
+}
+
+/// What may be said about a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimName {
+    /// The variant's values are higher.
+    Higher,
+    /// The variant's values are lower.
+    Lower,
+    /// The interval contains zero, which does not prove that there is no difference.
+    NoDifferenceShown,
+    /// Too few rounds for any claim.
+    TooFewRounds,
+}
+
+impl MetricSummary {
+    pub(crate) fn of(rounds: Vec<f64>) -> Option<Self> {
+        // Not the corrected confidence of overheads: a value by itself is no comparison.
+        let estimate = paired::location(&rounds, CONFIDENCE)?;
+        Some(Self {
+            value: estimate.value,
+            low: estimate.interval.map(|interval| interval.low),
+            high: estimate.interval.map(|interval| interval.high),
+            rounds,
+            overhead: None,
+            is_sparse: false,
+        })
+    }
+
+    /// Half of the width of its interval.
+    pub fn half_width(&self) -> Option<f64> {
+        Some((self.high? - self.low?) / 2.0)
+    }
+}
+
+impl OverheadSummary {
+    /// From what statistics found; `rounds` are those of the shorter side, `rounds_needed` those
+    /// that an interval takes.
+    pub(crate) fn of(overhead: &Overhead, rounds: usize, rounds_needed: usize) -> Self {
+        let interval = overhead.difference.interval;
+        let ratio_interval = overhead.ratio.and_then(|ratio| ratio.interval);
+        Self {
+            rounds,
+            difference: overhead.difference.value,
+            difference_low: interval.map(|interval| interval.low),
+            difference_high: interval.map(|interval| interval.high),
+            ratio: overhead.ratio.map(|ratio| ratio.value),
+            ratio_low: ratio_interval.map(|interval| interval.low),
+            ratio_high: ratio_interval.map(|interval| interval.high),
+            claim: ClaimName::from(overhead.claim),
+            rounds_needed,
+            detectable: None,
+            rounds_for_half: None,
+            is_sign_disputed: overhead.is_sign_disputed(),
+        }
+    }
+
+    /// With what rounds like these would show; of a paired difference only, since widths of unpaired
+    /// ones shrink otherwise.
+    #[must_use]
+    pub(crate) fn with_power(self, overhead: &Overhead) -> Self {
+        let interval = overhead.difference.interval;
+        let half = |interval: Interval| {
+            width::rounds_expected(&interval, self.rounds, interval.half_width() / 2.0)
+        };
+        Self {
+            detectable: interval.and_then(|interval| width::detectable(&interval, self.rounds)),
+            rounds_for_half: interval.and_then(half),
+            ..self
+        }
+    }
+
+    /// Half of the width of the difference's interval.
+    pub fn half_width(&self) -> Option<f64> {
+        Some((self.difference_high? - self.difference_low?) / 2.0)
+    }
+}
+
+impl From<Claim> for ClaimName {
+    fn from(claim: Claim) -> Self {
+        match claim {
+            Claim::Higher => Self::Higher,
+            Claim::Lower => Self::Lower,
+            Claim::NoDifferenceShown => Self::NoDifferenceShown,
+            Claim::TooFewRounds { .. } => Self::TooFewRounds,
+        }
+    }
+}
+
+/// One value for each round: the mean of what was measured in it. A baseline that was measured in
+/// several groups of a round has one value a round all the same, since the round is the unit.
+pub(crate) fn mean_by_round(values: impl Iterator<Item = (u32, f64)>) -> Vec<f64> {
+    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (round, value) in values {
+        rounds.entry(round).or_default().push(value);
+    }
+    let means = rounds.values().map(|values| sample::mean(values));
+    means
+        .map(|mean| mean.expect("a round has a value"))
+        .collect()
+}
