@@ -1,27 +1,21 @@
 //! The caller's side: what can be asked of the rig.
 
+mod build;
+mod readiness;
+
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
+use crate::error::{RigError, SpawnError, UsageError};
 use crate::link::{Known, Link};
 use crate::log_tail::last_lines;
 use crate::outcome::{Enforced, Leftover, Manner, State, Status, Stopped};
 use crate::processes::Process;
 use crate::program::{find_program, path_of};
 use crate::protocol::{Job, Order, Program, Refusal, Started, Step};
-use crate::spec::{BuildSpec, KeeperCommand, Limits, SystemSpec};
+use crate::spec::{KeeperCommand, Limits, SystemSpec};
 use crate::usage::{self, Usage};
 use crate::{clock, processes};
-
-/// The first pause between two probes, and the longest, to which pauses grow:
-/// short against the start of a fast server, long against the cost of a probe.
-const PROBE_PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
-/// How often a running build looks at the stop flag.
-const BUILD_LOOKS_UP: Duration = Duration::from_millis(50);
-/// What an interrupted build gets to end by itself.
-const BUILD_GRACE: Duration = Duration::from_secs(1);
 
 /// Owns the keeper and with it every system. Dropping it kills them all.
 #[derive(Debug)]
@@ -165,59 +159,6 @@ impl Rig {
         Err(error)
     }
 
-    /// Carries out a build step: runs a command to its end. Whatever it leaves
-    /// running is ended. `stop` ends it early.
-    ///
-    /// # Errors
-    /// When it cannot be started, ends with anything but exit code 0, or is
-    /// interrupted.
-    pub fn build(&mut self, step: &BuildSpec, stop: &AtomicBool) -> Result<(), BuildError> {
-        let interrupted = || BuildError::Interrupted {
-            name: step.name.clone(),
-        };
-        if stop.load(Ordering::Relaxed) {
-            return Err(interrupted());
-        }
-        let job = Job {
-            id: 0,
-            run: String::new(),
-            launch: Vec::new(),
-            name: step.name.clone(),
-            program: resolve(&step.name, &step.command, &step.folder, &step.env)?,
-            log: absolute(&step.log),
-            limits: Limits::default(),
-            cpus_allowed: None,
-        };
-        let start = clock::now();
-        let system = self.launch(job)?;
-        let command = as_typed(&step.command);
-        tracing::debug!(name = step.name, command, log = ?step.log, "waiting for a build command");
-        let status = loop {
-            if let State::Exited { status, .. } = self.state_within(&system, BUILD_LOOKS_UP) {
-                break status;
-            }
-            if stop.load(Ordering::Relaxed) {
-                self.stop(system, BUILD_GRACE);
-                return Err(interrupted());
-            }
-        };
-        let last_lines = system.last_lines();
-        let took = clock::now().duration_since(start);
-        tracing::debug!(name = step.name, %status, ?took, "the build command has ended");
-        // Also after success: what the command has left running is ended.
-        self.stop(system, Duration::ZERO);
-        if status.is_success() {
-            return Ok(());
-        }
-        Err(BuildError::Failed {
-            name: step.name.clone(),
-            command,
-            status,
-            log: step.log.clone(),
-            last_lines,
-        })
-    }
-
     /// What the system has used so far; see [`Usage`].
     ///
     /// # Errors
@@ -296,116 +237,12 @@ impl Rig {
         }
     }
 
-    /// Calls `probe` until it says `Ok`, with pauses that grow from 1 ms to
-    /// 50 ms; returns the time since the start of the system.
-    ///
-    /// # Errors
-    /// At once when the system ends or `stop` is set; else when `within` (counted
-    /// from this call) is over, with what the last probe said.
-    pub fn wait_ready(
-        &mut self,
-        system: &System,
-        within: Duration,
-        probe: &mut dyn FnMut() -> Result<(), String>,
-        stop: &AtomicBool,
-    ) -> Result<Duration, ReadyError> {
-        let deadline = clock::now() + within;
-        let (mut pause, longest) = PROBE_PAUSES;
-        let mut attempts = Attempts::new(&system.name, within);
-        loop {
-            if stop.load(Ordering::Relaxed) {
-                return Err(ReadyError::Interrupted {
-                    system: system.name.clone(),
-                });
-            }
-            if let State::Exited { status, .. } = self.state(system) {
-                return Err(exited(system, status));
-            }
-            let answer = probe();
-            // Another process may have answered on the port of a system that
-            // has just ended.
-            if let State::Exited { status, .. } = self.state(system) {
-                return Err(exited(system, status));
-            }
-            let now = clock::now();
-            match answer {
-                Ok(()) => {
-                    let took = now.duration_since(system.start);
-                    tracing::debug!(
-                        system = system.name,
-                        attempts = attempts.count,
-                        ?took,
-                        "ready"
-                    );
-                    return Ok(took);
-                }
-                Err(last_reason) if now >= deadline => {
-                    return Err(ReadyError::TimedOut {
-                        system: system.name.clone(),
-                        within,
-                        last_reason,
-                        log: system.log.clone(),
-                        last_lines: system.last_lines(),
-                    });
-                }
-                Err(reason) => attempts.note(&reason, now),
-            }
-            // Not a sleep: the end of the system ends the pause.
-            self.link.listen(pause.min(deadline - now));
-            pause = longest.min(pause * 2);
-        }
-    }
-
     /// Kills every system and ends the keeper.
     ///
     /// # Errors
     /// When processes withstand SIGKILL or the keeper did not end as it should.
     pub fn shut_down(mut self) -> Result<(), RigError> {
         self.link.end()
-    }
-}
-
-/// The readiness probes of one system that found it not ready, for the log. Each is logged at trace;
-/// at debug only what is new, and once a second what still holds.
-struct Attempts<'a> {
-    system: &'a str,
-    within: Duration,
-    count: u32,
-    said: Option<(String, Instant)>,
-}
-
-impl<'a> Attempts<'a> {
-    fn new(system: &'a str, within: Duration) -> Attempts<'a> {
-        Attempts {
-            system,
-            within,
-            count: 0,
-            said: None,
-        }
-    }
-
-    fn note(&mut self, reason: &str, now: Instant) {
-        const REPEAT: Duration = Duration::from_secs(1);
-        self.count += 1;
-        let (system, attempt) = (self.system, self.count);
-        tracing::trace!(system, attempt, reason, "a readiness probe failed");
-        let is_known = self
-            .said
-            .as_ref()
-            .is_some_and(|(said, at)| said == reason && now.duration_since(*at) < REPEAT);
-        if !is_known {
-            tracing::debug!(system, attempt, within = ?self.within, reason, "not ready yet");
-            self.said = Some((reason.to_owned(), now));
-        }
-    }
-}
-
-fn exited(system: &System, status: Status) -> ReadyError {
-    ReadyError::Exited {
-        system: system.name.clone(),
-        status,
-        log: system.log.clone(),
-        last_lines: system.last_lines(),
     }
 }
 
@@ -492,16 +329,4 @@ fn explain(job: Job, refusal: Refusal) -> SpawnError {
             reason,
         },
     }
-}
-
-/// A command for people; not for a shell.
-fn as_typed(command: &[String]) -> String {
-    let word = |word: &String| {
-        if word.is_empty() || word.contains(char::is_whitespace) {
-            format!("'{word}'")
-        } else {
-            word.clone()
-        }
-    };
-    command.iter().map(word).collect::<Vec<_>>().join(" ")
 }

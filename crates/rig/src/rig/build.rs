@@ -1,0 +1,83 @@
+//! Build steps: commands that run to their end before anything starts.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Rig, absolute, resolve};
+use crate::clock;
+use crate::error::BuildError;
+use crate::outcome::State;
+use crate::protocol::Job;
+use crate::spec::{BuildSpec, Limits};
+
+/// How often a running build looks at the stop flag.
+const BUILD_LOOKS_UP: Duration = Duration::from_millis(50);
+/// What an interrupted build gets to end by itself.
+const BUILD_GRACE: Duration = Duration::from_secs(1);
+
+impl Rig {
+    /// Carries out a build step: runs a command to its end. Whatever it leaves
+    /// running is ended. `stop` ends it early.
+    ///
+    /// # Errors
+    /// When it cannot be started, ends with anything but exit code 0, or is
+    /// interrupted.
+    pub fn build(&mut self, step: &BuildSpec, stop: &AtomicBool) -> Result<(), BuildError> {
+        let interrupted = || BuildError::Interrupted {
+            name: step.name.clone(),
+        };
+        if stop.load(Ordering::Relaxed) {
+            return Err(interrupted());
+        }
+        let job = Job {
+            id: 0,
+            run: String::new(),
+            launch: Vec::new(),
+            name: step.name.clone(),
+            program: resolve(&step.name, &step.command, &step.folder, &step.env)?,
+            log: absolute(&step.log),
+            limits: Limits::default(),
+            cpus_allowed: None,
+        };
+        let start = clock::now();
+        let system = self.launch(job)?;
+        let command = as_typed(&step.command);
+        tracing::debug!(name = step.name, command, log = ?step.log, "waiting for a build command");
+        let status = loop {
+            if let State::Exited { status, .. } = self.state_within(&system, BUILD_LOOKS_UP) {
+                break status;
+            }
+            if stop.load(Ordering::Relaxed) {
+                self.stop(system, BUILD_GRACE);
+                return Err(interrupted());
+            }
+        };
+        let last_lines = system.last_lines();
+        let took = clock::now().duration_since(start);
+        tracing::debug!(name = step.name, %status, ?took, "the build command has ended");
+        // Also after success: what the command has left running is ended.
+        self.stop(system, Duration::ZERO);
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(BuildError::Failed {
+            name: step.name.clone(),
+            command,
+            status,
+            log: step.log.clone(),
+            last_lines,
+        })
+    }
+}
+
+/// A command for people; not for a shell.
+fn as_typed(command: &[String]) -> String {
+    let word = |word: &String| {
+        if word.is_empty() || word.contains(char::is_whitespace) {
+            format!("'{word}'")
+        } else {
+            word.clone()
+        }
+    };
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
+}
