@@ -21,11 +21,13 @@ use crate::job::Bounds;
 
 mod chunked;
 mod error;
+mod framing;
 #[cfg(test)]
 mod tests;
 
 use chunked::{Chunked, Piece};
 pub use error::ParseError;
+use framing::{Framing, Lengths};
 
 /// More header lines than any server sends; beyond it is "too large".
 const HEADERS_MAX: usize = 128;
@@ -113,15 +115,6 @@ enum State {
     Head,
     Length(u64),
     Chunked(Chunked),
-    UntilClose,
-}
-
-/// How the body of an answer ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framing {
-    None,
-    Length(u64),
-    Chunked,
     UntilClose,
 }
 
@@ -288,44 +281,14 @@ impl Parser {
             200.. => {}
         }
         let lengths = Lengths::read(response.headers)?;
-        // HTTP/1.1 keeps a connection unless told otherwise, HTTP/1.0 closes it unless told
-        // otherwise (RFC 9112, section 9.3).
-        self.reusable = !lengths.close && (is_http_1_1 || lengths.keep_alive);
-        let framing = self.framing(status, is_http_1_1, &lengths)?;
+        let framing = lengths.framing(status, is_http_1_1, self.bodiless)?;
+        if let Framing::Length(length) = framing {
+            self.claim(length)?;
+        }
+        // Only the end of the connection ends such a body, so there is no next request on it.
+        self.reusable = framing != Framing::UntilClose && lengths.keeps_connection(is_http_1_1);
         sink.head(&Head::new(status, response.headers));
         Ok(Some((length, Some(framing))))
-    }
-
-    fn framing(
-        &mut self,
-        status: u16,
-        is_http_1_1: bool,
-        lengths: &Lengths,
-    ) -> Result<Framing, ParseError> {
-        // Two readers may choose different ones, which is how answers are smuggled (RFC 9112,
-        // section 6.1).
-        if lengths.chunked && lengths.content.is_some() {
-            return Err(ParseError::Malformed(
-                "both `Content-Length` and `Transfer-Encoding`",
-            ));
-        }
-        if lengths.chunked && !is_http_1_1 {
-            return Err(ParseError::Malformed("`Transfer-Encoding` in HTTP/1.0"));
-        }
-        // Before the lengths: here `Content-Length` says how long the body would have been.
-        if self.bodiless || status == 204 || status == 304 {
-            return Ok(Framing::None);
-        }
-        if lengths.chunked {
-            return Ok(Framing::Chunked);
-        }
-        if let Some(length) = lengths.content {
-            self.claim(length)?;
-            return Ok(Framing::Length(length));
-        }
-        // Only the end of the connection ends this body, so there is no next request on it.
-        self.reusable = false;
-        Ok(Framing::UntilClose)
     }
 
     fn feed_body<S: Sink>(
@@ -425,83 +388,4 @@ fn malformed_head(error: httparse::Error) -> ParseError {
         }
         httparse::Error::Token => "a malformed token in its head",
     })
-}
-
-/// What the headers say about where the answer ends.
-#[derive(Debug, Default)]
-struct Lengths {
-    content: Option<u64>,
-    chunked: bool,
-    close: bool,
-    keep_alive: bool,
-}
-
-impl Lengths {
-    fn read(headers: &[Header<'_>]) -> Result<Lengths, ParseError> {
-        let mut lengths = Lengths::default();
-        for header in headers {
-            // The length of the name sorts out nearly all headers at the price of one comparison.
-            match header.name.len() {
-                10 if header.name.eq_ignore_ascii_case("connection") => {
-                    lengths.read_connection(header.value);
-                }
-                14 if header.name.eq_ignore_ascii_case("content-length") => {
-                    lengths.read_content_length(header.value)?;
-                }
-                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
-                    lengths.read_transfer_encoding(header.value)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(lengths)
-    }
-
-    fn read_connection(&mut self, value: &[u8]) {
-        for option in value.split(|byte| *byte == b',') {
-            let option = option.trim_ascii();
-            self.close |= option.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-        }
-    }
-
-    /// A length said twice is accepted when it is the same one (RFC 9110, section 8.6).
-    fn read_content_length(&mut self, value: &[u8]) -> Result<(), ParseError> {
-        for item in value.split(|byte| *byte == b',') {
-            let item = item.trim_ascii();
-            if item.is_empty() {
-                return Err(ParseError::Malformed("an empty `Content-Length`"));
-            }
-            let mut length: u64 = 0;
-            for byte in item {
-                if !byte.is_ascii_digit() {
-                    return Err(ParseError::Malformed(
-                        "a `Content-Length` that is not a number",
-                    ));
-                }
-                length = length
-                    .checked_mul(10)
-                    .and_then(|length| length.checked_add(u64::from(byte - b'0')))
-                    .ok_or(ParseError::Malformed("a `Content-Length` beyond 64 bits"))?;
-            }
-            if self.content.is_some_and(|other| other != length) {
-                return Err(ParseError::Malformed(
-                    "two `Content-Length` that contradict each other",
-                ));
-            }
-            self.content = Some(length);
-        }
-        Ok(())
-    }
-
-    /// We never offer another transfer coding (`TE`), so a server must not use one.
-    fn read_transfer_encoding(&mut self, value: &[u8]) -> Result<(), ParseError> {
-        if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-            return Err(ParseError::Malformed(
-                "a `Transfer-Encoding` other than `chunked`",
-            ));
-        }
-        self.chunked = true;
-        Ok(())
-    }
 }

@@ -1,0 +1,126 @@
+//! Where the body of an answer ends, by its head (RFC 9112, section 6.3).
+
+use httparse::Header;
+
+use super::ParseError;
+
+/// How the body of an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// What the headers say about where the answer ends.
+#[derive(Debug, Default)]
+pub(super) struct Lengths {
+    content: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Lengths {
+    pub(super) fn read(headers: &[Header<'_>]) -> Result<Lengths, ParseError> {
+        let mut lengths = Lengths::default();
+        for header in headers {
+            // The length of the name sorts out nearly all headers at the price of one comparison.
+            match header.name.len() {
+                10 if header.name.eq_ignore_ascii_case("connection") => {
+                    lengths.read_connection(header.value);
+                }
+                14 if header.name.eq_ignore_ascii_case("content-length") => {
+                    lengths.read_content_length(header.value)?;
+                }
+                17 if header.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    lengths.read_transfer_encoding(header.value)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(lengths)
+    }
+
+    /// Whether another request may follow on the connection, as far as the headers say so. HTTP/1.1 keeps
+    /// it unless told otherwise, HTTP/1.0 closes it unless told otherwise (RFC 9112, section 9.3).
+    pub(super) fn keeps_connection(&self, is_http_1_1: bool) -> bool {
+        !self.close && (is_http_1_1 || self.keep_alive)
+    }
+
+    /// How the body ends; `bodiless` is the answer to a HEAD.
+    pub(super) fn framing(
+        &self,
+        status: u16,
+        is_http_1_1: bool,
+        bodiless: bool,
+    ) -> Result<Framing, ParseError> {
+        // Two readers may choose different ones, which is how answers are smuggled (RFC 9112,
+        // section 6.1).
+        if self.chunked && self.content.is_some() {
+            return Err(ParseError::Malformed(
+                "both `Content-Length` and `Transfer-Encoding`",
+            ));
+        }
+        if self.chunked && !is_http_1_1 {
+            return Err(ParseError::Malformed("`Transfer-Encoding` in HTTP/1.0"));
+        }
+        // Before the lengths: here `Content-Length` says how long the body would have been.
+        if bodiless || status == 204 || status == 304 {
+            return Ok(Framing::None);
+        }
+        if self.chunked {
+            return Ok(Framing::Chunked);
+        }
+        Ok(self.content.map_or(Framing::UntilClose, Framing::Length))
+    }
+
+    fn read_connection(&mut self, value: &[u8]) {
+        for option in value.split(|byte| *byte == b',') {
+            let option = option.trim_ascii();
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// A length said twice is accepted when it is the same one (RFC 9110, section 8.6).
+    fn read_content_length(&mut self, value: &[u8]) -> Result<(), ParseError> {
+        for item in value.split(|byte| *byte == b',') {
+            let item = item.trim_ascii();
+            if item.is_empty() {
+                return Err(ParseError::Malformed("an empty `Content-Length`"));
+            }
+            let mut length: u64 = 0;
+            for byte in item {
+                if !byte.is_ascii_digit() {
+                    return Err(ParseError::Malformed(
+                        "a `Content-Length` that is not a number",
+                    ));
+                }
+                length = length
+                    .checked_mul(10)
+                    .and_then(|length| length.checked_add(u64::from(byte - b'0')))
+                    .ok_or(ParseError::Malformed("a `Content-Length` beyond 64 bits"))?;
+            }
+            if self.content.is_some_and(|other| other != length) {
+                return Err(ParseError::Malformed(
+                    "two `Content-Length` that contradict each other",
+                ));
+            }
+            self.content = Some(length);
+        }
+        Ok(())
+    }
+
+    /// We never offer another transfer coding (`TE`), so a server must not use one.
+    fn read_transfer_encoding(&mut self, value: &[u8]) -> Result<(), ParseError> {
+        if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+            return Err(ParseError::Malformed(
+                "a `Transfer-Encoding` other than `chunked`",
+            ));
+        }
+        self.chunked = true;
+        Ok(())
+    }
+}
