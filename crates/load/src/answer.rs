@@ -43,7 +43,7 @@ pub enum Failure {
     /// The request itself is wrong.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] RequestError),
-    /// No connection.
+    /// No connection came about; the text says why.
     #[error("cannot connect: {0}")]
     Connect(String),
     /// No complete answer in time.
@@ -51,13 +51,13 @@ pub enum Failure {
     Timeout {
         /// The time allowed.
         limit: Duration,
-        /// What had come by then.
+        /// Bytes of the answer that had come by then.
         found_bytes: usize,
     },
     /// The connection was reset.
     #[error("the connection was reset after {found_bytes} bytes of the answer: {reason}")]
     Reset {
-        /// What had come by then.
+        /// Bytes of the answer that had come by then.
         found_bytes: usize,
         /// The system's words.
         reason: String,
@@ -65,13 +65,13 @@ pub enum Failure {
     /// The connection was closed.
     #[error("the connection was closed after {found_bytes} bytes of the answer")]
     Closed {
-        /// What had come by then.
+        /// Bytes of the answer that had come by then.
         found_bytes: usize,
     },
-    /// No HTTP answer.
+    /// What came is not an HTTP answer; the text says what is wrong with it.
     #[error("{0}")]
     Protocol(String),
-    /// Too much of an answer.
+    /// The answer exceeds the bounds; the text says which.
     #[error("{0}")]
     TooLarge(String),
 }

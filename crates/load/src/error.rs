@@ -5,10 +5,10 @@ use schedule::PlanError;
 /// Why a load could not be begun. What goes wrong later is an outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// There is nothing to send.
+    /// The job has no request.
     #[error("expected at least one request, found none")]
     NoRequests,
-    /// A request cannot be sent.
+    /// A request of the job cannot be sent.
     #[error("request {} (`{method} {path}`): {reason}", index + 1)]
     Request {
         /// Its position in the job, from 0.
@@ -20,10 +20,10 @@ pub enum LoadError {
         /// What is wrong with it.
         reason: RequestError,
     },
-    /// There are columns and nothing in them.
+    /// The data has columns and no row.
     #[error("expected at least one row of data, found none")]
     NoRows,
-    /// A row of the data with too few or too many values.
+    /// A row of the data has too few values, or too many.
     #[error("row {} of the data: expected {expected} values, found {found}", row + 1)]
     Row {
         /// Its position, from 0.
@@ -38,7 +38,7 @@ pub enum LoadError {
         "the weights need a turn of more than 65,536 requests; use smaller weights, or ones with a common divisor"
     )]
     Weights,
-    /// Steps that are not those of the requests.
+    /// The job has steps, and not one for each request.
     #[error("expected a step for each of {requests} requests, found {steps}")]
     Steps {
         /// Number of requests.
@@ -46,13 +46,13 @@ pub enum LoadError {
         /// Number of steps.
         steps: usize,
     },
-    /// Nothing to send with.
+    /// A number of the job is 0 that must be at least 1; the text says which, as in "connection".
     #[error("expected at least one {0}, found 0")]
     Zero(&'static str),
-    /// A closed loop that never ends.
+    /// Nothing would end the closed loop: neither a number of requests nor a time.
     #[error("expected a number of requests or a duration after which to stop, found neither")]
     Endless,
-    /// The plan.
+    /// The phases of the open loop make no plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The system does not allow so many connections.
@@ -67,19 +67,19 @@ pub enum LoadError {
         /// Files allowed.
         allowed: u64,
     },
-    /// The path of a Unix socket.
+    /// The path of a Unix socket cannot be one, for example because it is too long.
     #[error("not an address: {0}")]
     Address(std::io::Error),
-    /// TLS with the target.
+    /// TLS cannot be spoken with the target.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The event loop of TLS and HTTP/2.
+    /// The system gives no event loop for TLS or HTTP/2.
     #[error("cannot create an event loop: {0}")]
     Runtime(std::io::Error),
-    /// The event loop.
+    /// The system gives no event loop for HTTP/1.1 in the clear.
     #[error("cannot create an epoll instance: {0}")]
     Poll(rustix::io::Errno),
-    /// A pin to a CPU that is not there.
+    /// A generator thread cannot be pinned to a CPU: it is not there, or not allowed.
     #[error("cannot pin a generator thread to CPU {cpu}: {reason}")]
     Pin {
         /// The CPU asked for.
@@ -87,7 +87,7 @@ pub enum LoadError {
         /// The system's words.
         reason: rustix::io::Errno,
     },
-    /// Jobs that share generator threads and ask for different ones.
+    /// Jobs that are to run together differ in what they share; the text says in what, as in "spin share".
     #[error("expected the same {0} in all jobs that run together")]
     Unlike(&'static str),
     /// Slices that overlap or are empty, or that a load cannot have.
@@ -95,7 +95,7 @@ pub enum LoadError {
         "expected slices of a closed loop without steps, in order, disjoint and not empty, found others"
     )]
     Slices,
-    /// More slots than there is room for their times.
+    /// The plan has more slots than times may be kept.
     #[error("expected at most {kept} slots, whose times are kept, found a plan of {planned}")]
     SlotsKept {
         /// Slots of the plan.
@@ -128,7 +128,7 @@ pub enum RequestError {
         /// Its value.
         value: String,
     },
-    /// A length of its own that is wrong.
+    /// It brings a `Content-Length` that is not the length of its body.
     #[error(
         "header `Content-Length`: the body has {body_bytes} bytes, found `{value}`; leave it out"
     )]
@@ -138,16 +138,16 @@ pub enum RequestError {
         /// The value given.
         value: String,
     },
-    /// A length of its own for a body that has none.
+    /// It brings a `Content-Length`, and its body has another length in each slot.
     #[error("header `Content-Length`: the body differs from slot to slot; leave it out")]
     LengthOfTemplate,
-    /// A framing of its own.
+    /// It brings a `Transfer-Encoding`; bodies are framed by the generator.
     #[error("header `Transfer-Encoding`: bodies are sent with their length; leave it out")]
     TransferEncoding,
-    /// A range of random numbers.
+    /// `{{random:…}}` in it names no range.
     #[error("expected a range such as `1..1000`, found `{0}`")]
     Range(String),
-    /// A place for something that is not in the data.
+    /// `{{name}}` in it stands for nothing in the data.
     #[error(
         "no column `{name}`; the data has `{columns}`, and there are `{{{{index}}}}` and `{{{{random:1..1000}}}}`; a captured value is known to the steps after it"
     )]
@@ -157,7 +157,7 @@ pub enum RequestError {
         /// The names there are.
         columns: String,
     },
-    /// A capture that cannot look for its value.
+    /// The pattern of a capture is not a regular expression.
     #[error("expected a regular expression, found `{pattern}`: {reason}")]
     Pattern {
         /// The pattern.
@@ -165,10 +165,10 @@ pub enum RequestError {
         /// What is wrong with it.
         reason: String,
     },
-    /// HTTP/2 cannot carry it.
+    /// HTTP/2 cannot carry it; the text says why.
     #[error("over HTTP/2: {0}")]
     Http2(String),
-    /// No part of the rotation.
+    /// Its weight is 0, so it would never be sent.
     #[error("expected a weight of at least 1, found 0; leave the request out")]
     Weight,
 }
@@ -176,10 +176,10 @@ pub enum RequestError {
 /// Why TLS cannot be spoken with a target, known before the first connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// A name that no certificate can be for.
+    /// The name of the target is one that no certificate can be for.
     #[error("expected a host name or an address that a certificate can be for, found `{0}`")]
     Name(String),
-    /// Not PEM, or not certificates.
+    /// The text of trusted authorities is not PEM, or holds no certificate.
     #[error("expected certificates of authorities in PEM form, found {0}")]
     Authorities(String),
     /// The system has no trusted authorities.
@@ -187,7 +187,7 @@ pub enum TlsError {
         "the system has no list of trusted authorities{0}; name your own, or skip the verification of certificates"
     )]
     System(String),
-    /// The library refused.
+    /// The TLS library refused for another reason, in its words.
     #[error("TLS cannot be prepared: {0}")]
     Library(String),
 }

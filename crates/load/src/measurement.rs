@@ -45,8 +45,8 @@ pub struct Measurement {
     /// Slots that had to wait because every connection was busy (open loop only). Unless a pause of
     /// the generator caused the queue, their lateness is the target's doing.
     pub waited: u64,
-    /// Connections that the target spoiled by bytes that were not asked for, while no request was under
-    /// way.
+    /// Connections on which the target sent bytes while no request was under way; they carry no further
+    /// request.
     pub unsolicited: u64,
     /// From the first send to the last answer.
     pub elapsed: Duration,

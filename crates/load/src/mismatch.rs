@@ -9,7 +9,7 @@ use crate::measurement::FailureKind;
 /// The first rule that an answer broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// The status.
+    /// The status is another one.
     #[error("expected status {expected}, found {found}")]
     Status {
         /// The rule.
@@ -17,7 +17,7 @@ pub enum Mismatch {
         /// What was answered.
         found: u16,
     },
-    /// The GraphQL answer.
+    /// The body has GraphQL errors, or is no GraphQL answer.
     #[error("expected a GraphQL answer without errors, found {0}")]
     Graphql(GraphqlFault),
     /// The body.
@@ -33,7 +33,7 @@ pub enum Mismatch {
         /// Length of the body that came.
         found_bytes: u64,
     },
-    /// A part of the body that is not ignored.
+    /// A part of the body differs that is not ignored.
     #[error("expected {expected} at `{pointer}` of the body, found {found}")]
     Member {
         /// JSON pointer to it; empty for the whole body.
@@ -43,7 +43,7 @@ pub enum Mismatch {
         /// What is there.
         found: String,
     },
-    /// A header.
+    /// A header is absent or has another value.
     #[error("expected header `{name}: {expected}`, found {}", describe(found.as_deref()))]
     Header {
         /// Its name.

@@ -14,8 +14,8 @@ pub struct Slice {
     pub from: Duration,
     /// No slot from this time on; those under way are awaited.
     pub to: Duration,
-    /// Slots that begin before this are checked and then discarded: pipes refill and threads wake.
-    /// From `from` to `to`.
+    /// Slots that begin before this are checked and then discarded, since connections and threads have
+    /// idled until then. Not before `from` and not after `to`.
     pub count_from: Duration,
 }
 

@@ -121,6 +121,10 @@ impl Capacity {
 
     /// The rate so many steps above the lowest: in whole requests per second where there are enough
     /// of them to tell neighbors apart.
+    ///
+    /// # Panics
+    ///
+    /// When the rate is beyond all floats, which none up to [`Capacity::steps`] is.
     #[must_use]
     pub fn rate(&self, steps: u32) -> Rate {
         let factor = self.factor();

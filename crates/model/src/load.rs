@@ -28,7 +28,7 @@ pub enum Load {
         /// How many connections may be open at once, over all threads. At least 1. A slot that finds
         /// all of them (and all their streams) busy waits, and the wait is part of its latency.
         connections_max: u32,
-        /// Never plan more than this many requests a round.
+        /// The most requests of a round, at least 1; absent for all that the phases plan.
         #[serde(rename = "requests")]
         requests_max: Option<u64>,
     },

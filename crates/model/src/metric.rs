@@ -59,7 +59,8 @@ pub enum Metric {
     /// Context switches of all systems per complete answer, voluntary and not.
     #[serde(rename = "context_switches_per_request")]
     ContextSwitches,
-    /// Those of them in which others took the core although the thread could have gone on.
+    /// Context switches of all systems per complete answer in which others took the core although the
+    /// thread could have gone on.
     #[serde(rename = "context_switches_involuntary_per_request")]
     ContextSwitchesInvoluntary,
     /// How long the systems' threads were ready to run while others had the cores, per complete answer.
@@ -84,13 +85,13 @@ pub enum Direction {
 pub enum Unit {
     /// Recorded in microseconds, shown in milliseconds.
     Milliseconds,
-    /// Shown as recorded.
+    /// Microseconds; shown as recorded.
     Microseconds,
     /// Recorded in bytes, shown in MiB.
     Mebibytes,
-    /// Shown as recorded.
+    /// Requests per second; shown as recorded.
     PerSecond,
-    /// Shown as recorded.
+    /// 10^6 bytes per second; shown as recorded.
     MegabytesPerSecond,
     /// A number of something; shown as recorded, and written without a unit.
     PerRequest,
@@ -303,7 +304,7 @@ fn cost(
 }
 
 impl Unit {
-    /// The value as shown.
+    /// A value of the recording, in the unit in which it is shown: 1500 (us) is 1.5 (ms).
     #[must_use]
     pub fn shown(self, value: f64) -> f64 {
         match self {
@@ -315,7 +316,7 @@ impl Unit {
         }
     }
 
-    /// The unit's sign.
+    /// What stands behind a shown value, such as `ms` or `requests/s`.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {

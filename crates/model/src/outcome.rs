@@ -25,22 +25,22 @@ pub struct Outcomes {
 /// Complete answers that did not meet the expectation, by the first rule they broke.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mismatched {
-    /// Another status code.
+    /// Another status code than expected.
     pub status: u64,
     /// A GraphQL answer with `errors`, or no JSON object at all.
     pub graphql: u64,
-    /// Another body.
+    /// Another body than expected.
     pub body: u64,
-    /// A header absent or of another value.
+    /// An expected header absent or of another value.
     pub header: u64,
 }
 
 /// Requests without a complete answer, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failed {
-    /// No connection.
+    /// No connection came about.
     pub connect: u64,
-    /// No complete answer in time.
+    /// No complete answer within the timeout of the load.
     pub timeout: u64,
     /// The target reset the connection.
     pub reset: u64,

@@ -10,7 +10,7 @@ use crate::as_micros;
 /// How often a processor limit stopped a system (`cpu.stat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttled {
-    /// Periods of the scheduler in which it wanted to run.
+    /// Periods of the scheduler, usually of 100 ms, in which it wanted to run.
     pub periods: u64,
     /// Those in which it used up its share and was stopped.
     pub throttled_periods: u64,

@@ -28,9 +28,9 @@ pub struct Gate {
     pub text: String,
     /// The variant it is about; absent for all of them.
     pub variant: Option<String>,
-    /// The figure.
+    /// The metric whose figure is limited.
     pub metric: Metric,
-    /// What of the figure.
+    /// What of the figure is limited.
     pub subject: Subject,
     /// On which side of the limit it must be.
     pub relation: Relation,

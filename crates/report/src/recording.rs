@@ -65,7 +65,7 @@ pub struct Recording {
     /// was a choice, which were in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
-    /// The wish that the lab went on for; absent when the number of rounds was fixed.
+    /// The stopping rule that the lab went on for; absent when the number of rounds was fixed.
     #[serde(default)]
     pub until: Option<UntilText>,
     /// The machine, before and after.

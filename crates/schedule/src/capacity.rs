@@ -11,7 +11,7 @@ use model::{Capacity, Rate};
 /// How often a rung may fail before it counts as not sustained.
 const TRIES: u32 = 3;
 
-/// A search under way.
+/// A search for the highest rung that is sustained, between two tries.
 #[derive(Clone, Debug)]
 pub struct Search {
     capacity: Capacity,
@@ -52,7 +52,7 @@ impl Search {
         self.low == Some(self.capacity.steps())
     }
 
-    /// Says what became of the rate tried.
+    /// Says whether the rate that [`Search::rate`] gave was sustained, which decides about the next one.
     pub fn tell(&mut self, is_sustained: bool) {
         if is_sustained {
             self.low = Some(self.rung);

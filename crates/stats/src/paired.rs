@@ -17,7 +17,7 @@
 use crate::sample;
 use crate::signed_rank::{self, Cut};
 
-/// A range that contains the true value with the stated confidence.
+/// A range that contains the true value with the stated confidence, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Lower end.

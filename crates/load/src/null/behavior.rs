@@ -7,9 +7,9 @@ use std::time::Duration;
 pub struct Behavior {
     /// How long answers take.
     pub pace: Pace,
-    /// Processor time spent on each request, all handling included.
+    /// Processor time spent on each request, all handling included; 0 for no more than that takes.
     pub burn: Duration,
-    /// Only every so many requests; 1 for each.
+    /// [`burn`](Behavior::burn) is spent on every Nth request: 1 for each. At least 1.
     pub burn_every: u64,
     /// Bytes of memory that are written on each request, one in each cache line: a neighbor who takes
     /// caches away. 0 for none.
@@ -20,13 +20,14 @@ pub struct Behavior {
     pub body_bytes: usize,
     /// The body, instead of one of that length.
     pub answer: Option<String>,
-    /// Every so many answers, one body differs in one byte.
+    /// Every Nth answer differs in one byte of its body. At least 1; none for no such answer.
     pub wrong_every: Option<u64>,
-    /// Every so many requests, the connection is reset instead of an answer.
+    /// Every Nth request gets a reset of its connection instead of an answer. At least 1.
     pub reset_every: Option<u64>,
-    /// Every so many requests, there is no answer and the connection stays open.
+    /// Every Nth request gets no answer, and its connection stays open. At least 1.
     pub never_every: Option<u64>,
-    /// A connection is closed after so many answers; the last one says so.
+    /// How many answers a connection carries before it is closed; the last one says so. At least 1; none
+    /// for as many as are asked for.
     pub close_after: Option<u64>,
     /// Seed of what is drawn at random.
     pub seed: u64,
@@ -64,13 +65,13 @@ pub struct Stall {
 /// Why a null server cannot behave so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BehaviorError {
-    /// Weights that say nothing.
+    /// The weights of a mix are all 0, or their sum has more than 32 bits.
     #[error("expected weights of which one is above 0, such as `90:1ms,10:20ms`")]
     Weights,
-    /// No byte to be wrong.
+    /// Wrong answers are asked for, and the body has no byte that could be wrong.
     #[error("a body of 0 bytes cannot be wrong; let it have at least 1")]
     NothingToBeWrong,
-    /// Every 0th.
+    /// A number that says how often something happens is 0.
     #[error("expected `every` or `after` at least 1 request, found 0")]
     Never,
 }

@@ -10,7 +10,7 @@ use crate::metric::{Metric, Unit};
 use crate::terminal::printable;
 use crate::text;
 
-/// For a terminal of this many columns.
+/// The comparison as text for a terminal of this many columns, without color.
 #[must_use]
 pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     let mut out = String::new();
@@ -60,7 +60,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     printable(&out)
 }
 
-/// As GitHub-flavored Markdown.
+/// The comparison as GitHub-flavored Markdown.
 #[must_use]
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     let mut out = format!(
@@ -105,7 +105,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// Every figure with its unit in its name, for programs.
+/// The comparison as JSON for programs: every figure has its unit in its name.
 ///
 /// # Panics
 /// Never: a comparison has only text keys.
@@ -114,7 +114,7 @@ pub fn comparison_json(comparison: &Comparison) -> String {
     serde_json::to_string_pretty(comparison).expect("a comparison has only text keys") + "\n"
 }
 
-/// As JUnit's XML: a test case for each row and for each gate.
+/// The comparison as JUnit's XML: a test case for each row and for each gate.
 #[must_use]
 pub fn comparison_junit(comparison: &Comparison) -> String {
     let row = |row: &Row| Case {

@@ -46,7 +46,7 @@ pub struct RoundRecord {
     /// Sends that had to wait for a free connection (open loop): their lateness is the target's
     /// doing, not the generator's.
     pub waited: u64,
-    /// What became of them; the sum is `planned`.
+    /// What became of the intended sends; the sum is `planned`.
     pub outcomes: Outcomes,
     /// Complete answers by status code.
     pub statuses: BTreeMap<u16, u64>,
@@ -244,11 +244,12 @@ pub struct SystemUsage {
     /// Context switches of the threads that lived to the end, voluntary and not; absent where they
     /// could not be read.
     pub context_switches: Option<u64>,
-    /// Those of them in which others took the core although the thread could have gone on.
+    /// Context switches of these threads in which others took the core although the thread could have
+    /// gone on; absent where they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_switches_involuntary: Option<u64>,
     /// How long the threads that lived to the end were ready to run while others had the cores, in
-    /// microseconds, each for itself; absent where it could not be read.
+    /// microseconds, summed over threads; absent where it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_for_cpu_us: Option<u64>,
     /// Where the numbers come from: `cgroup v2`, `cgroup v1` or `/proc`.

@@ -1,20 +1,21 @@
-//! The wish for a narrow interval that a lab went on for.
+//! A stopping rule, and what became of it.
 
 use model::Until;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The wish for a narrow interval that a lab went on for.
+/// A stopping rule of a lab: how narrow the interval of each difference was to be, and what became of
+/// it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UntilText {
-    /// What was wished for.
+    /// The metric and the width.
     #[serde(flatten)]
     pub until: Until,
     /// The longest time to measure, in microseconds, counted from the first round on.
     pub max_time_us: u64,
     /// Why no more rounds were measured.
     pub ended: UntilEnd,
-    /// What the first rounds promised; absent when the run ended before.
+    /// What the pilot let expect; absent when the run ended before its last round.
     pub pilot: Option<PilotText>,
 }
 
@@ -22,22 +23,22 @@ pub struct UntilText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UntilEnd {
-    /// Every interval was as narrow as wished.
+    /// Every interval was as narrow as it was to be.
     Reached,
-    /// Another round would have ended after the longest time.
+    /// Another round would have ended after `max_time_us`.
     MaxTime,
-    /// No lab has more rounds.
+    /// 1,000 rounds were measured, and no lab has more.
     MaxRounds,
     /// The user stopped the run, or nothing was left to compare.
     Stopped,
 }
 
-/// What the first rounds promised.
+/// What the pilot let expect: the rounds before the widths were first looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PilotText {
     /// Rounds of the pilot.
     pub rounds: u32,
-    /// Rounds in all that were expected to be needed; absent when beyond all measure.
+    /// Rounds in all that were expected to be needed; absent when more than 1,000.
     pub rounds_expected: Option<u32>,
     /// How long all rounds together were expected to take, in microseconds; absent likewise.
     pub time_us_expected: Option<u64>,
