@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use telemetry::metrics::{Counts, Scrape};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::clock;
 use crate::limits::Most;
@@ -33,6 +35,8 @@ pub struct ConnectionTable {
     closed: [AtomicU64; Cause::ALL.len()],
     /// Times that the process was out of file descriptors. Workers see that it grows.
     shortages: AtomicU64,
+    /// Wakes the workers that look at their connections only once in a while.
+    alarm: Notify,
     notes: Mutex<Notes>,
 }
 
@@ -130,6 +134,7 @@ impl ConnectionTable {
             refused: Default::default(),
             closed: Default::default(),
             shortages: AtomicU64::new(0),
+            alarm: Notify::new(),
             notes: Mutex::default(),
         })
     }
@@ -214,9 +219,20 @@ impl ConnectionTable {
             .any(|errno| code == Some(errno.raw_os_error()));
         if is_short {
             self.shortages.fetch_add(1, Relaxed);
+            self.alarm();
         }
         self.log(|more| tracing::error!(%error, more, "a connection cannot be accepted"));
         true
+    }
+
+    /// Makes every worker look at its connections soon: something is short.
+    pub(crate) fn alarm(&self) {
+        self.alarm.notify_waiters();
+    }
+
+    /// Waits for an alarm from now on.
+    pub(crate) fn alarmed(&self) -> Notified<'_> {
+        self.alarm.notified()
     }
 
     pub(crate) fn shortages(&self) -> u64 {

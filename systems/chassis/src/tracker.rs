@@ -1,9 +1,12 @@
 //! What becomes of a worker's connections: it ends those whose clients let it wait for too long.
 //!
-//! A connection notes in plain cells what happens to it, by the number of the worker's current tick
-//! instead of a clock. A few times a second the worker looks at all its connections (`sweep`). So
-//! a deadline costs a request nothing but a few writes, where a timer for each would be set and
-//! reset with every head.
+//! A connection notes in plain cells what happens to it, and when. Now and then the worker looks at
+//! all its connections (`sweep`). So a deadline costs a request a few writes and a look at the clock,
+//! where a timer for each would be set and reset with every head.
+//!
+//! A look wakes a thread that may have nothing else to do, which at a hundred requests a second can be
+//! felt in what each of them costs. So the worker looks once a second at most, and ten times a second
+//! while something is short.
 
 mod answer;
 mod gauge;
@@ -16,11 +19,12 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::Version;
 use hyper_util::server::graceful::GracefulConnection;
 
+use crate::clock;
 use crate::connection_table::{Cause, ConnectionTable, Slot};
 use crate::limits::Timeouts;
 
@@ -28,8 +32,14 @@ pub use answer::{Portion, TrackedBody};
 use gauge::Gauge;
 pub use io::TrackedIo;
 
-/// Time between two looks at all connections.
+/// What times are counted in, and the time between two looks at all connections while places or memory
+/// are short.
 const TICK: Duration = Duration::from_millis(100);
+/// The longest time between two looks.
+const CALM: Duration = Duration::from_secs(1);
+/// Between two looks while nothing is short goes this part of the shortest time that a client has: a
+/// connection ends so much late.
+const CALM_PART: u32 = 10;
 /// Requests that a client may cancel at once, beyond those that it lets be answered.
 const RESETS_MAX: u32 = 100;
 /// Ticks after which a client has waited for its answer, and may well lose its patience.
@@ -44,7 +54,11 @@ struct Registry {
     table: Arc<ConnectionTable>,
     timeouts: Cell<Timeouts>,
     connections: RefCell<Vec<Rc<State>>>,
-    tick: Cell<u32>,
+    /// When tick 0 was.
+    began: Instant,
+    /// Bytes of answers that were not written at the last look, of all connections, and those of
+    /// all answers since: no fewer than are not written now.
+    unsent: Cell<usize>,
     /// Counts what connections began, so that those of one tick have an order.
     beginnings: Cell<u64>,
     /// Half of the time to write, counted; see `answer`.
@@ -138,7 +152,8 @@ impl Tracker {
             table,
             timeouts: Cell::new(timeouts),
             connections: RefCell::default(),
-            tick: Cell::new(0),
+            began: clock::now(),
+            unsent: Cell::new(0),
             beginnings: Cell::new(0),
             epoch: Cell::new(0),
             epoch_began: Cell::new(0),
@@ -159,6 +174,7 @@ impl Tracker {
         let registry = &self.0;
         if slot.is_of(&registry.table) && registry.table.is_crowded() {
             registry.make_room(0);
+            registry.table.alarm();
         }
         let mut connections = registry.connections.borrow_mut();
         let state = Rc::new(State {
@@ -172,7 +188,7 @@ impl Tracker {
             protocol: Cell::new(Protocol::Unknown),
             active: Cell::new(0),
             working: Cell::new(0),
-            since: Cell::new(registry.tick.get()),
+            since: Cell::new(registry.now()),
             beginning: Cell::new(registry.next_beginning()),
             in_head: Cell::new(true),
             blocked: Cell::new(None),
@@ -180,7 +196,7 @@ impl Tracker {
             unsent: Cell::new(0),
             held: Cell::new(0),
             gauge: RefCell::default(),
-            taken: Cell::new(registry.tick.get()),
+            taken: Cell::new(registry.now()),
             waiting: Default::default(),
             answered: Cell::new(0),
             cancelled: Cell::new(0),
@@ -191,9 +207,18 @@ impl Tracker {
 
     /// Watches the connections until the runtime ends.
     pub async fn watch(self) {
+        let registry = &self.0;
         loop {
-            tokio::time::sleep(TICK).await;
-            self.0.sweep();
+            // Begins before the look, so that what happens right after it is not missed.
+            let alarm = registry.table.alarmed();
+            registry.sweep();
+            match registry.pause() {
+                TICK => tokio::time::sleep(TICK).await,
+                // An alarm or the time, whichever comes first: then it looks again.
+                pause => {
+                    let _ = tokio::time::timeout(pause, alarm).await;
+                }
+            }
         }
     }
 
@@ -215,6 +240,37 @@ impl Tracker {
 }
 
 impl Registry {
+    /// The number of the current tick.
+    fn now(&self) -> u32 {
+        let ticks = (clock::now() - self.began).as_millis() / TICK.as_millis();
+        // Begins anew after thirteen years, as `judge` expects.
+        u32::try_from(ticks % (1 << 32)).expect("a rest of 32 bits")
+    }
+
+    /// Time until the next look.
+    fn pause(&self) -> Duration {
+        let timeouts = self.timeouts.get();
+        let is_short = self.leaving.get() > 0
+            || self.table.is_crowded()
+            || self.unsent.get() > timeouts.unsent_bytes / 2;
+        if is_short {
+            return TICK;
+        }
+        let shortest = timeouts.head.min(timeouts.idle).min(timeouts.write);
+        (shortest / CALM_PART).clamp(TICK, CALM)
+    }
+
+    /// Counts bytes of an answer that wait to be written. Nothing takes them off before the next look.
+    fn add_unsent(&self, bytes: usize) {
+        let before = self.unsent.get();
+        let after = before + bytes;
+        self.unsent.set(after);
+        let much = self.timeouts.get().unsent_bytes / 2;
+        if before <= much && after > much {
+            self.table.alarm();
+        }
+    }
+
     fn next_beginning(&self) -> u64 {
         let number = self.beginnings.get() + 1;
         self.beginnings.set(number);
@@ -388,7 +444,7 @@ impl State {
         self.active.set(self.active.get() + 1);
         Exchange {
             state: Rc::clone(self),
-            began: self.registry.tick.get(),
+            began: self.registry.now(),
             is_answered: false,
         }
     }
@@ -404,7 +460,7 @@ impl State {
 
     /// The connection began something that has a limit: a head, or a pause.
     fn begins(&self) {
-        self.since.set(self.registry.tick.get());
+        self.since.set(self.registry.now());
         self.beginning.set(self.registry.next_beginning());
     }
 
@@ -464,9 +520,10 @@ impl Exchange {
         self.note_answer();
         let state = &self.state;
         if state.held.get() == 0 {
-            state.taken.set(state.registry.tick.get());
+            state.taken.set(state.registry.now());
         }
         state.held.set(state.held.get() + bytes);
+        state.registry.add_unsent(bytes);
         if let Some(gauge) = &*state.gauge.borrow() {
             gauge.handed(bytes);
         }
@@ -490,7 +547,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let state = &self.state;
         state.ended();
-        let waited = state.registry.tick.get().wrapping_sub(self.began);
+        let waited = state.registry.now().wrapping_sub(self.began);
         if self.is_answered || waited > PATIENCE_TICKS {
             return;
         }

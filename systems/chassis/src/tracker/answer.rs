@@ -67,9 +67,10 @@ impl<D: Buf> Portion<D> {
     fn new(data: D, state: Rc<State>) -> Self {
         state.active.set(state.active.get() + 1);
         if state.unsent.get() == 0 {
-            state.taken.set(state.registry.tick.get());
+            state.taken.set(state.registry.now());
         }
         state.unsent.set(state.unsent.get() + data.remaining());
+        state.registry.add_unsent(data.remaining());
         let epoch = state.registry.epoch.get();
         state.add_waiting(epoch);
         Self {
@@ -125,7 +126,7 @@ impl<D: Buf> Buf for Portion<D> {
         self.data.advance(count);
         let state = &self.state;
         state.unsent.set(state.unsent.get() - count);
-        state.taken.set(state.registry.tick.get());
+        state.taken.set(state.registry.now());
         self.credit += count;
         let now = state.registry.epoch.get();
         if self.credit >= PROGRESS_BYTES && self.epoch != now {

@@ -50,17 +50,17 @@ impl State {
         {
             // Heads were not counted, so this may come to zero a little early.
             self.held.set(self.held.get().saturating_sub(*count));
-            self.taken.set(self.registry.tick.get());
+            self.taken.set(self.registry.now());
         }
         match result {
             Poll::Pending if self.blocked.get().is_none() => {
-                self.blocked.set(Some(self.registry.tick.get()));
+                self.blocked.set(Some(self.registry.now()));
                 self.credit.set(0);
             }
             Poll::Ready(Ok(count)) if self.blocked.get().is_some() => {
                 let credit = self.credit.get() + count;
                 if credit >= PROGRESS_BYTES {
-                    self.blocked.set(Some(self.registry.tick.get()));
+                    self.blocked.set(Some(self.registry.now()));
                     self.credit.set(0);
                 } else {
                     self.credit.set(credit);

@@ -16,8 +16,7 @@ const STALLED_TICKS: u32 = 10;
 impl Registry {
     /// Ends the connections that are over time, and makes room where it is short.
     pub(super) fn sweep(&self) {
-        let now = self.tick.get().wrapping_add(1);
-        self.tick.set(now);
+        let now = self.now();
         let write = ticks(self.timeouts.get().write);
         if now.wrapping_sub(self.epoch_began.get()) >= write.div_ceil(2) {
             self.epoch.set(self.epoch.get().wrapping_add(1));
@@ -29,6 +28,7 @@ impl Registry {
             self.judge(state, now);
             unsent += state.unwritten();
         }
+        self.unsent.set(unsent);
         if unsent > self.timeouts.get().unsent_bytes {
             self.drop_unsent(unsent, now);
         }
@@ -89,7 +89,7 @@ impl Registry {
         if self.leaving.get() >= batch {
             return;
         }
-        let now = self.tick.get();
+        let now = self.now();
         let is_idle = |it: &&Rc<State>| {
             it.order.get() == Order::Serve
                 && it.is_idle()

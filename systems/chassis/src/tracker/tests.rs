@@ -315,6 +315,55 @@ fn silent_clients_do_not_keep_others_out() {
     assert!(service.table.open() <= 32);
 }
 
+/// How often the thread that serves has gone to sleep, of a worker with this number.
+fn sleeps(worker: u16) -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let own = tasks.map(|task| task.unwrap().path()).find(|task| {
+        let name = std::fs::read_to_string(task.join("comm"));
+        name.is_ok_and(|name| name.trim() == format!("worker-{worker}"))
+    });
+    let status = std::fs::read_to_string(own.unwrap().join("status")).unwrap();
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_worker_without_requests_hardly_wakes() {
+    let table = ConnectionTable::new(MOST);
+    let limits = Limits {
+        timeouts: long(),
+        http2_streams: 100,
+        stop_timeout: PATIENCE,
+    };
+    let seen: Arc<AtomicU32> = Arc::default();
+    // A number of its own, by which its thread is found among those of other tests.
+    let number = 4_711;
+    let worker = Worker::start(number, (&table, limits), async move || Sample { seen }).unwrap();
+    wait(Duration::from_millis(300));
+    let before = sleeps(number);
+    wait(Duration::from_secs(3));
+    let woken = sleeps(number) - before;
+    // The runtime may wake more than once for a timer. With ten looks a second it was 60.
+    assert!(woken <= 15, "woken {woken} times in 3 s");
+    Worker::finish_all(vec![worker]);
+}
+
+#[test]
+fn idle_connections_make_room_at_once_when_descriptors_run_out() {
+    let service = start(long(), MOST);
+    let idle = service.send(&get("/soon"));
+    answer(&idle);
+    // Long enough for the worker to wait for its next look.
+    wait(Duration::from_millis(200));
+    let began = clock::now();
+    let short = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
+    assert!(service.table.accept_failed(&short));
+    assert!(is_closed(&idle));
+    let took = clock::now() - began;
+    assert!(took < Duration::from_millis(700), "after {took:?}");
+}
+
 #[test]
 fn a_request_under_way_makes_no_room() {
     let most = Most {
