@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::json::Json;
+use crate::number;
 use crate::render::{Rendered, Scope, Value, truth, wrong};
 
 /// What a URL must escape: all except RFC 3986's unreserved characters.
@@ -143,7 +144,7 @@ fn is_empty(value: &Json<'_>) -> Option<bool> {
         Json::List(items) => Some(items.is_empty()),
         Json::Object(members) => Some(members.is_empty()),
         // A number is empty when it is zero, however it is written: `0`, `0.0`, `-0`.
-        Json::Number(digits) => Some(digits.parse() == Ok(0.0)),
+        Json::Number(digits) => Some(number::is_zero(digits)),
         Json::Bool(_) => None,
     }
 }

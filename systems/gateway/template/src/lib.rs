@@ -10,6 +10,7 @@
 mod expression;
 mod functions;
 mod json;
+mod number;
 mod parse;
 mod render;
 

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use crate::Template;
 use crate::expression::{Node, Operator, Step, Target};
 use crate::json::Json;
+use crate::number;
 
 /// Why a template has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -297,11 +298,7 @@ fn binary<'a>(
 /// Equality, in which `1` and `1.0` are the same number.
 fn equal(left: &Json<'_>, right: &Json<'_>) -> bool {
     match (left, right) {
-        // Equal digits need no parsing; different ones may be one number, `1` and `1.0`.
-        (Json::Number(a), Json::Number(b)) if a != b => match (a.parse(), b.parse()) {
-            (Ok::<f64, _>(a), Ok::<f64, _>(b)) => a.partial_cmp(&b) == Some(Ordering::Equal),
-            _ => false,
-        },
+        (Json::Number(a), Json::Number(b)) => number::compare(a, b) == Ordering::Equal,
         (Json::List(a), Json::List(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
         }
@@ -319,10 +316,7 @@ fn equal(left: &Json<'_>, right: &Json<'_>) -> bool {
 
 fn order(left: &Json<'_>, right: &Json<'_>) -> Result<Ordering, RenderError> {
     let ordering = match (left, right) {
-        (Json::Number(a), Json::Number(b)) => match (a.parse::<f64>(), b.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a.partial_cmp(&b),
-            _ => None,
-        },
+        (Json::Number(a), Json::Number(b)) => Some(number::compare(a, b)),
         (Json::Text(a), Json::Text(b)) => Some(a.cmp(b)),
         (Json::Bool(a), Json::Bool(b)) => Some(a.cmp(b)),
         _ => None,

@@ -55,6 +55,7 @@ fn json_with_expressions_becomes_json() {
             r#"{{ 'x' in $body.input.tags }}"#,
             r#"{{ "input" in $body }}"#,
             "{{ 1 == 1.0 || $body.nothing }}",
+            "[{{9007199254740993 == 9007199254740992}}, {{9007199254740993 > 9007199254740992}}, {{$body.input.n == 12345678901234567890.1}}]",
             r#""{{ if false }}a{{ else }}b{{$body.on}}{{ end }}c""#,
             r#"{{ {"a": {"b": 1}} }}"#,
         ]
@@ -73,6 +74,7 @@ fn json_with_expressions_becomes_json() {
         true
         true
         true
+        [false,true,true]
         "btruec"
         {"a":{"b":1}}
         "#);
