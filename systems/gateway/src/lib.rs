@@ -25,7 +25,6 @@ mod environment;
 mod front;
 mod generation;
 mod health;
-mod hop;
 mod listen;
 mod loader;
 mod metrics;

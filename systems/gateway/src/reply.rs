@@ -84,19 +84,7 @@ pub(crate) fn connection_is_busy() -> Reply {
 /// Removes headers that belong to a connection or to a body that was replaced. Extensions can copy
 /// them from a request.
 pub(crate) fn strip_connection_headers(headers: &mut HeaderMap) {
-    for name in [
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "content-length",
-        "host",
-    ] {
-        headers.remove(name);
-    }
+    gateway_hop::remove_hop_by_hop(headers);
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove(header::HOST);
 }

@@ -203,6 +203,7 @@ impl CoprocessorStage {
             rendered_headers: FIXED_HEADERS,
             body: message.into(),
             timeout: Some(self.timeout),
+            reply_bytes_max: None,
             // A coprocessor decides; deciding twice does no harm.
             is_idempotent: true,
         };

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use flate2::read::{GzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
 use gateway_config::Compression;
-use http::HeaderValue;
+use http::header::{self, HeaderMap, HeaderValue};
 
 /// A body that expands beyond this is refused.
 const EXPANDED_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -21,6 +21,14 @@ pub(crate) fn name(compression: Compression) -> HeaderValue {
         Compression::Deflate => "deflate",
         Compression::Br => "br",
     })
+}
+
+/// Removes the headers that describe a message as it came: the body that stages see is decoded and
+/// whole.
+pub(crate) fn end_message_headers(headers: &mut HeaderMap) {
+    gateway_hop::remove_hop_by_hop(headers);
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove(header::CONTENT_ENCODING);
 }
 
 /// The body, compressed. What HTTP calls deflate is zlib (RFC 9110, 8.4.1.2).

@@ -54,25 +54,17 @@ pub struct Rules(Box<[HeaderRule]>);
 
 /// Headers that patterns never touch.
 fn is_reserved(name: &HeaderName) -> bool {
-    [
-        header::CONNECTION,
-        header::PROXY_AUTHENTICATE,
-        header::PROXY_AUTHORIZATION,
-        header::TE,
-        header::TRAILER,
-        header::TRANSFER_ENCODING,
-        header::UPGRADE,
-        header::EXPECT,
-        header::CONTENT_LENGTH,
-        header::CONTENT_TYPE,
-        header::CONTENT_ENCODING,
-        header::HOST,
-        header::ACCEPT,
-        header::ACCEPT_ENCODING,
-    ]
-    .contains(name)
-        || name == "keep-alive"
-        || name == "proxy-connection"
+    gateway_hop::is_hop_by_hop(name.as_str())
+        || [
+            header::EXPECT,
+            header::CONTENT_LENGTH,
+            header::CONTENT_TYPE,
+            header::CONTENT_ENCODING,
+            header::HOST,
+            header::ACCEPT,
+            header::ACCEPT_ENCODING,
+        ]
+        .contains(name)
 }
 
 impl Rules {

@@ -161,6 +161,7 @@ impl Subgraph {
             rendered_headers,
             body: request.body,
             timeout: Some(sending.timeout),
+            reply_bytes_max: None,
             is_idempotent: sending.is_idempotent,
         };
         let sent = self.shared.client.send(endpoint, call).await;
@@ -194,11 +195,7 @@ fn with_cookies_only(reply: Reply) -> Response {
 /// A reply as stages see it.
 fn for_stages(reply: Reply) -> Response {
     let mut headers = reply.headers();
-    // These describe the message as it came; the body that stages see is decoded and whole.
-    headers.remove(header::CONTENT_LENGTH);
-    headers.remove(header::CONTENT_ENCODING);
-    headers.remove(header::TRANSFER_ENCODING);
-    headers.remove(header::CONNECTION);
+    encoding::end_message_headers(&mut headers);
     Response {
         status: reply.status,
         headers,

@@ -176,6 +176,7 @@ impl Subgraph {
             rendered_headers: FIXED_HEADERS,
             body,
             timeout: self.timeout,
+            reply_bytes_max: None,
             is_idempotent: is_query,
         };
         let sent = self.shared.client.send(endpoint, call).await;
@@ -264,11 +265,7 @@ impl Subgraph {
     /// What response stages see: a GraphQL response, whatever came back.
     fn in_form(&self, sent: Sent) -> Response {
         let mut headers = sent.as_ref().map(Reply::headers).unwrap_or_default();
-        // The body that stages see has none of them any more.
-        headers.remove(header::CONTENT_LENGTH);
-        headers.remove(header::CONTENT_ENCODING);
-        headers.remove(header::TRANSFER_ENCODING);
-        headers.remove(header::CONNECTION);
+        encoding::end_message_headers(&mut headers);
         let mut outcome = self.judge(sent);
         if outcome.problems.is_empty() {
             let checked = ResponseParts::read(&outcome.body)

@@ -55,6 +55,9 @@ pub struct Call<'a> {
     pub body: Bytes,
     /// How long connecting and the whole answer may take; `None` is for ever.
     pub timeout: Option<Duration>,
+    /// A longer body of the answer is refused; `None` for the client's own limit, which holds in
+    /// any case.
+    pub reply_bytes_max: Option<usize>,
     /// Whether sending it twice does no harm. Then it is sent again when a
     /// connection kept alive turns out to be closed only after the write.
     pub is_idempotent: bool,
@@ -160,7 +163,8 @@ impl Client {
         call: &Call<'_>,
         connection: Connection,
     ) -> Result<Reply, (SendError, bool)> {
-        let limit = self.0.settings.reply_bytes_max;
+        let own = self.0.settings.reply_bytes_max;
+        let limit = call.reply_bytes_max.map_or(own, |limit| limit.min(own));
         match connection {
             Connection::Http1 {
                 mut stream,

@@ -136,20 +136,11 @@ fn render_head(endpoint: &Endpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
 
 /// Headers that describe the connection and the framing, which are decided here.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
-    // Most have lengths that few other names share, so most names cost
-    // one comparison of lengths.
-    match name.as_str().len() {
-        2 => name == header::TE,
-        4 => name == header::HOST,
+    gateway_hop::is_of_connection(name.as_str())
+        || name == header::HOST
+        || name == header::CONTENT_LENGTH
         // A body is sent with its head, so no one waits for the permission to send it.
-        6 => name == header::EXPECT,
-        7 => name == header::UPGRADE || name == header::TRAILER,
-        10 => name == header::CONNECTION || name == "keep-alive",
-        14 => name == header::CONTENT_LENGTH,
-        16 => name == "proxy-connection",
-        17 => name == header::TRANSFER_ENCODING,
-        _ => false,
-    }
+        || name == header::EXPECT
 }
 
 fn append_number(bytes: &mut Vec<u8>, mut number: usize) {

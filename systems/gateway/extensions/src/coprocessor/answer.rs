@@ -245,16 +245,5 @@ impl<'de> Deserialize<'de> for Headers {
 /// Headers that describe a connection or a length: an echo of them would be
 /// about another message.
 fn is_of_the_connection(name: &str) -> bool {
-    [
-        "connection",
-        "content-length",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ]
-    .iter()
-    .any(|known| name.eq_ignore_ascii_case(known))
+    gateway_hop::is_of_connection(name) || name.eq_ignore_ascii_case("content-length")
 }

@@ -136,6 +136,7 @@ impl TokenKeys {
             rendered_headers: b"accept: application/json\r\n",
             body: Bytes::new(),
             timeout: Some(FETCH_LIMIT),
+            reply_bytes_max: None,
             is_idempotent: true,
         };
         let read = match client.send(&self.endpoint, call).await {

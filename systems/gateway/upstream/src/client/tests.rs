@@ -66,6 +66,7 @@ fn call(body: &'static str) -> Call<'static> {
         rendered_headers: b"",
         body: body.into(),
         timeout: Some(Duration::from_secs(20)),
+        reply_bytes_max: None,
         is_idempotent: true,
     }
 }
@@ -287,6 +288,35 @@ fn a_query_survives_a_connection_closed_while_idle() {
 
 /// The second request is read and then the connection is closed.
 const READ_AND_CLOSED: &str = "";
+
+#[test]
+fn a_call_may_allow_less_than_its_client_and_not_more() {
+    const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n0123456789";
+    for (of_client, of_call, limit) in [
+        (10, Some(9), Some(9)),
+        (9, Some(10), Some(9)),
+        (9, None, Some(9)),
+        (10, Some(10), None),
+    ] {
+        run(async {
+            let stand = stand(vec![vec![ANSWER]]).await;
+            let client = Client::new(ClientSettings {
+                reply_bytes_max: of_client,
+                ..ClientSettings::default()
+            });
+            let call = Call {
+                reply_bytes_max: of_call,
+                ..call("{}")
+            };
+            let refused = match client.send(&stand.endpoint, call).await {
+                Ok(_) => None,
+                Err(SendError::TooLarge { limit_bytes }) => Some(limit_bytes),
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(refused, limit, "{of_client} and {of_call:?}");
+        });
+    }
+}
 
 #[test]
 fn only_what_is_idempotent_is_sent_twice() {

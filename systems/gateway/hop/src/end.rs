@@ -1,13 +1,13 @@
-//! Headers of the client's connection, which end at the gateway (RFC 9110, section 7.6.1).
+//! Headers that the client's `Connection` names.
 //!
 //! They are taken out when a request comes in, so that checks, stages and subgraphs all see the same
-//! request. The names that every connection has are not in here: patterns of header rules leave
-//! them out, and the client of subgraphs sends none of them.
+//! request. The names that every connection has stay, for stages to see: patterns of header rules
+//! leave them out, and the client of subgraphs sends none of them.
 
 use http::header::{CONNECTION, HeaderMap, HeaderName};
 
 /// Removes `Connection` and the headers that it names.
-pub(crate) fn end_connection_headers(headers: &mut HeaderMap) {
+pub fn end_connection_headers(headers: &mut HeaderMap) {
     // HTTP/2 has no such header, and most clients of HTTP/1.1 send none or `keep-alive`.
     let Some(first) = headers.get(CONNECTION) else {
         return;

@@ -1,0 +1,81 @@
+//! Headers that end at each hop (RFC 9110, sections 7.6.1 and 11.7): the gateway is where a client's
+//! connection ends and those to subgraphs, handlers and coprocessors begin.
+//!
+//! One list, because a header that one side takes for its own and another passes on is a way to
+//! smuggle. What else a side leaves out (`host`, `content-length`, `expect`, `accept`) depends on
+//! what it does, and stands there.
+
+mod end;
+
+pub use end::end_connection_headers;
+
+use http::HeaderMap;
+
+/// Headers of one connection and of how messages are framed on it.
+pub const OF_CONNECTION: [&str; 7] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers by which a client and the proxy next to it know each other.
+pub const OF_PROXY: [&str; 2] = ["proxy-authenticate", "proxy-authorization"];
+
+/// Whether a header is one of [`OF_CONNECTION`], in whatever case.
+#[must_use]
+pub fn is_of_connection(name: &str) -> bool {
+    // Most names have a length that none of these has, and this is asked of every header.
+    matches!(name.len(), 2 | 7 | 10 | 16 | 17) && is_among(&OF_CONNECTION, name)
+}
+
+/// Whether a header is one of [`OF_CONNECTION`] or [`OF_PROXY`], in whatever case.
+#[must_use]
+pub fn is_hop_by_hop(name: &str) -> bool {
+    is_of_connection(name) || is_among(&OF_PROXY, name)
+}
+
+/// Removes [`OF_CONNECTION`] and [`OF_PROXY`].
+pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    for name in OF_CONNECTION.into_iter().chain(OF_PROXY) {
+        headers.remove(name);
+    }
+}
+
+fn is_among(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_the_lists_is_known_in_any_case() {
+        for name in OF_CONNECTION {
+            assert!(is_of_connection(name) && is_hop_by_hop(name), "{name}");
+            assert!(is_of_connection(&name.to_uppercase()), "{name}");
+        }
+        for name in OF_PROXY {
+            assert!(is_hop_by_hop(name) && !is_of_connection(name), "{name}");
+        }
+        for name in ["", "connections", "host", "content-length", "x-te"] {
+            assert!(!is_hop_by_hop(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_removed_is_what_is_on_the_lists() {
+        let mut headers = HeaderMap::new();
+        for name in OF_CONNECTION.into_iter().chain(OF_PROXY).chain(["host"]) {
+            headers.append(name, "1".parse().unwrap());
+            headers.append(name, "2".parse().unwrap());
+        }
+        remove_hop_by_hop(&mut headers);
+        let names: Vec<&str> = headers.keys().map(http::HeaderName::as_str).collect();
+        assert_eq!(names, ["host"]);
+    }
+}
