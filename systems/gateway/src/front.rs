@@ -23,7 +23,7 @@ use crate::pipeline::{self, Summary};
 use crate::reply::{self, Refusal, Reply};
 use crate::serving::Serving;
 use crate::worker::Worker;
-use crate::{compression, csrf, hop, page, rest};
+use crate::{compression, csrf, page, rest};
 
 /// Which of the gateway's endpoints a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,15 +34,14 @@ pub(crate) enum Entrance {
     Rest,
 }
 
-/// Answers a request to the GraphQL endpoint, or to one of REST.
+/// Answers a request to the GraphQL endpoint, or to one of REST, with what was in use when it came.
 pub(crate) async fn respond(
-    worker: &Rc<Worker>,
+    (worker, serving): (&Rc<Worker>, Rc<Serving>),
     entrance: Entrance,
     (peer, permit): (Option<IpAddr>, Option<Work>),
     (mut parts, body): (Parts, Incoming),
 ) -> Reply {
-    hop::end_connection_headers(&mut parts.headers);
-    let serving = worker.serving();
+    gateway_hop::end_connection_headers(&mut parts.headers);
     let cors = &serving.generation.cors;
     if parts.method == Method::OPTIONS {
         // A preflight is not a GraphQL request: it is neither counted nor logged.

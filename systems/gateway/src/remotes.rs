@@ -123,11 +123,13 @@ async fn ask(
         rendered_headers: b"content-type: application/json\r\naccept: application/json\r\n",
         body: Bytes::from_static(INTROSPECTION_BODY.as_bytes()),
         timeout: Some(limit),
+        reply_bytes_max: Some(config.limits.remote_schema_max_bytes.0.0),
         is_idempotent: true,
     };
     let reply = client.send(&endpoint, call).await;
     let reply = reply.map_err(|error| error.to_string())?;
-    SourceSchema::read(&reply.body).map_err(|error| {
+    let types_max = config.limits.remote_schema_max_types.get();
+    SourceSchema::read(&reply.body, types_max).map_err(|error| {
         let status = reply.status.as_u16();
         format!("{error} (status {status})")
     })

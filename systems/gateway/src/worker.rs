@@ -190,7 +190,7 @@ impl Worker {
             let exchange = connection.request(request.version());
             async move { Ok::<_, Infallible>(worker.answer(&site, peer, exchange, request).await) }
         });
-        let builder = connections::builder(&self.serving().generation.config, Local);
+        let builder = connections::builder(&self.serving.borrow().generation.config, Local);
         let connection = builder
             .serve_connection(tracked.io(TokioIo::new(stream)), service)
             .into_owned();
@@ -213,18 +213,20 @@ impl Worker {
         let (parts, body) = request.into_parts();
         let version = parts.version;
         let path = parts.uri.path();
+        // Once: the whole request is answered with what was in use when it came.
+        let serving = self.serving();
         let reply = if site.graphql
-            && let Some(entrance) = self.entrance(path)
+            && let Some(entrance) = entrance(&serving.generation, path)
         {
-            let work = connections::work(&exchange, &self.serving().generation.config);
-            front::respond(self, entrance, (peer, work), (parts, body)).await
+            let work = connections::work(&exchange, &serving.generation.config);
+            front::respond((self, serving), entrance, (peer, work), (parts, body)).await
         } else if site.health.as_deref() == Some(path) {
             let now = crate::clock::now();
             read_only(&parts.method, || {
                 self.common.health.answer(parts.uri.query(), now)
             })
         } else if site.metrics.as_deref() == Some(path) {
-            read_only(&parts.method, || self.metrics())
+            read_only(&parts.method, || self.metrics(&serving.generation))
         } else {
             reply::empty(StatusCode::NOT_FOUND)
         };
@@ -242,18 +244,8 @@ impl Worker {
         response
     }
 
-    /// The endpoint that a request to this path is for, if it is one of GraphQL.
-    fn entrance(&self, path: &str) -> Option<Entrance> {
-        let serving = self.serving();
-        let generation = &serving.generation;
-        if generation.path.fits(path) {
-            return Some(Entrance::Graphql);
-        }
-        (path.starts_with(REST_PREFIX) && generation.rest.is_some()).then_some(Entrance::Rest)
-    }
-
-    fn metrics(&self) -> Reply {
-        let stats = self.serving().generation.engine.cache_stats();
+    fn metrics(&self, generation: &Generation) -> Reply {
+        let stats = generation.engine.cache_stats();
         let plans = PlanCache {
             hits: stats.hits,
             misses: stats.misses,
@@ -265,6 +257,14 @@ impl Worker {
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }
+}
+
+/// The endpoint that a request to this path is for, if it is one of GraphQL.
+fn entrance(generation: &Generation, path: &str) -> Option<Entrance> {
+    if generation.path.fits(path) {
+        return Some(Entrance::Graphql);
+    }
+    (path.starts_with(REST_PREFIX) && generation.rest.is_some()).then_some(Entrance::Rest)
 }
 
 /// The answer of a path that can only be read.

@@ -138,6 +138,11 @@ pub struct Limits {
     /// Most different entities that one request to a subgraph asks about; beyond it the request is
     /// not sent and its fields are an error. Not known to the original.
     pub entities_max_per_request: NonZeroUsize,
+    /// Largest answer of a remote schema to the introspection query; a larger one is not read, and
+    /// its fields are missing. At most 64 MiB, 32 MiB when left out.
+    pub remote_schema_max_bytes: Written<ByteSize>,
+    /// Most types of one remote schema; the fields of one with more are missing.
+    pub remote_schema_max_types: NonZeroUsize,
 }
 
 impl Default for Limits {
@@ -163,6 +168,8 @@ impl Default for Limits {
             response_max_bytes: Written(ByteSize(64 << 20)),
             subgraph_answers_max_bytes: Written(ByteSize(256 << 20)),
             entities_max_per_request: NonZeroUsize::new(10_000).expect("10,000 is not zero"),
+            remote_schema_max_bytes: Written(ByteSize(32 << 20)),
+            remote_schema_max_types: NonZeroUsize::new(20_000).expect("20,000 is not zero"),
         }
     }
 }

@@ -46,7 +46,7 @@ pub trait Sources {
     fn call(&self, call: Call) -> impl Future<Output = Result<CallAnswer, CallError>>;
 }
 
-/// Headers of clients that never reach a service.
+/// Headers of clients that never reach a service, besides those that end with each connection.
 const NEVER_FORWARDED: &[&str] = &[
     "content-length",
     "content-md5",
@@ -59,20 +59,16 @@ const NEVER_FORWARDED: &[&str] = &[
     "accept-language",
     "accept-datetime",
     "cache-control",
-    "connection",
     "dnt",
     "content-type",
-    // Those that belong to the client's connection.
-    "transfer-encoding",
-    "te",
-    "trailer",
-    "upgrade",
-    "keep-alive",
     "expect",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
 ];
+
+fn is_forwarded(name: &HeaderName) -> bool {
+    !is_session_header(name)
+        && !gateway_hop::is_hop_by_hop(name.as_str())
+        && !NEVER_FORWARDED.contains(&name.as_str())
+}
 
 /// Which headers a source gets.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +94,7 @@ impl HeaderSettings {
         let mut headers = HeaderMap::with_capacity(self.configured.len() + 4);
         if self.forwards {
             for (name, value) in client {
-                if !is_session_header(name) && !NEVER_FORWARDED.contains(&name.as_str()) {
+                if is_forwarded(name) {
                     headers.append(name.clone(), value.clone());
                 }
             }

@@ -31,6 +31,14 @@ pub enum IntrospectionError {
     /// The service answered with errors.
     #[error("the service refused the introspection query: {0}")]
     Refused(String),
+    /// More than the configuration allows.
+    #[error("the schema has {count} types, more than `limits.remote_schema_max_types` ({most})")]
+    TooManyTypes {
+        /// How many it has.
+        count: usize,
+        /// How many it may have.
+        most: usize,
+    },
 }
 
 /// A service's schema.
@@ -50,11 +58,12 @@ struct Answer {
 }
 
 impl SourceSchema {
-    /// Reads the answer to [`INTROSPECTION_BODY`].
+    /// Reads the answer to [`INTROSPECTION_BODY`], with at most so many types, those of GraphQL
+    /// itself not counted.
     ///
     /// # Errors
-    /// When the text is not such an answer, or has errors and no data.
-    pub fn read(body: &[u8]) -> Result<Self, IntrospectionError> {
+    /// When the text is not such an answer, has errors and no data, or has more types.
+    pub fn read(body: &[u8], types_max: usize) -> Result<Self, IntrospectionError> {
         let answer: Answer = serde_json::from_slice(body)
             .map_err(|error| IntrospectionError::Unreadable(error.to_string()))?;
         let Some(IntrospectionQuery { __schema: schema }) = answer.data else {
@@ -69,6 +78,12 @@ impl SourceSchema {
                 None => IntrospectionError::Unreadable("it has no `data`".to_owned()),
             });
         };
+        let is_told = |it: &&IntrospectionType| !is_own(it.name());
+        let count = schema.types.iter().filter(is_told).count();
+        if count > types_max {
+            let most = types_max;
+            return Err(IntrospectionError::TooManyTypes { count, most });
+        }
         let types = schema.types.into_iter();
         Ok(Self {
             types: types

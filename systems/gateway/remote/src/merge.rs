@@ -1,6 +1,6 @@
 //! One schema of several services and of actions, and who answers each of its root fields.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gateway_config::{ActionKind, Config, RemoteSchema};
@@ -173,7 +173,7 @@ impl Merging {
             let title = format!("the action `{}`", field.name);
             let name = field.name.clone();
             let added = self
-                .check_types([&field].into_iter(), &[])
+                .check_types([&field].into_iter(), &HashSet::new())
                 .and_then(|()| self.check_root(kind, &field.name));
             match added {
                 Ok(()) => self.put_root(kind, field, Owner::Action(index), title),
@@ -224,10 +224,14 @@ impl Merging {
         for definition in &types {
             self.check_type(definition)?;
         }
-        for (kind, fields) in &roots {
-            self.check_types(fields.iter(), &types)?;
-            for field in fields {
-                self.check_root(*kind, &field.name)?;
+        {
+            // A set, because a schema may have many types, and many fields that return them.
+            let coming: HashSet<&str> = types.iter().map(type_name).collect();
+            for (kind, fields) in &roots {
+                self.check_types(fields.iter(), &coming)?;
+                for field in fields {
+                    self.check_root(*kind, &field.name)?;
+                }
             }
         }
         for definition in types {
@@ -299,14 +303,14 @@ impl Merging {
     fn check_types<'a>(
         &self,
         fields: impl Iterator<Item = &'a Field<'static, String>>,
-        coming: &[TypeDefinition<'static, String>],
+        coming: &HashSet<&str>,
     ) -> Result<(), Inconsistency> {
         for field in fields {
             let inputs = field.arguments.iter().map(|it| inner_name(&it.value_type));
             for name in inputs.chain([inner_name(&field.field_type)]) {
                 let is_known = self.origins.contains_key(name)
                     || crate::introspection::is_built_in_scalar(name)
-                    || coming.iter().any(|it| type_name(it) == name);
+                    || coming.contains(name);
                 if !is_known {
                     return Err(Inconsistency::UnknownType(name.to_owned()));
                 }

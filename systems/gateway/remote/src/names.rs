@@ -156,6 +156,8 @@ impl Names {
     }
 
     fn check_interfaces(&self, schema: &SourceSchema) -> Result<(), NamesError> {
+        let types = schema.types.iter();
+        let by_name: HashMap<&str, _> = types.map(|it| (type_name(it), it)).collect();
         for definition in &schema.types {
             let interfaces = match definition {
                 TypeDefinition::Object(it) => &it.implements_interfaces,
@@ -164,8 +166,8 @@ impl Names {
             };
             let object = type_name(definition);
             for interface in interfaces {
-                let of = schema.types.iter().find(|it| type_name(it) == interface);
-                for field in of.into_iter().flat_map(fields_of) {
+                let of = by_name.get(interface.as_str());
+                for field in of.into_iter().flat_map(|it| fields_of(it)) {
                     if self.new_field(interface, &field.name) != self.new_field(object, &field.name)
                     {
                         return Err(NamesError::Torn {

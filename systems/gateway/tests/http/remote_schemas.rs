@@ -473,3 +473,87 @@ pub(crate) fn quiet_address() -> String {
     let listener = TcpListener::bind(format!("{host}:0")).unwrap();
     listener.local_addr().unwrap().to_string()
 }
+
+/// What a service with so many types says of itself, each with ten fields.
+fn introspection_of_many(types: usize) -> String {
+    let leaf = json!({"kind": "SCALAR", "name": "String", "ofType": null});
+    let field = |name: String, of: &Value| json!({"name": name, "description": null, "args": [], "type": of, "isDeprecated": false, "deprecationReason": null});
+    let object = |name: String, fields: Vec<Value>| json!({"kind": "OBJECT", "name": name, "description": null, "fields": fields, "inputFields": null, "interfaces": [], "enumValues": null, "possibleTypes": null});
+    let roots = (0..types).map(|number| {
+        let of = json!({"kind": "OBJECT", "name": format!("Thing{number}"), "ofType": null});
+        field(format!("thing{number}"), &of)
+    });
+    let mut all = vec![
+        object("Query".to_owned(), roots.collect()),
+        json!({"kind": "SCALAR", "name": "String", "description": null}),
+    ];
+    all.extend((0..types).map(|number| {
+        let fields = (0..10).map(|index| field(format!("some_field_{index}"), &leaf));
+        object(format!("Thing{number}"), fields.collect())
+    }));
+    json!({"data": {"__schema": {"queryType": {"name": "Query"}, "mutationType": null, "subscriptionType": null, "directives": [], "types": all}}}).to_string()
+}
+
+#[test]
+fn a_schema_beyond_the_limits_is_missing_and_the_others_are_served() {
+    let large = service(introspection_of_many(50), |_| stub::json("{}"));
+    let products = service(introspection(PRODUCTS), |_| stub::json(PRODUCT));
+    for (limit, reason) in [
+        (
+            "remote_schema_max_types: 50",
+            "the schema has 51 types, more than `limits.remote_schema_max_types` (50)",
+        ),
+        (
+            "remote_schema_max_bytes: 64KiB",
+            "the answer is longer than 65536 bytes",
+        ),
+    ] {
+        let services = [("large", &large, ""), ("products", &products, "")];
+        let gateway = root_of(&services, &format!("limits: {{{limit}}}"));
+        let health = gateway.ask_health("/health?ready");
+        assert_eq!(health.status, 503, "{limit}");
+        let missing = &health.json()["missing_sources"];
+        let told = missing["large"].as_str().unwrap();
+        assert!(told.contains(reason), "{told}");
+        assert_eq!(missing["products"], Value::Null);
+        assert_eq!(gateway.ask("{ product { id name } }"), PRODUCT);
+        assert!(
+            gateway
+                .ask("{ thing0 { some_field_0 } }")
+                .contains("validation-failed")
+        );
+    }
+    let gateway = root_of(
+        &[("large", &large, "")],
+        "limits: {remote_schema_max_types: 51}",
+    );
+    assert_eq!(gateway.ask_health("/health?ready").status, 200);
+}
+
+/// Bytes of memory that the gateway's process has.
+fn memory(gateway: &Gateway) -> f64 {
+    let metrics = gateway.ask_health("/metrics");
+    let mut lines = metrics.text().lines();
+    let bytes = lines.find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
+    bytes.unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_reload_lets_go_of_the_former_schemas() {
+    let large = service(introspection_of_many(2_000), |_| stub::json("{}"));
+    let mut gateway = root(&[("large", &large, "")]);
+    let mut reload = |count: usize| {
+        for _ in 0..count {
+            gateway.signal(rustix::process::Signal::HUP);
+            gateway.wait_for("reloaded: SIGHUP");
+        }
+        // Workers have taken it up.
+        gateway.ask("{ __typename }");
+        memory(&gateway)
+    };
+    let before = reload(4);
+    let after = reload(16);
+    // Sixteen schemas would be more than twice this; freed memory is kept for a while.
+    let grown = after - before;
+    assert!(grown < 40e6, "{grown} bytes more than {before}");
+}

@@ -62,7 +62,7 @@ proptest! {
                 prop_assert!(answer["data"].is_object(), "{}", text);
             }
         }
-        let _ = SourceSchema::read(body.as_bytes());
+        let _ = SourceSchema::read(body.as_bytes(), 100);
         if let RestAnswer::Data(data) = unwrap_response(body.as_bytes()) {
             prop_assert!(serde_json::from_slice::<Value>(&data).is_ok());
         }

@@ -66,8 +66,13 @@ pub(crate) fn schema(sdl: &str) -> Arc<Schema> {
     Arc::new(Schema::of(document))
 }
 
-/// What a service with this schema answers to the introspection query.
+/// What a service with this schema says of itself.
 pub(crate) fn introspected(schema: &Arc<Schema>) -> SourceSchema {
+    SourceSchema::read(&introspection(schema), 100).unwrap()
+}
+
+/// What a service with this schema answers to the introspection query.
+pub(crate) fn introspection(schema: &Arc<Schema>) -> Vec<u8> {
     let body: Value = serde_json::from_str(gateway_remote::INTROSPECTION_BODY).unwrap();
     let query = body["query"].as_str().unwrap();
     let effort = Effort::full(Duration::from_secs(5), Stop::default());
@@ -79,7 +84,7 @@ pub(crate) fn introspected(schema: &Arc<Schema>) -> SourceSchema {
         |checked, _, _| Ok(checked.write_introspection(0, &Variables::default(), Vec::new())),
     );
     let told = String::from_utf8(told.unwrap()).unwrap();
-    SourceSchema::read(format!("{{\"data\":{{\"__schema\":{told}}}}}").as_bytes()).unwrap()
+    format!("{{\"data\":{{\"__schema\":{told}}}}}").into_bytes()
 }
 
 /// Services by what they do with a body.
