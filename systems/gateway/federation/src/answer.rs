@@ -220,9 +220,9 @@ fn tell(
         state.fail(fetch, error);
     }
     state.left_out += places.map_or(0, |places| places.further);
-    if places.is_none_or(|places| places.paths.is_empty()) && state.has_room(weight) {
+    if places.is_none_or(|places| places.paths.is_empty()) {
         // No place waits for this entity, or its place was not found in time. The error is told all
-        // the same.
+        // the same, or counted where there is no room for it.
         let path = entities::fetch_path(&plan.inputs[0]);
         let error = GraphqlError {
             path,

@@ -12,7 +12,7 @@ mod filter;
 
 use std::collections::{BTreeSet, HashMap};
 
-use graphql_tools::parser::schema::{Definition, Directive, Document, TypeDefinition, Value};
+use graphql_tools::parser::schema::{Definition, Document, TypeDefinition, Value};
 
 use crate::checked::Checked;
 use crate::error::{GraphqlError, write_errors};
@@ -22,6 +22,7 @@ use crate::operations::{OperationOptions, Refusal};
 use crate::prepare::Chosen;
 use crate::projection;
 use crate::schema::type_name;
+use crate::sdl::{self, Applied, Written};
 use crate::supergraph::{Supergraph, SupergraphError};
 
 /// Marks a field of the client's operation that the request may not see. No client can write this
@@ -284,8 +285,41 @@ impl Rules {
             types,
             fields,
         };
+        rules.forget_derived(document);
         rules.inherit(document);
         Ok(Some(rules))
+    }
+
+    /// Forgets what an interface demands only because its objects do: composition says of an
+    /// interface what all its objects demand together. Each of them says it of itself, and must not
+    /// pass it on to the others.
+    fn forget_derived(&mut self, document: &Document<'static, String>) {
+        let mut objects: HashMap<&str, Vec<&str>> = HashMap::new();
+        for definition in &document.definitions {
+            if let Definition::TypeDefinition(TypeDefinition::Object(object)) = definition {
+                for interface in &object.implements_interfaces {
+                    objects.entry(interface).or_default().push(&object.name);
+                }
+            }
+        }
+        for (interface, objects) in objects {
+            let own = objects.iter().filter_map(|name| self.types.get(*name));
+            if let Some(rule) = self.types.get(interface)
+                && is_sum(rule, own)
+            {
+                self.types.remove(interface);
+            }
+            let Some(mut fields) = self.fields.remove(interface) else {
+                continue;
+            };
+            fields.retain(|field, rule| {
+                let own = objects
+                    .iter()
+                    .filter_map(|it| self.fields.get(*it)?.get(field));
+                !is_sum(rule, own)
+            });
+            self.fields.insert(interface.to_owned(), fields);
+        }
     }
 
     /// Gives objects what their interfaces demand: a protected field of an interface must not be
@@ -294,21 +328,16 @@ impl Rules {
         // From a copy, as each type lists all its interfaces, those of its interfaces among them.
         let (types, fields) = (self.types.clone(), self.fields.clone());
         for definition in &document.definitions {
-            let (name, interfaces) = match definition {
-                Definition::TypeDefinition(TypeDefinition::Object(it)) => {
-                    (&it.name, &it.implements_interfaces)
-                }
-                Definition::TypeDefinition(TypeDefinition::Interface(it)) => {
-                    (&it.name, &it.implements_interfaces)
-                }
-                _ => continue,
+            let Some(composite) = sdl::composite(definition) else {
+                continue;
             };
-            for interface in interfaces {
+            let name = composite.name;
+            for interface in composite.interfaces {
                 if let Some(rule) = types.get(interface) {
-                    add(self.types.entry(name.clone()).or_default(), rule);
+                    add(self.types.entry(name.to_owned()).or_default(), rule);
                 }
                 for (field, rule) in fields.get(interface).into_iter().flatten() {
-                    let own = self.fields.entry(name.clone()).or_default();
+                    let own = self.fields.entry(name.to_owned()).or_default();
                     add(own.entry(field.clone()).or_default(), rule);
                 }
             }
@@ -373,6 +402,28 @@ fn holds(rule: &Rule, granted: &[bool]) -> bool {
     })
 }
 
+/// Most different atoms of rules that are compared.
+const COMPARED_MAX: usize = 12;
+
+/// Whether a rule demands what the others demand together, in whatever way it is written. Where that
+/// takes too long to say, it does not.
+fn is_sum<'a>(rule: &Rule, others: impl Iterator<Item = &'a Rule>) -> bool {
+    let others: Vec<&Rule> = others.collect();
+    let mut atoms = BTreeSet::new();
+    collect(rule, &mut atoms);
+    others.iter().for_each(|other| collect(other, &mut atoms));
+    if others.is_empty() || atoms.len() > COMPARED_MAX {
+        return false;
+    }
+    let mut granted = vec![false; atoms.last().map_or(0, |last| last + 1)];
+    (0..1_usize << atoms.len()).all(|bits| {
+        for (position, atom) in atoms.iter().enumerate() {
+            granted[*atom] = bits >> position & 1 == 1;
+        }
+        holds(rule, &granted) == others.iter().all(|other| holds(other, &granted))
+    })
+}
+
 fn collect(rule: &Rule, into: &mut BTreeSet<usize>) {
     into.extend(rule.iter().flatten().flatten());
 }
@@ -383,11 +434,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn rule(
-        &mut self,
-        place: &str,
-        directives: &[Directive<'static, String>],
-    ) -> Result<Rule, SupergraphError> {
+    fn rule(&mut self, place: &str, directives: &[Applied]) -> Result<Rule, SupergraphError> {
         let mut rule = Rule::new();
         for directive in directives {
             let wrong = || SupergraphError::Authorization {
@@ -421,14 +468,13 @@ impl Reader<'_> {
 
 /// A list of lists of texts. As everywhere in GraphQL, one value stands for a list of it. An empty
 /// list of alternatives says neither that all nor that none may, so it is a mistake.
-fn lists(directive: &Directive<'static, String>, name: &str) -> Option<Vec<Vec<String>>> {
-    let mut arguments = directive.arguments.iter();
-    let (_, value) = arguments.find(|(key, _)| key == name)?;
-    let text = |value: &Value<'static, String>| match value {
+fn lists(directive: &Applied, name: &str) -> Option<Vec<Vec<String>>> {
+    let value = sdl::argument(directive, name)?;
+    let text = |value: &Written| match value {
         Value::String(text) => Some(text.clone()),
         _ => None,
     };
-    let inner = |value: &Value<'static, String>| match value {
+    let inner = |value: &Written| match value {
         Value::List(items) => items.iter().map(text).collect(),
         one => Some(vec![text(one)?]),
     };

@@ -5,14 +5,13 @@
 //! schema refused: what `SECURITY` protects would be served to all otherwise, and what
 //! `EXECUTION` changes would be answered wrongly.
 
-use std::sync::Arc;
+use graphql_tools::parser::schema::{Definition, Document, Value};
 
-use graphql_tools::parser::schema::{Definition, Directive, Document, TypeDefinition, Value};
-
+use crate::schema::type_name;
+use crate::sdl::{self, Applied, argument, member};
 use crate::supergraph::SupergraphError;
 
 type Sdl = Document<'static, String>;
-type Applied = Directive<'static, String>;
 
 /// Where the specifications below are.
 const APOLLO: &str = "https://specs.apollo.dev/";
@@ -26,6 +25,10 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("tag", &["v0.1", "v0.2", "v0.3"]),
     ("inaccessible", &["v0.1", "v0.2"]),
     ("cost", &["v0.1"]),
+    // Arguments from contexts are refused where they are; a context that none reads asks for nothing.
+    ("context", &["v0.1"]),
+    // The gateway keeps no answers, so that there is nothing to invalidate.
+    ("cacheTag", &["v0.1"]),
     ("authenticated", &["v0.1"]),
     ("requiresScopes", &["v0.1"]),
     ("policy", &["v0.1"]),
@@ -37,6 +40,16 @@ const ALWAYS_CHECKED: &[&str] = &["inaccessible", "authenticated", "requiresScop
 
 /// Those that read and call REST services in place of subgraphs.
 const CONNECTORS: &[&str] = &["connect", "source"];
+
+/// GraphQL's own directives, and `@defer`, whatever a link is called.
+const ALWAYS_SHOWN: &[&str] = &[
+    "skip",
+    "include",
+    "deprecated",
+    "specifiedBy",
+    "oneOf",
+    "defer",
+];
 
 /// A specification that a supergraph follows.
 #[derive(Debug)]
@@ -53,12 +66,8 @@ struct Link<'a> {
 
 impl<'a> Link<'a> {
     fn read(directive: &'a Applied) -> Option<Self> {
-        let text = |name| match argument(directive, name) {
-            Some(Value::String(text)) => Some(text.as_str()),
-            _ => None,
-        };
         // `@link` can itself be renamed; what has such an argument on a schema is one.
-        let url = text("url").or_else(|| text("feature"))?;
+        let url = sdl::text(directive, "url").or_else(|| sdl::text(directive, "feature"))?;
         let trimmed = url.trim_end_matches('/');
         let (identity, version) = match trimmed.rsplit_once('/') {
             Some((identity, version)) if is_version(version) => (identity, Some(version)),
@@ -128,8 +137,24 @@ impl<'a> Link<'a> {
             }),
             _ => false,
         };
-        let own = self.identity.rsplit('/').next().unwrap_or_default();
-        imported || self.name_of(own) == name
+        imported || self.name_of(self.own_name()) == name
+    }
+
+    /// Whether a directive belongs to the specification, imported or not.
+    fn owns(&self, name: &str) -> bool {
+        self.brings(name) || self.has_namespace_of(name)
+    }
+
+    /// Whether a name begins with that of the specification and two underscores.
+    fn has_namespace_of(&self, name: &str) -> bool {
+        let own = sdl::text(self.directive, "as").unwrap_or(self.own_name());
+        let rest = name.strip_prefix(own).filter(|_| !own.is_empty());
+        rest.is_some_and(|rest| rest.starts_with("__"))
+    }
+
+    /// The last part of the URL without the version.
+    fn own_name(&self) -> &'a str {
+        self.identity.rsplit('/').next().unwrap_or_default()
     }
 
     /// Whether the directive that bears the name of the specification has another one here.
@@ -153,22 +178,8 @@ impl<'a> Link<'a> {
             }),
             _ => None,
         };
-        imported.unwrap_or_else(|| match argument(self.directive, "as") {
-            Some(Value::String(text)) => text.clone(),
-            _ => name.to_owned(),
-        })
+        imported.unwrap_or_else(|| sdl::text(self.directive, "as").unwrap_or(name).to_owned())
     }
-}
-
-type Written = Value<'static, String>;
-
-fn argument<'a>(directive: &'a Applied, name: &str) -> Option<&'a Written> {
-    member(&directive.arguments, name)
-}
-
-fn member<'a>(members: &'a [(String, Written)], name: &str) -> Option<&'a Written> {
-    let mut members = members.iter();
-    members.find(|(key, _)| key == name).map(|(_, it)| it)
 }
 
 /// `v`, a number, a dot, a number.
@@ -229,18 +240,21 @@ pub(crate) fn check(document: &Sdl) -> Result<(), SupergraphError> {
     })
 }
 
-/// The client's schema without the definitions of the directives of authorization.
-pub(crate) fn without(client: &Arc<Sdl>, names: &Names) -> Arc<Sdl> {
-    let is_named = |it: &Definition<'static, String>| match it {
-        Definition::DirectiveDefinition(it) => names.contain(&it.name),
-        _ => false,
-    };
-    if !client.definitions.iter().any(is_named) {
-        return Arc::clone(client);
-    }
-    let mut client = Sdl::clone(client);
-    client.definitions.retain(|it| !is_named(it));
-    Arc::new(client)
+/// Takes what belongs to specifications out of the client's schema: their directives, and their types,
+/// whose names begin with theirs (`context__ContextFieldValue`).
+pub(crate) fn hide(client: &mut Sdl, supergraph: &Sdl, names: &Names) {
+    let links: Vec<Link<'_>> = links(supergraph).collect();
+    client.definitions.retain(|it| match it {
+        Definition::DirectiveDefinition(it) => {
+            let is_linked = links.iter().any(|link| link.owns(&it.name));
+            ALWAYS_SHOWN.contains(&it.name.as_str()) || !(is_linked || names.contain(&it.name))
+        }
+        Definition::TypeDefinition(it) => {
+            let name = type_name(it);
+            !links.iter().any(|link| link.has_namespace_of(name))
+        }
+        _ => true,
+    });
 }
 
 fn links(document: &Sdl) -> impl Iterator<Item = Link<'_>> {
@@ -266,9 +280,8 @@ fn uses_connectors(document: &Sdl) -> bool {
             if directive.name != "join__directive" {
                 return false;
             }
-            let name = match argument(directive, "name") {
-                Some(Value::String(name)) => name.as_str(),
-                _ => return false,
+            let Some(name) = sdl::text(directive, "name") else {
+                return false;
             };
             // Composition carries a subgraph's `@link` of the connectors along in this way.
             let url = match argument(directive, "args") {
@@ -283,15 +296,10 @@ fn uses_connectors(document: &Sdl) -> bool {
 /// The directives of the schema, of its types and of their fields.
 fn directives(document: &Sdl) -> impl Iterator<Item = &Applied> {
     document.definitions.iter().flat_map(|definition| {
-        let (own, fields) = match definition {
-            Definition::SchemaDefinition(it) => (&it.directives[..], &[][..]),
-            Definition::TypeDefinition(TypeDefinition::Object(it)) => {
-                (&it.directives[..], &it.fields[..])
-            }
-            Definition::TypeDefinition(TypeDefinition::Interface(it)) => {
-                (&it.directives[..], &it.fields[..])
-            }
-            _ => (&[][..], &[][..]),
+        let (own, fields) = match (definition, sdl::composite(definition)) {
+            (Definition::SchemaDefinition(it), _) => (&it.directives[..], &[][..]),
+            (_, Some(it)) => (it.directives, it.fields),
+            (_, None) => (&[][..], &[][..]),
         };
         let fields = fields.iter().flat_map(|field| &field.directives);
         own.iter().chain(fields)

@@ -7,12 +7,13 @@ use std::borrow::Cow;
 
 use graphql_tools::parser::query::Value as Literal;
 use graphql_tools::parser::schema::{
-    Definition, Directive, DirectiveDefinition, EnumValue, Field, InputValue, Type, Value,
+    Definition, Directive, DirectiveDefinition, EnumValue, Field, InputValue, Type,
 };
 
 use crate::projection::{Asked, Projection, Shape, What};
 use crate::response::Writer;
 use crate::schema::{Named, Schema, TypeText, type_name};
+use crate::sdl;
 
 /// Lists of fields within lists of fields that are still answered when
 /// `limits.introspection_max_depth` is on.
@@ -392,13 +393,7 @@ fn is_deprecated(directives: &Directives) -> bool {
 
 fn argument<'a>(directives: &'a Directives, directive: &str, name: &str) -> Option<&'a str> {
     let directive = directives.iter().find(|it| it.name == directive)?;
-    directive
-        .arguments
-        .iter()
-        .find_map(|(key, value)| match value {
-            Value::String(text) if key == name => Some(text.as_str()),
-            _ => None,
-        })
+    sdl::text(directive, name)
 }
 
 fn kind(named: Named<'_>) -> &'static str {

@@ -43,6 +43,7 @@ mod provides;
 mod required;
 mod response;
 mod schema;
+mod sdl;
 mod store;
 mod supergraph;
 mod unserved;

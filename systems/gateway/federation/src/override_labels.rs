@@ -7,10 +7,11 @@
 use std::collections::{HashMap, HashSet};
 
 use graphql_tools::parser::query::{Definition, Selection};
-use graphql_tools::parser::schema::{self, Directive, TypeDefinition, Value};
+use graphql_tools::parser::schema;
 use hive_router_query_planner::graph::{PERCENTAGE_SCALE_FACTOR, PlannerOverrideContext};
 
 use crate::limits::{QueryDocument, Set, selection_set};
+use crate::sdl::{self, Applied};
 
 /// The labels of a supergraph, or those that matter to an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,18 +133,13 @@ impl Labelled {
     pub(crate) fn of(supergraph: &schema::Document<'static, String>) -> Option<Labelled> {
         let mut found = Labelled::default();
         for definition in &supergraph.definitions {
-            let schema::Definition::TypeDefinition(definition) = definition else {
+            let Some(composite) = sdl::composite(definition) else {
                 continue;
             };
-            let (directives, fields) = match definition {
-                TypeDefinition::Object(it) => (&it.directives, &it.fields),
-                TypeDefinition::Interface(it) => (&it.directives, &it.fields),
-                _ => continue,
-            };
-            for directive in directives {
+            for directive in composite.directives {
                 found.imply(directive, "join__type", "key");
             }
-            for field in fields {
+            for field in composite.fields {
                 for directive in &field.directives {
                     found.imply(directive, "join__field", "requires");
                     if let Some(label) = argument(directive, "join__field", "overrideLabel") {
@@ -158,7 +154,7 @@ impl Labelled {
         (!found.by_field.is_empty()).then_some(found)
     }
 
-    fn imply(&mut self, directive: &Directive<'static, String>, name: &str, argument: &str) {
+    fn imply(&mut self, directive: &Applied, name: &str, argument: &str) {
         let selection = self::argument(directive, name, argument).unwrap_or_default();
         let words = selection.split(|it: char| it != '_' && !it.is_ascii_alphanumeric());
         let words = words.filter(|word| !word.is_empty());
@@ -203,19 +199,11 @@ fn collect_names<'a>(set: &'a Set, names: &mut HashSet<&'a str>) {
 }
 
 /// The text of an argument of a directive of this name.
-fn argument<'a>(
-    directive: &'a Directive<'static, String>,
-    name: &str,
-    argument: &str,
-) -> Option<&'a str> {
+fn argument<'a>(directive: &'a Applied, name: &str, argument: &str) -> Option<&'a str> {
     if directive.name != name {
         return None;
     }
-    let mut arguments = directive.arguments.iter();
-    arguments.find_map(|(key, value)| match value {
-        Value::String(text) if key == argument => Some(text.as_str()),
-        _ => None,
-    })
+    sdl::text(directive, argument)
 }
 
 #[cfg(test)]

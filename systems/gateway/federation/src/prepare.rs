@@ -34,6 +34,7 @@ use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
 use crate::schema::Schema;
 use crate::supergraph::{Supergraph, one_line};
+use crate::unserved;
 use crate::variables::Declared;
 
 /// Validation errors that are told at most.
@@ -233,7 +234,8 @@ impl Preparing<'_> {
         let failed = |reason: String| {
             Refusal::internal(&format!("the operation could not be planned: {reason}"))
         };
-        let mut normalized = normalize_operation(&planner.supergraph, document, chosen.name)
+        let document = unserved::without_defer(document);
+        let mut normalized = normalize_operation(&planner.supergraph, &document, chosen.name)
             .map_err(|error| failed(error.to_string()))?;
         drop_own_fields(&mut normalized.operation.selection_set);
         // The operation asks only for introspection or `__typename`, which the gateway answers

@@ -17,11 +17,10 @@ use graphql_tools::parser::query::{
     Definition as QueryDefinition, OperationDefinition, Selection, SelectionSet, TypeCondition,
     parse_query,
 };
-use graphql_tools::parser::schema::{
-    Definition, Directive, Document, Field, TypeDefinition, Value,
-};
+use graphql_tools::parser::schema::{Definition, Document, Field, TypeDefinition, Value};
 
 use crate::schema::inner_name;
+use crate::sdl::{self, composite};
 
 type Text = String;
 
@@ -165,7 +164,8 @@ type Types<'a> = HashMap<&'a str, &'a [Field<'static, Text>]>;
 fn types_of<'a>(document: &'a Document<'static, Text>) -> Types<'a> {
     let definitions = document.definitions.iter();
     definitions
-        .filter_map(|definition| Some((name_of(definition)?, fields(definition)?)))
+        .filter_map(composite)
+        .map(|it| (it.name, it.fields))
         .collect()
 }
 
@@ -179,13 +179,15 @@ fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
     let types = types_of(document);
     let mut found = Vec::new();
     for (definition, it) in document.definitions.iter().enumerate() {
-        for (field, it) in fields(it).into_iter().flatten().enumerate() {
+        let fields = composite(it).map_or(&[][..], |it| it.fields);
+        for (field, it) in fields.iter().enumerate() {
             for (directive, of) in it.directives.iter().enumerate() {
-                let (Some(Value::Enum(graph)), Some(Value::String(text))) =
-                    (argument(of, "graph"), argument(of, "provides"))
-                else {
+                let (Some(graph), Some(text)) = (sdl::graph(of), sdl::text(of, "provides")) else {
                     continue;
                 };
+                if of.name != "join__field" {
+                    continue;
+                }
                 // What cannot be read is left to the planner, which names the place.
                 let Some(set) = selection(text) else {
                     continue;
@@ -194,7 +196,7 @@ fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
                 let mut selected = Selected::new();
                 collect_selected(&types, returns, &set, &mut selected);
                 found.push(Provision {
-                    graph: graph.clone(),
+                    graph: graph.to_owned(),
                     definition,
                     field,
                     directive,
@@ -244,33 +246,6 @@ fn collect_selected(
             }
             Selection::Field(_) | Selection::FragmentSpread(_) => {}
         }
-    }
-}
-
-fn argument<'a>(
-    directive: &'a Directive<'static, Text>,
-    name: &str,
-) -> Option<&'a Value<'static, Text>> {
-    let mut arguments = directive.arguments.iter();
-    let found = arguments.find(|(known, _)| known == name);
-    found
-        .map(|(_, value)| value)
-        .filter(|_| directive.name == "join__field")
-}
-
-fn name_of<'a>(definition: &'a Definition<'static, Text>) -> Option<&'a str> {
-    match definition {
-        Definition::TypeDefinition(TypeDefinition::Object(it)) => Some(&it.name),
-        Definition::TypeDefinition(TypeDefinition::Interface(it)) => Some(&it.name),
-        _ => None,
-    }
-}
-
-fn fields<'a>(definition: &'a Definition<'static, Text>) -> Option<&'a [Field<'static, Text>]> {
-    match definition {
-        Definition::TypeDefinition(TypeDefinition::Object(it)) => Some(&it.fields),
-        Definition::TypeDefinition(TypeDefinition::Interface(it)) => Some(&it.fields),
-        _ => None,
     }
 }
 

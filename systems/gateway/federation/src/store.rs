@@ -416,23 +416,47 @@ impl Store {
             }
             Value::Object(object) => {
                 out.push(b'{');
-                let mut first = true;
-                self.write_members(object, &mut first, out);
+                self.write_members(object, out);
                 out.push(b'}');
             }
         }
     }
 
-    fn write_members(&self, object: ObjectId, first: &mut bool, out: &mut Vec<u8>) {
-        for member in self.own_members(object) {
-            if !std::mem::take(first) {
-                out.push(b',');
+    /// Writes each key once, with the value that a search for it finds: a key that a subgraph gave
+    /// twice, or two subgraphs gave, must not mean one value here and another to who reads this.
+    fn write_members(&self, object: ObjectId, out: &mut Vec<u8>) {
+        let (own, mut merged) = ([object], Vec::new());
+        let parts: &[ObjectId] = if self.objects[object.0 as usize].links == 0 {
+            &own
+        } else {
+            self.collect_parts(object, &mut merged);
+            &merged
+        };
+        let mut first = true;
+        for part in parts {
+            let start = self.objects[part.0 as usize].members.start as usize;
+            for (index, member) in self.own_members(*part).iter().enumerate() {
+                let key = self.text(member.key);
+                if self.find_slot(object, key) != Some((*part, start + index)) {
+                    continue;
+                }
+                if !std::mem::take(&mut first) {
+                    out.push(b',');
+                }
+                json::write_key(key, out);
+                self.write(member.value, out);
             }
-            json::write_key(self.text(member.key), out);
-            self.write(member.value, out);
         }
+    }
+
+    /// An object and those merged into it, each once, in the order in which they are searched.
+    fn collect_parts(&self, object: ObjectId, parts: &mut Vec<ObjectId>) {
+        if parts.contains(&object) {
+            return;
+        }
+        parts.push(object);
         for linked in self.linked(object) {
-            self.write_members(linked, first, out);
+            self.collect_parts(linked, parts);
         }
     }
 

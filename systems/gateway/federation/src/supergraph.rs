@@ -12,6 +12,7 @@ use crate::large_stack;
 use crate::override_labels::Labelled;
 use crate::provides::{self, Permissions};
 use crate::schema::Schema;
+use crate::sdl;
 use crate::unserved;
 
 /// A service behind the gateway.
@@ -132,7 +133,7 @@ impl Supergraph {
         let document = safe_parse_schema(&sdl).map_err(|error| SupergraphError::Syntax {
             reason: one_line(&error.to_string()),
         })?;
-        let subgraphs = subgraphs_of(&document);
+        let subgraphs = subgraphs_of(&document)?;
         if subgraphs.is_empty() {
             return Err(SupergraphError::NotComposed {
                 missing: "it has no enum `join__Graph`".to_owned(),
@@ -143,7 +144,6 @@ impl Supergraph {
                 missing: "it has no query type".to_owned(),
             });
         }
-        // Before the features: the link of contexts is also an unknown one, and this says more.
         if let Some(place) = unserved::argument_from_context(&document) {
             return Err(SupergraphError::Unserved {
                 directive: "@fromContext",
@@ -161,9 +161,9 @@ impl Supergraph {
         };
         let names = Names::of(&document);
         let rules = Rules::read(&document, &names)?;
-        let client = unserved::with_defer(&planner.consumer_schema.document);
-        let client = features::without(&Arc::new(client), &names);
-        let schema = Schema::new(client, &document);
+        let mut client = unserved::with_defer(&planner.consumer_schema.document);
+        features::hide(&mut client, &document, &names);
+        let schema = Schema::new(Arc::new(client), &document);
         let schema = Arc::new(schema);
         let interface_objects = interface_objects_of(&document);
         Ok(Supergraph {
@@ -232,15 +232,12 @@ fn interface_objects_of(document: &Document<'static, String>) -> Vec<(usize, Str
             continue;
         };
         for directive in &interface.directives {
-            let argument = |name: &str| {
-                let mut arguments = directive.arguments.iter();
-                arguments.find(|(key, _)| key == name).map(|(_, it)| it)
-            };
+            let is_object = sdl::argument(directive, "isInterfaceObject");
             if directive.name == "join__type"
-                && let Some(Value::Boolean(true)) = argument("isInterfaceObject")
-                && let Some(Value::Enum(graph)) = argument("graph")
+                && is_object == Some(&Value::Boolean(true))
+                && let Some(graph) = sdl::graph(directive)
                 && let Some(values) = graphs_of(document).map(|graphs| &graphs.values)
-                && let Some(index) = values.iter().position(|value| value.name == *graph)
+                && let Some(index) = values.iter().position(|value| value.name == graph)
             {
                 // By position, because `graph` is a value of the enum and not the subgraph's name.
                 found.push((index, interface.name.clone()));
@@ -250,33 +247,27 @@ fn interface_objects_of(document: &Document<'static, String>) -> Vec<(usize, Str
     found
 }
 
-fn subgraphs_of(document: &Document<'static, String>) -> Vec<Subgraph> {
-    let Some(graphs) = graphs_of(document) else {
-        return Vec::new();
-    };
-    graphs
-        .values
-        .iter()
-        .filter_map(|value| {
-            let directive = value
-                .directives
-                .iter()
-                .find(|it| it.name == "join__graph")?;
-            let argument = |name: &str| {
-                directive
-                    .arguments
-                    .iter()
-                    .find_map(|(key, value)| match value {
-                        Value::String(text) if key == name => Some(text.clone()),
-                        _ => None,
-                    })
-            };
-            Some(Subgraph {
-                name: argument("name")?,
-                url: argument("url").unwrap_or_default(),
-            })
+/// One for each value of the enum: subgraphs are known by their position among them.
+fn subgraphs_of(document: &Document<'static, String>) -> Result<Vec<Subgraph>, SupergraphError> {
+    let values = graphs_of(document).map_or(&[][..], |graphs| &graphs.values);
+    let subgraphs = values.iter().map(|value| {
+        let mut directives = value.directives.iter();
+        let graph = directives.find(|it| it.name == "join__graph");
+        let name = graph.and_then(|it| sdl::text(it, "name"));
+        let (Some(graph), Some(name)) = (graph, name) else {
+            return Err(SupergraphError::NotComposed {
+                missing: format!(
+                    "the value `{}` of `join__Graph` has no `@join__graph(name: …)`",
+                    value.name
+                ),
+            });
+        };
+        Ok(Subgraph {
+            name: name.to_owned(),
+            url: sdl::text(graph, "url").unwrap_or_default().to_owned(),
         })
-        .collect()
+    });
+    subgraphs.collect()
 }
 
 /// A parser's message without its line breaks.

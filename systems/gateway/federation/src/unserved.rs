@@ -1,7 +1,13 @@
 //! Directives that ask for more than this gateway does: where the answer is right without, they
 //! are ignored; where it would be wrong, the supergraph is refused.
 
-use graphql_tools::parser::schema::{Definition, Document, TypeDefinition, Value, parse_schema};
+use std::borrow::Cow;
+
+use graphql_tools::parser::query::{self, OperationDefinition, Selection};
+use graphql_tools::parser::schema::{Definition, Document, Value, parse_schema};
+
+use crate::limits::{QueryDocument, Set, selection_set};
+use crate::sdl;
 
 /// What clients may write, and what is ignored: an answer in one piece is an answer to a query
 /// with `@defer`, too.
@@ -21,29 +27,76 @@ pub(crate) fn with_defer(client: &Document<'static, String>) -> Document<'static
     client
 }
 
+/// A document without `@defer`: the planner would take a fragment that has it for one under a
+/// condition, and forget a field of which nothing else is asked.
+pub(crate) fn without_defer(document: &QueryDocument) -> Cow<'_, QueryDocument> {
+    let mut sets = document
+        .definitions
+        .iter()
+        .map(|definition| match definition {
+            query::Definition::Operation(operation) => selection_set(operation),
+            query::Definition::Fragment(fragment) => &fragment.selection_set,
+        });
+    if !sets.any(has_defer) {
+        return Cow::Borrowed(document);
+    }
+    let mut document = document.clone();
+    for definition in &mut document.definitions {
+        drop_defer(match definition {
+            query::Definition::Fragment(fragment) => &mut fragment.selection_set,
+            query::Definition::Operation(operation) => match operation {
+                OperationDefinition::SelectionSet(set) => set,
+                OperationDefinition::Query(it) => &mut it.selection_set,
+                OperationDefinition::Mutation(it) => &mut it.selection_set,
+                OperationDefinition::Subscription(it) => &mut it.selection_set,
+            },
+        });
+    }
+    Cow::Owned(document)
+}
+
+fn has_defer(set: &Set) -> bool {
+    set.items.iter().any(|item| match item {
+        Selection::Field(field) => has_defer(&field.selection_set),
+        Selection::InlineFragment(inline) => {
+            inline.directives.iter().any(|it| it.name == "defer")
+                || has_defer(&inline.selection_set)
+        }
+        Selection::FragmentSpread(spread) => spread.directives.iter().any(|it| it.name == "defer"),
+    })
+}
+
+fn drop_defer(set: &mut Set) {
+    for item in &mut set.items {
+        match item {
+            Selection::Field(field) => drop_defer(&mut field.selection_set),
+            Selection::InlineFragment(inline) => {
+                inline.directives.retain(|it| it.name != "defer");
+                drop_defer(&mut inline.selection_set);
+            }
+            Selection::FragmentSpread(spread) => spread.directives.retain(|it| it.name != "defer"),
+        }
+    }
+}
+
 /// The field that takes an argument from a context (`@fromContext`), if there is one.
 ///
 /// Composition takes such arguments out of the client's schema, and the planner (2.10) knows
 /// nothing of them, so the subgraph would never see one.
 pub(crate) fn argument_from_context(document: &Document<'static, String>) -> Option<String> {
     document.definitions.iter().find_map(|definition| {
-        let (name, fields) = match definition {
-            Definition::TypeDefinition(TypeDefinition::Object(it)) => (&it.name, &it.fields),
-            Definition::TypeDefinition(TypeDefinition::Interface(it)) => (&it.name, &it.fields),
-            _ => return None,
-        };
-        let mut fields = fields.iter();
-        let found = fields.find(|field| {
-            let mut arguments = field
+        let composite = sdl::composite(definition)?;
+        let found = composite.fields.iter().find(|field| {
+            let mut joins = field
                 .directives
                 .iter()
-                .filter(|it| it.name == "join__field")
-                .flat_map(|it| &it.arguments);
-            arguments.any(|(name, value)| {
-                let is_empty = matches!(value, Value::List(list) if list.is_empty());
-                name == "contextArguments" && !is_empty && *value != Value::Null
+                .filter(|it| it.name == "join__field");
+            joins.any(|join| match sdl::argument(join, "contextArguments") {
+                None | Some(Value::Null) => false,
+                Some(Value::List(list)) => !list.is_empty(),
+                Some(_) => true,
             })
         })?;
-        Some(format!("{name}.{}", found.name))
+        Some(format!("{}.{}", composite.name, found.name))
     })
 }

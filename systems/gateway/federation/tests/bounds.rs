@@ -154,6 +154,28 @@ fn levels_of_the_plan_cost_what_was_received_and_not_its_power() {
 }
 
 #[test]
+fn errors_that_are_left_out_are_counted_wherever_they_belong() {
+    // Of entities that nobody asked about, so that no place waits for them.
+    struct Complaining;
+    impl Fetch for Complaining {
+        async fn fetch(&self, request: SubgraphRequest<'_>) -> SubgraphAnswer {
+            if request.name == "a" {
+                let data = r#"{"data":{"as":[{"__typename":"A","id":"1","bs":[{"__typename":"B","id":"1"}]}]}}"#;
+                return SubgraphAnswer::from_body(data.to_owned());
+            }
+            let error = |index| json!({"message": "no", "path": ["_entities", index]});
+            let errors: Vec<Value> = (1..=6_000).map(error).collect();
+            let answer = json!({"data": {"_entities": [null]}, "errors": errors});
+            SubgraphAnswer::from_body(answer.to_string())
+        }
+    }
+    let executed = execute(&query(3), Bounds::default(), &Complaining);
+    let errors: Vec<Value> = serde_json::from_slice(executed.errors().unwrap()).unwrap();
+    assert_eq!(errors.len(), 5_001);
+    assert_eq!(errors[5_000]["message"], "1000 more errors are left out");
+}
+
+#[test]
 fn a_response_that_will_be_too_large_is_known_before_it_is_written() {
     let subgraphs = Subgraphs::new(10);
     let executed = execute(&query(16), Bounds::default(), &subgraphs);

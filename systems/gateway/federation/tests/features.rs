@@ -74,6 +74,8 @@ fn features_that_are_known_or_optional_are_accepted() {
         format!(r#"{JOIN} @link(url: "https://example.com/note/v3.1")"#),
         format!(r#"{JOIN} @link(url: "https://example.com/note/v3.1", for: null)"#),
         format!(r#"{JOIN} @link(url: "https://specs.apollo.dev/tag/v0.3")"#),
+        format!(r#"{JOIN} @link(url: "https://specs.apollo.dev/context/v0.1", for: SECURITY)"#),
+        format!(r#"{JOIN} @link(url: "https://specs.apollo.dev/cacheTag/v0.1", for: EXECUTION)"#),
     ] {
         let parsed = Supergraph::parse(&linked(&links));
         assert!(parsed.is_ok(), "{links}: {parsed:?}");
@@ -118,4 +120,22 @@ fn directives_of_authorization_are_known_in_their_version_only() {
             assert!(reason.contains(name), "{reason}");
         }
     }
+}
+
+#[test]
+fn a_graph_that_is_not_one_of_the_supergraph_is_no_subgraph() {
+    // Of a graph that the enum does not have.
+    let interface = "interface Lost @join__type(graph: NOWHERE, key: \"id\", isInterfaceObject: true) { id: ID! }\n";
+    let refused = Supergraph::parse(&format!("{SDL}\n{interface}"));
+    if let Err(error) = refused {
+        assert!(!error.to_string().contains("gave up"), "{error}");
+    }
+    // Subgraphs are known by their position, so that none may be left out.
+    let unnamed = SDL.replace("enum join__Graph {", "enum join__Graph {\n  UNNAMED");
+    assert_ne!(unnamed, SDL);
+    let reason = refusal(&unnamed);
+    assert!(
+        reason.contains("the value `UNNAMED` of `join__Graph`"),
+        "{reason}"
+    );
 }

@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use graphql_tools::parser::query::{Selection, SelectionSet as QuerySet, TypeCondition};
-use graphql_tools::parser::schema::{Definition, Directive, Document, TypeDefinition, Value};
+use graphql_tools::parser::schema::{Definition, Document, TypeDefinition, Value};
 use hive_router_query_planner::ast::document::Document as PlannedDocument;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
 use hive_router_query_planner::planner::plan_nodes::PlanNode;
 use hive_router_query_planner::state::supergraph_state::OperationKind;
 
-use super::{Text, fields, name_of, selection};
+use super::{Text, selection};
 use crate::schema::{Schema, inner_name};
+use crate::sdl::{self, Applied, argument, composite};
 
 /// What a subgraph can say of a field.
 #[derive(Debug, Default)]
@@ -65,17 +66,13 @@ impl Permissions {
     }
 
     fn note(&mut self, definition: &Definition<'static, Text>) {
-        let (Some(name), Some(fields)) = (name_of(definition), fields(definition)) else {
+        let Some(composite) = composite(definition) else {
             return;
         };
-        let directives = match definition {
-            Definition::TypeDefinition(TypeDefinition::Object(it)) => &it.directives,
-            Definition::TypeDefinition(TypeDefinition::Interface(it)) => &it.directives,
-            _ => return,
-        };
-        for directive in directives {
+        let name = composite.name;
+        for directive in composite.directives {
             let key = text(directive, "join__type", "key").and_then(selection);
-            if let (Some(graph), Some(key)) = (graph_of(directive), key) {
+            if let (Some(graph), Some(key)) = (sdl::graph(directive), key) {
                 for item in key.items {
                     if let Selection::Field(field) = item {
                         let key = (graph.to_owned(), name.to_owned(), field.name);
@@ -84,7 +81,7 @@ impl Permissions {
                 }
             }
         }
-        for field in fields {
+        for field in composite.fields {
             let mut known = Known {
                 returns: inner_name(&field.field_type).to_owned(),
                 ..Known::default()
@@ -94,7 +91,7 @@ impl Permissions {
                 .iter()
                 .filter(|it| it.name == "join__field")
             {
-                let Some(graph) = graph_of(directive) else {
+                let Some(graph) = sdl::graph(directive) else {
                     continue;
                 };
                 if argument(directive, "external") == Some(&Value::Boolean(true)) {
@@ -217,24 +214,6 @@ fn collect<'a>(
     }
 }
 
-fn argument<'a>(
-    directive: &'a Directive<'static, Text>,
-    name: &str,
-) -> Option<&'a Value<'static, Text>> {
-    let mut arguments = directive.arguments.iter();
-    arguments.find(|(known, _)| known == name).map(|(_, it)| it)
-}
-
-fn text<'a>(directive: &'a Directive<'static, Text>, name: &str, key: &str) -> Option<&'a str> {
-    match argument(directive, key) {
-        Some(Value::String(text)) if directive.name == name => Some(text),
-        _ => None,
-    }
-}
-
-fn graph_of<'a>(directive: &'a Directive<'static, Text>) -> Option<&'a str> {
-    match argument(directive, "graph") {
-        Some(Value::Enum(graph)) => Some(graph),
-        _ => None,
-    }
+fn text<'a>(directive: &'a Applied, name: &str, key: &str) -> Option<&'a str> {
+    sdl::text(directive, key).filter(|_| directive.name == name)
 }

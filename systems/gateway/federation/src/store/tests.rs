@@ -119,6 +119,53 @@ fn of_equal_keys_the_first_counts_in_large_objects_too() {
     assert_eq!(store.text(text), b"1");
 }
 
+fn parsed(store: &mut Store, text: &str) -> Value {
+    store.parse(text.as_bytes()).unwrap()
+}
+
+fn written(store: &Store, value: Value) -> String {
+    let mut out = Vec::new();
+    store.write(value, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_key_that_is_given_twice_is_written_once() {
+    let mut store = Store::default();
+    let small = parsed(
+        &mut store,
+        r#"{"a":1,"b":[{"x":1,"x":2}],"a":3,"\u0061":4}"#,
+    );
+    assert_eq!(written(&store, small), r#"{"a":1,"b":[{"x":1}]}"#);
+    let many: String = (0..50).map(|it| format!(",\"k{it}\":0")).collect();
+    let large = parsed(&mut store, &format!("{{\"x\":1{many},\"x\":2}}"));
+    assert_eq!(written(&store, large), format!("{{\"x\":1{many}}}"));
+}
+
+#[test]
+fn what_two_answers_say_of_one_key_is_written_once() {
+    let mut store = Store::default();
+    let first = parsed(&mut store, r#"{"a":1,"m":{"k":1}}"#);
+    let second = parsed(&mut store, r#"{"a":2,"m":{"k":2,"l":3},"z":0}"#);
+    let third = parsed(&mut store, r#"{"z":1,"y":0}"#);
+    let [
+        Value::Object(target),
+        Value::Object(other),
+        Value::Object(third),
+    ] = [first, second, third]
+    else {
+        panic!("three objects were written");
+    };
+    store.merge(target, other, &|_| true);
+    // By two ways, so that its members are met twice.
+    store.merge(other, third, &|_| true);
+    store.merge(target, third, &|_| true);
+    assert_eq!(
+        written(&store, first),
+        r#"{"a":2,"m":{"k":2,"l":3},"z":1,"y":0}"#
+    );
+}
+
 #[test]
 fn what_does_not_fit_leaves_nothing_behind() {
     let mut store = Store::bounded(1_000);

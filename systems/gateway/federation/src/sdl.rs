@@ -1,0 +1,61 @@
+//! Reading the definitions of a supergraph: the arguments of directives, and types with fields.
+
+use graphql_tools::parser::schema::{Definition, Directive, Field, TypeDefinition, Value};
+
+pub(crate) type Applied = Directive<'static, String>;
+pub(crate) type Written = Value<'static, String>;
+
+/// An argument of a directive.
+pub(crate) fn argument<'a>(directive: &'a Applied, name: &str) -> Option<&'a Written> {
+    member(&directive.arguments, name)
+}
+
+/// An argument of a directive that is a text.
+pub(crate) fn text<'a>(directive: &'a Applied, name: &str) -> Option<&'a str> {
+    match argument(directive, name)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The value of `join__Graph` that a directive of composition speaks of.
+pub(crate) fn graph(directive: &Applied) -> Option<&str> {
+    match argument(directive, "graph")? {
+        Value::Enum(graph) => Some(graph),
+        _ => None,
+    }
+}
+
+/// A member of an object, or an argument of many.
+pub(crate) fn member<'a>(members: &'a [(String, Written)], name: &str) -> Option<&'a Written> {
+    let mut members = members.iter();
+    members.find(|(key, _)| key == name).map(|(_, it)| it)
+}
+
+/// What objects and interfaces have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Composite<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) interfaces: &'a [String],
+    pub(crate) directives: &'a [Applied],
+    pub(crate) fields: &'a [Field<'static, String>],
+}
+
+/// The object or interface that a definition defines.
+pub(crate) fn composite<'a>(definition: &'a Definition<'static, String>) -> Option<Composite<'a>> {
+    match definition {
+        Definition::TypeDefinition(TypeDefinition::Object(it)) => Some(Composite {
+            name: &it.name,
+            interfaces: &it.implements_interfaces,
+            directives: &it.directives,
+            fields: &it.fields,
+        }),
+        Definition::TypeDefinition(TypeDefinition::Interface(it)) => Some(Composite {
+            name: &it.name,
+            interfaces: &it.implements_interfaces,
+            directives: &it.directives,
+            fields: &it.fields,
+        }),
+        _ => None,
+    }
+}
