@@ -4,6 +4,7 @@
 //! corpus/NAME/
 //!   subgraphs/*.graphql   as their teams write them
 //!   supergraph.graphql    composed from them by ../tests/compose
+//!   composer              `apollo` where the composition is Apollo's
 //!   data.json             see `World`
 //!   cases.graphql         operations, each below a line `# == what it shows`
 //! ```
@@ -11,7 +12,9 @@
 //! Between that line and the operation there may be `# variables: {…}`,
 //! `# operation: NAME`, `# fetches: a b b` (the subgraphs that are asked, sorted),
 //! `# errors: ["path.0.to", …]` (the paths of the errors, sorted) and `# data: {…}` where the answer
-//! is not what one server would say, and `# refused: CODE`.
+//! is not what one server would say, and `# refused: CODE`. Of the request, `# granted: user scope
+//! !policy` says what it may see (everything when left out), and `# draws: 12.5 label` what it drew
+//! of 100 for `@override`, and which labels are active.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -94,6 +97,10 @@ pub struct Case {
     pub data: Option<String>,
     /// The code of the refusal.
     pub refused: Option<String>,
+    /// What the request has: `user` for claims, scopes, policies behind `!`. Everything without it.
+    pub granted: Option<Vec<String>>,
+    /// The number that the request drew for labels of `@override`, then the active labels.
+    pub draws: Option<Vec<String>>,
 }
 
 impl Corpus {
@@ -224,7 +231,8 @@ fn case(text: &str) -> Result<Case, CorpusError> {
         .strip_prefix("# ")
         .and_then(|rest| rest.split_once('\n'))
     {
-        let (key, value) = line.split_once(": ").unwrap_or((line, ""));
+        let bare = || Some((line.strip_suffix(':')?, ""));
+        let (key, value) = line.split_once(": ").or_else(bare).unwrap_or((line, ""));
         let words = || {
             value
                 .split_whitespace()
@@ -238,8 +246,10 @@ fn case(text: &str) -> Result<Case, CorpusError> {
             "errors" => case.errors = Some(serde_json::from_str(value).map_err(json)?),
             "data" => case.data = Some(value.to_owned()),
             "refused" => case.refused = Some(value.to_owned()),
+            "granted" => case.granted = Some(words()),
+            "draws" => case.draws = Some(words()),
             // A mistyped key would take a check away and leave the case green.
-            key if line.contains(": ") => {
+            key if key != line => {
                 return Err(CorpusError::UnknownLine {
                     title: case.title,
                     key: key.to_owned(),

@@ -16,7 +16,7 @@ use crate::input::{self, Variables};
 use crate::schema::{self, Kind, Schema};
 use crate::value::Output;
 use crate::verify::{self, Fragments};
-use crate::world::{Failure, Node, World};
+use crate::world::{Failure, Node, ORACLE, World};
 
 /// What a server answers.
 #[derive(Debug, Clone)]
@@ -126,7 +126,10 @@ pub(crate) fn answer(
         OperationType::Mutation => &schema.mutation,
         _ => &schema.query,
     };
-    let checked = verify::operation(schema, &document.fragments, operation, root)
+    let asked = (operation, root.as_str());
+    // Subgraphs are never told of it.
+    let knows_defer = server == ORACLE;
+    let checked = verify::operation(schema, &document.fragments, asked, knows_defer)
         .and_then(|()| input::variables(schema, operation, variables));
     let variables = match checked {
         Ok(variables) => variables,
@@ -240,7 +243,11 @@ impl<'a> Run<'a> {
     }
 
     fn is_wanted(&self, selection: &Selection) -> bool {
-        selection.directives().iter().all(|directive| {
+        let mut directives = selection.directives().iter();
+        directives.all(|directive| {
+            if directive.node.name.node == "defer" {
+                return true;
+            }
             let condition = directive.node.get_argument("if").map(|value| &value.node);
             let condition = condition.and_then(|value| input::literal(value, &self.variables));
             let is_true = condition == Some(Value::Bool(true));

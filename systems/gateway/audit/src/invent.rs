@@ -138,7 +138,13 @@ impl<'a> Inventor<'a> {
             let name = format!("Part{}", self.count);
             self.fragments
                 .push(format!("fragment {name} on {ty} {selection}"));
-            return format!("{{ ...{name} }}");
+            // Without a draw, so that all else stays as it was.
+            let later = if self.count.is_multiple_of(3) {
+                " @defer"
+            } else {
+                ""
+            };
+            return format!("{{ ...{name}{later} }}");
         }
         selection
     }

@@ -123,7 +123,9 @@ impl Schema {
             mutation: "Mutation".to_owned(),
             ..Self::default()
         };
-        for definition in parse_schema(sdl)?.definitions {
+        let definitions = parse_schema(sdl)?.definitions;
+        let names = Names::of(&definitions);
+        for definition in definitions {
             match definition {
                 TypeSystemDefinition::Schema(schema_definition) => {
                     let roots = schema_definition.node;
@@ -134,7 +136,11 @@ impl Schema {
                         schema.mutation = mutation.node.to_string();
                     }
                 }
-                TypeSystemDefinition::Type(definition) => schema.add(definition.node, shown)?,
+                TypeSystemDefinition::Type(definition) => {
+                    let mut definition = definition.node;
+                    names.make_usual(&mut definition);
+                    schema.add(definition, shown)?;
+                }
                 TypeSystemDefinition::Directive(_) => {}
             }
         }
@@ -159,10 +165,8 @@ impl Schema {
             .or_default();
         for directive in &definition.directives {
             match directive.node.name.node.as_str() {
-                "key" | "federation__key" => known.keys.push(key(&directive.node)?),
-                "interfaceObject" | "federation__interfaceObject" => {
-                    known.is_interface_object = true;
-                }
+                "key" => known.keys.push(key(&directive.node)?),
+                "interfaceObject" => known.is_interface_object = true,
                 _ => {}
             }
         }
@@ -287,7 +291,7 @@ fn fields(
                 let found = field
                     .directives
                     .iter()
-                    .find(|directive| is(&directive.node, name));
+                    .find(|directive| directive.node.name.node == name);
                 found
                     .map(|directive| fieldset::parse(&argument_text(&directive.node, "fields")))
                     .transpose()
@@ -335,14 +339,70 @@ fn argument_text(directive: &ConstDirective, name: &str) -> String {
     }
 }
 
-fn is(directive: &ConstDirective, name: &str) -> bool {
-    let full = directive.name.node.as_str();
-    // A subgraph may import a directive or use it under its full name.
-    full.strip_prefix("federation__").unwrap_or(full) == name
+fn has(directives: &[Positioned<ConstDirective>], name: &str) -> bool {
+    directives.iter().any(|it| it.node.name.node == name)
 }
 
-fn has(directives: &[Positioned<ConstDirective>], name: &str) -> bool {
-    directives.iter().any(|directive| is(&directive.node, name))
+/// What a subgraph calls the directives of federation.
+struct Names {
+    /// In front of those that it does not import, with two underscores.
+    namespace: String,
+    /// The usual names by those that it gives.
+    renamed: BTreeMap<String, String>,
+}
+
+impl Names {
+    fn of(definitions: &[TypeSystemDefinition]) -> Self {
+        let mut names = Self {
+            namespace: "federation__".to_owned(),
+            renamed: BTreeMap::new(),
+        };
+        let schemas = definitions.iter().filter_map(|it| match it {
+            TypeSystemDefinition::Schema(schema) => Some(&schema.node.directives),
+            _ => None,
+        });
+        for link in schemas.flatten().map(|directive| &directive.node) {
+            if !argument_text(link, "url").starts_with("https://specs.apollo.dev/federation/") {
+                continue;
+            }
+            if link.get_argument("as").is_some() {
+                names.namespace = format!("{}__", argument_text(link, "as"));
+            }
+            let imports = link.get_argument("import");
+            let imports = imports.map(|it| it.node.clone().into_json().expect("plain data"));
+            for import in imports.iter().flat_map(|it| it.as_array()).flatten() {
+                let text = |key: &str| import[key].as_str()?.strip_prefix('@');
+                if let (Some(usual), Some(own)) = (text("name"), text("as")) {
+                    names.renamed.insert(own.to_owned(), usual.to_owned());
+                }
+            }
+        }
+        names
+    }
+
+    /// Gives the directives of a type and of its fields their usual names.
+    fn make_usual(&self, definition: &mut TypeDefinition) {
+        self.rename(&mut definition.directives);
+        let fields = match &mut definition.kind {
+            TypeKind::Object(object) => &mut object.fields,
+            TypeKind::Interface(interface) => &mut interface.fields,
+            _ => return,
+        };
+        for field in fields {
+            self.rename(&mut field.node.directives);
+        }
+    }
+
+    fn rename(&self, directives: &mut [Positioned<ConstDirective>]) {
+        for directive in directives {
+            let own = directive.node.name.node.clone();
+            let usual = self.renamed.get(own.as_str()).map(String::as_str);
+            let usual = usual.or_else(|| own.strip_prefix(self.namespace.as_str()));
+            if let Some(usual) = usual {
+                directive.node.name.node = Name::new(usual);
+            }
+        }
+    }
 }
 
 fn texts(names: Vec<Positioned<Name>>) -> impl Iterator<Item = String> {

@@ -19,22 +19,25 @@ struct Check<'a> {
     fragments: &'a Fragments,
     used_variables: BTreeSet<String>,
     used_fragments: BTreeSet<String>,
+    /// Whether fragments may have `@defer`, which this server answers in one piece.
+    knows_defer: bool,
 }
 
 /// Checks an operation; the error says what is wrong with it.
 pub(crate) fn operation(
     schema: &Schema,
     fragments: &Fragments,
-    operation: &OperationDefinition,
-    root: &str,
+    (operation, root): (&OperationDefinition, &str),
+    knows_defer: bool,
 ) -> Result<(), String> {
     let mut check = Check {
         schema,
         fragments,
         used_variables: BTreeSet::new(),
         used_fragments: BTreeSet::new(),
+        knows_defer,
     };
-    check.directives(&operation.directives)?;
+    check.directives(&operation.directives, false)?;
     check.selections(root, &operation.selection_set.node)?;
     let definitions = &operation.variable_definitions;
     let defined: BTreeSet<String> = definitions
@@ -73,13 +76,13 @@ impl Check<'_> {
             match &selection.node {
                 Selection::Field(field) => self.field(parent, &field.node)?,
                 Selection::InlineFragment(fragment) => {
-                    self.directives(&fragment.node.directives)?;
+                    self.directives(&fragment.node.directives, true)?;
                     let condition = fragment.node.type_condition.as_ref();
                     let ty = condition.map_or(parent, |condition| condition.node.on.node.as_str());
                     self.fragment(parent, ty, &fragment.node.selection_set.node)?;
                 }
                 Selection::FragmentSpread(spread) => {
-                    self.directives(&spread.node.directives)?;
+                    self.directives(&spread.node.directives, true)?;
                     let name = &spread.node.fragment_name.node;
                     let fragment = self.fragments.get(name);
                     let fragment =
@@ -107,7 +110,7 @@ impl Check<'_> {
     }
 
     fn field(&mut self, parent: &str, field: &Field) -> Result<(), String> {
-        self.directives(&field.directives)?;
+        self.directives(&field.directives, false)?;
         let name = field.name.node.as_str();
         if name == "__typename" {
             return Ok(());
@@ -137,10 +140,15 @@ impl Check<'_> {
         }
     }
 
-    fn directives(&mut self, directives: &[Positioned<Directive>]) -> Result<(), String> {
+    fn directives(
+        &mut self,
+        directives: &[Positioned<Directive>],
+        at_fragment: bool,
+    ) -> Result<(), String> {
         for directive in directives {
             let name = &directive.node.name.node;
-            if name != "skip" && name != "include" {
+            let is_defer = name == "defer" && at_fragment && self.knows_defer;
+            if name != "skip" && name != "include" && !is_defer {
                 return Err(format!("there is no directive `@{name}`"));
             }
             for (_, value) in &directive.node.arguments {

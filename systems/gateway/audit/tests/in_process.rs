@@ -4,16 +4,18 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
+use std::fs;
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use gateway_audit::{Answer, Case, Corpus, FieldError, Inventor, World};
 use gateway_federation::{
-    ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, Operations, SubgraphAnswer,
-    SubgraphRequest, Supergraph,
+    Asked, Demand, Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, Operations,
+    Overrides, Prepared, Refusal, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
 };
 use serde_json::Value;
 
@@ -97,9 +99,60 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     panic!("the execution does not come to an end");
 }
 
-fn gateway(corpus: &Corpus) -> Operations {
-    let supergraph = Supergraph::parse(&corpus.sdl).expect("a composed supergraph");
-    Operations::new(Arc::new(supergraph), OperationOptions::default())
+/// Introspection is off by default; cases that say what it tells have it on.
+fn gateway(corpus: &Corpus, introspection: bool) -> Operations {
+    let supergraph = match Supergraph::parse(&corpus.sdl) {
+        Ok(supergraph) => supergraph,
+        Err(error) => panic!("{}: {error}", corpus.name),
+    };
+    let options = OperationOptions {
+        introspection,
+        ..OperationOptions::default()
+    };
+    Operations::new(Arc::new(supergraph), options)
+}
+
+/// Of one percent, in the unit in which a request draws.
+const PERCENT: f64 = 100_000_000.0;
+
+/// The labels that a case says the request drew.
+fn overrides(gateway: &Operations, case: &Case) -> Overrides {
+    let (Some(labels), Some(draws)) = (gateway.override_labels(), &case.draws) else {
+        return Overrides::default();
+    };
+    let (number, active) = draws.split_first().expect("a number, then labels");
+    let number: f64 = number.parse().expect("a number, then labels");
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a percentage"
+    )]
+    let random = (number * PERCENT) as u64;
+    labels.draw(random, |label| active.iter().any(|it| it == label))
+}
+
+/// The operation for a request that may see what a case says.
+fn prepare(gateway: &Operations, case: &Case) -> Result<Arc<Prepared>, Arc<Refusal>> {
+    let overrides = overrides(gateway, case);
+    let mut asked = Asked {
+        query: &case.query,
+        operation_name: case.operation.as_deref(),
+        overrides: &overrides,
+        grants: None,
+    };
+    let effort = || Effort::full(Duration::from_secs(5), Stop::default());
+    let prepared = gateway.make(&asked, &effort())?;
+    let Some(granted) = &case.granted else {
+        return Ok(prepared);
+    };
+    let has = |name: &str| granted.iter().any(|it| it == name);
+    let grants = prepared.grants(|demand| match demand {
+        Demand::Authenticated => has("user"),
+        Demand::Scope(name) => has(name),
+        Demand::Policy(name) => has(&format!("!{name}")),
+    });
+    asked.grants = grants.as_ref();
+    gateway.make(&asked, &effort())
 }
 
 fn ask(gateway: &Operations, corpus: &Corpus, case: &Case) -> Outcome {
@@ -113,7 +166,7 @@ fn ask(gateway: &Operations, corpus: &Corpus, case: &Case) -> Outcome {
         let body: Value = serde_json::from_slice(&body).unwrap();
         body["errors"].as_array().unwrap().clone()
     };
-    let prepared = match gateway.prepare(&case.query, case.operation.as_deref()) {
+    let prepared = match prepare(gateway, case) {
         Ok(prepared) => prepared,
         Err(refusal) => return refused(errors_of(&refusal.errors)),
     };
@@ -139,9 +192,14 @@ fn ask(gateway: &Operations, corpus: &Corpus, case: &Case) -> Outcome {
     }
 }
 
+/// Whether a case says what introspection tells, which the one server does not know.
+fn is_introspection(case: &Case) -> bool {
+    case.data.is_some() && case.query.contains("__schema")
+}
+
 /// What one server says; it is not asked what it would have to refuse.
 fn expected(corpus: &Corpus, case: &Case) -> Answer {
-    if case.refused.is_some() {
+    if case.refused.is_some() || is_introspection(case) {
         return Answer {
             data: None,
             errors: Vec::new(),
@@ -244,10 +302,15 @@ fn every_case_is_answered_as_one_server_would_answer() {
     let mut wrong = String::new();
     let (mut count, mut failed) = (0, 0);
     for corpus in corpora() {
-        let gateway = gateway(&corpus);
+        let [closed, open] = [false, true].map(|it| gateway(&corpus, it));
         for case in &corpus.cases {
+            let gateway = if is_introspection(case) {
+                &open
+            } else {
+                &closed
+            };
             let expected = expected(&corpus, case);
-            let outcome = ask(&gateway, &corpus, case);
+            let outcome = ask(gateway, &corpus, case);
             let complaints = complaints(&outcome, &expected, case);
             count += 1;
             if !complaints.is_empty() {
@@ -277,7 +340,7 @@ fn every_invented_query_is_answered_as_one_server_would_answer() {
         INVENTED
     };
     for corpus in corpora {
-        let gateway = gateway(&corpus);
+        let gateway = gateway(&corpus, false);
         let world = corpus.world().unwrap();
         let mut inventor = Inventor::new(corpus.api(), &world, 1);
         let mut failures = Vec::new();
@@ -327,4 +390,109 @@ fn is_alike(outcome: &Outcome, expected: &Answer) -> bool {
     let expected_data = expected.data.as_ref().map(|data| read(&data.to_string()));
     outcome.data.as_deref().map(read) == expected_data
         && outcome.errors.is_empty() == expected.errors.is_empty()
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Entries of a folder, sorted.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn what_is_not_served_is_refused_when_the_supergraph_is_loaded() {
+    let mut wrong = String::new();
+    let all = entries(&folder("refused"));
+    assert!(!all.is_empty());
+    for refused in all {
+        let read = |name: &str| fs::read_to_string(refused.join(name)).unwrap();
+        let (sdl, reason) = (read("supergraph.graphql"), read("refusal.txt"));
+        let name = refused.file_name().unwrap().to_string_lossy();
+        match Supergraph::parse(&sdl) {
+            Ok(_) => writeln!(wrong, "{name} is served").unwrap(),
+            Err(error) if !error.to_string().contains(reason.trim()) => {
+                writeln!(wrong, "{name}: {error}").unwrap();
+            }
+            Err(_) => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The directives of Federation 2.0 to 2.12 and of connectors, with the minor version that brought
+/// them.
+const DIRECTIVES: [(&str, u32); 22] = [
+    ("key", 0),
+    ("requires", 0),
+    ("provides", 0),
+    ("external", 0),
+    ("shareable", 0),
+    ("extends", 0),
+    ("override", 0),
+    ("inaccessible", 0),
+    ("tag", 0),
+    ("link", 0),
+    ("composeDirective", 1),
+    ("interfaceObject", 3),
+    ("authenticated", 5),
+    ("requiresScopes", 5),
+    ("policy", 6),
+    ("context", 8),
+    ("fromContext", 8),
+    ("cost", 9),
+    ("listSize", 9),
+    ("connect", 10),
+    ("source", 10),
+    ("cacheTag", 12),
+];
+
+/// Whether a subgraph uses a directive, under whatever name it has there.
+fn is_used(sdl: &str, directive: &str) -> bool {
+    let used = |name: &str| {
+        sdl.match_indices(&format!("@{name}")).any(|(at, found)| {
+            let rest = &sdl[at + found.len()..];
+            // Not in an import, and not the beginning of a longer name.
+            rest.starts_with([' ', '(', '\n', ')'])
+        })
+    };
+    let own = sdl
+        .split_once(&format!("name: \"@{directive}\", as: \"@"))
+        .and_then(|(_, rest)| rest.split('"').next());
+    used(directive) || own.is_some_and(used)
+}
+
+#[test]
+fn every_directive_and_every_version_of_federation_has_a_case() {
+    let mut subgraphs = Vec::new();
+    for root in ["corpus", "refused"] {
+        for folder in entries(&folder(root)) {
+            for file in entries(&folder.join("subgraphs")) {
+                subgraphs.push(fs::read_to_string(file).unwrap());
+            }
+        }
+    }
+    for (directive, since) in DIRECTIVES {
+        let mut users = subgraphs.iter().filter(|sdl| is_used(sdl, directive));
+        assert!(users.next().is_some(), "nothing has @{directive}");
+        let version = format!("specs.apollo.dev/federation/v2.{since}\"");
+        let is_early = |sdl: &&String| sdl.contains(&version) && is_used(sdl, directive);
+        let is_first = subgraphs.iter().any(|sdl| is_early(&sdl));
+        // What version 2.0 has, subgraphs of version 1 have, too.
+        assert!(
+            is_first || directive == "extends",
+            "nothing has @{directive} of 2.{since}"
+        );
+    }
+    for minor in 0..=12 {
+        let version = format!("specs.apollo.dev/federation/v2.{minor}\"");
+        assert!(
+            subgraphs.iter().any(|sdl| sdl.contains(&version)),
+            "nothing has version 2.{minor}"
+        );
+    }
 }
