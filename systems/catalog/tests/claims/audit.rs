@@ -5,6 +5,10 @@ use crate::server::start;
 
 #[test]
 fn every_audit_of_graphql_over_http_is_ok() {
-    let server = start(&Database::sqlite(), &[]);
-    test_client::audit::all_are_ok(&format!("http://{}/graphql", server.address), &[]);
+    for database in Database::both() {
+        let server = start(&database, &[]);
+        for path in ["graphql", "v1/graphql"] {
+            test_client::audit::all_are_ok(&format!("http://{}/{path}", server.address), &[]);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Clients that take connections and do nothing with them, or take no answer, or no patience.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -32,12 +32,21 @@ fn try_ask(gateway: &Gateway) -> Option<Response> {
 
 /// A number of the gateway's metrics, once it is at least this.
 fn metric_reaches(gateway: &Gateway, series: &str, least: u64) {
+    metric_is(gateway, series, |count| count >= least);
+}
+
+/// A number of the gateway's metrics, once it is no more than this.
+fn metric_falls_to(gateway: &Gateway, series: &str, most: u64) {
+    metric_is(gateway, series, |count| count <= most);
+}
+
+fn metric_is(gateway: &Gateway, series: &str, wanted: impl Fn(u64) -> bool) {
     let end = test_client::now() + PATIENCE;
     loop {
         let text = gateway.ask_health("/metrics").text().to_owned();
         let line = text.lines().find_map(|line| line.strip_prefix(series));
         let count = line.map_or(0, |count| count.trim().parse().unwrap());
-        if count >= least {
+        if wanted(count) {
             return;
         }
         assert!(test_client::now() < end, "{series} is {count} in\n{text}");
@@ -215,15 +224,44 @@ fn stream_of(stream: u32) -> Vec<u8> {
     bytes
 }
 
+/// A client of HTTP/2 that has sent its preface and nothing else.
+fn http2(gateway: &Gateway) -> TcpStream {
+    let mut client = TcpStream::connect(address(gateway)).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let settings = frame(4, 0, 0, &[]);
+    client.write_all(&[preface, settings].concat()).unwrap();
+    client
+}
+
+#[test]
+fn a_client_of_http2_that_gives_no_sign_of_life_is_hung_up_on() {
+    let subgraph = Stub::start(|_| Answer::Hang);
+    let times = "server: {http: {http2_keep_alive_interval: 200ms, http2_keep_alive_timeout: 300ms}}\ntraffic_shaping: {router: {timeout: 1h}, all: {timeout: 1h}}\nsupergraph: {early_cancel: true}";
+    let gateway = Gateway::start(&subgraph.config(times));
+    let mut client = http2(&gateway);
+    client.write_all(&stream_of(1)).unwrap();
+    // The pings are read and never answered. A reset is an end as well.
+    let mut said = Vec::new();
+    let end = client.read_to_end(&mut said);
+    let is_open = matches!(
+        &end,
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock
+            || error.kind() == std::io::ErrorKind::TimedOut
+    );
+    assert!(!is_open, "still open: {end:?}");
+    // It was the silence that ended it: the request had reached the subgraph.
+    assert_eq!(subgraph.seen().len(), 1);
+    let is_ping = |window: &[u8]| window == [0, 0, 8, 6, 0];
+    assert!(said.windows(5).any(is_ping), "no ping in {said:?}");
+    metric_falls_to(&gateway, "http_server_connections ", 0);
+}
+
 #[test]
 fn cancelled_requests_do_not_multiply() {
     let subgraph = Stub::start(|_| Answer::Hang);
     let gateway = Gateway::start(&subgraph.config("supergraph: {early_cancel: false}"));
-    let mut client = TcpStream::connect(address(&gateway)).unwrap();
-    client
-        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        .unwrap();
-    client.write_all(&frame(4, 0, 0, &[])).unwrap();
+    let mut client = http2(&gateway);
     for number in 0..600 {
         let stream = 2 * number + 1;
         let sent = client.write_all(&stream_of(stream));

@@ -1,8 +1,12 @@
 //! Bad and slow clients, bad and slow subgraphs.
 
+use std::time::Duration;
+
+use serde_json::Value;
+
 use crate::client::{Request, post};
-use crate::gateway::Gateway;
-use crate::stub::{Answer, Stub, json};
+use crate::gateway::{Gateway, Setup};
+use crate::stub::{Answer, Seen, Stub, json};
 
 const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
 const ALL: &str = "include_subgraph_errors: {all: true}";
@@ -186,4 +190,61 @@ fn without_the_key_clients_learn_only_that_there_was_an_error_and_where() {
         response.json()["errors"][0],
         serde_json::json!({"message": "Subgraph errors redacted", "path": ["locations"]})
     );
+}
+
+/// Of two types that refer to each other, ten each: the answer of subgraph `a` or `b`.
+fn ten_of_each(seen: &Seen) -> Answer {
+    let body = seen.json();
+    let stubs = |kind: &str| -> Value {
+        let ids = 0..10;
+        let stubs = ids.map(|id| serde_json::json!({"__typename": kind, "id": id.to_string()}));
+        stubs.collect()
+    };
+    let entity = if seen.target == "/a" {
+        serde_json::json!({"__typename": "A", "bs": stubs("B")})
+    } else {
+        serde_json::json!({"__typename": "B", "as": stubs("A")})
+    };
+    match body["variables"]["representations"].as_array() {
+        Some(asked) => json(serde_json::json!({"data": {"_entities": vec![entity; asked.len()]}})),
+        None => {
+            let mut roots = stubs("A");
+            for root in roots.as_array_mut().unwrap() {
+                root["bs"] = stubs("B");
+            }
+            json(serde_json::json!({"data": {"as": roots}}))
+        }
+    }
+}
+
+#[test]
+fn a_short_query_that_means_a_huge_response_holds_up_nobody() {
+    let subgraphs = Stub::start(ten_of_each);
+    let url = &subgraphs.url;
+    let config = format!("override_subgraph_url: {{a: '{url}/a', b: '{url}/b'}}\n");
+    let supergraph = include_str!("../../federation/tests/bounds.graphql");
+    let gateway = Setup::new(&config)
+        .file("supergraph.graphql", supergraph)
+        .start();
+    // Eight levels of ten: 10^8 objects, more than a gigabyte of text.
+    let query = ["as", "bs"].iter().cycle().take(8);
+    let query: String = query.map(|field| format!("{{{field}")).collect();
+    let body = format!(r#"{{"query":"{query}{{id}}{}"}}"#, "}".repeat(8));
+    let start = test_client::now();
+    let mut attack = gateway.connect();
+    attack.begin(&post(&body));
+    // The worker is the only one, and serves this as well.
+    let small = gateway.send(&post(r#"{"query":"{as{id}}"}"#));
+    assert_eq!(small.status, 200);
+    assert_eq!(gateway.ask_health("/health").status, 200);
+    let response = attack.read(false);
+    let took = test_client::now() - start;
+    assert_eq!(crate::client::code(&response), "RESPONSE_TOO_LARGE");
+    assert_eq!(response.json()["data"], Value::Null);
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    let metrics = gateway.ask_health("/metrics");
+    let mut lines = metrics.text().lines();
+    let memory = lines.find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
+    let memory: f64 = memory.unwrap().parse().unwrap();
+    assert!(memory < 400e6, "{memory} bytes");
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::{code, post};
 use crate::gateway::Gateway;
-use crate::stub::Stub;
+use crate::stub::{Answer, Stub};
 
 /// An operation near the limit of selections, different for each number.
 fn expensive(number: usize) -> String {
@@ -52,6 +52,41 @@ fn a_cheap_operation_does_not_wait_for_expensive_ones() {
     // Who leaves is planned for no longer, although work goes on without a client.
     others.clear();
     while metric(&gateway, QUEUED) > 0 {}
+}
+
+#[test]
+fn names_are_resolved_while_operations_wait_to_be_planned() {
+    // Each answer ends its connection, so that the next request resolves the name again.
+    let subgraph = Stub::start(|_| {
+        let body = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        Answer::Raw(answer.into_bytes())
+    });
+    let url = subgraph.url.replace("127.0.0.1", "localhost");
+    let gateway = Gateway::start(&format!(
+        "override_subgraph_url: {{locations: '{url}'}}\nlimits: {{max_aliases: null}}\n"
+    ));
+    let known = query("{ locations { id name } }");
+    assert_eq!(gateway.send(&post(&known)).status, 200);
+    let mut others: Vec<_> = (0..8)
+        .map(|number| {
+            let mut connection = gateway.connect();
+            connection.begin(&post(&expensive(number)));
+            connection
+        })
+        .collect();
+    while metric(&gateway, QUEUED) < 6 {}
+    let response = gateway.send(&post(&known));
+    assert_eq!(
+        response.text(),
+        r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#
+    );
+    assert!(metric(&gateway, QUEUED) > 0, "the planner was idle already");
+    assert_eq!(subgraph.seen().len(), 2);
+    others.clear();
 }
 
 #[test]

@@ -8,11 +8,18 @@ const DIFFERENT: [&str; 3] = ["572B", "FDE2", "7B9B"];
 
 #[test]
 fn every_audit_is_ok_but_the_three_that_the_contract_answers_otherwise() {
-    let server = start(&[]);
-    let url = format!("http://{}/graphql", server.address);
-    if let Some(report) = test_client::audit::run(&url, &[]) {
-        assert_eq!(report.not_ok, DIFFERENT, "{}", report.text);
-        let text = report.text;
-        assert!(text.contains("58 of 61 audits ok"), "{text}");
+    // It answers on every path; the original's clients ask on the first.
+    for (flags, path) in [
+        (&[][..], ""),
+        (&[], "graphql"),
+        (&["--compat", "original"], "graphql"),
+    ] {
+        let server = start(flags);
+        let url = format!("http://{}/{path}", server.address);
+        if let Some(report) = test_client::audit::run(&url, &[]) {
+            assert_eq!(report.not_ok, DIFFERENT, "{flags:?}: {}", report.text);
+            let text = report.text;
+            assert!(text.contains("58 of 61 audits ok"), "{text}");
+        }
     }
 }
