@@ -1,0 +1,18 @@
+//! Lines of `Accept` count as one line, whatever is in them, and a page is chosen only where there is
+//! one.
+#![no_main]
+
+use graphql_http::{Negotiated, is_json, negotiate};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = is_json(Some(bytes), &["application/json"]);
+    let lines = || bytes.split(|byte| *byte == b'\n');
+    let chosen = negotiate(lines(), true);
+    assert_ne!(negotiate(lines(), false), Some(Negotiated::Page));
+    // A quote that does not end would reach over the comma.
+    if !bytes.contains(&b'"') {
+        let joined = lines().collect::<Vec<_>>().join(&b", "[..]);
+        assert_eq!(negotiate([joined.as_slice()].into_iter(), true), chosen);
+    }
+});
