@@ -484,3 +484,27 @@ fn lists(directive: &Applied, name: &str) -> Option<Vec<Vec<String>>> {
     };
     (!lists.is_empty()).then_some(lists)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_known_however_it_is_written() {
+        let (one, other): (Rule, Rule) = (vec![vec![vec![0]]], vec![vec![vec![1]]]);
+        let in_one_clause: Rule = vec![vec![vec![1, 0]]];
+        let in_two_clauses: Rule = vec![vec![vec![0]], vec![vec![1]]];
+        let either: Rule = vec![vec![vec![0], vec![1]]];
+        for sum in [&in_one_clause, &in_two_clauses] {
+            assert!(is_sum(sum, [&one, &other].into_iter()));
+            assert!(is_sum(sum, [&one, &either, &other].into_iter()));
+            assert!(!is_sum(sum, [&one].into_iter()));
+        }
+        assert!(!is_sum(&one, [&one, &other].into_iter()));
+        assert!(!is_sum(&either, [&one, &other].into_iter()));
+        assert!(!is_sum(&one, [].into_iter()));
+        // Too many to compare.
+        let many: Rule = (0..=COMPARED_MAX).map(|atom| vec![vec![atom]]).collect();
+        assert!(!is_sum(&many, [&many].into_iter()));
+    }
+}

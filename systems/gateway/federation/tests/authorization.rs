@@ -496,3 +496,34 @@ fn demands_that_cannot_be_read_stop_the_start() {
         );
     }
 }
+
+#[test]
+fn what_composition_says_of_an_interface_does_not_hold_for_its_other_objects() {
+    let fields = |rule: &str| format!("{{\n  id: ID!\n  title: String\n  notes: String{rule}\n}}");
+    let interface = |rule: &str| format!("interface Post @join__type(graph: BLOG) {rule}");
+    let plain = interface("") + &fields("");
+    assert!(SDL.contains(&plain));
+    let of = |type_rule: &str, field_rule: &str| {
+        let ruled = interface(type_rule) + &fields(field_rule);
+        let sdl = SDL.replace(&plain, &ruled);
+        let query = "{ posts { ... on PublicBlog { id notes } ... on PrivateBlog { id } } }";
+        Gateway::of(&sdl, AuthorizationOptions::default()).ask(query, &[])
+    };
+    let open = of("", "");
+    let ids = json!([{"id": "1", "notes": "N"}, {}]);
+    assert_eq!(open.0["data"]["posts"], ids, "{}", open.0);
+    // What `PrivateBlog` demands, as composition repeats it.
+    let scope = r#" @requiresScopes(scopes: [["notes"]])"#;
+    assert_eq!(of("@authenticated ", scope), open);
+    // What none of the objects demands is the interface's own, and holds for all.
+    let policy = r#" @policy(policies: [["posts"]])"#;
+    for (type_rule, field_rule) in [
+        (format!("{policy} "), String::new()),
+        (format!("@authenticated{policy} "), String::new()),
+        (String::new(), policy.to_owned()),
+        (String::new(), format!("{scope}{policy}")),
+    ] {
+        let (answer, _) = of(&type_rule, &field_rule);
+        assert_ne!(answer["data"]["posts"], ids, "{type_rule} {field_rule}");
+    }
+}

@@ -43,6 +43,28 @@ fn a_query_over_two_subgraphs_is_one_answer() {
 }
 
 #[test]
+fn a_query_with_defer_is_answered_in_one_piece() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let query =
+        r#"{"query":"{ locations { name ... @defer(label: \"later\") { overallRating } } }"}"#;
+    // What clients send that can take an answer in pieces.
+    for accept in [
+        "multipart/mixed;deferSpec=20220824,application/json",
+        "multipart/mixed;deferSpec=20220824",
+    ] {
+        let headers = [("content-type", "application/json"), ("accept", accept)];
+        let response = gateway.send(&with_headers(post(query), &headers));
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        assert_eq!(
+            response.text(),
+            r#"{"data":{"locations":[{"name":"A","overallRating":4},{"name":"B","overallRating":5}]}}"#
+        );
+    }
+}
+
+#[test]
 fn get_and_post_give_the_same_answer() {
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config(""));
