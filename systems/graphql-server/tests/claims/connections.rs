@@ -1,6 +1,8 @@
 //! What clients may do with connections: how many they may have, and how long they may let wait.
 
-use std::net::Ipv4Addr;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use test_client::{Connection, Process, now};
@@ -157,6 +159,32 @@ fn a_client_that_does_not_read_is_hung_up_on() {
         // The page itself is the one connection that is left.
         wait_for_one(&server);
     }
+}
+
+#[test]
+fn a_client_that_reads_slowly_gets_all_of_its_answer() {
+    let large = r#"{"query":"{ items(count: 10000) { id name quantity inStock note } }"}"#;
+    for program in PROGRAMS {
+        let server = start(program, &["--write-timeout=1s"]);
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.write_all(&post(large).to_bytes()).unwrap();
+        let (mut answer, mut piece) = (Vec::new(), vec![0; 16 << 10]);
+        let start = now();
+        while !answer.ends_with(b"]}}") {
+            let length = stream.read(&mut piece).unwrap();
+            assert!(length > 0, "closed after {} bytes", answer.len());
+            answer.extend_from_slice(&piece[..length]);
+            pause(Duration::from_millis(50));
+        }
+        assert!(start.elapsed() > Duration::from_millis(1_500));
+        assert_eq!(count(&server, &closed("write_timeout")), 0);
+    }
+}
+
+/// Waits for time to pass, where that is what a test is about.
+fn pause(time: Duration) {
+    let (_sender, receiver) = mpsc::channel::<()>();
+    let _ = receiver.recv_timeout(time);
 }
 
 fn wait_for_one(server: &Process) {
