@@ -75,7 +75,9 @@ pub(crate) fn absorb(
             // Rewrite before merging, because merging pairs members by their keys.
             entities::rewrite(&mut state.store, Value::Object(data), &plan.rewrites);
             let concrete = |name: &[u8]| prepared.supergraph.schema.is_object(name);
-            state.store.merge(state.root, data, &concrete);
+            let replaced = &plan.replaced;
+            let store = &mut state.store;
+            store.merge_replacing(state.root, data, replaced, &concrete);
             state.root_has_data = true;
         }
         Some(Value::Object(data)) => merge_entities(prepared, plan, state, targets, data),
@@ -106,7 +108,8 @@ fn merge_entities(
             // null, and the writer reports those that must not be null.
             let entity = state.store.items(list).get(target.representation).copied();
             if let Some(Value::Object(entity)) = entity {
-                state.store.merge(target.object, entity, &concrete);
+                let (store, replaced) = (&mut state.store, &plan.replaced);
+                store.merge_replacing(target.object, entity, replaced, &concrete);
             }
         }
     }

@@ -401,7 +401,7 @@ impl Representations<'_> {
 
 /// The name that the subgraph knows the type by: an interface object's, where the plan says
 /// so.
-fn rewritten<'a>(name: &'a [u8], rewrites: &'a [Rewrite]) -> &'a [u8] {
+pub(crate) fn rewritten<'a>(name: &'a [u8], rewrites: &'a [Rewrite]) -> &'a [u8] {
     for rewrite in rewrites {
         if let ([RewriteStep::Types(types), RewriteStep::Key(key)], Change::Set(text)) =
             (rewrite.path.as_slice(), &rewrite.change)

@@ -61,6 +61,9 @@ pub(crate) struct FetchPlan {
     pub(crate) outputs: Vec<Output>,
     /// For a fetch of root fields.
     pub(crate) rewrites: Vec<Rewrite>,
+    /// Keys of its objects under which an earlier fetch brought another field, which nothing needs
+    /// any more; found by [`Claim::holds`](crate::proof::Claim::holds).
+    pub(crate) replaced: Vec<Vec<u8>>,
 }
 
 /// One variable of representations.
@@ -183,7 +186,13 @@ pub(crate) struct PlanInputs<'a> {
     pub(crate) operation_name: Option<&'a str>,
 }
 
-pub(crate) fn compile(node: &PlanNode, inputs: &PlanInputs<'_>) -> Result<Plan, Unsupported> {
+/// A plan, and the planner's document of each of its fetches.
+pub(crate) struct Compiled {
+    pub(crate) plan: Plan,
+    pub(crate) documents: Vec<Document>,
+}
+
+pub(crate) fn compile(node: &PlanNode, inputs: &PlanInputs<'_>) -> Result<Compiled, Unsupported> {
     let mut compiler = Compiler {
         inputs,
         documents: Vec::new(),
@@ -196,7 +205,10 @@ pub(crate) fn compile(node: &PlanNode, inputs: &PlanInputs<'_>) -> Result<Plan, 
     compiler.plan.root = Some(root);
     compiler.find_needs()?;
     compiler.finish();
-    Ok(compiler.plan)
+    Ok(Compiled {
+        plan: compiler.plan,
+        documents: compiler.documents,
+    })
 }
 
 struct Compiler<'a> {
@@ -380,6 +392,7 @@ impl Compiler<'_> {
             inputs: Vec::new(),
             outputs: Vec::new(),
             rewrites: Vec::new(),
+            replaced: Vec::new(),
         });
         self.documents.push(document.clone());
         Ok(index)

@@ -11,13 +11,6 @@ use graphql_tools::parser::query::{Definition, OperationDefinition, Value as Lit
 use graphql_tools::validation::rules::{NoFragmentsCycle, default_rules_validation_plan};
 use graphql_tools::validation::utils::ValidationError;
 use graphql_tools::validation::validate::{ValidationPlan, validate};
-use hive_router_query_planner::ast::normalization::normalize_operation;
-use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
-use hive_router_query_planner::ast::selection_item::SelectionItem;
-use hive_router_query_planner::ast::selection_set::SelectionSet;
-use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
-use hive_router_query_planner::planner::{Planner, PlannerError};
-use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
 use crate::authorization::Cut;
 use crate::checked::Checked;
@@ -28,13 +21,11 @@ use crate::introspection;
 use crate::large_stack;
 use crate::limits::{Extent, Limits, QueryDocument, TooMuch, exceeded, measure, selection_set};
 use crate::operations::{Asked, OperationOptions, Refusal};
-use crate::override_labels::Overrides;
-use crate::plan::{self, Plan, PlanInputs};
+use crate::planning::Planning;
 use crate::prepared::{Prepared, Shown};
 use crate::projection::{self, Fragments, Projection};
 use crate::schema::Schema;
 use crate::supergraph::{Supergraph, one_line};
-use crate::unserved;
 use crate::variables::Declared;
 
 /// Validation errors that are told at most.
@@ -58,13 +49,12 @@ pub(crate) fn prepare(
                 let cut = Cut::new(supergraph, options, (document, chosen), &checked);
                 let unauthorized = cut.apply(asked.grants, &mut checked)?;
                 let document = unauthorized.asked.as_ref().unwrap_or(document);
-                let preparing = Preparing {
+                let planning = Planning {
                     supergraph,
-                    planner: &supergraph.planner,
                     overrides: asked.overrides,
                     work: &work,
                 };
-                let plan = preparing.plan(document, chosen, &checked.declared)?;
+                let plan = planning.plan(document, chosen, &checked.declared)?;
                 let labelled = supergraph.labelled.as_ref();
                 let labels = labelled.map(|it| it.relevant(document));
                 Ok(Prepared {
@@ -83,14 +73,6 @@ pub(crate) fn prepare(
     .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be planned")))
 }
 
-struct Preparing<'a> {
-    supergraph: &'a Arc<Supergraph>,
-    /// One of the supergraph's.
-    planner: &'a Planner,
-    overrides: &'a Overrides,
-    work: &'a Work<'a>,
-}
-
 struct Checking<'a> {
     schema: &'a Arc<Schema>,
     options: &'a OperationOptions,
@@ -99,8 +81,8 @@ struct Checking<'a> {
 /// The operation to execute, taken out of its document.
 pub(crate) struct Chosen<'a> {
     pub(crate) operation: &'a OperationDefinition<'static, String>,
-    kind: OperationKind,
-    name: Option<&'a str>,
+    pub(crate) kind: OperationKind,
+    pub(crate) name: Option<&'a str>,
     extent: Extent,
 }
 
@@ -217,123 +199,6 @@ impl Checking<'_> {
         }
         Ok(())
     }
-}
-
-impl Preparing<'_> {
-    fn plan(
-        &self,
-        document: &QueryDocument,
-        chosen: &Chosen<'_>,
-        declared: &[Declared],
-    ) -> Result<Plan, Refusal> {
-        // Authorization may leave nothing to be asked, which the planner does not know.
-        if document.definitions.iter().all(is_empty) {
-            return Ok(Plan::default());
-        }
-        let planner = &self.supergraph.planner;
-        let failed = |reason: String| {
-            Refusal::internal(&format!("the operation could not be planned: {reason}"))
-        };
-        let document = unserved::without_defer(document);
-        let mut normalized = normalize_operation(&planner.supergraph, &document, chosen.name)
-            .map_err(|error| failed(error.to_string()))?;
-        drop_own_fields(&mut normalized.operation.selection_set);
-        // The operation asks only for introspection or `__typename`, which the gateway answers
-        // itself.
-        if normalized.operation.selection_set.is_empty() {
-            return Ok(Plan::default());
-        }
-        self.work.go_on()?;
-        let node = self.node(&normalized.operation);
-        // First whether it was ended from outside: the planner words that in many ways.
-        self.work.go_on()?;
-        let Some(mut node) = node.map_err(|error| failed(error.to_string()))? else {
-            return Ok(Plan::default());
-        };
-        if let Some(careful) = &self.supergraph.careful
-            && !careful.permissions.allow(&node, &self.supergraph.schema)
-        {
-            let preparing = Preparing {
-                planner: &careful.planner,
-                ..*self
-            };
-            let planned = preparing.node(&normalized.operation);
-            self.work.go_on()?;
-            // No plan of its own: the first one is right but for what was not provided.
-            if let Ok(Some(other)) = planned {
-                node = other;
-            }
-        }
-        let inputs = PlanInputs {
-            schema: &self.supergraph.schema,
-            subgraphs: self.supergraph.subgraphs(),
-            interface_objects: &self.supergraph.interface_objects,
-            declared,
-            operation_name: chosen.name,
-        };
-        plan::compile(&node, &inputs).map_err(|error| failed(error.to_string()))
-    }
-
-    /// The planner's plan; nothing when no subgraph need be asked.
-    ///
-    /// There are operations that the planner cannot plan as a whole and can plan in parts:
-    /// its optimizations merge fetches of different root fields. Root fields depend on
-    /// nothing but their order, so they are planned one by one then.
-    fn node(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
-        let plan = |operation: &PlannedOperation| {
-            let overrides = self.overrides.for_planner();
-            self.planner
-                .plan_from_normalized_operation(operation, overrides, &self.work.token)
-        };
-        let error = match plan(operation) {
-            Ok(planned) => return Ok(planned.node),
-            Err(error) => error,
-        };
-        let items = &operation.selection_set.items;
-        // One root field has no smaller parts. After a deadline, parts would only use up the time
-        // again.
-        if items.len() < 2 || self.work.go_on().is_err() {
-            return Err(error);
-        }
-        let mut nodes = Vec::new();
-        for item in items {
-            let part = PlannedOperation {
-                selection_set: SelectionSet {
-                    items: vec![item.clone()],
-                },
-                ..operation.clone()
-            };
-            // What is wrong with the whole is told, not what is wrong with a part.
-            nodes.extend(plan(&part).map_err(|_| error.clone())?.node);
-        }
-        Ok(Some(match operation.operation_kind {
-            // The specification demands that mutations run one after the other.
-            Some(PlannedKind::Mutation) => PlanNode::Sequence(SequenceNode { nodes }),
-            _ => PlanNode::Parallel(ParallelNode { nodes }),
-        }))
-    }
-}
-
-fn is_empty(definition: &Definition<'static, String>) -> bool {
-    match definition {
-        Definition::Operation(operation) => selection_set(operation).items.is_empty(),
-        Definition::Fragment(_) => true,
-    }
-}
-
-/// Takes out of the root what no subgraph is asked for.
-fn drop_own_fields(set: &mut SelectionSet) {
-    // Inner fragments first, so that one that becomes empty is removed below.
-    for item in &mut set.items {
-        if let SelectionItem::InlineFragment(inline) = item {
-            drop_own_fields(&mut inline.selections);
-        }
-    }
-    set.items.retain(|item| match item {
-        SelectionItem::Field(field) => !field.name.starts_with("__"),
-        SelectionItem::InlineFragment(inline) => !inline.selections.is_empty(),
-        SelectionItem::FragmentSpread(_) => true,
-    });
 }
 
 fn parse(query: &str, limits: &Limits) -> Result<QueryDocument, Refusal> {

@@ -210,7 +210,8 @@ fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
     found
 }
 
-fn selection(text: &str) -> Option<SelectionSet<'static, Text>> {
+/// A selection as `provides`, `requires` and keys write it, without the outer braces.
+pub(crate) fn selection(text: &str) -> Option<SelectionSet<'static, Text>> {
     let document = parse_query::<Text>(&format!("{{{text}}}"))
         .ok()?
         .into_static();

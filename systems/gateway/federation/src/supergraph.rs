@@ -7,6 +7,7 @@ use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
 use crate::authorization::Rules;
+use crate::composition::Composition;
 use crate::features::{self, Names};
 use crate::large_stack;
 use crate::override_labels::Labelled;
@@ -96,6 +97,8 @@ pub struct Supergraph {
     pub(crate) labelled: Option<Labelled>,
     /// Only where the planner may mix up what is provided.
     pub(crate) careful: Option<Careful>,
+    /// What plans are held against.
+    pub(crate) composition: Composition,
 }
 
 /// For plans that ask for more than a subgraph provides.
@@ -166,6 +169,9 @@ impl Supergraph {
         let schema = Schema::new(Arc::new(client), &document);
         let schema = Arc::new(schema);
         let interface_objects = interface_objects_of(&document);
+        let graphs = graphs_of(&document).map_or(&[][..], |graphs| &graphs.values);
+        let graphs: Vec<String> = graphs.iter().map(|graph| graph.name.clone()).collect();
+        let composition = Composition::of(&document, &graphs);
         Ok(Supergraph {
             sdl,
             subgraphs,
@@ -175,6 +181,7 @@ impl Supergraph {
             planner,
             labelled: Labelled::of(&document),
             careful,
+            composition,
         })
     }
 

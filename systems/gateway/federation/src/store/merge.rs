@@ -16,6 +16,18 @@ impl Store {
         source: ObjectId,
         concrete: &dyn Fn(&[u8]) -> bool,
     ) {
+        self.merge_replacing(target, source, &[], concrete);
+    }
+
+    /// As [`Store::merge`]; but under these keys the later answer has another field than the earlier
+    /// one, whose value it replaces whatever both are.
+    pub(crate) fn merge_replacing(
+        &mut self,
+        target: ObjectId,
+        source: ObjectId,
+        replaced: &[Vec<u8>],
+        concrete: &dyn Fn(&[u8]) -> bool,
+    ) {
         // One entity may reach one object by two aliases or two places; linked twice, its members
         // would be written twice.
         if target == source || self.linked(target).any(|linked| linked == source) {
@@ -25,7 +37,8 @@ impl Store {
         // By index, because the loop changes `self`; a run never moves within its vector.
         for index in members.start..members.start + members.len {
             let Member { key, value } = self.members[index as usize];
-            if value == Value::Null {
+            let is_replaced = replaced.iter().any(|it| it == self.text(key));
+            if value == Value::Null && !is_replaced {
                 continue;
             }
             let Some((_, slot)) = self.find_slot(target, self.text(key)) else {
@@ -34,6 +47,10 @@ impl Store {
             };
             // Changed where it lies, even in an object merged earlier, because `get` finds that
             // place first.
+            if is_replaced {
+                self.members[slot].value = value;
+                continue;
+            }
             let old = self.members[slot].value;
             let is_typename = self.text(key) == b"__typename";
             if is_typename && matches!(old, Value::String(name) if concrete(self.text(name))) {

@@ -189,3 +189,20 @@ fn an_answer_that_is_malformed_is_not_one_that_does_not_fit() {
     assert!(store.parse(b"[1,").is_err());
     assert!(!store.is_full());
 }
+
+#[test]
+fn another_field_under_the_same_key_replaces_what_was_there() {
+    let mut store = Store::default();
+    let first = parsed(&mut store, r#"{"a":1,"o":{"x":1},"b":1}"#);
+    let second = parsed(&mut store, r#"{"a":null,"o":{"y":2},"b":null}"#);
+    let (Value::Object(target), Value::Object(source)) = (first, second) else {
+        panic!("two objects were written");
+    };
+    let replaced = [b"a".to_vec(), b"o".to_vec()];
+    store.merge_replacing(target, source, &replaced, &|_| true);
+    // Neither kept because the later one is null, nor merged with it.
+    assert_eq!(
+        written(&store, first),
+        r#"{"a":null,"o":{"y":2},"b":1}"#
+    );
+}

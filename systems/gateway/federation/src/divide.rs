@@ -1,0 +1,180 @@
+//! An operation in two parts: one field of the objects of one type at one place, and the rest.
+//!
+//! Where the planner gets a field wrong beside others, it often gets it right alone. The fetches of
+//! root fields of such a part repeat what the rest has asked already, so only its fetches of entities
+//! are carried out besides; that they find all they need there is for the proof to say.
+
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::{
+    FieldSelection, InlineFragmentSelection, SelectionSet,
+};
+use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
+
+use crate::proof::Missing;
+use crate::schema::Schema;
+
+/// The part with this field alone; `None` where the operation does not ask for it.
+pub(crate) fn only(
+    schema: &Schema,
+    parent: &str,
+    set: &SelectionSet,
+    missing: &Missing,
+) -> Option<SelectionSet> {
+    let dividing = Dividing { schema, missing };
+    let part = dividing.only(parent, set, &missing.path);
+    (!part.items.is_empty()).then_some(part)
+}
+
+/// The part without it. Objects of other types keep the field, which takes an operation that is
+/// written [by type](crate::by_type).
+pub(crate) fn without(schema: &Schema, parent: &str, set: &SelectionSet, missing: &Missing) -> SelectionSet {
+    let dividing = Dividing { schema, missing };
+    dividing.without(parent, set, &missing.path)
+}
+
+/// A plan without its fetches of root fields; `None` where nothing is left.
+pub(crate) fn entities_of(node: PlanNode) -> Option<PlanNode> {
+    let left = |nodes: Vec<PlanNode>| -> Vec<PlanNode> {
+        nodes.into_iter().filter_map(entities_of).collect()
+    };
+    match node {
+        PlanNode::Fetch(_) => None,
+        PlanNode::Sequence(it) => {
+            let nodes = left(it.nodes);
+            (!nodes.is_empty()).then_some(PlanNode::Sequence(SequenceNode { nodes }))
+        }
+        PlanNode::Parallel(it) => {
+            let nodes = left(it.nodes);
+            (!nodes.is_empty()).then_some(PlanNode::Parallel(ParallelNode { nodes }))
+        }
+        other => Some(other),
+    }
+}
+
+struct Dividing<'a> {
+    schema: &'a Schema,
+    missing: &'a Missing,
+}
+
+impl Dividing<'_> {
+    fn only(&self, parent: &str, set: &SelectionSet, path: &[Vec<u8>]) -> SelectionSet {
+        let mut items = Vec::new();
+        let Some((first, rest)) = path.split_first() else {
+            self.fields(set, &mut items);
+            let is_own = parent == self.missing.real;
+            // Of an interface, only the objects of this one type.
+            if !is_own && !items.is_empty() {
+                let selections = SelectionSet { items };
+                items = vec![SelectionItem::InlineFragment(InlineFragmentSelection {
+                    type_condition: self.missing.real.clone(),
+                    selections,
+                    skip_if: None,
+                    include_if: None,
+                })];
+            }
+            return SelectionSet { items };
+        };
+        for item in &set.items {
+            match item {
+                SelectionItem::Field(field) if is_called(field, first) => {
+                    let Some(returns) = self.schema.field_type(parent, &field.name) else {
+                        continue;
+                    };
+                    let selections = self.only(returns, &field.selections, rest);
+                    if !selections.items.is_empty() {
+                        let field = field.clone();
+                        items.push(SelectionItem::Field(FieldSelection {
+                            selections,
+                            ..field
+                        }));
+                    }
+                }
+                SelectionItem::InlineFragment(inline) => {
+                    let selections = self.only(&inline.type_condition, &inline.selections, path);
+                    if !selections.items.is_empty() {
+                        let inline = inline.clone();
+                        items.push(SelectionItem::InlineFragment(InlineFragmentSelection {
+                            selections,
+                            ..inline
+                        }));
+                    }
+                }
+                SelectionItem::Field(_) | SelectionItem::FragmentSpread(_) => {}
+            }
+        }
+        SelectionSet { items }
+    }
+
+    /// The field as often as it is asked of the type, with the conditions on the way.
+    fn fields(&self, set: &SelectionSet, into: &mut Vec<SelectionItem>) {
+        for item in &set.items {
+            match item {
+                SelectionItem::Field(field) if is_called(field, &self.missing.key) => {
+                    into.push(item.clone());
+                }
+                SelectionItem::InlineFragment(inline)
+                    if self.schema.is_subtype(&self.missing.real, &inline.type_condition) =>
+                {
+                    let mut own = Vec::new();
+                    self.fields(&inline.selections, &mut own);
+                    if inline.skip_if.is_none() && inline.include_if.is_none() {
+                        into.append(&mut own);
+                    } else if !own.is_empty() {
+                        into.push(SelectionItem::InlineFragment(InlineFragmentSelection {
+                            type_condition: self.missing.real.clone(),
+                            selections: SelectionSet { items: own },
+                            ..inline.clone()
+                        }));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn without(&self, parent: &str, set: &SelectionSet, path: &[Vec<u8>]) -> SelectionSet {
+        let mut items = Vec::new();
+        for item in &set.items {
+            match item {
+                SelectionItem::Field(field) => match path.split_first() {
+                    None if parent == self.missing.real && is_called(field, &self.missing.key) => {}
+                    Some((first, rest)) if is_called(field, first) => {
+                        let returns = self.schema.field_type(parent, &field.name);
+                        let below = returns.unwrap_or_default();
+                        let mut selections = self.without(below, &field.selections, rest);
+                        // Something must be asked of the objects, whose places count.
+                        if selections.items.is_empty() {
+                            selections.items.push(typename());
+                        }
+                        let field = field.clone();
+                        items.push(SelectionItem::Field(FieldSelection {
+                            selections,
+                            ..field
+                        }));
+                    }
+                    _ => items.push(item.clone()),
+                },
+                SelectionItem::InlineFragment(inline) => {
+                    let selections = self.without(&inline.type_condition, &inline.selections, path);
+                    if !selections.items.is_empty() {
+                        let inline = inline.clone();
+                        items.push(SelectionItem::InlineFragment(InlineFragmentSelection {
+                            selections,
+                            ..inline
+                        }));
+                    }
+                }
+                SelectionItem::FragmentSpread(_) => items.push(item.clone()),
+            }
+        }
+        SelectionSet { items }
+    }
+}
+
+fn is_called(field: &FieldSelection, key: &[u8]) -> bool {
+    field.selection_identifier().as_bytes() == key
+}
+
+fn typename() -> SelectionItem {
+    SelectionItem::Field(FieldSelection::new_typename())
+}

@@ -1,0 +1,308 @@
+//! From a checked operation to a plan that answers it.
+//!
+//! The planner is a library whose plans are proven before they are used (see `proof`); where one does
+//! not answer the operation, the planner is asked in other ways.
+
+use std::sync::Arc;
+
+use graphql_tools::parser::query::Definition;
+use hive_router_query_planner::ast::normalization::normalize_operation;
+use hive_router_query_planner::ast::operation::OperationDefinition as PlannedOperation;
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::SelectionSet;
+use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
+use hive_router_query_planner::planner::{Planner, PlannerError};
+use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
+
+use crate::by_type::by_type;
+use crate::divide;
+use crate::effort::Work;
+use crate::limits::{QueryDocument, selection_set};
+use crate::operations::Refusal;
+use crate::override_labels::Overrides;
+use crate::plan::{self, Compiled, Plan, PlanInputs};
+use crate::prepare::Chosen;
+use crate::proof::{Claim, Gap};
+use crate::supergraph::Supergraph;
+use crate::unserved;
+use crate::variables::Declared;
+
+/// Fields and fragments of an operation that is written in another way.
+const WRITTEN_MAX: usize = 2_000;
+
+/// Fields of an operation that are planned apart.
+const APART_MAX: usize = 8;
+
+/// What an operation is planned with.
+pub(crate) struct Planning<'a> {
+    pub(crate) supergraph: &'a Arc<Supergraph>,
+    pub(crate) overrides: &'a Overrides,
+    pub(crate) work: &'a Work<'a>,
+}
+
+impl Planning<'_> {
+    /// The plan; it asks for nothing where the gateway answers the operation itself.
+    ///
+    /// # Errors
+    /// When no plan was found that answers the operation, or its time is over.
+    pub(crate) fn plan(
+        &self,
+        document: &QueryDocument,
+        chosen: &Chosen<'_>,
+        declared: &[Declared],
+    ) -> Result<Plan, Refusal> {
+        // Authorization may leave nothing to be asked, which the planner does not know.
+        if document.definitions.iter().all(is_empty) {
+            return Ok(Plan::default());
+        }
+        let planner = &self.supergraph.planner;
+        let failed = |reason: String| {
+            Refusal::internal(&format!("the operation could not be planned: {reason}"))
+        };
+        let document = unserved::without_defer(document);
+        let mut normalized = normalize_operation(&planner.supergraph, &document, chosen.name)
+            .map_err(|error| failed(error.to_string()))?;
+        drop_own_fields(&mut normalized.operation.selection_set);
+        // The operation asks only for introspection or `__typename`, which the gateway answers
+        // itself.
+        if normalized.operation.selection_set.is_empty() {
+            return Ok(Plan::default());
+        }
+        let inputs = PlanInputs {
+            schema: &self.supergraph.schema,
+            subgraphs: self.supergraph.subgraphs(),
+            interface_objects: &self.supergraph.interface_objects,
+            declared,
+            operation_name: chosen.name,
+        };
+        let claim = Claim {
+            schema: &self.supergraph.schema,
+            composition: &self.supergraph.composition,
+            declared,
+            root_type: self.supergraph.schema.root(chosen.kind),
+            asked: &normalized.operation.selection_set,
+            work: self.work,
+        };
+        let mut first = None;
+        for way in Way::ALL {
+            self.work.go_on()?;
+            let planned = self.attempt(way, &normalized.operation, &claim);
+            // First whether it was ended from outside: the planner words that in many ways.
+            self.work.go_on()?;
+            let node = match planned {
+                Attempt::Node(node) => node,
+                Attempt::NothingToAsk => return Ok(Plan::default()),
+                Attempt::NotThisWay => continue,
+                Attempt::Failed(reason) => {
+                    first.get_or_insert(reason);
+                    continue;
+                }
+            };
+            match self.proven(node, &normalized.operation, (&inputs, &claim)) {
+                Ok(plan) => return Ok(plan),
+                Err(reason) => drop(first.get_or_insert(reason)),
+            }
+        }
+        self.work.go_on()?;
+        // What is wrong with the operation as it was written, not with another form of it.
+        Err(failed(first.unwrap_or_default()))
+    }
+
+    /// The plan, if it answers the operation. Fields that it gets wrong are planned apart.
+    fn proven(
+        &self,
+        node: PlanNode,
+        operation: &PlannedOperation,
+        (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
+    ) -> Result<Plan, String> {
+        // What is planned together, and its plan.
+        let (mut together, mut node) = (operation.clone(), node);
+        let mut apart = Vec::new();
+        let mut first = None;
+        for _ in 0..=APART_MAX {
+            let nodes = std::iter::once(node.clone()).chain(apart.iter().cloned());
+            let whole = PlanNode::Sequence(SequenceNode {
+                nodes: nodes.collect(),
+            });
+            let whole = if apart.is_empty() { &node } else { &whole };
+            let gap = match prove(whole, inputs, claim)? {
+                Ok(plan) => return Ok(plan),
+                Err(gap) => gap,
+            };
+            let missing = gap.missing.clone();
+            let told = first.get_or_insert_with(|| gap.to_string());
+            // Root fields of a mutation must not be carried out twice.
+            let is_query = !matches!(operation.operation_kind, Some(PlannedKind::Mutation));
+            let Some(missing) = missing.filter(|_| is_query) else {
+                return Err(told.clone());
+            };
+            let (schema, root) = (claim.schema, claim.root_type);
+            let of = |selection_set: SelectionSet| PlannedOperation {
+                selection_set,
+                ..operation.clone()
+            };
+            let alone = divide::only(schema, root, claim.asked, &missing);
+            let alone = alone.and_then(|set| self.whole(&of(set)).ok().flatten());
+            let Some(alone) = alone.and_then(divide::entities_of) else {
+                return Err(told.clone());
+            };
+            if missing.is_asked {
+                let set = &together.selection_set;
+                let set = by_type(schema, root, set, WRITTEN_MAX).unwrap_or_else(|| set.clone());
+                together = of(divide::without(schema, root, &set, &missing));
+                match self.whole(&together) {
+                    Ok(Some(rest)) => node = rest,
+                    _ => return Err(told.clone()),
+                }
+            }
+            apart.push(alone);
+            if self.work.go_on().is_err() {
+                break;
+            }
+        }
+        Err(first.unwrap_or_default())
+    }
+
+    /// The planner's plan, made in one of several ways.
+    fn attempt(&self, way: Way, operation: &PlannedOperation, claim: &Claim<'_>) -> Attempt {
+        let whole = |operation: &PlannedOperation| match self.whole(operation) {
+            Ok(Some(node)) => Attempt::Node(node),
+            Ok(None) => Attempt::NothingToAsk,
+            Err(error) => Attempt::Failed(error.to_string()),
+        };
+        match way {
+            Way::Whole => whole(operation),
+            Way::InParts => self.in_parts(operation),
+            Way::ByType => {
+                let asked = by_type(claim.schema, claim.root_type, claim.asked, WRITTEN_MAX);
+                asked.map_or(Attempt::NotThisWay, |selection_set| {
+                    whole(&PlannedOperation {
+                        selection_set,
+                        ..operation.clone()
+                    })
+                })
+            }
+        }
+    }
+
+    /// A plan of the whole operation; nothing when no subgraph need be asked.
+    fn whole(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, PlannerError> {
+        let plan = |planner: &Planner| {
+            let overrides = self.overrides.for_planner();
+            let planned =
+                planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
+            planned.map(|planned| planned.node)
+        };
+        let node = plan(&self.supergraph.planner)?;
+        if let (Some(careful), Some(first)) = (&self.supergraph.careful, &node)
+            && !careful.permissions.allow(first, &self.supergraph.schema)
+            // No plan of its own: the first one is right but for what was not provided.
+            && let Ok(Some(other)) = plan(&careful.planner)
+        {
+            return Ok(Some(other));
+        }
+        Ok(node)
+    }
+
+    /// A plan of each root field. They depend on nothing but their order, and the planner's
+    /// optimizations merge fetches of different ones.
+    fn in_parts(&self, operation: &PlannedOperation) -> Attempt {
+        let items = &operation.selection_set.items;
+        // One root field has no smaller parts.
+        if items.len() < 2 {
+            return Attempt::NotThisWay;
+        }
+        let mut nodes = Vec::new();
+        for item in items {
+            let part = PlannedOperation {
+                selection_set: SelectionSet {
+                    items: vec![item.clone()],
+                },
+                ..operation.clone()
+            };
+            // After a deadline, parts would only use up the time again.
+            if self.work.go_on().is_err() {
+                return Attempt::NotThisWay;
+            }
+            match self.whole(&part) {
+                Ok(node) => nodes.extend(node),
+                Err(error) => return Attempt::Failed(error.to_string()),
+            }
+        }
+        Attempt::Node(match operation.operation_kind {
+            // The specification demands that mutations run one after the other.
+            Some(PlannedKind::Mutation) => PlanNode::Sequence(SequenceNode { nodes }),
+            _ => PlanNode::Parallel(ParallelNode { nodes }),
+        })
+    }
+}
+
+/// How a plan is made. The planner is asked in another way when its plan does not answer the
+/// operation, or when it has none.
+#[derive(Clone, Copy)]
+enum Way {
+    /// As it was asked.
+    Whole,
+    /// Each root field for itself.
+    InParts,
+    /// With one fragment for each object type.
+    ByType,
+}
+
+impl Way {
+    const ALL: [Way; 3] = [Way::Whole, Way::InParts, Way::ByType];
+}
+
+/// What came of one way.
+enum Attempt {
+    Node(PlanNode),
+    /// No subgraph need be asked.
+    NothingToAsk,
+    /// The operation is the same in this way as in another one.
+    NotThisWay,
+    Failed(String),
+}
+
+/// Compiles a plan and holds it against the operation.
+///
+/// # Errors
+/// When it cannot be compiled at all.
+fn prove(
+    node: &PlanNode,
+    inputs: &PlanInputs<'_>,
+    claim: &Claim<'_>,
+) -> Result<Result<Plan, Gap>, String> {
+    let compiled = plan::compile(node, inputs).map_err(|error| error.to_string())?;
+    let Compiled {
+        mut plan,
+        documents,
+    } = compiled;
+    Ok(claim.holds(&plan, &documents).map(|replaced| {
+        for (fetch, replaced) in plan.fetches.iter_mut().zip(replaced) {
+            fetch.replaced = replaced;
+        }
+        plan
+    }))
+}
+
+fn is_empty(definition: &Definition<'static, String>) -> bool {
+    match definition {
+        Definition::Operation(operation) => selection_set(operation).items.is_empty(),
+        Definition::Fragment(_) => true,
+    }
+}
+
+/// Takes out of the root what no subgraph is asked for.
+fn drop_own_fields(set: &mut SelectionSet) {
+    // Inner fragments first, so that one that becomes empty is removed below.
+    for item in &mut set.items {
+        if let SelectionItem::InlineFragment(inline) = item {
+            drop_own_fields(&mut inline.selections);
+        }
+    }
+    set.items.retain(|item| match item {
+        SelectionItem::Field(field) => !field.name.starts_with("__"),
+        SelectionItem::InlineFragment(inline) => !inline.selections.is_empty(),
+        SelectionItem::FragmentSpread(_) => true,
+    });
+}

@@ -1,0 +1,264 @@
+//! What the fetches of a plan bring, when it is carried out without data.
+
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
+
+use super::objects::{Id, Member};
+use super::{Asking, Gap, Halt, Missing, OBJECTS_BETWEEN_LOOKS, OBJECTS_MAX, Seen, Trial, gap};
+use crate::composition::Graph;
+use crate::entities::rewritten;
+use crate::plan::{FetchPlan, Need};
+
+impl<'a> Trial<'a> {
+    pub(super) fn fetch(&mut self, index: usize, root: Id) -> Result<(), Halt> {
+        let (plan, documents) = (self.plan, self.documents);
+        let (Some(fetch), Some(document)) = (plan.fetches.get(index), documents.get(index)) else {
+            return Ok(());
+        };
+        let asking = Asking {
+            graph: fetch.subgraph,
+            subgraph: fetch.operation_name.as_deref().unwrap_or("a subgraph"),
+            document,
+        };
+        let set = &document.operation.selection_set;
+        if fetch.inputs.is_empty() {
+            let seen = Seen {
+                name: self.claim.root_type,
+                given: None,
+            };
+            let answer = self.objects.add(self.claim.root_type);
+            self.write(asking, answer, seen, set)?;
+            self.objects.rewrite(answer, &fetch.rewrites);
+            return self.merge(index, root, answer);
+        }
+        // What is given is worked out before anything is put in place, as the executor does it.
+        let targets = self.targets(fetch, root);
+        for (input, target, given, name) in targets {
+            let mut answered = Vec::new();
+            for output in fetch.outputs.iter().filter(|it| it.input == input) {
+                let answer = self.objects.add(self.objects.real(target));
+                let seen = Seen {
+                    name,
+                    given: Some((given, target)),
+                };
+                for item in &set.items {
+                    if let SelectionItem::Field(field) = item
+                        && field.selection_identifier().as_bytes() == output.key
+                    {
+                        self.write(asking, answer, seen, &field.selections)?;
+                    }
+                }
+                self.objects.rewrite(answer, &output.rewrites);
+                answered.push(answer);
+            }
+            for answer in answered {
+                self.merge(index, target, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, fetch: usize, target: Id, answer: Id) -> Result<(), Halt> {
+        let replaced = self.replaced.get_mut(fetch);
+        let replaced = replaced.filter(|_| !self.is_beside_others);
+        Ok(self.objects.merge(target, answer, replaced)?)
+    }
+
+    /// The objects that an entity fetch is about: input, object, what it is given, and its name there.
+    fn targets(&self, fetch: &'a FetchPlan, root: Id) -> Vec<(usize, Id, &'a [Need], &'a str)> {
+        let mut targets = Vec::new();
+        for (index, input) in fetch.inputs.iter().enumerate() {
+            for place in &input.places {
+                for object in self.objects.at(root, &place.path) {
+                    let Some(name) = self.objects.name(object) else {
+                        continue;
+                    };
+                    let sent = rewritten(name.as_bytes(), &input.rewrites);
+                    let Ok(sent) = std::str::from_utf8(sent) else {
+                        continue;
+                    };
+                    let Some(seen) = self.resolved(fetch.subgraph, object, sent) else {
+                        continue;
+                    };
+                    if self.is_complete(object, &place.needs, input.is_lenient) {
+                        targets.push((index, object, place.needs.as_slice(), seen));
+                    }
+                }
+            }
+        }
+        targets
+    }
+
+    /// As what a subgraph finds an object that it is told of by a name; `None` where it has nothing to
+    /// say about it.
+    fn resolved(&self, graph: Graph, object: Id, sent: &'a str) -> Option<&'a str> {
+        let composition = self.claim.composition;
+        let is_own = self.claim.schema.is_object(sent.as_bytes());
+        // An interface that is no object: the subgraph finds out what is behind it.
+        let found = match is_own || composition.is_interface_object(graph, sent) {
+            true => sent,
+            false => self.objects.real(object),
+        };
+        (composition.has(graph, sent) && composition.has(graph, found)).then_some(found)
+    }
+
+    /// Whether an object has a representation, which holds more than a name.
+    fn is_complete(&self, object: Id, needs: &[Need], is_lenient: bool) -> bool {
+        self.values(object, needs, is_lenient)
+            .is_some_and(|values| values > 0)
+    }
+
+    /// How many values a representation has; `None` where one is missing.
+    fn values(&self, object: Id, needs: &[Need], is_lenient: bool) -> Option<usize> {
+        let mut values = 0;
+        for need in needs {
+            match need {
+                Need::Typename => {}
+                Need::Field { key, needs, .. } => match self.objects.member(object, key) {
+                    None if is_lenient => {}
+                    None => return None,
+                    Some(member) => {
+                        for below in &member.below {
+                            self.values(*below, needs, is_lenient)?;
+                        }
+                        values += 1;
+                    }
+                },
+                Need::Fragment { name, types, needs } => {
+                    let name = self.objects.name(object).unwrap_or(name);
+                    if types.contains(name.as_bytes()) {
+                        values += self.values(object, needs, is_lenient)?;
+                    }
+                }
+            }
+        }
+        Some(values)
+    }
+
+    /// What the subgraph answers about an object.
+    fn write(
+        &mut self,
+        asking: Asking<'a>,
+        object: Id,
+        seen: Seen<'a>,
+        set: &'a SelectionSet,
+    ) -> Result<(), Halt> {
+        for item in &set.items {
+            match item {
+                SelectionItem::Field(field) => {
+                    if self.is_included(field.skip_if.as_deref(), field.include_if.as_deref()) {
+                        self.write_field(asking, object, seen, field)?;
+                    }
+                }
+                SelectionItem::InlineFragment(inline) => {
+                    let (skip, include) = (inline.skip_if.as_deref(), inline.include_if.as_deref());
+                    if self.is_included(skip, include)
+                        && self.applies(asking.graph, object, seen.name, &inline.type_condition)
+                    {
+                        self.write(asking, object, seen, &inline.selections)?;
+                    }
+                }
+                SelectionItem::FragmentSpread(name) => {
+                    let mut fragments = asking.document.fragments.iter();
+                    if let Some(fragment) = fragments.find(|it| it.name == *name)
+                        && self.applies(asking.graph, object, seen.name, &fragment.type_condition)
+                    {
+                        self.write(asking, object, seen, &fragment.selection_set)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a subgraph applies a fragment to an object that it knows by this name.
+    fn applies(&self, graph: Graph, object: Id, seen: &str, condition: &str) -> bool {
+        let is_behind = || {
+            let behind = self.claim.schema.possible(condition);
+            behind.contains(&self.objects.real(object))
+        };
+        seen == condition || (seen == self.objects.real(object) && is_behind())
+            // Interfaces that the interface object implements are satisfied by it, too.
+            || (self.claim.composition.is_interface_object(graph, seen)
+                && self.claim.schema.is_subtype(seen, condition))
+    }
+
+    fn write_field(
+        &mut self,
+        asking: Asking<'a>,
+        object: Id,
+        seen: Seen<'a>,
+        field: &'a FieldSelection,
+    ) -> Result<(), Halt> {
+        let key = field.selection_identifier();
+        if field.name == "__typename" {
+            if key == "__typename" {
+                self.objects.name_it(object, seen.name);
+            } else {
+                self.objects.set(object, key, Member::of(field))?;
+            }
+            return Ok(());
+        }
+        let Some(composed) = self.claim.composition.field(seen.name, &field.name) else {
+            return Ok(gap(format!("{} has no `{}`", seen.name, field.name))?);
+        };
+        if !composed.is_in(asking.graph) {
+            return Ok(gap(format!(
+                "`{}` is asked for `{}.{}`, which it does not have",
+                asking.subgraph, seen.name, field.name
+            ))?);
+        }
+        if let Some(required) = composed.requires(asking.graph) {
+            let is_given = seen
+                .given
+                .is_some_and(|(given, target)| self.is_given(required, given, target));
+            if !is_given {
+                let path = seen.given.and_then(|(_, target)| self.objects.path_to(target));
+                return Err(Halt::Gap(Gap {
+                    text: format!(
+                        "`{}.{}` is not given what it requires",
+                        seen.name, field.name
+                    ),
+                    missing: path.map(|path| Missing {
+                        path,
+                        real: self.objects.real(object).to_owned(),
+                        key: key.as_bytes().to_vec(),
+                        is_asked: true,
+                    }),
+                }));
+            }
+        }
+        let mut member = Member::of(field);
+        if !field.selections.items.is_empty() {
+            for (real, name) in self.answered(asking.graph, &composed.returns) {
+                if self.objects.len() >= OBJECTS_MAX {
+                    return Err(Halt::TooLarge);
+                }
+                if self.objects.len() % OBJECTS_BETWEEN_LOOKS == 0 && self.claim.work.go_on().is_err()
+                {
+                    return Err(Halt::Ended);
+                }
+                let below = self.objects.add(real);
+                let seen = Seen { name, given: None };
+                self.write(asking, below, seen, &field.selections)?;
+                member.below.push(below);
+            }
+        }
+        Ok(self.objects.set(object, key, member)?)
+    }
+
+    /// The objects that a subgraph may answer where a type is expected: what they are, and as what it
+    /// knows them.
+    fn answered(&self, graph: Graph, expected: &'a str) -> Vec<(&'a str, &'a str)> {
+        let (schema, composition) = (self.claim.schema, self.claim.composition);
+        let possible = schema.possible(expected);
+        if composition.is_interface_object(graph, expected) {
+            return possible.into_iter().map(|real| (real, expected)).collect();
+        }
+        let known = possible.into_iter();
+        known
+            .filter(|real| composition.has(graph, real))
+            .map(|real| (real, real))
+            .collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! Whether a subgraph accepts what an operation for it asks under one key.
+//!
+//! The specification (5.3.2, "Field Selection Merging") demands that all values under one key have
+//! the same shape, even those of objects that are never there together. A field that all subgraphs
+//! have may be nullable in one type and not in another of one subgraph alone.
+
+use std::collections::BTreeMap;
+
+use hive_router_query_planner::ast::document::Document;
+use hive_router_query_planner::ast::selection_item::SelectionItem;
+use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
+
+use super::{Claim, Gap, gap};
+use crate::composition::Graph;
+
+/// Checks the operation of one fetch.
+pub(super) fn check(claim: &Claim<'_>, graph: Graph, document: &Document) -> Result<(), Gap> {
+    let sets = vec![(claim.root_type, &document.operation.selection_set)];
+    let checking = Checking {
+        claim,
+        graph,
+        document,
+    };
+    checking.check(&sets)
+}
+
+struct Checking<'a> {
+    claim: &'a Claim<'a>,
+    graph: Graph,
+    document: &'a Document,
+}
+
+/// A field, and the type that has it.
+type Asked<'a> = (&'a str, &'a FieldSelection);
+
+impl<'a> Checking<'a> {
+    /// Checks selections that are made at one place.
+    fn check(&self, sets: &[(&'a str, &'a SelectionSet)]) -> Result<(), Gap> {
+        let mut by_key: BTreeMap<&str, Vec<Asked<'a>>> = BTreeMap::new();
+        for (parent, set) in sets {
+            self.collect(parent, set, &mut by_key);
+        }
+        for (key, asked) in by_key {
+            let mut shape = None;
+            let mut below = Vec::new();
+            for (parent, field) in asked {
+                let composed = self.claim.composition.field(parent, &field.name);
+                let returns = composed.map_or("", |it| it.returns.as_str());
+                if !field.selections.items.is_empty() {
+                    below.push((returns, &field.selections));
+                }
+                // `_entities` and `__typename` are the same everywhere.
+                let Some(composed) = composed else {
+                    continue;
+                };
+                let kind = composed.kind(self.graph);
+                let kind = match field.selections.items.is_empty() {
+                    true => kind.to_owned(),
+                    // Of objects, only lists and exclamation marks must be alike.
+                    false => kind.replace(returns, ""),
+                };
+                if shape.get_or_insert_with(|| kind.clone()) != &kind {
+                    return gap(format!(
+                        "a subgraph has `{key}` with two types at one place"
+                    ));
+                }
+            }
+            self.check(&below)?;
+        }
+        Ok(())
+    }
+
+    fn collect(
+        &self,
+        parent: &'a str,
+        set: &'a SelectionSet,
+        into: &mut BTreeMap<&'a str, Vec<Asked<'a>>>,
+    ) {
+        for item in &set.items {
+            match item {
+                SelectionItem::Field(field) => {
+                    let key = field.selection_identifier();
+                    into.entry(key).or_default().push((parent, field));
+                }
+                SelectionItem::InlineFragment(inline) => {
+                    self.collect(&inline.type_condition, &inline.selections, into);
+                }
+                SelectionItem::FragmentSpread(name) => {
+                    let mut fragments = self.document.fragments.iter();
+                    if let Some(fragment) = fragments.find(|it| it.name == *name) {
+                        self.collect(&fragment.type_condition, &fragment.selection_set, into);
+                    }
+                }
+            }
+        }
+    }
+}
