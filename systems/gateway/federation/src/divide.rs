@@ -27,7 +27,12 @@ pub(crate) fn only(
 
 /// The part without it. Objects of other types keep the field, which takes an operation that is
 /// written [by type](crate::by_type).
-pub(crate) fn without(schema: &Schema, parent: &str, set: &SelectionSet, missing: &Missing) -> SelectionSet {
+pub(crate) fn without(
+    schema: &Schema,
+    parent: &str,
+    set: &SelectionSet,
+    missing: &Missing,
+) -> SelectionSet {
     let dividing = Dividing { schema, missing };
     dividing.without(parent, set, &missing.path)
 }
@@ -113,7 +118,9 @@ impl Dividing<'_> {
                     into.push(item.clone());
                 }
                 SelectionItem::InlineFragment(inline)
-                    if self.schema.is_subtype(&self.missing.real, &inline.type_condition) =>
+                    if self
+                        .schema
+                        .is_subtype(&self.missing.real, &inline.type_condition) =>
                 {
                     let mut own = Vec::new();
                     self.fields(&inline.selections, &mut own);

@@ -98,7 +98,7 @@ impl Planning<'_> {
                     continue;
                 }
             };
-            match self.proven(node, &normalized.operation, (&inputs, &claim)) {
+            match self.proven(*node, &normalized.operation, (&inputs, &claim)) {
                 Ok(plan) => return Ok(plan),
                 Err(reason) => drop(first.get_or_insert(reason)),
             }
@@ -166,7 +166,7 @@ impl Planning<'_> {
     /// The planner's plan, made in one of several ways.
     fn attempt(&self, way: Way, operation: &PlannedOperation, claim: &Claim<'_>) -> Attempt {
         let whole = |operation: &PlannedOperation| match self.whole(operation) {
-            Ok(Some(node)) => Attempt::Node(node),
+            Ok(Some(node)) => Attempt::Node(Box::new(node)),
             Ok(None) => Attempt::NothingToAsk,
             Err(error) => Attempt::Failed(error.to_string()),
         };
@@ -229,11 +229,11 @@ impl Planning<'_> {
                 Err(error) => return Attempt::Failed(error.to_string()),
             }
         }
-        Attempt::Node(match operation.operation_kind {
+        Attempt::Node(Box::new(match operation.operation_kind {
             // The specification demands that mutations run one after the other.
             Some(PlannedKind::Mutation) => PlanNode::Sequence(SequenceNode { nodes }),
             _ => PlanNode::Parallel(ParallelNode { nodes }),
-        })
+        }))
     }
 }
 
@@ -255,7 +255,7 @@ impl Way {
 
 /// What came of one way.
 enum Attempt {
-    Node(PlanNode),
+    Node(Box<PlanNode>),
     /// No subgraph need be asked.
     NothingToAsk,
     /// The operation is the same in this way as in another one.

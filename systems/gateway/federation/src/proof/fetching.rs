@@ -213,7 +213,9 @@ impl<'a> Trial<'a> {
                 .given
                 .is_some_and(|(given, target)| self.is_given(required, given, target));
             if !is_given {
-                let path = seen.given.and_then(|(_, target)| self.objects.path_to(target));
+                let path = seen
+                    .given
+                    .and_then(|(_, target)| self.objects.path_to(target));
                 return Err(Halt::Gap(Gap {
                     text: format!(
                         "`{}.{}` is not given what it requires",
@@ -234,7 +236,8 @@ impl<'a> Trial<'a> {
                 if self.objects.len() >= OBJECTS_MAX {
                     return Err(Halt::TooLarge);
                 }
-                if self.objects.len() % OBJECTS_BETWEEN_LOOKS == 0 && self.claim.work.go_on().is_err()
+                if self.objects.len().is_multiple_of(OBJECTS_BETWEEN_LOOKS)
+                    && self.claim.work.go_on().is_err()
                 {
                     return Err(Halt::Ended);
                 }

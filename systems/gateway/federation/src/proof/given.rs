@@ -19,7 +19,10 @@ impl Trial<'_> {
                 let Some((&(key, needs), others)) = found.split_first() else {
                     return false;
                 };
-                if others.iter().any(|(other, _)| *other != key || !needs.is_empty()) {
+                if others
+                    .iter()
+                    .any(|(other, _)| *other != key || !needs.is_empty())
+                {
                     return false;
                 }
                 let Some(member) = self.objects.member(target, key) else {

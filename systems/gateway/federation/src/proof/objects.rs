@@ -172,7 +172,7 @@ impl<'a> Objects<'a> {
                 return Some(path);
             }
             for (key, member) in &self.0.get(at)?.members {
-                let below = [path.as_slice(), &[key.clone()]].concat();
+                let below = [path.as_slice(), std::slice::from_ref(key)].concat();
                 open.extend(member.below.iter().map(|it| (*it, below.clone())));
             }
         }

@@ -201,8 +201,5 @@ fn another_field_under_the_same_key_replaces_what_was_there() {
     let replaced = [b"a".to_vec(), b"o".to_vec()];
     store.merge_replacing(target, source, &replaced, &|_| true);
     // Neither kept because the later one is null, nor merged with it.
-    assert_eq!(
-        written(&store, first),
-        r#"{"a":null,"o":{"y":2},"b":1}"#
-    );
+    assert_eq!(written(&store, first), r#"{"a":null,"o":{"y":2},"b":1}"#);
 }
