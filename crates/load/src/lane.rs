@@ -220,7 +220,13 @@ impl Lane {
             first_byte_ns: sent_ns,
             done_ns,
         };
-        self.recorder.slot_ended(slot.index, times, passed);
+        // The requests of a scenario are its steps, and its slots are whole iterations.
+        let request = match self.work.script.is_empty() {
+            true => slot.request,
+            false => 0,
+        };
+        self.recorder
+            .slot_ended((slot.index, request), times, passed);
     }
 
     /// Counts the slots of a plan that no place was free for until the end of the grace.

@@ -158,6 +158,9 @@ impl Window {
 pub struct SlotTimes {
     /// Position in the whole load, from 0.
     pub index: u32,
+    /// Which request of the rotation, from 0; the largest number stands for all beyond it. Of a scenario,
+    /// 0.
+    pub request: u16,
     /// Complete and right.
     pub passed: bool,
     /// When it should have left; in a closed loop, when it left, or when the connection for it began to

@@ -141,7 +141,12 @@ impl Recorder {
     }
 
     /// A slot ended.
-    pub(crate) fn slot_ended(&mut self, index: u64, times: Times, passed: bool) {
+    pub(crate) fn slot_ended(
+        &mut self,
+        (index, request): (u64, usize),
+        times: Times,
+        passed: bool,
+    ) {
         let Some(slots) = &mut self.slots else {
             return;
         };
@@ -152,6 +157,7 @@ impl Recorder {
         }
         slots.push(SlotTimes {
             index: u32::try_from(index).expect("no run keeps more slots than 32 bits count"),
+            request: u16::try_from(request).unwrap_or(u16::MAX),
             passed,
             due_ns: times.due_ns - self.start_ns,
             sent_ns: times.sent_ns - self.start_ns,

@@ -19,8 +19,9 @@ pub enum Metric {
     /// Mean latency.
     #[serde(rename = "latency_us_mean")]
     Mean,
-    /// Typical latency: the mean of the fastest nine tenths of the requests of a round (a trimmed
-    /// mean, cut on one side).
+    /// Typical latency: the mean of the fastest three quarters of the requests of a round (a trimmed
+    /// mean, cut on one side); where a round side by side sends several requests in turn, of the
+    /// fastest three quarters of each of them.
     #[serde(rename = "latency_us_typical")]
     Typical,
     /// Standard deviation of latency over the requests of a round.

@@ -100,7 +100,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
             }
             Metric::Requests => "Requests per second decide the verdict (closed loop)",
             Metric::Typical => {
-                "Typical latency, the mean of the fastest nine tenths of a round's requests, decides \
+                "Typical latency, the mean of the fastest three quarters of a round's requests, decides \
                  the verdict (open loop, side by side)"
             }
             _ => "Mean latency decides the verdict (open loop)",

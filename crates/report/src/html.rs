@@ -242,7 +242,7 @@ fn answer_lead(summary: &Summary) -> String {
     let what = match summary.headline {
         Metric::Requests => "Change in requests per second",
         Metric::Typical => {
-            "Difference in typical latency (the mean of the fastest nine tenths of a round's requests)"
+            "Difference in typical latency (the mean of the fastest three quarters of a round's requests)"
         }
         _ => "Difference in mean latency",
     };

@@ -23,7 +23,7 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
         Metric::Requests => per_second(float(round.outcomes.passed)),
         Metric::Min => latency.min_ns().map(float).map(us),
         Metric::Mean => latency.mean_ns().map(us),
-        Metric::Typical => latency.trimmed_mean_ns(Histogram::TYPICAL_SHARE).map(us),
+        Metric::Typical => round.typical_ns(latency).map(us),
         Metric::Stdev => latency.stddev_ns().map(us),
         Metric::P50 => quantile(0.5),
         Metric::P75 => quantile(0.75),
@@ -59,11 +59,12 @@ mod tests {
     use model::Outcomes;
 
     use super::*;
-    use crate::recording::SlicesRecord;
+    use crate::Hdr;
+    use crate::recording::{RequestRecord, SlicesRecord};
     use crate::sample::Sample;
 
     #[test]
-    fn the_typical_latency_is_the_mean_of_the_fastest_nine_tenths() {
+    fn the_typical_latency_is_the_mean_of_the_fastest_three_quarters() {
         let mut round = Sample::closed()
             .rounds(1)
             .variant("a", 700.0)
@@ -71,16 +72,46 @@ mod tests {
             .rounds
             .remove(0);
         let mut latency = Histogram::new();
-        // 13.5 of 15 requests: five of 1 us, eight of 2 us, and half of one of 1.2 ms.
+        // 10.5 of 14 requests: five of 1 us, five of 2 us, and half of one of 1.2 ms.
         latency.record_n_ns(1_000, 5);
-        latency.record_n_ns(2_000, 8);
-        latency.record_n_ns(1_200_000, 2);
+        latency.record_n_ns(2_000, 5);
+        latency.record_n_ns(1_200_000, 4);
         // Requests that failed are no latencies.
         round.outcomes.failed.timeout = 7;
         let found = figure(Metric::Typical, &round, &latency).unwrap();
-        let expected = (5.0 + 16.0 + 0.5 * 1_200.0) / 13.5;
+        let expected = (5.0 + 10.0 + 0.5 * 1_200.0) / 10.5;
         assert!((found / expected - 1.0).abs() < 5e-4, "{found}");
         assert_eq!(figure(Metric::Typical, &round, &Histogram::new()), None);
+    }
+
+    #[test]
+    fn of_several_requests_each_has_its_own_typical_latency() {
+        let mut round = Sample::side_by_side()
+            .rounds(1)
+            .variant("a", 700.0)
+            .build()
+            .rounds
+            .remove(0);
+        let mut apart = |planned: u64, us: u64, slow: u64| {
+            let mut own = Histogram::new();
+            own.record_n_ns(us * 1_000, 3);
+            own.record_n_ns(us * 1_000_000, slow);
+            round.requests.push(RequestRecord {
+                planned,
+                latency_ns_hdr: Hdr::of(&own),
+            });
+            own
+        };
+        // The heavy request is a quarter of all: over all requests, it alone would be cut.
+        let mut all = apart(3, 100, 1);
+        all.add(&apart(1, 900, 1));
+        let found = figure(Metric::Typical, &round, &all).unwrap();
+        let expected = (3.0 * 100.0 + 900.0) / 4.0;
+        assert!((found / expected - 1.0).abs() < 5e-4, "{found}");
+        // One whose answers do not count leaves the others.
+        round.requests[1].latency_ns_hdr = Hdr::of(&Histogram::new());
+        let found = figure(Metric::Typical, &round, &all).unwrap();
+        assert!((found / 100.0 - 1.0).abs() < 5e-4, "{found}");
     }
 
     #[test]

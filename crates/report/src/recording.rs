@@ -18,8 +18,8 @@ pub use environment::{Environment, NoiseFloor};
 pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
 pub use profile::{HotFunction, Profile};
 pub use round::{
-    InstanceUsage, LeftOut, MachineUse, RoundPart, RoundRecord, SearchRecord, SearchStep,
-    SlicesRecord, StepRecord, SystemUsage, Windows,
+    InstanceUsage, LeftOut, MachineUse, RequestRecord, RoundPart, RoundRecord, SearchRecord,
+    SearchStep, SlicesRecord, StepRecord, SystemUsage, Windows,
 };
 pub use until::{PilotText, UntilEnd, UntilText};
 pub use variant::{

@@ -308,8 +308,8 @@ fn headline(recording: &Recording) -> Metric {
     }
     match recording.order_measured() {
         // Side by side, the mean is some ten times less sure: the host moves it by taking a core for
-        // milliseconds in one slot of hundreds. Without the slowest tenth that is cut off, and unlike
-        // the median, what is left is sure as well where a load mixes quick and slow requests.
+        // milliseconds in one slot of hundreds. Without the slowest quarter that is cut off, and
+        // unlike the median, what is left is sure as well where a load mixes quick and slow requests.
         Order::SideBySide => Metric::Typical,
         Order::InTurn => Metric::Mean,
     }

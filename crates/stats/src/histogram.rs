@@ -63,7 +63,7 @@ impl Histogram {
     pub const MAX_NS: u64 = 3_600_000_000_000;
 
     /// The share of the samples, the shortest first, whose mean is called typical.
-    pub const TYPICAL_SHARE: f64 = 0.9;
+    pub const TYPICAL_SHARE: f64 = 0.75;
 
     const SIGNIFICANT_DIGITS: u8 = 3;
 

@@ -1,4 +1,5 @@
-//! Programs that keep every core busy, as a compiler would that was started with `nice`.
+//! Programs that keep every core busy, as a compiler would that was started with `nice` in another
+//! terminal.
 
 use std::process::{Child, Command, Stdio};
 
@@ -15,11 +16,13 @@ impl Burners {
         let cores = std::thread::available_parallelism().context("the number of cores")?;
         let mut burners = Burners(Vec::new());
         for _ in 0..cores.get() {
-            let burner = Command::new("nice")
-                .args(["-n", "19", "sh", "-c", LOOP])
+            // In a session of its own, as another terminal is: where the kernel groups processes by
+            // session (sched(7), "autogroup"), priorities count within a session alone.
+            let burner = Command::new("setsid")
+                .args(["nice", "-n", "19", "sh", "-c", LOOP])
                 .stdin(Stdio::null())
                 .spawn()
-                .context("`nice` and `sh` start")?;
+                .context("`setsid`, `nice` and `sh` start")?;
             burners.0.push(burner);
         }
         Ok(burners)

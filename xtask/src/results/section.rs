@@ -27,7 +27,7 @@ const INTERVALS: [(&str, &str, f64, usize); 5] = [
     ("Memory (MiB)", "memory_peak_bytes", 1_048_576.0, 1),
 ];
 
-/// What an open loop side by side is about: the mean of the fastest nine tenths of the requests.
+/// What an open loop side by side is about: the mean of the fastest three quarters of the requests.
 const TYPICAL: &str = "latency_us_typical";
 
 /// What a closed loop and a search are about.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use model::{FailureSample, GeneratorCost, Iterations, Outcomes, Throttled, micros};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::Histogram;
 
 use super::ProofSeen;
 use crate::Hdr;
@@ -58,6 +59,10 @@ pub struct RoundRecord {
     pub bytes_out: u64,
     /// Latency of complete answers: from due to the last byte.
     pub latency_ns_hdr: Hdr,
+    /// Each request of a rotation apart, in its order, where a round side by side has several and their
+    /// times were kept; empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestRecord>,
     /// Service time of complete answers: from the actual send to the last byte.
     pub service_ns_hdr: Hdr,
     /// Lateness of sends: actual send minus due. Empty in a closed loop, which has no due.
@@ -102,6 +107,15 @@ pub struct RoundRecord {
     pub shared: Vec<SystemUsage>,
     /// The first few failures of each kind.
     pub failures: Vec<FailureSample>,
+}
+
+/// One request of a rotation in one measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestRecord {
+    /// How often the plan sends it: the same for all variants.
+    pub planned: u64,
+    /// Latency of its complete answers, of those that count: from due to the last byte.
+    pub latency_ns_hdr: Hdr,
 }
 
 /// A round, or a group of one: what a difference is taken within.
@@ -271,6 +285,29 @@ pub struct InstanceUsage {
 }
 
 impl RoundRecord {
+    /// The typical latency, in nanoseconds ([`model::Metric::Typical`]); `None` without answers.
+    /// `latency` is the decoded histogram of this measurement.
+    ///
+    /// Of several requests, each has its own, and they count as often as they are planned: cut over all
+    /// requests together, the heaviest alone would be what is cut.
+    #[must_use]
+    pub fn typical_ns(&self, latency: &Histogram) -> Option<f64> {
+        let share = Histogram::TYPICAL_SHARE;
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for request in &self.requests {
+            let own = request.latency_ns_hdr.histogram();
+            if let Some(typical) = own.trimmed_mean_ns(share) {
+                let weight = float(request.planned);
+                sum += weight * typical;
+                weights += weight;
+            }
+        }
+        if weights > 0.0 {
+            return Some(sum / weights);
+        }
+        latency.trimmed_mean_ns(share)
+    }
+
     /// The round and the group in it: what was measured at the same time has the same, and is paired.
     #[must_use]
     pub fn part(&self) -> RoundPart {

@@ -20,6 +20,11 @@ const GAP_NS: u64 = 10_000_000;
 const START_US: f64 = 2.5;
 /// Requests that are slow for reasons of their own.
 const SLOW_SHARE: f64 = 0.01;
+/// Where others keep the cores busy: requests that wait for a core besides, as a compiler in another
+/// terminal makes them on two cores.
+const WAITING_SHARE: f64 = 0.15;
+/// How long they wait on average, in microseconds.
+const WAIT_US: f64 = 2_000.0;
 /// Times the host takes a core, a round.
 const THEFTS: f64 = 2.0;
 /// Of them, those that the kernel counts.
@@ -34,6 +39,8 @@ pub(crate) enum Asked {
     One,
     /// Two queries in turn, of 300 and 450 us: half of the requests are on either side of the median.
     TwoInTurn,
+    /// One query of 300 us, on cores that other programs keep busy.
+    OneAmongOthers,
 }
 
 /// What the variant adds.
@@ -52,17 +59,23 @@ pub(crate) enum Estimator {
     Medians,
     /// The median of the differences within cycles.
     PairedMedian,
-    /// As `Medians`, with means of which the upper tenth of the requests is cut.
-    Trimmed,
+    /// As `Medians`, with means of which the upper quarter of each query's requests is cut.
+    ThreeQuarters,
+    /// As `Medians`, with means of which the upper tenth of each query's requests is cut.
+    NineTenths,
     /// The mean of the variant minus that of the baseline.
     Mean,
 }
 
-pub(crate) const ESTIMATORS: [(Estimator, &str); 4] = [
+pub(crate) const ESTIMATORS: [(Estimator, &str); 5] = [
     (Estimator::Medians, "difference of medians"),
     (Estimator::PairedMedian, "median of paired differences"),
     (
-        Estimator::Trimmed,
+        Estimator::ThreeQuarters,
+        "difference of means without the upper quarter",
+    ),
+    (
+        Estimator::NineTenths,
         "difference of means without the upper tenth",
     ),
     (Estimator::Mean, "difference of means"),
@@ -82,13 +95,13 @@ pub(crate) struct Score {
 }
 
 /// Scores of all estimators, over the same runs.
-pub(crate) fn scores(runs: u64, asked: Asked, cost: Cost) -> [Score; 4] {
+pub(crate) fn scores(runs: u64, asked: Asked, cost: Cost) -> [Score; 5] {
     let truth = match cost {
         Cost::Each(us) => us,
         Cost::Tenth(us) => us / 10.0,
     };
-    let mut counts = [(0_u64, 0_u64, 0_u64); 4];
-    let mut half_widths: [Vec<f64>; 4] = Default::default();
+    let mut counts = [(0_u64, 0_u64, 0_u64); 5];
+    let mut half_widths: [Vec<f64>; 5] = Default::default();
     for seed in 0..runs {
         let mut world = World::new(seed);
         let rounds: Vec<Round> = (0..ROUNDS).map(|_| world.round(asked, cost)).collect();
@@ -118,9 +131,9 @@ pub(crate) fn scores(runs: u64, asked: Asked, cost: Cost) -> [Score; 4] {
     })
 }
 
-/// Latencies of the cycles that count, in microseconds: baseline and variant.
+/// Latencies of the cycles that count, in microseconds, each with its query: baseline and variant.
 struct Round {
-    own: [Vec<f64>; 2],
+    own: [Vec<(usize, f64)>; 2],
     /// Of the cycles that count for both.
     pairs: Vec<f64>,
 }
@@ -128,11 +141,17 @@ struct Round {
 impl Round {
     fn difference(&self, estimator: Estimator) -> f64 {
         let [base, own] = &self.own;
+        let of = |figure: &dyn Fn(&[f64]) -> f64| {
+            let [base, own] =
+                [base, own].map(|it| it.iter().map(|(_, us)| *us).collect::<Vec<_>>());
+            figure(&own) - figure(&base)
+        };
         match estimator {
-            Estimator::Medians => median(own) - median(base),
+            Estimator::Medians => of(&median),
             Estimator::PairedMedian => median(&self.pairs),
-            Estimator::Trimmed => trimmed(own) - trimmed(base),
-            Estimator::Mean => mean(own) - mean(base),
+            Estimator::ThreeQuarters => trimmed(own, 0.75) - trimmed(base, 0.75),
+            Estimator::NineTenths => trimmed(own, 0.9) - trimmed(base, 0.9),
+            Estimator::Mean => of(&mean),
         }
     }
 }
@@ -145,10 +164,19 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn trimmed(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    mean(&sorted[..sorted.len() - sorted.len() / 10])
+/// The mean of the fastest share of each query's requests.
+fn trimmed(values: &[(usize, f64)], share: f64) -> f64 {
+    let mut of_queries = Vec::new();
+    for query in 0..2 {
+        let own = values.iter().filter(|(of, _)| *of == query);
+        let mut own: Vec<f64> = own.map(|(_, us)| *us).collect();
+        if !own.is_empty() {
+            own.sort_unstable_by(f64::total_cmp);
+            let kept = (own.len() as f64 * share).ceil() as usize;
+            of_queries.push(mean(&own[..kept]));
+        }
+    }
+    mean(&of_queries)
 }
 
 /// A machine with two servers.
@@ -180,6 +208,9 @@ impl World {
                 if self.uniform() < SLOW_SHARE {
                     us += 1_000.0 * self.normal().exp();
                 }
+                if asked == Asked::OneAmongOthers && self.uniform() < WAITING_SHARE {
+                    us += -WAIT_US * self.uniform().ln();
+                }
                 us += match cost {
                     _ if server == 0 => 0.0,
                     Cost::Each(us) => us,
@@ -192,7 +223,11 @@ impl World {
         for server in &mut slots {
             stall(server, &thefts);
         }
-        counted(&slots, &thefts, end_ns)
+        let queries = match asked {
+            Asked::TwoInTurn => 2,
+            Asked::One | Asked::OneAmongOthers => 1,
+        };
+        counted(&slots, &thefts, (end_ns, queries))
     }
 
     /// When the host takes the core on which a server would run, for how long, and whether the kernel
@@ -241,7 +276,11 @@ fn stall(slots: &mut [(u64, f64)], thefts: &[(u64, u64, bool)]) {
 }
 
 /// What the rule of cycles leaves.
-fn counted(slots: &[Vec<(u64, f64)>; 2], thefts: &[(u64, u64, bool)], end_ns: u64) -> Round {
+fn counted(
+    slots: &[Vec<(u64, f64)>; 2],
+    thefts: &[(u64, u64, bool)],
+    (end_ns, queries): (u64, usize),
+) -> Round {
     let dues_ns: Vec<u64> = (0..=CYCLES as u64).map(|cycle| cycle * GAP_NS).collect();
     let variants: Vec<Vec<CycleSlot>> = slots
         .iter()
@@ -263,9 +302,11 @@ fn counted(slots: &[Vec<(u64, f64)>; 2], thefts: &[(u64, u64, bool)], end_ns: u6
         })
         .collect();
     let validity = Validity::of(&variants, &dues_ns, &disturbances);
-    let own = |server: usize| -> Vec<f64> {
+    let own = |server: usize| -> Vec<(usize, f64)> {
         let counted = (0..CYCLES).filter(|cycle| validity.counts(server, *cycle));
-        counted.map(|cycle| slots[server][cycle].1).collect()
+        counted
+            .map(|cycle| (cycle % queries, slots[server][cycle].1))
+            .collect()
     };
     let both = (0..CYCLES).filter(|cycle| (0..2).all(|server| validity.counts(server, *cycle)));
     Round {

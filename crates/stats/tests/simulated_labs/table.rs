@@ -79,6 +79,10 @@ fn estimators() -> String {
     for (asked, load) in [
         (Asked::One, "one query"),
         (Asked::TwoInTurn, "two queries, 150 us apart"),
+        (
+            Asked::OneAmongOthers,
+            "one query, on cores that others keep busy",
+        ),
     ] {
         let [none, five, twenty] = [0.0, 5.0, 20.0].map(|us| scores(RUNS, asked, Cost::Each(us)));
         for (index, (_, name)) in ESTIMATORS.iter().enumerate() {

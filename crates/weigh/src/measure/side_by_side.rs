@@ -12,7 +12,8 @@
 
 use load::{Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load, Order};
-use report::recording::RoundRecord;
+use report::Hdr;
+use report::recording::{LeftOut, RequestRecord, RoundRecord};
 use schedule::{OpenPlan, SlicePlan};
 use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 
@@ -35,6 +36,9 @@ use crate::systems::{Invalid, UsageReading};
 /// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
 /// without leaving any out.
 const SLOTS_MAX: u64 = 1 << 20;
+
+/// Requests of a rotation that are recorded apart. Of more, each is sent a few times in a round.
+const REQUESTS_MAX: usize = 64;
 
 /// The loads of a round, one for each candidate that is up.
 pub(super) struct Loads {
@@ -330,7 +334,10 @@ impl Experiment<'_> {
             if let Some(cores) = &beside.cores {
                 record.cores = cores.record(setups);
             }
-            record.left_out = left_out;
+            if let Some((left_out, requests)) = left_out {
+                record.left_out = Some(left_out);
+                record.requests = requests;
+            }
             record.shared.clone_from(&shared);
             if let Some(in_slices) = &in_slices {
                 record.left_out = in_slices.left_out();
@@ -411,29 +418,54 @@ fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Opti
     Some(Validity::of(&variants, &dues_ns, &disturbances))
 }
 
-/// Counts again without the cycles that say nothing about the variants.
+/// Counts again without the cycles that say nothing about the variants: what was left out, and each
+/// request of a rotation for itself.
 fn leave_out(
     measurement: &mut Measurement,
     validity: &Validity,
     variant: usize,
-) -> report::recording::LeftOut {
+) -> (LeftOut, Vec<RequestRecord>) {
     let mut latency = stats::Histogram::new();
     let mut service = stats::Histogram::new();
+    let mut requests = requests_of(measurement);
     let answered = measurement.slots.iter().enumerate();
     // A wrong answer has a latency too, and its variant has no number anyway.
     for (_, slot) in
         answered.filter(|(cycle, slot)| slot.passed && validity.counts(variant, *cycle))
     {
         latency.record_ns(slot.done_ns - slot.due_ns);
+        if let Some((_, own)) = requests.get_mut(usize::from(slot.request)) {
+            own.record_ns(slot.done_ns - slot.due_ns);
+        }
         service.record_ns(slot.done_ns - slot.sent_ns);
     }
     measurement.latency = latency;
     measurement.service = service;
     let left_out = validity.left_out(variant);
-    report::recording::LeftOut {
+    let left_out = LeftOut {
         cycles: measurement.slots.len() as u64,
         host: left_out.host,
         generator: left_out.generator,
         overrun: left_out.overrun,
+    };
+    let requests = requests.iter().map(|(planned, latency)| RequestRecord {
+        planned: *planned,
+        latency_ns_hdr: Hdr::of(latency),
+    });
+    (left_out, requests.collect())
+}
+
+/// How often each request of a rotation is in the plan, and room for its latencies; nothing where
+/// there is one request, or more than [`REQUESTS_MAX`].
+fn requests_of(measurement: &Measurement) -> Vec<(u64, stats::Histogram)> {
+    let numbers = measurement.slots.iter().map(|slot| slot.request);
+    let count = usize::from(numbers.clone().max().unwrap_or(0)) + 1;
+    if !(2..=REQUESTS_MAX).contains(&count) {
+        return Vec::new();
     }
+    let mut requests = vec![(0, stats::Histogram::new()); count];
+    for number in numbers {
+        requests[usize::from(number)].0 += 1;
+    }
+    requests
 }

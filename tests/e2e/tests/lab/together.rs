@@ -189,3 +189,37 @@ fn a_fixed_port_of_a_shared_system_is_in_no_variants_way() {
     let measured = &run.recording()["measured"];
     assert_eq!(measured["order"], "side-by-side", "{measured}");
 }
+
+#[test]
+fn each_request_of_a_rotation_is_recorded_apart() {
+    let load =
+        "{rate: 100/s, duration: 400ms, requests: [{path: /often, weight: 3}, {path: /rarely}]}";
+    let run = NullServers::under(load)
+        .warmup("100ms")
+        .variants("  - {name: again}\n")
+        .world()
+        .run()
+        .ran();
+    let recording = run.recording();
+    for round in rounds_of(&recording, "again") {
+        let planned: Vec<_> = round["requests"]
+            .as_array()
+            .expect("requests")
+            .iter()
+            .collect();
+        assert_eq!(planned.len(), 2, "{round}");
+        assert_eq!(
+            [&planned[0]["planned"], &planned[1]["planned"]],
+            [&json!(30), &json!(10)]
+        );
+    }
+    // One request has nothing to be told from.
+    let one = servers()
+        .variants("  - {name: again}\n")
+        .world()
+        .run()
+        .ran();
+    for round in rounds_of(&one.recording(), "again") {
+        assert!(round.get("requests").is_none(), "{round}");
+    }
+}

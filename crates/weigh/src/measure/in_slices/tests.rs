@@ -26,6 +26,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
             }) += 1;
             slots.push(SlotTimes {
                 index: u32::try_from(slots.len()).unwrap(),
+                request: 0,
                 passed: true,
                 due_ns: nanoseconds(at),
                 sent_ns: nanoseconds(at),
