@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::Step;
+use model::{Shard, Step};
 
 use crate::slices::Slice;
 pub use model::{
@@ -31,6 +31,9 @@ pub struct Job {
     pub load: model::Load,
     /// Generator threads, one event loop each. At least 1; never more than there are connections.
     pub threads: u32,
+    /// The part of `load` that is sent from here: its connections, requests and slots are those of all
+    /// shards together.
+    pub shard: Shard,
     /// The longest time from the actual send (or from the connect, where the request needed one)
     /// to the last byte. It is the grace after the end of an open plan as well.
     pub timeout: Duration,
@@ -74,6 +77,7 @@ impl Job {
             data: None,
             load,
             threads: 1,
+            shard: Shard::WHOLE,
             timeout: Duration::from_secs(10),
             keep_alive: true,
             failures_kept: 3,

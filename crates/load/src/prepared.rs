@@ -48,7 +48,11 @@ impl<'a> Prepared<'a> {
                 if stop.requests.is_none() && stop.duration.is_none() {
                     return Err(LoadError::Endless);
                 }
-                (*connections, *stop, None)
+                let stop = Stop {
+                    requests: stop.requests.map(|all| job.shard.part_of(all)),
+                    ..*stop
+                };
+                (*connections, stop, None)
             }
             Load::Open {
                 phases,
@@ -65,8 +69,13 @@ impl<'a> Prepared<'a> {
                 (*connections_max, never, Some(plan))
             }
         };
+        let connections = u32::try_from(job.shard.part_of(u64::from(connections)))
+            .expect("a part of 32 bits is no more");
         if connections == 0 {
-            return Err(LoadError::Zero("connection"));
+            return Err(LoadError::Zero(match job.shard.is_whole() {
+                true => "connection",
+                false => "connection for each shard",
+            }));
         }
         if job.threads == 0 {
             return Err(LoadError::Zero("generator thread"));
@@ -74,7 +83,8 @@ impl<'a> Prepared<'a> {
         if job.target.protocol.version.streams() == 0 {
             return Err(LoadError::Zero("stream"));
         }
-        let slots = plan.as_ref().map(OpenPlan::len).or(stop.requests);
+        let planned = plan.as_ref().map(|plan| job.shard.part_of(plan.len()));
+        let slots = planned.or(stop.requests);
         verify_kept(job, slots)?;
         let may_have_slices = plan.is_none() && job.steps.is_empty() && are_in_order(&job.slices);
         if !may_have_slices && !job.slices.is_empty() {
@@ -148,9 +158,10 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The slots of one thread: every `threads`th of the load.
+    /// The slots of one thread: every `threads`th of the load, or of its shard.
     pub(crate) fn supply(&self, thread: u32, threads: u32, start_ns: u64) -> Supply {
-        let step = u64::from(threads);
+        let shard = self.job.shard.thread(thread, threads);
+        let (first, step) = (u64::from(shard.index()), u64::from(shard.of()));
         match &self.plan {
             Some(plan) => {
                 let times = PlanTimes {
@@ -158,15 +169,14 @@ impl<'a> Prepared<'a> {
                     end_ns: start_ns.saturating_add(to_ns(plan.duration())),
                     grace_ns: self.timeout_ns(),
                 };
-                let thread = u64::from(thread);
                 let slots = match self.job.seat {
-                    None => PlanSlots::Alone(plan.shard(thread, step)),
-                    Some(seat) => PlanSlots::Seated(plan.seated(seat, thread, step)),
+                    None => PlanSlots::Alone(plan.shard(first, step)),
+                    Some(seat) => PlanSlots::Seated(plan.seated(seat, first, step)),
                 };
                 Supply::Open(Open::new(slots, times))
             }
             None => Supply::Closed(Closed {
-                next: u64::from(thread),
+                next: first,
                 step,
                 left: self
                     .stop

@@ -22,6 +22,7 @@ mod outcome;
 mod protocol;
 mod rate;
 mod scenario;
+mod shard;
 mod throttled;
 mod until;
 
@@ -38,5 +39,6 @@ pub use outcome::{Failed, FailureKind, FailureSample, Iterations, Mismatched, Ou
 pub use protocol::{Protocol, Trust, Version};
 pub use rate::{Rate, RateError};
 pub use scenario::{Capture, CaptureFrom, Step};
+pub use shard::{Shard, ShardError};
 pub use throttled::Throttled;
 pub use until::{HalfWidth, Until, UntilError, until_grammar};

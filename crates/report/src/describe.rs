@@ -22,6 +22,13 @@ pub(crate) fn load(recording: &Recording) -> String {
         let steps = plural(load.requests.len() as u64, "step");
         parts.push(format!("iterations of {steps} each"));
     }
+    if !load.shard.is_whole() {
+        parts.push(format!(
+            "shard {} of {}",
+            load.shard.index() + 1,
+            load.shard.of()
+        ));
+    }
     parts.push(length(recording));
     parts.extend(load.protocol.as_ref().map(protocol));
     parts.push(

@@ -27,6 +27,7 @@ mod json;
 mod junit;
 mod layouts;
 mod markdown;
+mod merge;
 mod metric;
 pub mod recording;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use json::json;
 pub use junit::junit;
 pub use layouts::{Layout, LayoutError};
 pub use markdown::markdown;
+pub use merge::{MergeError, merge};
 pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
 pub use single::{load_json, load_text};

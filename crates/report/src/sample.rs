@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{Arrival, GeneratorCost, Load, Order, Outcomes, Phase, Rate, Stop};
+use model::{Arrival, GeneratorCost, Load, Order, Outcomes, Phase, Rate, Shard, Stop};
 use stats::Histogram;
 
 use crate::Hdr;
@@ -207,6 +207,7 @@ impl Sample {
             bytes_in_bodies: Some(ANSWERS * 30),
             bytes_out: ANSWERS * 140,
             latency_ns_hdr: Hdr::of(&latency),
+            requests: Vec::new(),
             service_ns_hdr: Hdr::of(&latency),
             lateness_ns_hdr: Hdr::of(&lateness),
             gaps_ns_hdr: self.is_open.then(|| Hdr::of(&gaps())),
@@ -348,6 +349,8 @@ fn load(is_open: bool) -> LoadText {
         kept_systems: Vec::new(),
         settled_again_us: None,
         threads: 1,
+        shard: Shard::WHOLE,
+        start_at: None,
         timeout_us: 5_000_000,
         keep_alive: true,
         is_scenario: false,

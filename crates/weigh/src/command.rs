@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod lab;
 pub(crate) mod load;
+pub(crate) mod merge;
 pub(crate) mod null_server;
 pub(crate) mod report;
 pub(crate) mod tare;

@@ -177,6 +177,7 @@ impl Proven {
             seat: None,
             keep_slots: None,
             slices: Vec::new(),
+            shard: model::Shard::WHOLE,
         };
         walk(&job, 0).map_err(|error| walk_failure(&error, subject.variant))
     }

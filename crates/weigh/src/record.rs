@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lab::{Lab, Setup, Variant};
 use load::{Job, Measurement};
+use model::Shard;
 pub(crate) use model::micros;
 use report::recording::{
     self as wire, Environment, FileText, Format, Kind, LabText, LimitsText, LoadText, MachineUse,
@@ -98,6 +99,8 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             kept_systems,
             settled_again_us,
             threads: lab.threads,
+            shard: Shard::WHOLE,
+            start_at: None,
             timeout_us: micros(lab.timeout),
             keep_alive: lab.keep_alive,
             requests: requests_of(lab, &lab.requests),
@@ -137,7 +140,7 @@ pub(crate) fn of_load(
     job: &Job,
     measured: RoundRecord,
     environment: Environment,
-    (started_at, seed): (String, u64),
+    (started_at, start_at, seed): (String, Option<String>, u64),
 ) -> Recording {
     let target = "target".to_owned();
     Recording {
@@ -167,6 +170,8 @@ pub(crate) fn of_load(
             kept_systems: Vec::new(),
             settled_again_us: None,
             threads: job.threads,
+            shard: job.shard,
+            start_at,
             timeout_us: micros(job.timeout),
             keep_alive: job.keep_alive,
             requests: requests_of_load(job),
@@ -230,6 +235,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         bytes_in_bodies: Some(seen.bytes_in_bodies),
         bytes_out: seen.bytes_out,
         latency_ns_hdr: Hdr::of(&seen.latency),
+        requests: Vec::new(),
         service_ns_hdr: Hdr::of(&seen.service),
         lateness_ns_hdr: Hdr::of(&seen.lateness),
         gaps_ns_hdr: (!seen.gaps.is_empty()).then(|| Hdr::of(&seen.gaps)),

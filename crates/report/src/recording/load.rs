@@ -1,6 +1,6 @@
 //! The load as it was meant.
 
-use model::{Capacity, Load, Protocol, Settle, Trust, Version};
+use model::{Capacity, Load, Protocol, Settle, Shard, Trust, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,12 @@ pub struct LoadText {
     pub settled_again_us: Option<u64>,
     /// Threads of the generator.
     pub threads: u32,
+    /// The part of the load that was sent, where several generators sent it; `model` is all of it.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub shard: Shard,
+    /// When the first send was allowed, RFC 3339 in UTC, where a time was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<String>,
     /// How long an answer may take, in microseconds, before it counts as failed.
     pub timeout_us: u64,
     /// Whether connections are used for more than one request.
@@ -50,6 +56,15 @@ pub struct LoadText {
     /// of iterations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_scenario: bool,
+}
+
+fn whole() -> Shard {
+    Shard::WHOLE
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_whole(shard: &Shard) -> bool {
+    shard.is_whole()
 }
 
 /// How requests travel.

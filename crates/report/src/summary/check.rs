@@ -229,7 +229,9 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     match &load.model {
         Load::Closed { .. } if rests => {}
         Load::Closed { connections, .. } => {
-            checks.extend(littles_law(*connections, load.model.duration(), complete));
+            let connections = load.shard.part_of(u64::from(*connections));
+            let connections = u32::try_from(connections).unwrap_or(u32::MAX);
+            checks.extend(littles_law(connections, load.model.duration(), complete));
             checks.extend(left_out(complete));
         }
         Load::Open { .. } => {
@@ -239,7 +241,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
             let is_side_by_side = watched.recording.order_measured() == Order::SideBySide;
             // Side by side, a variant's place between two due times is drawn anew each time.
             if load.capacity.is_none() && !is_side_by_side {
-                checks.extend(arrival::law(&load.model, complete));
+                checks.extend(arrival::law(load, complete));
             }
             // A search sends at many rates; the plan names the first.
             if load.capacity.is_none() {

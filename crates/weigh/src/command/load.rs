@@ -8,8 +8,8 @@ use http::Uri;
 use lab::Table;
 use load::{Bounds, Job, LoadError, Measurement, Request};
 use model::{
-    Arrival, BodyRule, Data, Expectation, Phase, Protocol, RowOrder, StatusRule, Stop as StopRule,
-    Trust, Version,
+    Arrival, BodyRule, Data, Expectation, Phase, Protocol, RowOrder, Shard, StatusRule,
+    Stop as StopRule, Trust, Version,
 };
 use report::recording::{Environment, RoundRecord};
 
@@ -25,20 +25,28 @@ mod address;
 mod flags;
 mod phases;
 mod scenario;
+mod start;
 mod targets;
 
 pub(crate) use flags::Args;
 use flags::{ArrivalName, OrderName};
 pub(crate) use phases::rate;
+use start::StartAt;
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let (url, job) = job(args)?;
     let url = url.to_string();
+    if let Some(StartAt(at)) = args.start_at {
+        start::check(at)?;
+    }
     let started_at = environment::now().to_string();
     let machine = rig::machine::snapshot();
     let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
     let awake = (!args.no_awake).then(load::keep_cores_awake).flatten();
     let progress = Progress::new(console, 1);
+    if let Some(StartAt(at)) = args.start_at {
+        start::wait_until(at, stop);
+    }
     // Right before and after the load, so that the machine's use is that of the load.
     let moment = rig::moment();
     let measured = progress.during(&url, |live| load::run(&job, live, stop.flag()));
@@ -57,7 +65,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         machine: machine_use,
         ..record::measurement(&measurement)
     };
-    let recording = record::of_load(&url, &job, measured, environment, (started_at, args.seed));
+    let start_at = args.start_at.map(|StartAt(at)| at.to_string());
+    let times = (started_at, start_at, args.seed);
+    let recording = record::of_load(&url, &job, measured, environment, times);
     if let Some(path) = &args.record {
         fs::write(path, recording.to_json()).map_err(|error| {
             Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
@@ -113,6 +123,13 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
 
 /// All that the flags say but what is sent.
 fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
+    let connections = connections_of(args);
+    if connections == 0 {
+        return Err(Failure::bad_input(format!(
+            "expected at least a connection for each shard, found {} in all; give more with -c",
+            args.connections
+        )));
+    }
     Ok(Job {
         target: address::target(url, args.unix_socket.as_deref(), protocol(args, url)?)?,
         requests: Vec::new(),
@@ -120,7 +137,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         data: None,
         load: loop_of(args),
         // A thread without a connection would send nothing.
-        threads: args.threads.min(args.connections),
+        threads: args.threads.min(connections),
         timeout: args.timeout,
         keep_alive: !args.no_keep_alive,
         failures_kept: FAILURES_KEPT,
@@ -131,7 +148,15 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         seat: None,
         keep_slots: None,
         slices: Vec::new(),
+        shard: args.shard.unwrap_or(Shard::WHOLE),
     })
+}
+
+/// Connections that are opened from here.
+fn connections_of(args: &Args) -> u32 {
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let own = shard.part_of(u64::from(args.connections));
+    u32::try_from(own).expect("a part of 32 bits is no more")
 }
 
 /// How requests travel: the URL says whether they are encrypted.

@@ -47,7 +47,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(gates::exit_of(&summary.gates))
 }
 
-fn read(given: &Path) -> Result<Recording, Failure> {
+/// Reads the recording of a file or of a folder.
+///
+/// # Errors
+/// When there is none that can be read.
+pub(super) fn read(given: &Path) -> Result<Recording, Failure> {
     let path = if given.is_dir() {
         given.join("recording.json")
     } else {

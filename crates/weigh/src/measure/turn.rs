@@ -317,6 +317,7 @@ impl<'t> Turn<'t> {
             seat: None,
             keep_slots: None,
             slices: Vec::new(),
+            shard: model::Shard::WHOLE,
         }
     }
 

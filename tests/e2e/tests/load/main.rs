@@ -7,3 +7,4 @@ mod help;
 mod protocols;
 mod requests;
 mod servers;
+mod shards;

@@ -6,7 +6,7 @@ use stats::Histogram;
 use super::{Check, CheckName, Limits};
 use crate::digits;
 use crate::float::float;
-use crate::recording::RoundRecord;
+use crate::recording::{LoadText, RoundRecord};
 
 /// Fewer gaps say nothing about a law.
 const GAPS_MIN: u64 = 100;
@@ -18,15 +18,16 @@ const RESOLUTION_S: f64 = 100e-6;
 const WAITED_SHARE_MAX: f64 = 0.1;
 
 /// The gaps against the law of the plan, where the plan has one rate.
-pub(super) fn law(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
+pub(super) fn law(load: &LoadText, complete: &[&RoundRecord]) -> Option<Check> {
     let Load::Open {
         phases, arrival, ..
-    } = load
+    } = &load.model
     else {
         return None;
     };
     let rate_per_s = only_rate(phases)?;
-    let threads = complete.first()?.generator.threads;
+    // Threads of the other shards have their slots in between, too.
+    let threads = complete.first()?.generator.threads * load.shard.of();
     let mut gaps = Histogram::new();
     let (mut waited, mut planned) = (0, 0);
     for round in complete {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
-use model::Rate;
+use model::{Rate, Shard};
 
+use super::start::StartAt;
 use super::{address, phases};
 use crate::format::Format;
 
@@ -61,6 +62,28 @@ pub(crate) struct Args {
     /// Threads of the generator.
     #[arg(short, long, value_name = "N", help_heading = "Load", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(super) threads: u32,
+    /// Send one part of the load, such as 2/4: of four generators, this is the second.
+    ///
+    /// Every fourth request of the plan is its own, and every fourth connection. The shards need not
+    /// know of each other; start all with the same flags but this one and --record, and put the
+    /// recordings together with weigh merge.
+    #[arg(
+        long,
+        value_name = "K/N",
+        help_heading = "Load",
+        hide_short_help = true
+    )]
+    pub(super) shard: Option<Shard>,
+    /// Begin at this time: 2026-11-23T20:00:00Z, or seconds since 1970.
+    ///
+    /// It is at most an hour ahead. The clocks of machines that send shards should agree.
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Load",
+        hide_short_help = true
+    )]
+    pub(super) start_at: Option<StartAt>,
     /// Pin the generator's threads to these cores, such as 1 or 2,3.
     #[arg(
         long,

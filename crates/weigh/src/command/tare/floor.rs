@@ -245,6 +245,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         seat: None,
         keep_slots: None,
         slices: Vec::new(),
+        shard: model::Shard::WHOLE,
     }
 }
 

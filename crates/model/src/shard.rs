@@ -1,0 +1,184 @@
+//! A part of a load that one of several generators sends.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Every `of`th slot of a load, beginning with that of this number. All shards together are the load,
+/// and none needs to know of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "ShardText", into = "ShardText")]
+#[schemars(with = "ShardText")]
+pub struct Shard {
+    index: u32,
+    of: u32,
+}
+
+/// As it is recorded.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct ShardText {
+    /// Which shard, from 1.
+    number: u32,
+    /// How many there are.
+    of: u32,
+}
+
+/// A text or a pair of numbers that is no shard.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a shard such as 2/4, with a number from 1 to that of all, found {found}")]
+pub struct ShardError {
+    found: String,
+}
+
+impl Shard {
+    /// The whole load.
+    pub const WHOLE: Shard = Shard { index: 0, of: 1 };
+
+    /// More generators than this are not one load any more, but a mistake.
+    pub const MOST: u32 = 10_000;
+
+    /// Shard `number` of `of`, counted from 1.
+    ///
+    /// # Errors
+    /// When there is no such shard, or there are more than [`Shard::MOST`].
+    pub fn new(number: u32, of: u32) -> Result<Shard, ShardError> {
+        if (1..=of).contains(&number) && of <= Shard::MOST {
+            return Ok(Shard {
+                index: number - 1,
+                of,
+            });
+        }
+        let found = format!("{number}/{of}");
+        Err(ShardError { found })
+    }
+
+    /// Which one, from 0.
+    #[must_use]
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// How many there are. At least 1.
+    #[must_use]
+    pub fn of(self) -> u32 {
+        self.of
+    }
+
+    /// Whether it is the whole load.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        self.of == 1
+    }
+
+    /// Its part of a total that need not be divisible: as many as there are indices below `total` that
+    /// are its own.
+    #[must_use]
+    pub fn part_of(self, total: u64) -> u64 {
+        let (index, of) = (u64::from(self.index), u64::from(self.of));
+        total / of + u64::from(index < total % of)
+    }
+
+    /// One of the shards that this one falls into when `of` threads share it.
+    ///
+    /// # Panics
+    /// When `index` is not below `of`, or all together are more than 32 bits count.
+    #[must_use]
+    pub fn thread(self, index: u32, of: u32) -> Shard {
+        assert!(index < of, "thread {index} of {of} does not exist");
+        let all = self.of.checked_mul(of).expect("few shards of few threads");
+        Shard {
+            // Every `of`th slot of this shard, in the numbering of the whole load.
+            index: self.index + self.of * index,
+            of: all,
+        }
+    }
+}
+
+impl TryFrom<ShardText> for Shard {
+    type Error = ShardError;
+
+    fn try_from(text: ShardText) -> Result<Shard, ShardError> {
+        Shard::new(text.number, text.of)
+    }
+}
+
+impl From<Shard> for ShardText {
+    fn from(shard: Shard) -> ShardText {
+        ShardText {
+            number: shard.index + 1,
+            of: shard.of,
+        }
+    }
+}
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Shard, ShardError> {
+        let numbers = text.split_once('/').and_then(|(number, of)| {
+            let read = |text: &str| text.trim().parse::<u32>().ok();
+            read(number).zip(read(of))
+        });
+        let found = || ShardError {
+            found: format!("`{text}`"),
+        };
+        let (number, of) = numbers.ok_or_else(found)?;
+        Shard::new(number, of).map_err(|_| found())
+    }
+}
+
+/// As people write it: `2/4`.
+impl fmt::Display for Shard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.index + 1, self.of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_is_read_as_it_is_written_and_recorded_by_its_number() {
+        for text in ["1/1", "2/4", "10000/10000"] {
+            let shard: Shard = text.parse().unwrap();
+            assert_eq!(shard.to_string(), text);
+            let json = serde_json::to_string(&shard).unwrap();
+            assert_eq!(serde_json::from_str::<Shard>(&json).unwrap(), shard);
+        }
+        assert_eq!("1/1".parse(), Ok(Shard::WHOLE));
+        for wrong in [
+            "", "1", "0/4", "5/4", "1/0", "a/b", "1/10001", "-1/4", "1/2/3",
+        ] {
+            let error = wrong.parse::<Shard>().unwrap_err().to_string();
+            assert!(error.contains(&format!("found `{wrong}`")), "{error}");
+        }
+        assert!(serde_json::from_str::<Shard>(r#"{"number":0,"of":0}"#).is_err());
+    }
+
+    #[test]
+    fn every_index_is_in_one_thread_of_one_shard() {
+        for (of, threads, total) in [(1, 1, 7), (3, 2, 100), (4, 3, 5), (8, 1, 0)] {
+            let mut seen = Vec::new();
+            for number in 1..=of {
+                let shard = Shard::new(number, of).unwrap();
+                let mut own = 0;
+                for thread in 0..threads {
+                    let part = shard.thread(thread, threads);
+                    let step = usize::try_from(part.of()).unwrap();
+                    let indices = (u64::from(part.index())..total).step_by(step);
+                    let before = seen.len();
+                    seen.extend(indices);
+                    let count = (seen.len() - before) as u64;
+                    assert_eq!(count, part.part_of(total));
+                    own += count;
+                }
+                assert_eq!(own, shard.part_of(total));
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..total).collect::<Vec<_>>());
+        }
+    }
+}

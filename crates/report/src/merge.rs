@@ -1,0 +1,340 @@
+//! The shards of one load, put together again.
+//!
+//! Several generators send one plan, each its own slots (`weigh load --shard 2/4`). Counts add up and
+//! histograms merge without loss, so what comes out is the recording of a generator that sent all of
+//! it. What was watched is of one generator alone; it is judged shard by shard, before.
+//!
+//! Absent on purpose: corrections of clocks. `--start-at` makes shards begin at one moment, as far as
+//! the clocks of their machines agree; without it they are put where their own clocks say.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::{FailureSample, GeneratorCost, Outcomes, Pause, Shard, micros};
+use stats::Histogram;
+
+use crate::Hdr;
+use crate::recording::{Kind, ReadError, Recording, RoundRecord, StepRecord, Windows};
+
+/// Pauses of all generators that a merged recording lists; the rest is counted.
+const PAUSES_MAX: usize = 1_000;
+/// Failing pairs of each kind that it keeps.
+const FAILURES_MAX: usize = 3;
+
+/// Why recordings are not the shards of one load.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// Nothing to put together.
+    #[error("expected the recordings of all shards of a load, found none")]
+    Nothing,
+    /// It compares variants.
+    #[error("`{name}` is a lab; only single loads (`weigh load --shard`) are put together")]
+    Lab {
+        /// Where it came from.
+        name: String,
+    },
+    /// It has no measurement, or more than one.
+    #[error("`{name}` has {found} measurements, expected one")]
+    Measurements {
+        /// Where it came from.
+        name: String,
+        /// How many it has.
+        found: usize,
+    },
+    /// Two that are not of one load.
+    #[error("`{one}` and `{other}` are not of one load: their {what} differ")]
+    Unlike {
+        /// The first.
+        one: String,
+        /// The other.
+        other: String,
+        /// What differs.
+        what: &'static str,
+    },
+    /// Not each shard once.
+    #[error("expected each of {of} shards once, {found}")]
+    Incomplete {
+        /// How many there are.
+        of: u32,
+        /// What is missing, or there twice.
+        found: String,
+    },
+    /// A time of it cannot be read.
+    #[error("`{name}` does not say when it began: {reason}")]
+    Time {
+        /// Where it came from.
+        name: String,
+        /// What is wrong with the time.
+        reason: String,
+    },
+    /// A file is no recording.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// A shard, and where its recording came from.
+type Named = (String, Recording);
+
+/// Puts the shards of a load together: the recording of the whole load.
+///
+/// # Errors
+/// When the recordings are not each shard of one load once.
+pub fn merge(mut shards: Vec<Named>) -> Result<Recording, MergeError> {
+    shards.sort_by_key(|(_, recording)| recording.load.shard.index());
+    check(&shards)?;
+    let began = shards.iter().map(began).collect::<Result<Vec<_>, _>>()?;
+    let first = began.iter().min().copied().ok_or(MergeError::Nothing)?;
+    let mut rounds: Vec<RoundRecord> = Vec::new();
+    for ((_, recording), began) in shards.iter().zip(&began) {
+        let after = Duration::try_from(began.duration_since(first)).unwrap_or_default();
+        let mut round = recording.rounds[0].clone();
+        round.started_offset_us = micros(after);
+        rounds.push(round);
+    }
+    let ended_at = shards.iter().map(|(_, it)| it.ended_at.clone()).max();
+    let (_, whole) = shards.swap_remove(0);
+    let mut whole = Recording {
+        ended_at: ended_at.unwrap_or_default(),
+        started_at: first.to_string(),
+        interrupted: rounds.iter().any(|round| round.interrupted),
+        ..whole
+    };
+    whole.load.shard = Shard::WHOLE;
+    whole.load.threads = rounds.iter().map(|round| round.generator.threads).sum();
+    whole.rounds = vec![sum(&rounds)];
+    Ok(whole)
+}
+
+/// Whether these are each shard of one load once, in order.
+fn check(shards: &[Named]) -> Result<(), MergeError> {
+    let ((one, first), others) = shards.split_first().ok_or(MergeError::Nothing)?;
+    for (name, recording) in shards {
+        if recording.kind != Kind::Load {
+            return Err(MergeError::Lab { name: name.clone() });
+        }
+        if recording.rounds.len() != 1 {
+            return Err(MergeError::Measurements {
+                name: name.clone(),
+                found: recording.rounds.len(),
+            });
+        }
+    }
+    for (other, recording) in others {
+        if let Some(what) = unlike(first, recording) {
+            return Err(MergeError::Unlike {
+                one: one.clone(),
+                other: other.clone(),
+                what,
+            });
+        }
+    }
+    let of = first.load.shard.of();
+    let mut wanted = 0..of;
+    let incomplete = |found: String| Err(MergeError::Incomplete { of, found });
+    for (name, recording) in shards {
+        match wanted.next() {
+            Some(index) if index == recording.load.shard.index() => {}
+            Some(index) if index < recording.load.shard.index() => {
+                return incomplete(format!("shard {}/{of} is missing", index + 1));
+            }
+            _ => return incomplete(format!("`{name}` is there twice")),
+        }
+    }
+    match wanted.next() {
+        Some(index) => incomplete(format!("shard {}/{of} is missing", index + 1)),
+        None => Ok(()),
+    }
+}
+
+/// In what two shards are not of one load.
+fn unlike(one: &Recording, other: &Recording) -> Option<&'static str> {
+    let (a, b) = (&one.load, &other.load);
+    let likeness = [
+        (one.method == other.method, "methods"),
+        (a.shard.of() == b.shard.of(), "numbers of shards"),
+        (a.model == b.model, "loads"),
+        (a.requests == b.requests, "requests"),
+        (a.is_scenario == b.is_scenario, "requests"),
+        (a.url == b.url, "URLs"),
+        (a.protocol == b.protocol, "protocols"),
+        (a.keep_alive == b.keep_alive, "uses of connections"),
+        (a.timeout_us == b.timeout_us, "timeouts"),
+        (one.seed == other.seed, "seeds"),
+        (a.start_at == b.start_at, "times of the start"),
+    ];
+    let found = likeness.into_iter().find(|(is_alike, _)| !is_alike);
+    found.map(|(_, what)| what)
+}
+
+/// When the first send of a shard was allowed.
+fn began((name, recording): &Named) -> Result<Timestamp, MergeError> {
+    let text = recording
+        .load
+        .start_at
+        .as_ref()
+        .unwrap_or(&recording.started_at);
+    text.parse().map_err(|error: jiff::Error| MergeError::Time {
+        name: name.clone(),
+        reason: error.to_string(),
+    })
+}
+
+/// All measurements as one.
+fn sum(rounds: &[RoundRecord]) -> RoundRecord {
+    let mut whole = rounds[0].clone();
+    let total = |of: fn(&RoundRecord) -> u64| rounds.iter().map(of).sum::<u64>();
+    let merged = |of: fn(&RoundRecord) -> &Hdr| {
+        let mut all = Histogram::new();
+        rounds
+            .iter()
+            .for_each(|round| all.add(&of(round).histogram()));
+        Hdr::of(&all)
+    };
+    whole.interrupted = rounds.iter().any(|round| round.interrupted);
+    whole.started_offset_us = 0;
+    let ends = rounds
+        .iter()
+        .map(|round| round.started_offset_us + round.elapsed_us);
+    whole.elapsed_us = ends.max().unwrap_or(0);
+    whole.planned = total(|round| round.planned);
+    whole.waited = total(|round| round.waited);
+    whole.outcomes = Outcomes::default();
+    rounds
+        .iter()
+        .for_each(|round| whole.outcomes.add(&round.outcomes));
+    for round in &rounds[1..] {
+        for (status, count) in &round.statuses {
+            *whole.statuses.entry(*status).or_default() += count;
+        }
+    }
+    whole.bytes_in = total(|round| round.bytes_in);
+    whole.bytes_in_bodies = rounds.iter().map(|round| round.bytes_in_bodies).sum();
+    whole.bytes_out = total(|round| round.bytes_out);
+    whole.latency_ns_hdr = merged(|round| &round.latency_ns_hdr);
+    whole.service_ns_hdr = merged(|round| &round.service_ns_hdr);
+    whole.lateness_ns_hdr = merged(|round| &round.lateness_ns_hdr);
+    whole.connect_ns_hdr = merged(|round| &round.connect_ns_hdr);
+    whole.first_byte_ns_hdr = merged(|round| &round.first_byte_ns_hdr);
+    whole.gaps_ns_hdr = gaps(rounds);
+    whole.windows = windows(rounds);
+    whole.generator = generator(rounds);
+    // Of one machine, where there may have been several.
+    whole.machine = None;
+    whole.steps = steps(rounds);
+    for round in &rounds[1..] {
+        if let (Some(all), Some(own)) = (&mut whole.iterations, round.iterations) {
+            all.add(own);
+        }
+    }
+    whole.failures = failures(rounds);
+    whole
+}
+
+/// None where one shard did not watch them: a part must not pass for the whole.
+fn gaps(rounds: &[RoundRecord]) -> Option<Hdr> {
+    let mut all = Histogram::new();
+    for round in rounds {
+        all.add(&round.gaps_ns_hdr.as_ref()?.histogram());
+    }
+    Some(Hdr::of(&all))
+}
+
+/// Windows of the widest of all, each shard's put where it began.
+fn windows(rounds: &[RoundRecord]) -> Windows {
+    let widths = rounds.iter().map(|round| round.windows.width_us);
+    let width_us = widths.max().unwrap_or(0).max(1);
+    let mut all = Windows {
+        width_us,
+        completed: Vec::new(),
+        errors: Vec::new(),
+        latency_sum_ns: Vec::new(),
+    };
+    for round in rounds {
+        let own = &round.windows;
+        for (index, completed) in own.completed.iter().enumerate() {
+            // The middle of a window says which one it falls into.
+            let middle_us =
+                round.started_offset_us + own.width_us * index as u64 + own.width_us / 2;
+            let at = usize::try_from(middle_us / width_us).unwrap_or(usize::MAX);
+            if at >= all.completed.len() {
+                for list in [&mut all.completed, &mut all.errors, &mut all.latency_sum_ns] {
+                    list.resize(at + 1, 0);
+                }
+            }
+            all.completed[at] += completed;
+            all.errors[at] += own.errors.get(index).copied().unwrap_or(0);
+            all.latency_sum_ns[at] += own.latency_sum_ns.get(index).copied().unwrap_or(0);
+        }
+    }
+    all
+}
+
+fn generator(rounds: &[RoundRecord]) -> GeneratorCost {
+    let costs = || rounds.iter().map(|round| &round.generator);
+    let mut pauses: Vec<Pause> = rounds
+        .iter()
+        .flat_map(|round| {
+            let after = Duration::from_micros(round.started_offset_us);
+            round.generator.pauses.iter().map(move |pause| Pause {
+                at: pause.at + after,
+                ..*pause
+            })
+        })
+        .collect();
+    pauses.sort_by_key(|pause| pause.at);
+    let beyond = pauses.len().saturating_sub(PAUSES_MAX);
+    pauses.truncate(PAUSES_MAX);
+    GeneratorCost {
+        cpu: costs().map(|cost| cost.cpu).sum(),
+        threads: costs().map(|cost| cost.threads).sum(),
+        waited_for_cpu: costs().map(|cost| cost.waited_for_cpu).sum(),
+        realtime: costs().all(|cost| cost.realtime),
+        realtime_for: costs().map(|cost| cost.realtime_for).sum(),
+        pauses,
+        pauses_dropped: costs().map(|cost| cost.pauses_dropped).sum::<u64>() + beyond as u64,
+    }
+}
+
+fn steps(rounds: &[RoundRecord]) -> Vec<StepRecord> {
+    let mut all = rounds[0].steps.clone();
+    for round in &rounds[1..] {
+        for (step, own) in all.iter_mut().zip(&round.steps) {
+            let plus = |one: &Hdr, other: &Hdr| {
+                let mut both = one.histogram();
+                both.add(&other.histogram());
+                Hdr::of(&both)
+            };
+            step.latency_ns_hdr = plus(&step.latency_ns_hdr, &own.latency_ns_hdr);
+            step.service_ns_hdr = plus(&step.service_ns_hdr, &own.service_ns_hdr);
+            step.outcomes.add(&own.outcomes);
+            step.skipped += own.skipped;
+        }
+    }
+    all
+}
+
+/// The first of each kind.
+fn failures(rounds: &[RoundRecord]) -> Vec<FailureSample> {
+    let mut all: Vec<FailureSample> = rounds
+        .iter()
+        .flat_map(|round| {
+            let after = Duration::from_micros(round.started_offset_us);
+            round.failures.iter().map(move |failure| FailureSample {
+                at: failure.at + after,
+                ..failure.clone()
+            })
+        })
+        .collect();
+    all.sort_by_key(|failure| failure.at);
+    let mut kept: Vec<FailureSample> = Vec::new();
+    for failure in all {
+        let alike = kept.iter().filter(|it| it.kind == failure.kind);
+        if alike.count() < FAILURES_MAX {
+            kept.push(failure);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

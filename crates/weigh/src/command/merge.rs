@@ -1,0 +1,95 @@
+//! `weigh merge`: the shards of one load, put together again.
+
+use std::fs;
+use std::path::PathBuf;
+
+use report::summary::CheckState;
+use report::{Recording, Summary};
+
+use super::report::read;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::format::Format;
+
+/// Put the shards of one load together.
+///
+/// Each recording is one shard of a load that several generators sent (`weigh load --shard 2/4
+/// --record FILE`). Counts add up and histograms merge without loss. Every shard is judged for
+/// itself: where one generator was late or held up, that is said, and the exit code is 7.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The recordings of all shards, in any order.
+    #[arg(value_name = "RECORDING", required = true)]
+    recordings: Vec<PathBuf>,
+    /// Layout of the answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Write the recording of the whole load here as well, for weigh report.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let mut shards = Vec::with_capacity(args.recordings.len());
+    let mut is_doubtful = false;
+    for path in &args.recordings {
+        let recording = read(path)?;
+        for trouble in troubles(&recording) {
+            is_doubtful |= trouble.is_failed;
+            console.error(format_args!(
+                "shard {} (`{}`): {}",
+                recording.load.shard,
+                path.display(),
+                trouble.text
+            ));
+        }
+        shards.push((path.display().to_string(), recording));
+    }
+    let whole = report::merge(shards).map_err(|error| Failure::bad_input(error.to_string()))?;
+    if let Some(path) = &args.record {
+        fs::write(path, whole.to_json()).map_err(|error| {
+            Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
+        })?;
+    }
+    match args.format.render(&whole, None, console.terminal()) {
+        Ok(answer) => console.answer(&answer),
+        Err(error) => console.error(error),
+    }
+    Ok(exit_of(&whole, is_doubtful))
+}
+
+/// What a check said of one generator.
+struct Trouble {
+    is_failed: bool,
+    text: String,
+}
+
+/// What was not in order with one shard; its answers show in the whole.
+fn troubles(recording: &Recording) -> Vec<Trouble> {
+    let summary = Summary::of(recording);
+    let checks = summary.variants.iter().flat_map(|row| &row.checks);
+    let wrong = checks.filter(|check| check.state != CheckState::Ok);
+    wrong
+        .map(|check| Trouble {
+            is_failed: check.state == CheckState::Failed,
+            text: format!("{} {}: {}", check.state, check.name, check.text),
+        })
+        .collect()
+}
+
+/// As of a single load; then what the checks of the shards said.
+fn exit_of(whole: &Recording, is_doubtful: bool) -> Exit {
+    let exits = whole.rounds.iter().map(|round| {
+        let outcomes = &round.outcomes;
+        if whole.interrupted {
+            Exit::Interrupted
+        } else if outcomes.mismatched.total() + outcomes.failed.total() > 0 {
+            Exit::Mismatch
+        } else if outcomes.missed > 0 || is_doubtful {
+            Exit::Withheld
+        } else {
+            Exit::Done
+        }
+    });
+    exits.max().unwrap_or(Exit::Done)
+}
