@@ -78,9 +78,9 @@ impl From<Gap> for Halt {
     }
 }
 
-fn gap<T>(text: String) -> Result<T, Gap> {
+fn gap(text: String) -> Gap {
     let missing = None;
-    Err(Gap { text, missing })
+    Gap { text, missing }
 }
 
 /// What a plan is held against.
@@ -129,7 +129,9 @@ impl Claim<'_> {
                 Err(Halt::Gap(gap)) => return Err(gap),
                 Err(Halt::TooLarge) => break,
                 // The caller asks for itself, and has the words for it.
-                Err(Halt::Ended) => return gap("there was no time to check it".to_owned()),
+                Err(Halt::Ended) => {
+                    return Err(gap("there was no time to check it".to_owned()));
+                }
             }
         }
         Ok(replaced)
@@ -263,9 +265,9 @@ impl<'a> Trial<'a> {
             && !schema.is_object(parent.as_bytes())
             && self.objects.name(object) != Some(real)
         {
-            return gap(format!(
+            return Err(gap(format!(
                 "nothing says which objects of `{parent}` are `{real}`"
-            ));
+            )));
         }
         for item in &set.items {
             match item {
@@ -312,7 +314,7 @@ impl<'a> Trial<'a> {
             });
         };
         if !member.is_of(field) {
-            return gap(format!("`{key}` of `{real}` is another field"));
+            return Err(gap(format!("`{key}` of `{real}` is another field")));
         }
         let definition = self.claim.composition.field(parent, &field.name);
         let definition = definition.or_else(|| self.claim.composition.field(real, &field.name));

@@ -200,13 +200,14 @@ impl<'a> Trial<'a> {
             return Ok(());
         }
         let Some(composed) = self.claim.composition.field(seen.name, &field.name) else {
-            return Ok(gap(format!("{} has no `{}`", seen.name, field.name))?);
+            return Err(gap(format!("{} has no `{}`", seen.name, field.name)).into());
         };
         if !composed.is_in(asking.graph) {
-            return Ok(gap(format!(
+            return Err(gap(format!(
                 "`{}` is asked for `{}.{}`, which it does not have",
                 asking.subgraph, seen.name, field.name
-            ))?);
+            ))
+            .into());
         }
         if let Some(required) = composed.requires(asking.graph) {
             let is_given = seen

@@ -108,7 +108,7 @@ impl<'a> Objects<'a> {
             }
             let key = String::from_utf8_lossy(&key);
             let real = self.0[object].real;
-            return gap(format!("`{key}` of `{real}` is two fields at once"));
+            return Err(gap(format!("`{key}` of `{real}` is two fields at once")));
         }
         let known = known.below.clone();
         let mut added = Vec::new();

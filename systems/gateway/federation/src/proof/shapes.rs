@@ -60,9 +60,9 @@ impl<'a> Checking<'a> {
                     false => kind.replace(returns, ""),
                 };
                 if shape.get_or_insert_with(|| kind.clone()) != &kind {
-                    return gap(format!(
+                    return Err(gap(format!(
                         "a subgraph has `{key}` with two types at one place"
-                    ));
+                    )));
                 }
             }
             self.check(&below)?;
