@@ -144,8 +144,8 @@ fn add(item: SelectionItem, into: &mut SelectionSet) {
                 return;
             }
         }
-        into.items.push(item);
-    } else if !into.items.contains(&item) {
-        into.items.push(item);
+    } else if into.items.contains(&item) {
+        return;
     }
+    into.items.push(item);
 }

@@ -1,6 +1,6 @@
 //! What each subgraph knows, read from the directives of composition (`@join__…`).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use graphql_tools::parser::schema::{Definition, Document, TypeDefinition, Value};
 use hive_router_query_planner::ast::selection_set::SelectionSet;
@@ -18,7 +18,7 @@ pub(crate) struct Composition {
     /// Which types a subgraph has, by any name that its operations may use.
     types: HashSet<(Graph, String)>,
     /// Interfaces that stand for all their objects, and where.
-    interface_objects: HashSet<(Graph, String)>,
+    interface_objects: HashMap<Graph, BTreeSet<String>>,
     fields: HashMap<String, HashMap<String, ComposedField>>,
 }
 
@@ -67,8 +67,8 @@ impl Composition {
                 composition.types.insert((graph, name.clone()));
                 let is_object = sdl::argument(directive, "isInterfaceObject");
                 if is_object == Some(&Value::Boolean(true)) {
-                    let interface = (graph, name.clone());
-                    composition.interface_objects.insert(interface);
+                    let interfaces = composition.interface_objects.entry(graph);
+                    interfaces.or_default().insert(name.clone());
                 }
             }
         }
@@ -87,7 +87,13 @@ impl Composition {
 
     /// Whether an interface stands for all its objects in a subgraph.
     pub(crate) fn is_interface_object(&self, graph: Graph, name: &str) -> bool {
-        self.interface_objects.contains(&(graph, name.to_owned()))
+        let interfaces = self.interface_objects.get(&graph);
+        interfaces.is_some_and(|interfaces| interfaces.contains(name))
+    }
+
+    /// All interfaces that stand for their objects in a subgraph, in the order of their names.
+    pub(crate) fn interface_objects(&self, graph: Graph) -> impl Iterator<Item = &String> {
+        self.interface_objects.get(&graph).into_iter().flatten()
     }
 
     /// A field of a type.

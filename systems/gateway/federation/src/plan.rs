@@ -16,6 +16,7 @@ use hive_router_query_planner::planner::plan_nodes::{
 };
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
+use crate::composition::Composition;
 use crate::fetch::OperationKind;
 use crate::key_order;
 use crate::operation_text::{fetch_name, render};
@@ -180,8 +181,7 @@ pub(crate) struct Unsupported(pub(crate) &'static str);
 pub(crate) struct PlanInputs<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) subgraphs: &'a [Subgraph],
-    /// See [`Supergraph::interface_objects`](crate::supergraph::Supergraph).
-    pub(crate) interface_objects: &'a [(usize, String)],
+    pub(crate) composition: &'a Composition,
     pub(crate) declared: &'a [Declared],
     pub(crate) operation_name: Option<&'a str>,
 }
@@ -342,10 +342,7 @@ impl Compiler<'_> {
     /// planner does not say so in every fetch that needs it.
     fn name_interface_objects(&mut self, index: usize) {
         let fetch = &mut self.plan.fetches[index];
-        for (subgraph, interface) in self.inputs.interface_objects {
-            if *subgraph != fetch.subgraph {
-                continue;
-            }
+        for interface in self.inputs.composition.interface_objects(fetch.subgraph) {
             for input in &mut fetch.inputs {
                 let types = TypeSet::of([interface], self.inputs.schema);
                 input.rewrites.push(Rewrite {

@@ -22,7 +22,7 @@ use crate::operations::Refusal;
 use crate::override_labels::Overrides;
 use crate::plan::{self, Compiled, Plan, PlanInputs};
 use crate::prepare::Chosen;
-use crate::proof::{Claim, Gap};
+use crate::proof::{Claim, Gap, Missing};
 use crate::supergraph::Supergraph;
 use crate::unserved;
 use crate::variables::Declared;
@@ -71,7 +71,7 @@ impl Planning<'_> {
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
             subgraphs: self.supergraph.subgraphs(),
-            interface_objects: &self.supergraph.interface_objects,
+            composition: &self.supergraph.composition,
             declared,
             operation_name: chosen.name,
         };
@@ -108,59 +108,66 @@ impl Planning<'_> {
         Err(failed(first.unwrap_or_default()))
     }
 
-    /// The plan, if it answers the operation. Fields that it gets wrong are planned apart.
+    /// The plan, if it answers the operation.
     fn proven(
         &self,
         node: PlanNode,
         operation: &PlannedOperation,
         (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
     ) -> Result<Plan, String> {
-        // What is planned together, and its plan.
-        let (mut together, mut node) = (operation.clone(), node);
+        let gap = match prove(&node, inputs, claim)? {
+            Ok(plan) => return Ok(plan),
+            Err(gap) => gap,
+        };
+        let told = gap.to_string();
+        // Root fields of a mutation must not be carried out twice.
+        let is_query = !matches!(operation.operation_kind, Some(PlannedKind::Mutation));
+        match gap.missing {
+            Some(missing) if is_query => self
+                .apart(node, missing, operation, (inputs, claim))
+                .ok_or(told),
+            _ => Err(told),
+        }
+    }
+
+    /// A plan in which fields that the first one gets wrong are planned apart: `missing`, and those
+    /// that are found wrong after it. `None` when that does not help.
+    fn apart(
+        &self,
+        mut node: PlanNode,
+        mut missing: Missing,
+        operation: &PlannedOperation,
+        (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
+    ) -> Option<Plan> {
+        // What is planned together; `node` is its plan.
+        let mut together = operation.clone();
         let mut apart = Vec::new();
-        let mut first = None;
-        for _ in 0..=APART_MAX {
-            let nodes = std::iter::once(node.clone()).chain(apart.iter().cloned());
-            let whole = PlanNode::Sequence(SequenceNode {
-                nodes: nodes.collect(),
-            });
-            let whole = if apart.is_empty() { &node } else { &whole };
-            let gap = match prove(whole, inputs, claim)? {
-                Ok(plan) => return Ok(plan),
-                Err(gap) => gap,
-            };
-            let missing = gap.missing.clone();
-            let told = first.get_or_insert_with(|| gap.to_string());
-            // Root fields of a mutation must not be carried out twice.
-            let is_query = !matches!(operation.operation_kind, Some(PlannedKind::Mutation));
-            let Some(missing) = missing.filter(|_| is_query) else {
-                return Err(told.clone());
-            };
+        for _ in 0..APART_MAX {
+            self.work.go_on().ok()?;
             let (schema, root) = (claim.schema, claim.root_type);
             let of = |selection_set: SelectionSet| PlannedOperation {
                 selection_set,
                 ..operation.clone()
             };
-            let alone = divide::only(schema, root, claim.asked, &missing);
-            let alone = alone.and_then(|set| self.whole(&of(set)).ok().flatten());
-            let Some(alone) = alone.and_then(divide::entities_of) else {
-                return Err(told.clone());
-            };
+            let alone = divide::only(schema, root, claim.asked, &missing)?;
+            let alone = self.whole(&of(alone)).ok().flatten()?;
+            apart.push(divide::entities_of(alone)?);
             if missing.is_asked {
                 let set = &together.selection_set;
                 let set = by_type(schema, root, set, WRITTEN_MAX).unwrap_or_else(|| set.clone());
                 together = of(divide::without(schema, root, &set, &missing));
-                match self.whole(&together) {
-                    Ok(Some(rest)) => node = rest,
-                    _ => return Err(told.clone()),
-                }
+                node = self.whole(&together).ok().flatten()?;
             }
-            apart.push(alone);
-            if self.work.go_on().is_err() {
-                break;
+            let nodes = std::iter::once(&node).chain(&apart).cloned();
+            let whole = PlanNode::Sequence(SequenceNode {
+                nodes: nodes.collect(),
+            });
+            match prove(&whole, inputs, claim).ok()? {
+                Ok(plan) => return Some(plan),
+                Err(gap) => missing = gap.missing?,
             }
         }
-        Err(first.unwrap_or_default())
+        None
     }
 
     /// The planner's plan, made in one of several ways.

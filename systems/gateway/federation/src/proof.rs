@@ -190,7 +190,8 @@ struct Trial<'a> {
 #[derive(Clone, Copy)]
 struct Asking<'a> {
     graph: Graph,
-    subgraph: &'a str,
+    /// How its operation is called in messages: it is named after the subgraph.
+    operation: &'a str,
     document: &'a Document,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphql_tools::parser::schema::{Definition, Document, EnumType, TypeDefinition, Value};
+use graphql_tools::parser::schema::{Definition, Document, EnumType, TypeDefinition};
 use hive_router_query_planner::planner::{Planner, QueryPlannerOptions};
 use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
@@ -87,8 +87,6 @@ pub enum SupergraphError {
 pub struct Supergraph {
     sdl: String,
     subgraphs: Vec<Subgraph>,
-    /// Interfaces that stand for all their objects, with the subgraph where they do.
-    pub(crate) interface_objects: Vec<(usize, String)>,
     pub(crate) schema: Arc<Schema>,
     /// What may not be seen by everybody. Absent when everything may.
     pub(crate) rules: Option<Rules>,
@@ -168,14 +166,12 @@ impl Supergraph {
         features::hide(&mut client, &document, &names);
         let schema = Schema::new(Arc::new(client), &document);
         let schema = Arc::new(schema);
-        let interface_objects = interface_objects_of(&document);
         let graphs = graphs_of(&document).map_or(&[][..], |graphs| &graphs.values);
         let graphs: Vec<String> = graphs.iter().map(|graph| graph.name.clone()).collect();
         let composition = Composition::of(&document, &graphs);
         Ok(Supergraph {
             sdl,
             subgraphs,
-            interface_objects,
             rules,
             schema,
             planner,
@@ -230,28 +226,6 @@ fn graphs_of<'a>(document: &'a Document<'static, String>) -> Option<&'a EnumType
         }
         _ => None,
     })
-}
-
-fn interface_objects_of(document: &Document<'static, String>) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for definition in &document.definitions {
-        let Definition::TypeDefinition(TypeDefinition::Interface(interface)) = definition else {
-            continue;
-        };
-        for directive in &interface.directives {
-            let is_object = sdl::argument(directive, "isInterfaceObject");
-            if directive.name == "join__type"
-                && is_object == Some(&Value::Boolean(true))
-                && let Some(graph) = sdl::graph(directive)
-                && let Some(values) = graphs_of(document).map(|graphs| &graphs.values)
-                && let Some(index) = values.iter().position(|value| value.name == graph)
-            {
-                // By position, because `graph` is a value of the enum and not the subgraph's name.
-                found.push((index, interface.name.clone()));
-            }
-        }
-    }
-    found
 }
 
 /// One for each value of the enum: subgraphs are known by their position among them.

@@ -17,7 +17,7 @@ impl<'a> Trial<'a> {
         };
         let asking = Asking {
             graph: fetch.subgraph,
-            subgraph: fetch.operation_name.as_deref().unwrap_or("a subgraph"),
+            operation: fetch.operation_name.as_deref().unwrap_or("a subgraph"),
             document,
         };
         let set = &document.operation.selection_set;
@@ -205,7 +205,7 @@ impl<'a> Trial<'a> {
         if !composed.is_in(asking.graph) {
             return Err(gap(format!(
                 "`{}` is asked for `{}.{}`, which it does not have",
-                asking.subgraph, seen.name, field.name
+                asking.operation, seen.name, field.name
             ))
             .into());
         }
