@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Load, Stop};
+use model::{Load, Shard, Stop};
 use schedule::OpenPlan;
 
 use crate::clock::to_ns;
@@ -128,8 +128,9 @@ impl<'a> Prepared<'a> {
     }
 
     pub(crate) fn connections_of(&self, thread: u32, threads: u32) -> usize {
-        let connections = share(u64::from(self.connections), thread, threads);
-        usize::try_from(connections).expect("a part of 32 bits fits into an address")
+        let own = Shard::WHOLE.thread(thread, threads);
+        let connections = own.connections(self.connections);
+        usize::try_from(connections).expect("32 bits fit into an address")
     }
 
     /// What a thread sends, with rules of its own: they learn from answers.
@@ -161,6 +162,8 @@ impl<'a> Prepared<'a> {
     /// The slots of one thread: every `threads`th of the load, or of its shard.
     pub(crate) fn supply(&self, thread: u32, threads: u32, start_ns: u64) -> Supply {
         let shard = self.job.shard.thread(thread, threads);
+        // What ends a load after a number of requests counts those of this generator.
+        let own = Shard::WHOLE.thread(thread, threads);
         let (first, step) = (u64::from(shard.index()), u64::from(shard.of()));
         match &self.plan {
             Some(plan) => {
@@ -178,10 +181,7 @@ impl<'a> Prepared<'a> {
             None => Supply::Closed(Closed {
                 next: first,
                 step,
-                left: self
-                    .stop
-                    .requests
-                    .map(|requests| share(requests, thread, threads)),
+                left: self.stop.requests.map(|requests| own.part_of(requests)),
                 end_ns: self
                     .stop
                     .duration
@@ -218,11 +218,6 @@ fn verify_kept(job: &Job, slots: Option<u64>) -> Result<(), LoadError> {
         return Err(LoadError::SlotsKept { planned, kept });
     }
     Ok(())
-}
-
-/// A thread's part of a total that need not be divisible.
-fn share(total: u64, thread: u32, threads: u32) -> u64 {
-    total / u64::from(threads) + u64::from(u64::from(thread) < total % u64::from(threads))
 }
 
 fn messages(

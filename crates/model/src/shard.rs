@@ -80,6 +80,13 @@ impl Shard {
         total / of + u64::from(index < total % of)
     }
 
+    /// Its part of the connections of a load, which generators and threads share like slots.
+    #[must_use]
+    pub fn connections(self, total: u32) -> u32 {
+        let own = self.part_of(u64::from(total));
+        u32::try_from(own).expect("a part of 32 bits is no more")
+    }
+
     /// One of the shards that this one falls into when `of` threads share it.
     ///
     /// # Panics

@@ -170,6 +170,24 @@ impl Histogram {
         Some(sum / wanted)
     }
 
+    /// The typical latency of a mixture of requests, in nanoseconds; `None` without samples. Each
+    /// request is cut for itself (see [`Histogram::TYPICAL_SHARE`]) and counts by its weight; one
+    /// without samples does not count. Cut over all together, the slowest request alone would be what
+    /// is cut.
+    #[must_use]
+    pub fn typical_of_mixture_ns(
+        requests: impl IntoIterator<Item = (f64, Histogram)>,
+    ) -> Option<f64> {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (weight, request) in requests {
+            if let Some(typical) = request.trimmed_mean_ns(Histogram::TYPICAL_SHARE) {
+                sum += weight * typical;
+                weights += weight;
+            }
+        }
+        (weights > 0.0).then(|| sum / weights)
+    }
+
     /// Standard deviation over all samples, every sample counted once (the divisor is the number
     /// of samples); `None` when empty.
     #[must_use]

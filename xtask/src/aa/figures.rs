@@ -151,18 +151,13 @@ fn measured(record: &Value) -> anyhow::Result<Measured> {
         Histogram::decode(encoded).context("a histogram of latencies")
     };
     let latency = latency_of(record)?;
-    // Of several requests each has its own, as in the report.
-    let (mut sum_ns, mut weights) = (0.0, 0.0);
-    for request in list(&record["requests"]) {
-        let typical = latency_of(request)?.trimmed_mean_ns(Histogram::TYPICAL_SHARE);
-        let weight = typical.and(request["planned"].as_f64()).unwrap_or_default();
-        sum_ns += weight * typical.unwrap_or_default();
-        weights += weight;
-    }
-    let typical_ns = match weights > 0.0 {
-        true => Some(sum_ns / weights),
-        false => latency.trimmed_mean_ns(Histogram::TYPICAL_SHARE),
-    };
+    let requests = list(&record["requests"]).map(|request| {
+        let planned = request["planned"].as_f64().context("no `planned`")?;
+        anyhow::Ok((planned, latency_of(request)?))
+    });
+    let requests: Vec<_> = requests.collect::<anyhow::Result<_>>()?;
+    let typical_ns = Histogram::typical_of_mixture_ns(requests)
+        .or_else(|| latency.trimmed_mean_ns(Histogram::TYPICAL_SHARE));
     let answers = record["outcomes"]["passed"].as_u64().unwrap_or_default();
     if answers == 0 {
         bail!("a measurement without an answer");

@@ -288,24 +288,15 @@ impl RoundRecord {
     /// The typical latency, in nanoseconds ([`model::Metric::Typical`]); `None` without answers.
     /// `latency` is the decoded histogram of this measurement.
     ///
-    /// Of several requests, each has its own, and they count as often as they are planned: cut over all
-    /// requests together, the heaviest alone would be what is cut.
+    /// Of several requests, each has its own, and they count as often as they are planned.
     #[must_use]
     pub fn typical_ns(&self, latency: &Histogram) -> Option<f64> {
-        let share = Histogram::TYPICAL_SHARE;
-        let (mut sum, mut weights) = (0.0, 0.0);
-        for request in &self.requests {
+        let requests = self.requests.iter().map(|request| {
             let own = request.latency_ns_hdr.histogram();
-            if let Some(typical) = own.trimmed_mean_ns(share) {
-                let weight = float(request.planned);
-                sum += weight * typical;
-                weights += weight;
-            }
-        }
-        if weights > 0.0 {
-            return Some(sum / weights);
-        }
-        latency.trimmed_mean_ns(share)
+            (float(request.planned), own)
+        });
+        Histogram::typical_of_mixture_ns(requests)
+            .or_else(|| latency.trimmed_mean_ns(Histogram::TYPICAL_SHARE))
     }
 
     /// The round and the group in it: what was measured at the same time has the same, and is paired.

@@ -229,8 +229,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     match &load.model {
         Load::Closed { .. } if rests => {}
         Load::Closed { connections, .. } => {
-            let connections = load.shard.part_of(u64::from(*connections));
-            let connections = u32::try_from(connections).unwrap_or(u32::MAX);
+            let connections = load.shard.connections(*connections);
             checks.extend(littles_law(connections, load.model.duration(), complete));
             checks.extend(left_out(complete));
         }

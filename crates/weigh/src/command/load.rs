@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use http::Uri;
 use lab::Table;
-use load::{Bounds, Job, LoadError, Measurement, Request};
+use load::{Bounds, Job, LoadError, Request};
 use model::{
-    Arrival, BodyRule, Data, Expectation, Phase, Protocol, RowOrder, Shard, StatusRule,
+    Arrival, BodyRule, Data, Expectation, Outcomes, Phase, Protocol, RowOrder, Shard, StatusRule,
     Stop as StopRule, Trust, Version,
 };
 use report::recording::{Environment, RoundRecord};
@@ -77,13 +77,12 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         Ok(answer) => console.answer(&answer),
         Err(error) => console.error(error),
     }
-    Ok(exit_of(&measurement))
+    Ok(exit_of(measurement.interrupted, &measurement.outcomes))
 }
 
 /// Wrong or missing answers come before a plan that was not kept.
-fn exit_of(measurement: &Measurement) -> Exit {
-    let outcomes = &measurement.outcomes;
-    if measurement.interrupted {
+pub(super) fn exit_of(interrupted: bool, outcomes: &Outcomes) -> Exit {
+    if interrupted {
         Exit::Interrupted
     } else if outcomes.mismatched.total() + outcomes.failed.total() > 0 {
         Exit::Mismatch
@@ -123,7 +122,8 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
 
 /// All that the flags say but what is sent.
 fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
-    let connections = connections_of(args);
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let connections = shard.connections(args.connections);
     if connections == 0 {
         return Err(Failure::bad_input(format!(
             "expected at least a connection for each shard, found {} in all; give more with -c",
@@ -150,13 +150,6 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         slices: Vec::new(),
         shard: args.shard.unwrap_or(Shard::WHOLE),
     })
-}
-
-/// Connections that are opened from here.
-fn connections_of(args: &Args) -> u32 {
-    let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let own = shard.part_of(u64::from(args.connections));
-    u32::try_from(own).expect("a part of 32 bits is no more")
 }
 
 /// How requests travel: the URL says whether they are encrypted.

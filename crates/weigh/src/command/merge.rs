@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use report::summary::CheckState;
 use report::{Recording, Summary};
 
+use super::load;
 use super::report::read;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -79,17 +80,12 @@ fn troubles(recording: &Recording) -> Vec<Trouble> {
 
 /// As of a single load; then what the checks of the shards said.
 fn exit_of(whole: &Recording, is_doubtful: bool) -> Exit {
-    let exits = whole.rounds.iter().map(|round| {
-        let outcomes = &round.outcomes;
-        if whole.interrupted {
-            Exit::Interrupted
-        } else if outcomes.mismatched.total() + outcomes.failed.total() > 0 {
-            Exit::Mismatch
-        } else if outcomes.missed > 0 || is_doubtful {
-            Exit::Withheld
-        } else {
-            Exit::Done
-        }
-    });
-    exits.max().unwrap_or(Exit::Done)
+    let own = match is_doubtful {
+        true => Exit::Withheld,
+        false => Exit::Done,
+    };
+    let exits = whole.rounds.iter();
+    exits
+        .map(|round| load::exit_of(whole.interrupted, &round.outcomes))
+        .fold(own, Exit::max)
 }

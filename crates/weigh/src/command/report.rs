@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// Reads the recording of a file or of a folder.
 ///
 /// # Errors
-/// When there is none that can be read.
+/// When the file cannot be read or is not a recording.
 pub(super) fn read(given: &Path) -> Result<Recording, Failure> {
     let path = if given.is_dir() {
         given.join("recording.json")
