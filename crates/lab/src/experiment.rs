@@ -338,8 +338,8 @@ pub struct Setup {
     /// Commands that build it, in order, each split into program and arguments. They hold no
     /// addresses, so they render without any.
     pub build: Vec<Vec<Text>>,
-    /// The command that runs it, split into program and arguments. Never empty.
-    pub run: Vec<Text>,
+    /// Where it comes from.
+    pub origin: Origin,
     /// The command whose first line of output is the version to record. It holds no addresses.
     pub version: Option<Vec<Text>>,
     /// Variables added to its environment; those that render without addresses are meant for
@@ -398,11 +398,65 @@ impl Balance {
     }
 }
 
+/// Where a system comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is started by this command, split into program and arguments. Never empty.
+    Run(Vec<Text>),
+    /// It runs already, and is neither started nor stopped.
+    Elsewhere(Elsewhere),
+}
+
+/// A system that runs already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// A name, or an address; one of IPv6 has brackets.
+    pub host: String,
+    /// 1 to 65535.
+    pub port: u16,
+    /// As the URL names host and port: what requests say in `Host`.
+    pub authority: String,
+    /// What runs there, where that was said.
+    pub attach: Option<Attach>,
+}
+
+/// Where the processor time and memory of a system can be read that runs already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attach {
+    /// A process of this machine, with those that it has started.
+    Pid(i32),
+    /// The folder of a control group.
+    Cgroup(PathBuf),
+    /// Its own metrics, in the text format of Prometheus, at this URL.
+    Metrics(String),
+}
+
 impl Setup {
+    /// The command that starts it; empty for a system that runs already.
+    #[must_use]
+    pub fn command(&self) -> &[Text] {
+        match &self.origin {
+            Origin::Run(command) => command,
+            Origin::Elsewhere(_) => &[],
+        }
+    }
+
+    /// Where it runs already; none for a system that is started.
+    #[must_use]
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
+        match &self.origin {
+            Origin::Run(_) => None,
+            Origin::Elsewhere(elsewhere) => Some(elsewhere),
+        }
+    }
+
     /// Whether it listens on a Unix socket: it is told the path of one that is its own.
     #[must_use]
     pub fn is_on_socket(&self) -> bool {
-        let mut told = self.run.iter().chain(self.env.iter().map(|(_, text)| text));
+        let mut told = self
+            .command()
+            .iter()
+            .chain(self.env.iter().map(|(_, text)| text));
         told.any(|text| text.has_socket_of(&self.system))
     }
 }

@@ -23,6 +23,7 @@ mod capacity;
 mod choices;
 mod command_line;
 mod data;
+mod elsewhere;
 mod experiment;
 mod fields;
 mod formats;
@@ -50,6 +51,7 @@ mod systems;
 mod table;
 mod template;
 mod text;
+mod url_keys;
 mod variants;
 mod ways;
 mod wire;
@@ -58,9 +60,9 @@ use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
-    Balance, Balances, DistinctValues, Expect, HeaderValues, Lab, Limits, Placement, Probe, Proof,
-    ProofWhat, Protocol, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, Setup, System,
-    Variant,
+    Attach, Balance, Balances, DistinctValues, Elsewhere, Expect, HeaderValues, Lab, Limits,
+    Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
+    SeenNumber, SeenRule, Setup, System, Variant,
 };
 pub use manual::manual;
 pub use reading::Files;

@@ -37,6 +37,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("system", "`systems`"),
     ("ready", "`systems.*.ready`"),
     ("limits", "`systems.*.limits`"),
+    ("attach", "`systems.*.attach`"),
     ("baseline", "`baseline`"),
     ("variant", "`variants`"),
     ("sent", "`variants.*.load`"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use yaml_with_places::{At, Finding, Place};
 
-use crate::experiment::{Balance, Balances, Limits, Setup};
+use crate::experiment::{Balance, Balances, Limits, Origin, Setup};
 use crate::formats::{Name, Verbatim};
 use crate::reading::Reading;
 use crate::scope::Scope;
@@ -114,7 +114,7 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         build: Vec::new(),
         // Its configuration follows when the addresses are known.
         // `-db` keeps it in the foreground, where its end is noticed.
-        run: [PROGRAM, "-db", "-f"].map(plain).to_vec(),
+        origin: Origin::Run([PROGRAM, "-db", "-f"].map(plain).to_vec()),
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),
         ready: setup.ready.clone(),

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use yaml_with_places::{At, Finding, Place};
 
-use crate::experiment::{Probe, Ready, Setup};
-use crate::formats::{Name, Title, UrlPath, VariableName, Written};
+use crate::elsewhere;
+use crate::experiment::{Limits, Origin, Probe, Ready, Setup};
+use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::limits::limits;
 use crate::load::time_span;
 use crate::quantities::LongerThanZero;
@@ -16,7 +17,7 @@ use crate::reading::Reading;
 use crate::replicas;
 use crate::scope::Scope;
 use crate::systems::Systems;
-use crate::template::Command;
+use crate::template::{Command, Template};
 use crate::text::Text;
 use crate::wire::{ReadyFile, SchemeFile, SystemFile, default};
 
@@ -31,7 +32,7 @@ pub(crate) fn stack(
     let mut balancers = BTreeMap::new();
     for (name, file) in systems.declared {
         let system = System { name, file, scope };
-        // A system without `run` has been reported; the others still have mistakes to find.
+        // A system without `run` and `url` has been reported; the others still have mistakes to find.
         let Some(mut setup) = system.setup(reading) else {
             continue;
         };
@@ -77,8 +78,44 @@ struct System<'a> {
 
 impl System<'_> {
     fn setup(&self, reading: &mut Reading<'_>) -> Option<Setup> {
+        match (&self.file.run, &self.file.url) {
+            (Some(run_at), None) => Some(self.started(run_at, reading)),
+            (None, Some(url_at)) => self.elsewhere(url_at, reading),
+            // None or both, which is reported.
+            _ => None,
+        }
+    }
+
+    /// A system that runs already.
+    fn elsewhere(
+        &self,
+        url_at: &At<Verbatim<Template>>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let run_at = self.file.run.as_ref()?;
+        let elsewhere = elsewhere::of((system, self.file, url_at), self.scope, reading)?;
+        Some(Setup {
+            system: system.clone(),
+            folder: reading.resolve("", url_at.place),
+            build: Vec::new(),
+            origin: Origin::Elsewhere(elsewhere),
+            version: None,
+            env: Vec::new(),
+            ready: self.ready(),
+            is_encrypted: self.scope.systems.is_encrypted(system),
+            limits: Limits::default(),
+            pin: None,
+            needs: Vec::new(),
+            after: Vec::new(),
+            settings: self.scope.settings(system, reading),
+            replicas: None,
+            balances: None,
+            is_shared: false,
+        })
+    }
+
+    fn started(&self, run_at: &At<Written<Command>>, reading: &mut Reading<'_>) -> Setup {
+        let Name(system) = &self.name.value;
         let run = self.command(run_at, reading);
         let env = self.env(reading);
         self.check_listens(run_at.place, &run, &env, reading);
@@ -95,7 +132,7 @@ impl System<'_> {
                 None => reading.resolve("", run_at.place),
             },
             build,
-            run,
+            origin: Origin::Run(run),
             version,
             env,
             ready: self.ready(),
@@ -110,7 +147,7 @@ impl System<'_> {
             is_shared: self.file.shared.as_ref().is_some_and(|shared| shared.value),
         };
         setup.after = self.after(&setup);
-        Some(setup)
+        setup
     }
 
     fn command(&self, command: &At<Written<Command>>, reading: &mut Reading<'_>) -> Vec<Text> {
@@ -222,7 +259,7 @@ impl System<'_> {
             .iter()
             .map(|other| other.value.0.0.as_str());
         let texts = setup
-            .run
+            .command()
             .iter()
             .chain(setup.env.iter().map(|(_, text)| text));
         let used = texts

@@ -9,6 +9,7 @@ use crate::fields::Table;
 use crate::formats::{Name, Written};
 use crate::reading::Reading;
 use crate::template::RESERVED;
+use crate::url_keys;
 use crate::variants::Draft;
 use crate::wire::{ReadyFile, SchemeFile, Settings, SystemFile};
 
@@ -51,7 +52,11 @@ impl<'a> Systems<'a> {
     pub(crate) fn is_encrypted(&self, system: &str) -> bool {
         let mut declared = self.declared.iter();
         let found = declared.find(|(name, _)| name.value.0 == system);
-        found.is_some_and(|(_, file)| file.scheme == Some(SchemeFile::Https))
+        found.is_some_and(|(_, file)| {
+            let url = file.url.as_ref();
+            file.scheme == Some(SchemeFile::Https)
+                || url.is_some_and(|url| url_keys::is_encrypted(&url.value.0))
+        })
     }
 
     /// Whether, side by side, one process of a system serves all variants.
@@ -94,15 +99,19 @@ impl<'a> Systems<'a> {
             }
             let tree = self.tree_of(&name.value.0);
             // Asked of the tree: a command that was wrong is not a command that is missing.
-            let has_no_run = tree.is_some_and(|tree| tree.entry("run").is_none());
-            if has_no_run && !reading.has_gaps {
+            let has_neither =
+                tree.is_some_and(|tree| tree.entry("run").is_none() && tree.entry("url").is_none());
+            if has_neither && !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(
                         name.place,
                         format!("the system `{}` has no `run`", name.value.0),
                     )
-                    .help("give the command that runs it"),
+                    .help("give the command that runs it, or the `url` where it runs already"),
                 );
+            }
+            if let Some(tree) = tree {
+                url_keys::check_keys(tree, reading);
             }
             if let Some(At {
                 value: ReadyFile::Mapping(probe),

@@ -11,6 +11,8 @@ pub struct Endpoint {
     pub address: SocketAddr,
     /// The path that was given out for its Unix socket, where it wants one.
     pub socket: Option<PathBuf>,
+    /// Host and port as the URL of a system names them that runs already.
+    pub authority: Option<String>,
 }
 
 impl From<SocketAddr> for Endpoint {
@@ -18,7 +20,17 @@ impl From<SocketAddr> for Endpoint {
         Endpoint {
             address,
             socket: None,
+            authority: None,
         }
+    }
+}
+
+impl Endpoint {
+    /// Host and port: as its URL names them, or the address.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let named = self.authority.clone();
+        named.unwrap_or_else(|| self.address.to_string())
     }
 }
 
@@ -187,8 +199,8 @@ impl Text {
                     text.push_str(&match form {
                         Form::Addr => addr.to_string(),
                         Form::Port => addr.port().to_string(),
-                        Form::Url => format!("http://{addr}"),
-                        Form::SecureUrl => format!("https://{addr}"),
+                        Form::Url => format!("http://{}", found.authority()),
+                        Form::SecureUrl => format!("https://{}", found.authority()),
                         Form::Socket => match found.socket {
                             Some(path) => path.display().to_string(),
                             None => {
@@ -301,6 +313,7 @@ mod tests {
             Some(Endpoint {
                 address,
                 socket: Some("/run/s".into()),
+                authority: None,
             })
         };
         assert_eq!(text.render(&found).as_deref(), Ok("unix:///run/s"));

@@ -33,7 +33,7 @@ pub(crate) use request::{
 };
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use setting::{Settings, SettingsFile};
-pub(crate) use system::{LimitsFile, ReadyFile, SchemeFile, SystemFile};
+pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, SchemeFile, SystemFile};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. All of them are required.

@@ -34,6 +34,9 @@ pub struct Job {
     /// The part of `load` that is sent from here: its connections, requests and slots are those of all
     /// shards together.
     pub shard: Shard,
+    /// Whether the load ends within a fifth of a second of the first answer 429 or 503: the target is
+    /// not the user's to overload. It is then interrupted.
+    pub yields: bool,
     /// The longest time from the actual send (or from the connect, where the request needed one)
     /// to the last byte. It is the grace after the end of an open plan as well.
     pub timeout: Duration,
@@ -78,6 +81,7 @@ impl Job {
             load,
             threads: 1,
             shard: Shard::WHOLE,
+            yields: false,
             timeout: Duration::from_secs(10),
             keep_alive: true,
             failures_kept: 3,

@@ -1,6 +1,6 @@
 //! Counts that a progress display may read while a load runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Written by the generator threads about every tenth of a second, so that showing progress costs
 /// the hot path nothing. The [`Measurement`](crate::Measurement) is the exact account.
@@ -20,6 +20,8 @@ pub struct Live {
     pub missed: AtomicU64,
     /// Sum of the latencies of the complete answers, in nanoseconds.
     pub latency_sum_ns: AtomicU64,
+    /// Whether an answer was 429 or 503.
+    pub pushed_back: AtomicBool,
 }
 
 /// One reading of [`Live`].

@@ -26,12 +26,15 @@ pub(crate) struct Controls<'a> {
     pub(crate) clock: Clock,
     pub(crate) live: &'a Live,
     pub(crate) stop: &'a AtomicBool,
+    /// Whether an answer 429 or 503 ends the load.
+    pub(crate) yields: bool,
 }
 
 impl Controls<'_> {
     pub(crate) fn is_stopped(&self) -> bool {
-        // The flag publishes no other memory; it only has to be seen soon.
+        // The flags publish no other memory; they only have to be seen soon.
         self.stop.load(Ordering::Relaxed)
+            || (self.yields && self.live.pushed_back.load(Ordering::Relaxed))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What one generator thread saw: constant memory, and as little work per request as the truth
 //! allows.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use stats::Histogram;
@@ -17,6 +18,10 @@ use windows::Windows;
 
 /// Bytes of a request or an answer that are kept as evidence.
 pub(crate) const EXCERPT_BYTES: usize = 4096;
+
+/// Statuses by which a server asks for less: 429 (RFC 6585, section 4) and 503 (RFC 9110, section
+/// 15.6.4).
+const PUSHED_BACK: [u16; 2] = [429, 503];
 
 /// Pauses beyond this many are only counted.
 const PAUSES_MAX: usize = 1000;
@@ -327,6 +332,10 @@ impl Recorder {
             missed: self.outcomes.missed,
             latency_sum_ns: self.latency_sum_ns,
         };
+        let pushed_back = |status: &u16| self.statuses[usize::from(*status)] > 0;
+        if PUSHED_BACK.iter().any(pushed_back) {
+            live.pushed_back.store(true, Ordering::Relaxed);
+        }
         let before = std::mem::replace(&mut self.published, now);
         live.add(&Progress {
             // Added once for all threads, before they begin.

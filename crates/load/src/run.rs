@@ -85,6 +85,7 @@ pub fn run_together<T>(
         clock: Clock::start(),
         live,
         stop,
+        yields: jobs.iter().any(|job| job.yields),
     };
     let start = Start::new(group.threads);
     let parts: Vec<Result<Part, LoadError>> = std::thread::scope(|scope| {

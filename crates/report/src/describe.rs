@@ -2,6 +2,8 @@
 
 mod machine;
 
+use std::collections::BTreeSet;
+
 use model::{Arrival, Capacity, Load, Phase, micros};
 
 use crate::digits;
@@ -194,6 +196,24 @@ fn named_systems(names: &[String]) -> String {
 /// What differs from start to start and is in no interval, because systems were started once.
 pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
     let load = &recording.load;
+    let elsewhere = systems_elsewhere(recording);
+    let is_elsewhere = |name: &String| elsewhere.contains(name.as_str());
+    let is_all = match load.keeps_systems {
+        // By name: a variant may have systems that others do not have.
+        true => {
+            let mut all = recording.variants.iter().flat_map(|one| &one.systems);
+            all.all(|system| system.url.is_some())
+        }
+        false => load.kept_systems.iter().all(is_elsewhere),
+    };
+    if !elsewhere.is_empty() && is_all {
+        let names: Vec<String> = elsewhere.into_iter().map(str::to_owned).collect();
+        return Some(format!(
+            "{} ran already and kept running: an interval holds what differs from one block of time to \
+             the next, and not what another start of them, or another machine, would differ by.",
+            named_systems(&names)
+        ));
+    }
     let (who, whose) = match (load.keeps_systems, &*load.kept_systems) {
         (false, []) => return None,
         (true, _) => ("All systems were".to_owned(), "another start of them"),
@@ -212,6 +232,15 @@ pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
         "{who} started once{others}: an interval says what these processes cost, and {whose} can \
          differ from it by more; a lab without `--quick` starts everything anew in every round."
     ))
+}
+
+/// The systems that ran already, by name.
+fn systems_elsewhere(recording: &Recording) -> BTreeSet<&str> {
+    let systems = recording.variants.iter().flat_map(|one| &one.systems);
+    systems
+        .filter(|system| system.url.is_some())
+        .map(|system| system.name.as_str())
+        .collect()
 }
 
 /// The requests, one a line: `test: POST /graphql, 57 B`.

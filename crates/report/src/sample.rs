@@ -384,6 +384,7 @@ fn variant(name: &str) -> VariantRecord {
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
         systems: vec![SystemRecord {
+            url: None,
             name: "server".to_owned(),
             command: vec![format!("target/release/graphql-server-{stack}")],
             version: Some(format!("graphql-server-{stack} 0.1.0")),

@@ -11,6 +11,7 @@
 //! Absent on purpose: labs, HTTP (readiness is whatever the caller's probe says),
 //! statistics, containers.
 
+mod attached;
 mod cgroup;
 mod clock;
 mod console;
@@ -34,6 +35,7 @@ mod spec;
 mod usage;
 mod wakeups;
 
+pub use attached::{AttachError, Attached};
 pub use error::{BuildError, ReadyError, RigError, SpawnError, UsageError};
 pub use listening::listening;
 pub use moment::{Moment, busy_share_for, moment, stolen};

@@ -71,6 +71,10 @@ pub enum Source {
     CgroupV1,
     /// `/proc/PID/stat` of every process; hundredths of a second.
     Proc,
+    /// The processor-time clock of every process (clock_getcpuclockid(3)); nanoseconds.
+    Clock,
+    /// What the program says of itself.
+    Metrics,
 }
 
 impl fmt::Display for Source {
@@ -79,6 +83,8 @@ impl fmt::Display for Source {
             Self::CgroupV2 => "cgroup v2",
             Self::CgroupV1 => "cgroup v1",
             Self::Proc => "/proc",
+            Self::Clock => "clock of the process",
+            Self::Metrics => "its own metrics",
         })
     }
 }
@@ -94,23 +100,33 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
         let living: u64 = tree.iter().map(|p| p.own_ticks + p.waited_ticks).sum();
         (duration_of(living + now.waited_ticks), Source::Proc)
     });
+    Some(of_tree(&tree, groups, (cpu, source)))
+}
+
+/// What these processes and groups have used, whose processor time is known.
+pub(crate) fn of_tree(
+    tree: &[Process],
+    groups: &Groups,
+    (cpu, source): (Duration, Source),
+) -> Usage {
     let status: Vec<String> = tree
         .iter()
         .filter_map(|process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok())
         .collect();
-    Some(Usage {
+    Usage {
         cpu,
         memory_peak: sum(status.iter().map(|text| status_kib(text, "VmHWM"))),
         memory_now: sum(status.iter().map(|text| status_kib(text, "VmRSS"))),
         memory_charged_peak: charged_peak(groups),
         throttled: throttled_in(groups),
-        context_switches: over_threads(&tree, context_switches, ContextSwitches::plus),
-        waited_for_cpu: over_threads(&tree, waited_for_cpu, |sum, waited| sum + waited),
+        context_switches: over_threads(tree, context_switches, ContextSwitches::plus),
+        waited_for_cpu: over_threads(tree, waited_for_cpu, |sum, waited| sum + waited),
         source,
-    })
+    }
 }
 
-fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, Source)> {
+/// Processor time of groups, where the kernel counts it for them.
+pub(crate) fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, Source)> {
     let v2 = groups.v2.as_ref().and_then(|dir| {
         // In every version 2 group, whether or not it has the `cpu` controller.
         let us = read_key(&dir.join("cpu.stat"), "usage_usec")?;

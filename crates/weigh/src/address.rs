@@ -12,7 +12,7 @@ use crate::exit::Failure;
 const URL_HELP: &str = "write it as http://127.0.0.1:8080/path";
 
 /// Reads a URL that can be loaded.
-pub(super) fn url(text: &str) -> Result<Uri, String> {
+pub(crate) fn url(text: &str) -> Result<Uri, String> {
     let url: Uri = text
         .parse()
         .map_err(|error| format!("{error}; {URL_HELP}"))?;
@@ -26,7 +26,7 @@ pub(super) fn url(text: &str) -> Result<Uri, String> {
 }
 
 /// Does the URL ask for TLS?
-pub(super) fn is_encrypted(url: &Uri) -> bool {
+pub(crate) fn is_encrypted(url: &Uri) -> bool {
     url.scheme_str() == Some("https")
 }
 
@@ -36,20 +36,20 @@ fn port(url: &Uri) -> u16 {
 }
 
 /// Path and query of a URL.
-pub(super) fn path(url: &Uri) -> String {
+pub(crate) fn path(url: &Uri) -> String {
     url.path_and_query()
         .map_or("/", |path| path.as_str())
         .to_owned()
 }
 
 /// Host and port of a URL, comparable with those of another.
-pub(super) fn origin(url: &Uri) -> (String, u16) {
+pub(crate) fn origin(url: &Uri) -> (String, u16) {
     let host = url.host().unwrap_or_default().to_ascii_lowercase();
     (host, port(url))
 }
 
 /// Resolves the URL once: what is measured is one address, not the resolver.
-pub(super) fn target(
+pub(crate) fn target(
     url: &Uri,
     unix_socket: Option<&Path>,
     protocol: Protocol,
@@ -69,7 +69,11 @@ pub(super) fn target(
     })
 }
 
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
+/// The first address of a host.
+///
+/// # Errors
+/// When it has none.
+pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
     // The resolver takes an IPv6 address without its brackets.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let found = (bare, port).to_socket_addrs().map_err(|error| {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{check, compare, lab, load, merge, null_server, report, tare, up};
+use crate::command::{ab, check, compare, lab, load, merge, null_server, report, tare, up};
 use crate::console::Console;
 use crate::debug_log;
 use crate::environment;
@@ -34,6 +34,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Subcommands {
     Lab(lab::Args),
+    Ab(Box<ab::Args>),
     Load(Box<load::Args>),
     Merge(merge::Args),
     Check(check::Args),
@@ -66,6 +67,7 @@ pub(crate) fn main() -> Exit {
     };
     let ended = match cli.command {
         Subcommands::Lab(args) => lab::run(&args, console, &stop),
+        Subcommands::Ab(args) => ab::run(&args, console, &stop),
         Subcommands::Load(args) => load::run(&args, console, &stop),
         Subcommands::Merge(args) => merge::run(&args, console),
         Subcommands::Check(args) => check::run(&args, console, &stop),

@@ -1,5 +1,6 @@
 //! `weigh`: tells what a layer of an API stack costs.
 
+mod address;
 mod build_cache;
 mod cli;
 mod command;

@@ -65,7 +65,7 @@ use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::record::{self, Outline};
 use crate::stop::Stop;
-use crate::systems::Invalid;
+use crate::systems::{Addresses, Invalid};
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
@@ -100,6 +100,8 @@ pub(crate) struct Experiment<'a> {
     /// Where flamegraphs go, if there are to be any.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
+    /// Whether a system that was not started here has asked for less load.
+    has_yielded: bool,
 }
 
 /// What the recording says of the machine, and what is done to it for as long as the run lasts.
@@ -120,9 +122,9 @@ impl<'a> Experiment<'a> {
     /// When the keeper does not start or the log folder cannot be made.
     pub(crate) fn new(
         lab: &'a Lab,
+        addresses: Addresses,
         folder: &Path,
-        console: Console,
-        stop: &'a Stop,
+        (console, stop): (Console, &'a Stop),
     ) -> Result<Experiment<'a>, Failure> {
         let logs = folder.join("logs");
         // Before the keeper starts: it is the load of the machine without anything of ours.
@@ -145,6 +147,7 @@ impl<'a> Experiment<'a> {
             progress: Progress::new(console, measurements as u64),
             logs,
             seed,
+            addresses,
             started: instant(),
             generator_cpus: candidates.free_cpus(host.before.cpus_online),
         };
@@ -159,6 +162,7 @@ impl<'a> Experiment<'a> {
             records: Vec::new(),
             flamegraphs: None,
             profiles: Vec::new(),
+            has_yielded: false,
         })
     }
 
@@ -241,6 +245,10 @@ impl<'a> Experiment<'a> {
                 Order::SideBySide => self.side_by_side(&round),
                 Order::InTurn => self.in_turn(&round),
             }
+            if self.has_yielded {
+                self.end_all("the run was ended, because a server asked for less load");
+                break;
+            }
             // After whole rounds only, in which every candidate has been measured once.
             if self.has_enough(instant().duration_since(began)) {
                 break;
@@ -270,7 +278,25 @@ impl<'a> Experiment<'a> {
 
     /// Whether no further turn makes sense.
     fn is_over(&self) -> bool {
-        self.session.stop.is_asked() || self.candidates.is_hopeless()
+        self.session.stop.is_asked() || self.has_yielded || self.candidates.is_hopeless()
+    }
+
+    /// Whether a system that was not started here asked for less load in a measurement, which ends the
+    /// run: it is not ours to overload.
+    fn pushed_back(&mut self, id: CandidateId, record: &RoundRecord) -> Option<Invalid> {
+        let setups = self.candidates.get(id).variant.systems();
+        let target = setups
+            .last()
+            .filter(|target| target.elsewhere().is_some())?;
+        let asked = [429, 503]
+            .into_iter()
+            .find(|status| record.statuses.contains_key(status))?;
+        self.has_yielded = true;
+        let reason = format!(
+            "`{}` answered {asked}, by which a server asks for less load, so the run was ended; ask for less",
+            target.system
+        );
+        Some(Invalid::new(InvalidKind::Mismatched, reason))
     }
 
     /// Takes a candidate out, and tells why.
@@ -286,6 +312,16 @@ impl<'a> Experiment<'a> {
             ));
         }
         candidate.reject(invalid);
+    }
+
+    /// Takes all candidates out that are still in: what was measured of them is compared with nothing.
+    fn end_all(&mut self, because: &str) {
+        for id in self.candidates.ids() {
+            let candidate = self.candidates.get_mut(id);
+            if candidate.invalid().is_none() {
+                candidate.reject(Invalid::new(InvalidKind::NotNeeded, because));
+            }
+        }
     }
 
     fn recording(&mut self) -> Recording {

@@ -18,7 +18,7 @@ mod distinct;
 mod observation;
 
 pub(crate) use by_instance::by_instance;
-pub(crate) use observation::{Observed, Observer};
+pub(crate) use observation::{Observed, Observer, metric};
 
 /// What a variant was seen to answer.
 #[derive(Clone)]
@@ -178,6 +178,7 @@ impl Proven {
             keep_slots: None,
             slices: Vec::new(),
             shard: model::Shard::WHOLE,
+            yields: false,
         };
         walk(&job, 0).map_err(|error| walk_failure(&error, subject.variant))
     }

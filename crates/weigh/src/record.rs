@@ -1,6 +1,6 @@
 //! From what was seen to a recording, and from a recording to a folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             lab.settle.map(|settle| micros(settle.within.min(RESETTLE))),
         ),
     };
+    let (keeps_systems, kept_systems) = with_elsewhere(lab, &run.reuse, kept_systems);
     Recording {
         format: Format::Recording,
         method: METHOD,
@@ -95,7 +96,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             protocol: Some(ProtocolText::from(&lab.protocol.with(is_encrypted(lab)))),
             warmup_us: micros(lab.warmup),
             settle: lab.settle,
-            keeps_systems: matches!(run.reuse, Reuse::All),
+            keeps_systems,
             kept_systems,
             settled_again_us,
             threads: lab.threads,
@@ -111,6 +112,20 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         rounds: run.rounds,
         profiles: run.profiles,
     }
+}
+
+/// Whether all systems ran on from round to round, and else which did: those that ran already do so
+/// whatever is reused.
+fn with_elsewhere(lab: &Lab, reuse: &Reuse, kept: Vec<String>) -> (bool, Vec<String>) {
+    let setups = || lab.all().flat_map(Variant::systems);
+    let keeps_all =
+        matches!(reuse, Reuse::All) || setups().all(|setup| setup.elsewhere().is_some());
+    if keeps_all {
+        return (true, Vec::new());
+    }
+    let elsewhere = setups().filter(|setup| setup.elsewhere().is_some());
+    let all: BTreeSet<String> = elsewhere.map(|it| it.system.clone()).chain(kept).collect();
+    (false, all.into_iter().collect())
 }
 
 /// The command line, as far as it may be shown.
@@ -311,9 +326,13 @@ pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<M
 pub(crate) fn system(setup: &Setup) -> SystemRecord {
     SystemRecord {
         name: setup.system.clone(),
+        url: setup.elsewhere().map(|it| {
+            let scheme = if setup.is_encrypted { "https" } else { "http" };
+            format!("{scheme}://{}", it.authority)
+        }),
         command: secrets::words(
             &setup
-                .run
+                .command()
                 .iter()
                 .map(ToString::to_string)
                 .collect::<Vec<_>>(),

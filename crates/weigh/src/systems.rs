@@ -1,7 +1,9 @@
 //! A variant's systems: started on free ports, ready, read while they run, and stopped again.
 
+mod addresses;
 mod balancer;
 mod instances;
+mod process;
 mod restart;
 mod start;
 
@@ -13,6 +15,7 @@ use std::time::Duration;
 use lab::{Endpoint, Lab, Setup, Text};
 use load::{Address, Target};
 use model::{InvalidKind, Protocol, Trust, Version};
+use process::Process;
 use report::recording::{LimitsText, SystemRecord};
 use rig::{ReadyError, Rig, SpawnError, State, Usage};
 use start::probe;
@@ -22,6 +25,7 @@ use crate::exit::Exit;
 use crate::record::secrets;
 use crate::stop::Stop;
 
+pub(crate) use addresses::{Addresses, ConsentArgs};
 pub(crate) use instances::{Shares, Tally, between};
 pub(crate) use restart::closed;
 
@@ -85,6 +89,8 @@ pub(crate) struct Startup<'a> {
     /// The folder of their logs, which exists.
     pub(crate) logs: &'a Path,
     pub(crate) stop: &'a Stop,
+    /// Where systems are that were not started here.
+    pub(crate) addresses: &'a Addresses,
     /// Systems that run already and serve these; none where each variant has its own.
     pub(crate) shared: Option<&'a RunningSystems>,
 }
@@ -104,7 +110,7 @@ pub(crate) struct SystemProcesses {
 
 /// One running process: a system, one of its instances, or a balancer.
 struct RunningProcess {
-    system: rig::System,
+    process: Process,
     /// The system of the records that it is, or is an instance of.
     record: String,
     /// The system whose address this is to others; none for an instance behind a balancer.
@@ -169,12 +175,16 @@ impl RunningSystems {
             let mut target = running.target();
             // Only readiness is asked for here. The certificate is verified by the proof and the load.
             target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
-            tracing::debug!(system = running.system.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
+            tracing::debug!(system = running.process.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
+            let Process::Ours(system) = &running.process else {
+                process::wait_ready(setup, &mut probe, stop)?;
+                continue;
+            };
             let time = rig
-                .wait_ready(&running.system, setup.ready.within, &mut probe, stop.flag())
+                .wait_ready(system, setup.ready.within, &mut probe, stop.flag())
                 .map_err(invalid_ready)?;
-            let usage = rig.usage(&running.system);
+            let usage = rig.usage(system);
             running.start = StartCost {
                 time,
                 processor_time: usage.map_or(Duration::ZERO, |usage| usage.cpu),
@@ -262,7 +272,7 @@ impl RunningSystems {
     pub(crate) fn usage(&self, rig: &Rig) -> Vec<UsageReading> {
         self.by_record()
             .map(|group| {
-                let usage = |running: &RunningProcess| rig.usage(&running.system).ok();
+                let usage = |running: &RunningProcess| running.process.usage(rig);
                 let usages: Vec<Option<Usage>> = group.iter().map(usage).collect();
                 UsageReading {
                     system: group[0].record.clone(),
@@ -285,7 +295,7 @@ impl RunningSystems {
                 system: group[0].record.clone(),
                 pids: group
                     .iter()
-                    .flat_map(|running| rig.processes(&running.system))
+                    .flat_map(|running| running.process.pids(rig))
                     .collect(),
             })
             .collect()
@@ -293,16 +303,20 @@ impl RunningSystems {
 
     /// The first process that has ended, with how it ended and its last words.
     pub(crate) fn ended(&self, rig: &mut Rig) -> Option<String> {
-        self.running
-            .iter()
-            .find_map(|running| match rig.state(&running.system) {
+        self.running.iter().find_map(|running| {
+            let Process::Ours(system) = &running.process else {
+                // What was not started here is judged by its answers.
+                return None;
+            };
+            match rig.state(system) {
                 State::Running => None,
                 State::Exited { status, .. } => Some(format!(
                     "{} ended with {status}{}",
                     running.called(),
-                    last_words(&running.system.last_lines())
+                    last_words(&system.last_lines())
                 )),
-            })
+            }
+        })
     }
 
     /// Completes the records of the systems with what only a start tells. Instances have one record,
@@ -315,7 +329,10 @@ impl RunningSystems {
             );
             // Instances differ in their addresses and numbers only, so the first stands for all.
             let running = &group[0];
-            let enforced = running.system.enforced();
+            let Process::Ours(system) = &running.process else {
+                continue;
+            };
+            let enforced = system.enforced();
             // What was really started: the record has had the templates so far.
             record.command = secrets::words(&running.command);
             record.env = secrets::variables(&running.env);
@@ -331,7 +348,7 @@ impl RunningSystems {
     pub(crate) fn urls(&self) -> impl Iterator<Item = (&str, String)> {
         self.running
             .iter()
-            .map(|running| (running.system.name(), url_of(&running.target())))
+            .map(|running| (running.process.name(), url_of(&running.target())))
     }
 
     /// Stops everything, the target first: a system that loses what it depends on logs errors and
@@ -339,7 +356,7 @@ impl RunningSystems {
     pub(crate) fn stop(self, rig: &mut Rig) {
         // In reverse: a system may need those that started before it until it has ended.
         for running in self.running.into_iter().rev() {
-            rig.stop(running.system, GRACE);
+            running.process.stop(rig);
         }
     }
 }
@@ -377,7 +394,7 @@ impl RunningProcess {
 
     /// Its name for people: `limiter-3`, instance 3 of 4 of `limiter`.
     fn called(&self) -> String {
-        let name = self.system.name();
+        let name = self.process.name();
         match &self.instance {
             None => format!("`{name}`"),
             Some(InstanceNumber { number, count }) => {
@@ -405,7 +422,7 @@ fn target(place: &Endpoint, protocol: Protocol) -> Target {
             Some(path) => Address::Unix(path.clone()),
             None => Address::Tcp(place.address),
         },
-        host: place.address.to_string(),
+        host: place.authority(),
         protocol,
     }
 }

@@ -26,7 +26,7 @@ impl Server {
         Server::of(&fixture(), flags)
     }
 
-    /// Starts this program with `--listen` and these flags, and waits until it listens.
+    /// Starts this program with these flags, of which the first may be a subcommand, and `--listen`, and waits until it listens.
     ///
     /// # Panics
     ///
@@ -39,8 +39,8 @@ impl Server {
             .port();
         let address = format!("127.0.0.1:{port}");
         let child = Command::new(program)
-            .args(["--listen", &address])
             .args(flags)
+            .args(["--listen", &address])
             .stderr(Stdio::null())
             .spawn()
             .expect("the fixture starts");

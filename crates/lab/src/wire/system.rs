@@ -38,8 +38,17 @@ pub(crate) struct SystemFile {
     /// rows with its last words.
     #[serde(default)]
     pub(crate) build: OneOrMany<At<Written<Command>>>,
-    /// The command that runs it, in the foreground until it is told to stop. Every system has one.
+    /// The command that runs it, in the foreground until it is told to stop. Every system has one, or
+    /// a `url`.
     pub(crate) run: Option<At<Written<Command>>>,
+    /// Where a system is that runs already, instead of `run`: `http://host:port` or `https://host`,
+    /// without a path, which requests have. It is not built, started, limited or stopped, so intervals
+    /// do not hold what differs from start to start. `{{setting}}` may stand in it, but not before the
+    /// host. Load to another machine needs `--yes-load HOST`.
+    pub(crate) url: Option<At<Verbatim<Template>>>,
+    /// What runs at `url`, so that its processor time and memory can be read. Without it they are
+    /// unknown.
+    pub(crate) attach: Option<At<AttachFile>>,
     /// When it is ready: `listening` (it accepts connections), or a path that must answer.
     #[schemars(extend("default" = "listening"))]
     pub(crate) ready: Option<At<ReadyFile>>,
@@ -80,6 +89,22 @@ pub(crate) struct SystemFile {
     /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
     #[serde(default)]
     pub(crate) after: OneOrMany<At<Written<Name>>>,
+}
+
+/// What runs at a `url`; one of these. `{{setting}}` may stand in them.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "attach")]
+pub(crate) struct AttachFile {
+    /// The number of its process on this machine; the processes that it has started count too.
+    pub(crate) pid: Option<At<Verbatim<Template>>>,
+    /// The folder of its control group, version 1 or 2, such as
+    /// `/sys/fs/cgroup/system.slice/nginx.service`.
+    pub(crate) cgroup: Option<At<Verbatim<Template>>>,
+    /// A URL in the text format of Prometheus with `process_cpu_seconds_total`, and
+    /// `process_resident_memory_bytes` where it has that. Most programs count in hundredths of a second
+    /// there, which is coarse for a short load.
+    pub(crate) metrics: Option<At<Verbatim<Template>>>,
 }
 
 /// How a system is spoken to.

@@ -41,7 +41,7 @@ fn server(lab: &Lab, index: usize) -> (String, Vec<String>) {
     let stack = variant.systems();
     let systems = stack.iter().map(|setup| setup.system.clone()).collect();
     let server = stack.iter().find(|setup| setup.system == "server").unwrap();
-    let words: Vec<String> = server.run.iter().map(ToString::to_string).collect();
+    let words: Vec<String> = server.command().iter().map(ToString::to_string).collect();
     (words.join(" "), systems)
 }
 

@@ -150,7 +150,7 @@ expect: {graphql: no-errors}
 fn the_including_file_wins_key_by_key() {
     let lab = including().parse().unwrap();
     let setup = &lab.baseline.systems()[0];
-    let run: Vec<String> = setup.run.iter().map(ToString::to_string).collect();
+    let run: Vec<String> = setup.command().iter().map(ToString::to_string).collect();
     assert_eq!(run.join(" "), "serve lab systems {{server.addr}}");
     assert_eq!(
         (setup.limits.cpus, setup.limits.memory),
@@ -323,6 +323,7 @@ fn who_is_told_the_path_of_its_socket_listens_there() {
         Some(lab::Endpoint {
             address: ([127, 0, 0, 1], 4000).into(),
             socket: Some("/tmp/s".into()),
+            authority: None,
         })
     };
     let (_, told) = &setup.env[0];

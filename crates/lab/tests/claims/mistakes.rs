@@ -126,7 +126,7 @@ fn a_key_of_another_house_is_unknown_until_it_works() {
     9 |     scale: 2
       |     ^^^^^
       |
-      = help: the keys here are after, balance, build, env, folder, limits, needs, pin, ready, replicas, run, scheme, settings, shared, version
+      = help: the keys here are after, attach, balance, build, env, folder, limits, needs, pin, ready, replicas, run, scheme, settings, shared, url, version
     ");
 }
 

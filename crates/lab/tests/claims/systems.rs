@@ -21,7 +21,7 @@ fn show(setup: &Setup) -> String {
     for build in &setup.build {
         writeln!(shown, "  build {}", words(build)).unwrap();
     }
-    writeln!(shown, "  run {}", words(&setup.run)).unwrap();
+    writeln!(shown, "  run {}", words(setup.command())).unwrap();
     for (name, value) in &setup.env {
         writeln!(shown, "  env {name}={value}").unwrap();
     }
@@ -84,7 +84,7 @@ fn for_makes_one_variant_of_each_item() {
                 "{}: {:?} {}",
                 variant.name,
                 variant.with,
-                variant.systems()[0].run[1]
+                variant.systems()[0].command()[1]
             )
         })
         .collect();
@@ -377,7 +377,148 @@ fn a_system_needs_a_command() {
     7 |   server:
       |   ^^^^^^
       |
-      = help: give the command that runs it
+      = help: give the command that runs it, or the `url` where it runs already
+    ");
+}
+
+/// The example lab, whose server runs already.
+fn elsewhere(keys: &str) -> [(&str, &str); 1] {
+    [("    run: serve {{stack}} --listen {{addr}}\n", keys)]
+}
+
+#[test]
+fn a_system_may_run_already() {
+    let lab = lab(&elsewhere(
+        "    url: https://{{stack}}.example.com:8443/\n    attach: {pid: 47}\n",
+    ));
+    let [setup] = lab.baseline.systems() else {
+        panic!("one system");
+    };
+    let url = setup.elsewhere().expect("it runs already");
+    assert_eq!((url.host.as_str(), url.port), ("a.example.com", 8443));
+    assert_eq!(url.attach, Some(lab::Attach::Pid(47)));
+    assert!(setup.is_encrypted && setup.command().is_empty());
+    // Each variant has its own.
+    let other = lab.variants[0].systems()[0].elsewhere().expect("it, too");
+    assert_ne!(other.host, url.host);
+}
+
+#[test]
+fn what_runs_already_is_not_started_in_any_way() {
+    assert_snapshot!(check(&elsewhere("    url: http://a\n    pin: 1\n")), @"
+    error: `pin` beside `url`
+      --> labs/x.yaml:10:5
+       |
+     9 |     url: http://a
+       |     --- it runs already, says this
+    10 |     pin: 1
+       |     ^^^
+       |
+       = help: what runs already is not built, started or limited; remove one of the two
+    ");
+    assert_snapshot!(check(&elsewhere("    url: http://a\n    run: serve {{addr}}\n")), @"
+    error: `run` beside `url`
+      --> labs/x.yaml:10:5
+       |
+     9 |     url: http://a
+       |     --- it runs already, says this
+    10 |     run: serve {{addr}}
+       |     ^^^
+       |
+       = help: what runs already is not built, started or limited; remove one of the two
+    ");
+    assert_snapshot!(check(&[("    run: serve", "    attach: {pid: 1}\n    run: serve")]), @"
+    error: `attach` without `url`
+     --> labs/x.yaml:9:5
+      |
+    9 |     attach: {pid: 1}
+      |     ^^^^^^
+      |
+      = help: what `run` starts is watched anyway; remove it
+    ");
+}
+
+#[test]
+fn a_url_of_a_system_is_a_host_and_a_port() {
+    assert_snapshot!(check(&elsewhere("    url: http://a/graphql\n")), @"
+    error: `http://a/graphql` is no URL of a system: `/graphql` belongs into the `path` of requests
+     --> labs/x.yaml:9:10
+      |
+    9 |     url: http://a/graphql
+      |          ^^^^^^^^^^^^^^^^
+      |
+      = help: write it as http://127.0.0.1:8080 or https://api.example.com
+    ");
+    assert_snapshot!(check(&elsewhere("    url: \"{{stack}}://a\"\n")), @r#"
+    error: `a://a` is no URL of a system: its beginning is a setting
+     --> labs/x.yaml:9:10
+      |
+    9 |     url: "{{stack}}://a"
+      |          ^^^^^^^^^^^^^^^
+      |
+      = help: write it as http://127.0.0.1:8080 or https://api.example.com
+
+    error: `b://a` is no URL of a system: its beginning is a setting
+     --> labs/x.yaml:9:10
+      |
+    9 |     url: "{{stack}}://a"
+      |          ^^^^^^^^^^^^^^^
+      |
+      = help: write it as http://127.0.0.1:8080 or https://api.example.com
+    "#);
+    assert_snapshot!(check(&elsewhere("    url: http://{{addr}}\n")), @"
+    error: this needs an address that `weigh` gives out
+     --> labs/x.yaml:9:10
+      |
+    9 |     url: http://{{addr}}
+      |          ^^^^^^^^^^^^^^^
+      |
+      = help: a system that runs already has its own address; write it down, or take a setting
+    ");
+}
+
+#[test]
+fn one_thing_is_attached_to() {
+    let attached = |attach: &str| {
+        check(&elsewhere(&format!(
+            "    url: http://a\n    attach: {attach}\n"
+        )))
+    };
+    assert_snapshot!(attached("{pid: 1, cgroup: /sys/fs/cgroup/a}"), @"
+    error: `attach` wants exactly one of `pid`, `cgroup` and `metrics`
+      --> labs/x.yaml:10:13
+       |
+    10 |     attach: {pid: 1, cgroup: /sys/fs/cgroup/a}
+       |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: one of them says all: `attach: {pid: 4711}`
+    ");
+    assert_snapshot!(attached("{pid: nginx}"), @"
+    error: `nginx` is no number of a process
+      --> labs/x.yaml:10:19
+       |
+    10 |     attach: {pid: nginx}
+       |                   ^^^^^
+       |
+       = help: write it as `ps` shows it: a whole number above 0
+    ");
+    assert_snapshot!(attached("{cgroup: a.service}"), @"
+    error: `a.service` is no folder of a control group
+      --> labs/x.yaml:10:22
+       |
+    10 |     attach: {cgroup: a.service}
+       |                      ^^^^^^^^^
+       |
+       = help: write the whole path, such as /sys/fs/cgroup/system.slice/nginx.service
+    ");
+    assert_snapshot!(attached("{metrics: localhost}"), @"
+    error: `localhost` is no URL
+      --> labs/x.yaml:10:23
+       |
+    10 |     attach: {metrics: localhost}
+       |                       ^^^^^^^^^
+       |
+       = help: write it as http://127.0.0.1:9090/metrics
     ");
 }
 

@@ -151,12 +151,12 @@ pub(crate) fn systems(recording: &Recording) -> Vec<String> {
 }
 
 pub(crate) fn system_facts(system: &SystemRecord) -> String {
-    let mut facts = vec![
-        system
-            .version
-            .clone()
-            .unwrap_or_else(|| "version unknown".to_owned()),
-    ];
+    let origin = match (&system.url, &system.version) {
+        (Some(url), _) => format!("ran already at {url}"),
+        (None, Some(version)) => version.clone(),
+        (None, None) => "version unknown".to_owned(),
+    };
+    let mut facts = vec![origin];
     if let Some(replicas) = system.replicas {
         facts.push(plural(u64::from(replicas), "instance"));
     }

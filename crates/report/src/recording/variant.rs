@@ -54,7 +54,11 @@ pub enum VariantStatus {
 pub struct SystemRecord {
     /// Its name in the lab.
     pub name: String,
-    /// The command as started, program first; ports as in the last start.
+    /// Where it ran already; absent for one that was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The command as started, program first; ports as in the last start. Empty for one that ran
+    /// already.
     pub command: Vec<String>,
     /// The version as the system reports it.
     pub version: Option<String>,

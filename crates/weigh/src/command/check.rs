@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::stop::Stop;
+use crate::systems::{Addresses, ConsentArgs};
 
 /// Validate lab files and prove their variants without measuring.
 #[derive(Debug, clap::Args)]
@@ -21,6 +22,8 @@ pub(crate) struct Args {
     variants: Vec<String>,
     #[command(flatten)]
     settings: SettingArgs,
+    #[command(flatten)]
+    consent: ConsentArgs,
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
@@ -39,7 +42,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         }
         let logs = tempfile::tempdir()
             .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
-        let experiment = Experiment::new(lab, logs.path(), console, stop)?;
+        let addresses = Addresses::of(lab, &args.consent)?;
+        let experiment = Experiment::new(lab, addresses, logs.path(), (console, stop))?;
         for (name, invalid) in experiment.check(&mut builds)? {
             match invalid {
                 None => console.answer(&format!("- {name}: proven")),

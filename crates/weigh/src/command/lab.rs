@@ -1,6 +1,6 @@
 //! `weigh lab`: the main job, from a lab's name to a table and a recording.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::Lab;
@@ -17,6 +17,7 @@ use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::record;
 use crate::stop::Stop;
+use crate::systems::{Addresses, ConsentArgs};
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     variants: Vec<String>,
     #[command(flatten)]
     settings: SettingArgs,
+    #[command(flatten)]
+    consent: ConsentArgs,
     /// Let idle cores sleep, as a lab says with `awake: off`.
     #[arg(long)]
     no_awake: bool,
@@ -118,8 +121,16 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let mut worst = Exit::Done;
     // What one lab has built, the next one has as well.
     let mut builds = BuildCache::default();
+    let running = Run {
+        out: &args.out,
+        consent: &args.consent,
+        flamegraph: args.flamegraph,
+        quick: args.quick,
+        format: args.format,
+        gates: &args.gates,
+    };
     for lab in &labs {
-        worst = worst.max(run_one(lab, &mut builds, args, console, stop)?);
+        worst = worst.max(running.of(lab, &mut builds, console, stop)?);
         if stop.is_asked() {
             break;
         }
@@ -127,37 +138,51 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     Ok(worst)
 }
 
-fn run_one(
-    lab: &Lab,
-    builds: &mut BuildCache,
-    args: &Args,
-    console: Console,
-    stop: &Stop,
-) -> Result<Exit, Failure> {
-    let folder = record::new_folder(&args.out, &lab.name)?;
-    let tare = Tare::stored(&rig::machine::snapshot());
-    let mut experiment = Experiment::new(lab, &folder, console, stop)?;
-    if args.flamegraph {
-        experiment = experiment.with_flamegraphs(&folder);
+/// How labs are run and answered.
+pub(super) struct Run<'a> {
+    pub(super) out: &'a Path,
+    pub(super) consent: &'a ConsentArgs,
+    pub(super) flamegraph: bool,
+    pub(super) quick: bool,
+    pub(super) format: Page,
+    pub(super) gates: &'a GateArgs,
+}
+
+impl Run<'_> {
+    /// Runs one lab, records it, and answers.
+    pub(super) fn of(
+        &self,
+        lab: &Lab,
+        builds: &mut BuildCache,
+        console: Console,
+        stop: &Stop,
+    ) -> Result<Exit, Failure> {
+        let addresses = Addresses::of(lab, self.consent)?;
+        let folder = record::new_folder(self.out, &lab.name)?;
+        let tare = Tare::stored(&rig::machine::snapshot());
+        let mut experiment = Experiment::new(lab, addresses, &folder, (console, stop))?;
+        if self.flamegraph {
+            experiment = experiment.with_flamegraphs(&folder);
+        }
+        if self.quick {
+            experiment = experiment.reusing_systems();
+        }
+        let mut recording = experiment.run(builds)?;
+        recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
+        let gates = self.gates.about(&names(lab));
+        let summary = gates.judge(Summary::of(&recording));
+        record::save(&folder, &recording, &summary)?;
+        if !summary.gates.is_empty() {
+            record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
+        }
+        console.answer(&self.format.render(&recording, &summary, console.terminal()));
+        console.say(format_args!("weigh: recorded in {}", folder.display()));
+        Ok(exit_of(&recording, &summary))
     }
-    if args.quick {
-        experiment = experiment.reusing_systems();
-    }
-    let mut recording = experiment.run(builds)?;
-    recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
-    let gates = args.gates.about(&names(lab));
-    let summary = gates.judge(Summary::of(&recording));
-    record::save(&folder, &recording, &summary)?;
-    if !summary.gates.is_empty() {
-        record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
-    }
-    console.answer(&args.format.render(&recording, &summary, console.terminal()));
-    console.say(format_args!("weigh: recorded in {}", folder.display()));
-    Ok(exit_of(&recording, &summary))
 }
 
 /// The names of all variants, baseline first.
-fn names(lab: &Lab) -> Vec<&str> {
+pub(super) fn names(lab: &Lab) -> Vec<&str> {
     lab.all().map(|variant| &*variant.name).collect()
 }
 

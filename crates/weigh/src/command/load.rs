@@ -13,6 +13,7 @@ use model::{
 };
 use report::recording::{Environment, RoundRecord};
 
+use crate::address;
 use crate::console::Console;
 use crate::environment;
 use crate::exit::{Exit, Failure};
@@ -21,9 +22,8 @@ use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
 
-mod address;
 mod flags;
-mod phases;
+pub(super) mod phases;
 mod scenario;
 mod start;
 mod targets;
@@ -149,6 +149,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         keep_slots: None,
         slices: Vec::new(),
         shard: args.shard.unwrap_or(Shard::WHOLE),
+        yields: false,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::labs::{self, SettingArgs};
 use crate::measure::start_rig;
 use crate::stop::Stop;
-use crate::systems::{Invalid, RunningSystems, Startup};
+use crate::systems::{Addresses, Invalid, RunningSystems, Startup};
 
 /// Start a lab's systems and leave them up until Ctrl-C.
 #[derive(Debug, clap::Args)]
@@ -43,6 +43,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         )));
     };
     let variant = choose(lab, args.variant.as_deref())?;
+    // Nothing is sent but what `ready` asks for, so no consent is needed.
+    let addresses = Addresses::unasked(lab)?;
     let logs = tempfile::tempdir()
         .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
     let mut rig = start_rig(logs.path(), console)?;
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             setups,
             logs: logs.path(),
             stop,
+            addresses: &addresses,
             shared: None,
         };
         RunningSystems::start(&mut rig, startup)

@@ -46,6 +46,9 @@ impl Experiment<'_> {
             }
             if !self.candidates.is_needless(seat.candidate) {
                 let TurnOutcome { records, end } = self.turn(round, seat);
+                let mut all = records.iter();
+                let pushed_back = all.find_map(|it| self.pushed_back(seat.candidate, it));
+                let end = pushed_back.map_or(end, Err);
                 self.records.extend(records);
                 if let Err(invalid) = end {
                     self.reject(seat.candidate, invalid);

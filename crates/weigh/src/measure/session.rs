@@ -12,7 +12,7 @@ use rig::Rig;
 use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
-use crate::systems::{Invalid, RunningSystems, Startup};
+use crate::systems::{Addresses, Invalid, RunningSystems, Startup};
 
 /// What is the same for every start and every load of a run.
 pub(super) struct Session<'a> {
@@ -24,6 +24,8 @@ pub(super) struct Session<'a> {
     pub(super) seed: u64,
     /// The recording counts the starts of measurements from here.
     pub(super) started: Instant,
+    /// Where systems are that run already.
+    pub(super) addresses: Addresses,
     /// The cores that the generator may run on; none where it may run anywhere.
     pub(super) generator_cpus: Option<Vec<usize>>,
 }
@@ -68,6 +70,7 @@ impl Session<'_> {
             setups,
             logs,
             stop: self.stop,
+            addresses: &self.addresses,
             shared,
         }
     }

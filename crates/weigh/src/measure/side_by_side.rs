@@ -357,6 +357,8 @@ impl Experiment<'_> {
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
             let unproven = measured.unproven;
+            let pushed_back = self.pushed_back(seat.candidate, &record);
+            let wrong = pushed_back.or(wrong);
             let symptom = wrong.or_else(|| unproven.map(|invalid| in_round(invalid, seat.round)));
             let ended = running.ended(&mut self.rig);
             let end = end_of(symptom, ended, seat.round);

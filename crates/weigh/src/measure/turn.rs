@@ -318,6 +318,12 @@ impl<'t> Turn<'t> {
             keep_slots: None,
             slices: Vec::new(),
             shard: model::Shard::WHOLE,
+            yields: self
+                .candidate
+                .variant
+                .systems()
+                .iter()
+                .any(|setup| setup.elsewhere().is_some()),
         }
     }
 

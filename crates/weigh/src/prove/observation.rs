@@ -146,7 +146,8 @@ impl Asked<'_> {
             },
             SeenNumber::Metric(series) => {
                 let answer = self.ask(target)?;
-                Ok(metric(series, &String::from_utf8_lossy(&answer.body)))
+                // What was never counted is not there yet.
+                Ok(metric(series, &String::from_utf8_lossy(&answer.body)).unwrap_or(0.0))
             }
         }
     }
@@ -245,8 +246,9 @@ fn locate(url: &Text, systems: &RunningSystems) -> Result<(Vec<Target>, String),
     Ok((targets, place))
 }
 
-/// The sum of all series of this name that have these labels, in Prometheus' text format.
-fn metric(wanted: &str, text: &str) -> f64 {
+/// The sum of all series of this name that have these labels, in Prometheus' text format; none where
+/// there is no such series.
+pub(crate) fn metric(wanted: &str, text: &str) -> Option<f64> {
     let (name, labels) = series(wanted);
     text.lines()
         .filter(|line| !line.starts_with('#'))
@@ -262,7 +264,7 @@ fn metric(wanted: &str, text: &str) -> f64 {
             let value = line[end..].split_whitespace().next()?;
             is_it.then(|| value.parse::<f64>().ok()).flatten()
         })
-        .sum()
+        .reduce(|sum, value| sum + value)
 }
 
 /// `name{a="b",c="d"}` as its name and its labels.
@@ -296,12 +298,12 @@ mod tests {
         let text = "# HELP x y\nx{a=\"1\",b=\"u, v\"} 2\nx{a=\"1\",b=\"w\"} 3 1700000000\n\
                     x{a=\"2\"} 10\nxy 100\nplain 7\nbroken{ \n";
         for (wanted, sum) in [
-            ("x", 15.0),
-            ("x{a=\"1\"}", 5.0),
-            ("x{b=\"u, v\"}", 2.0),
-            ("x{b=\"w\",a=\"1\"}", 3.0),
-            ("plain", 7.0),
-            ("none", 0.0),
+            ("x", Some(15.0)),
+            ("x{a=\"1\"}", Some(5.0)),
+            ("x{b=\"u, v\"}", Some(2.0)),
+            ("x{b=\"w\",a=\"1\"}", Some(3.0)),
+            ("plain", Some(7.0)),
+            ("none", None),
         ] {
             assert_eq!(metric(wanted, text), sum, "{wanted}");
         }

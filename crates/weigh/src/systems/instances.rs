@@ -46,7 +46,7 @@ impl RunningSystems {
             let answered = answered(*statistics).map_err(|error| {
                 let reason = format!(
                     "`{}` does not tell what it has counted: {error}",
-                    running.system.name()
+                    running.process.name()
                 );
                 Invalid::new(InvalidKind::NotProven, reason)
             })?;
@@ -54,9 +54,9 @@ impl RunningSystems {
                 let process = self
                     .running
                     .iter()
-                    .find(|it| it.system.name() == one.instance);
+                    .find(|it| it.process.name() == one.instance);
                 // An instance that has ended cannot be read; the proof finds out by its answers.
-                let usage = process.and_then(|it| rig.usage(&it.system).ok());
+                let usage = process.and_then(|it| it.process.usage(rig));
                 Instance {
                     name: one.instance,
                     answers: one.answers,

@@ -8,9 +8,10 @@ use lab::Setup;
 use rig::Rig;
 use tempfile::TempDir;
 
+use super::addresses::Addresses;
 use super::start::{Ports, Starter};
 use super::{
-    GRACE, Invalid, RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of,
+    Invalid, RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of,
 };
 
 /// A start that takes longer would make a round as long as a full one.
@@ -40,7 +41,7 @@ impl RunningSystems {
         let leaving: Vec<RunningProcess> = leave;
         // The target first, as when all are stopped.
         for one in leaving.into_iter().rev() {
-            rig.stop(one.system, GRACE);
+            one.process.stop(rig);
         }
         self.complete(rig, startup)
     }
@@ -58,7 +59,12 @@ impl RunningSystems {
         let mut kept = std::mem::take(&mut self.running);
         let is_kept = |setup: &&Setup| kept.iter().any(|one| one.record == setup.system);
         let (_, missing): (Vec<&Setup>, Vec<&Setup>) = startup.setups.iter().partition(is_kept);
-        let begun = ports(&missing, &kept, &self.shared, &mut self.sockets);
+        let begun = ports(
+            (&missing, startup.addresses),
+            &kept,
+            &self.shared,
+            &mut self.sockets,
+        );
         let ports = match begun {
             Ok(ports) => ports,
             Err(invalid) => {
@@ -119,13 +125,13 @@ impl RunningSystems {
 
 /// All ports before the first start: a system may be told the address of one that starts later.
 fn ports(
-    missing: &[&Setup],
+    (missing, addresses): (&[&Setup], &Addresses),
     kept: &[RunningProcess],
     shared: &[SharedSystem],
     sockets: &mut Vec<TempDir>,
 ) -> Result<Ports, Invalid> {
     let folder = socket_folder(missing)?;
-    let mut ports = Ports::of(missing, folder.as_ref().map(TempDir::path))?;
+    let mut ports = Ports::of(missing, addresses, folder.as_ref().map(TempDir::path))?;
     for one in kept {
         if let Some(system) = &one.serves {
             ports.know(system, one.place.clone());
@@ -152,7 +158,10 @@ pub(crate) fn closed(mut kept: BTreeSet<String>, setups: &[&Setup]) -> BTreeSet<
                 kept.insert(setup.system.clone());
             }
             if kept.contains(&setup.system) {
-                let told = setup.run.iter().chain(setup.env.iter().map(|(_, it)| it));
+                let told = setup
+                    .command()
+                    .iter()
+                    .chain(setup.env.iter().map(|(_, it)| it));
                 kept.extend(told.flat_map(|it| it.systems()).map(str::to_owned));
                 kept.extend(balanced);
             }

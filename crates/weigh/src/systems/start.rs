@@ -7,13 +7,15 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{Balances, Endpoint, Lab, Probe, Setup};
+use lab::{Balances, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
+use super::addresses::Addresses;
 use super::balancer::Balancer;
+use super::process::{Process, Watched};
 use super::{
     BalancedSystem, InstanceNumber, Invalid, RunningProcess, StartCost, invalid_spawn, protocol_of,
 };
@@ -30,9 +32,18 @@ pub(super) struct Ports {
 impl Ports {
     /// One for each process that listens, and one for the statistics of each balancer. Unix sockets
     /// lie in `sockets`.
-    pub(super) fn of(setups: &[&Setup], sockets: Option<&Path>) -> Result<Ports, Invalid> {
+    pub(super) fn of(
+        setups: &[&Setup],
+        addresses: &Addresses,
+        sockets: Option<&Path>,
+    ) -> Result<Ports, Invalid> {
         let mut names = Vec::new();
+        let mut elsewhere = Vec::new();
         for setup in setups.iter().copied() {
+            if let Some(url) = setup.elsewhere() {
+                elsewhere.push((setup.system.clone(), addresses.endpoint(url)));
+                continue;
+            }
             match (&setup.balances, setup.replicas) {
                 // The balancer listens where the system is said to be; instances have other ports.
                 (Some(balances), _) => {
@@ -64,10 +75,11 @@ impl Ports {
             let place = Endpoint {
                 address: lease.addr(),
                 socket: folder.map(|folder| folder.join(format!("{name}.sock"))),
+                authority: None,
             };
             (name.clone(), place)
         };
-        let places = leases.iter().map(place).collect();
+        let places = leases.iter().map(place).chain(elsewhere).collect();
         Ok(Ports { leases, places })
     }
 
@@ -122,6 +134,10 @@ impl Starter<'_> {
             running.push(started);
             return Ok(());
         }
+        if let Some(url) = setup.elsewhere() {
+            running.push(self.elsewhere(setup, url)?);
+            return Ok(());
+        }
         let Some(count) = setup.replicas else {
             let place = self.ports.take(&setup.system);
             let started = self.process(setup, &setup.system, 1, place)?;
@@ -165,7 +181,7 @@ impl Starter<'_> {
             connections: self.lab.load.connections(),
             timeout: self.lab.timeout,
             instances: instances
-                .map(|it| (it.system.name().to_owned(), it.place.address))
+                .map(|it| (it.process.name().to_owned(), it.place.address))
                 .collect(),
         };
         let file = self.logs.join(format!("{}.cfg", setup.system));
@@ -179,9 +195,10 @@ impl Starter<'_> {
         })?;
         let mut setup = setup.clone();
         let name = setup.system.clone();
-        setup
-            .run
-            .push(lab::Text::default().followed_by(&file.display().to_string()));
+        let Origin::Run(command) = &mut setup.origin else {
+            unreachable!("a balancer is started");
+        };
+        command.push(lab::Text::default().followed_by(&file.display().to_string()));
         let started = self.process(&setup, &name, 1, balancer.listen.into())?;
         Ok(RunningProcess {
             serves: Some(balances.system.clone()),
@@ -190,6 +207,29 @@ impl Starter<'_> {
                 statistics: balancer.statistics,
             }),
             ..started
+        })
+    }
+
+    /// A system that runs already: nothing is started.
+    fn elsewhere(&mut self, setup: &Setup, url: &Elsewhere) -> Result<RunningProcess, Invalid> {
+        let watched = Watched::of(url.attach.as_ref()).map_err(|reason| {
+            let reason = format!("`{}` cannot be attached to: {reason}", setup.system);
+            Invalid::new(InvalidKind::NotReady, reason)
+        })?;
+        Ok(RunningProcess {
+            process: Process::Elsewhere {
+                name: setup.system.clone(),
+                watched,
+            },
+            record: setup.system.clone(),
+            serves: Some(setup.system.clone()),
+            instance: None,
+            balances: None,
+            place: self.ports.take(&setup.system),
+            protocol: protocol_of(self.lab, setup, self.target),
+            command: Vec::new(),
+            env: BTreeMap::new(),
+            start: StartCost::default(),
         })
     }
 
@@ -212,7 +252,7 @@ impl Starter<'_> {
             text.render_instance(number, &find)
                 .map_err(|reason| Invalid::new(InvalidKind::NotReady, reason))
         };
-        let command: Vec<String> = setup.run.iter().map(fill).collect::<Result<_, _>>()?;
+        let command: Vec<String> = setup.command().iter().map(fill).collect::<Result<_, _>>()?;
         let mut env = BTreeMap::new();
         for (variable, value) in &setup.env {
             env.insert(variable.clone(), fill(value)?);
@@ -234,7 +274,7 @@ impl Starter<'_> {
             .spawn(&spec)
             .map_err(|error| invalid_spawn(&error))?;
         Ok(RunningProcess {
-            system,
+            process: Process::Ours(system),
             record: setup.system.clone(),
             serves: None,
             instance: None,

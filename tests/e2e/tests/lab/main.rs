@@ -3,6 +3,7 @@
 
 mod cost;
 mod debug_log;
+mod elsewhere;
 mod faults;
 mod files;
 mod flamegraph;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use http::Uri;
 use model::{Rate, Shard};
 
+use super::phases;
 use super::start::StartAt;
-use super::{address, phases};
+use crate::address;
 use crate::format::Format;
 
 /// Load one HTTP server and report latency, rate and outcomes.

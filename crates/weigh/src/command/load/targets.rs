@@ -10,7 +10,7 @@ use http::Uri;
 use load::{Expectation, Request};
 use serde::Deserialize;
 
-use super::address;
+use crate::address;
 use crate::exit::Failure;
 
 /// One line of the JSON spelling.

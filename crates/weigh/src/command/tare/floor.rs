@@ -246,6 +246,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         keep_slots: None,
         slices: Vec::new(),
         shard: model::Shard::WHOLE,
+        yields: false,
     }
 }
 

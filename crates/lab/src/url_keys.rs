@@ -1,0 +1,49 @@
+//! Keys of systems that run already, as far as they can be judged without a variant.
+
+use yaml_with_places::{Finding, Node};
+
+use crate::reading::Reading;
+use crate::template::{Part, Template};
+
+/// Keys that say how a system is built, started or kept, which is not done to one that runs already.
+const OF_STARTED: [&str; 13] = [
+    "run", "folder", "build", "env", "scheme", "limits", "pin", "needs", "version", "replicas",
+    "balance", "shared", "after",
+];
+
+pub(crate) const ENCRYPTED: &str = "https://";
+pub(crate) const CLEAR: &str = "http://";
+
+/// Whether a URL asks for TLS. Its scheme is no setting, so that this is known of all variants at once.
+pub(crate) fn is_encrypted(url: &Template) -> bool {
+    matches!(url.parts.first(), Some(Part::Plain(plain)) if plain.starts_with(ENCRYPTED))
+}
+
+/// Reports keys that do not go together, in the tree of one system.
+pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
+    let Some(url) = system.entry("url") else {
+        if let Some(attach) = system.entry("attach") {
+            reading.findings.add(
+                Finding::new(attach.key_place, "`attach` without `url`")
+                    .help("what `run` starts is watched anyway; remove it"),
+            );
+        }
+        return;
+    };
+    for key in OF_STARTED {
+        if let Some(other) = system.entry(key) {
+            reading.findings.add(
+                Finding::new(other.key_place, format!("`{key}` beside `url`"))
+                    .related(url.key_place, "it runs already, says this")
+                    .help(
+                        "what runs already is not built, started or limited; remove one of the two",
+                    ),
+            );
+        }
+    }
+}
+
+/// Whether the scheme of a URL stands in it as text.
+pub(crate) fn is_literal(url: &Template) -> bool {
+    matches!(url.parts.first(), Some(Part::Plain(_)))
+}

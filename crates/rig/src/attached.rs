@@ -1,0 +1,188 @@
+//! Programs that were not started here, and what they use of the machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
+use thiserror::Error;
+
+use crate::cgroup::Groups;
+use crate::processes::{self, Process};
+use crate::usage::{Source, Usage, cpu_of_cgroup, of_tree};
+
+/// A program that was not started here. It is only looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A process, by its number and its start: the number alone may belong to a later one.
+    Process { pid: i32, start: u64 },
+    /// The folder of a control group.
+    Group { folder: PathBuf, groups: Groups },
+}
+
+/// Why a program cannot be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AttachError {
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// Its number.
+        pid: i32,
+    },
+    /// The folder does not count processor time.
+    #[error(
+        "expected the folder of a control group with `cpu.stat` (version 2) or `cpuacct.usage` (version 1), found neither in `{}`", folder.display()
+    )]
+    NoGroup {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+impl Attached {
+    /// A process of this machine. Those that it has started count too, as long as they live.
+    ///
+    /// # Errors
+    /// When there is no such process.
+    pub fn process(pid: i32) -> Result<Attached, AttachError> {
+        let found = processes::read(pid).filter(|process| !process.is_zombie);
+        let process = found.ok_or(AttachError::NoProcess { pid })?;
+        Ok(Attached(Kind::Process {
+            pid,
+            start: process.start,
+        }))
+    }
+
+    /// A control group, of version 1 or 2.
+    ///
+    /// # Errors
+    /// When the folder is not that of a group which counts processor time.
+    pub fn group(folder: &Path) -> Result<Attached, AttachError> {
+        // The same folder as either version: only one of them has the file that is read.
+        let groups = Groups {
+            v2: Some(folder.to_owned()),
+            v1_cpu: Some(folder.to_owned()),
+            v1_cpuacct: Some(folder.to_owned()),
+            v1_memory: None,
+        };
+        if cpu_of_cgroup(&groups).is_none() {
+            let folder = folder.to_owned();
+            return Err(AttachError::NoGroup { folder });
+        }
+        Ok(Attached(Kind::Group {
+            folder: folder.to_owned(),
+            groups,
+        }))
+    }
+
+    /// What it has used so far; none when it is gone. The processor time of a process holds its ended
+    /// threads; that of processes which it has started ends with them.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        let tree = self.tree();
+        match &self.0 {
+            Kind::Process { .. } => {
+                // Without its first process it is gone, whatever else lives on.
+                let cpu = tree.iter().map(|process| processor_time(process.pid));
+                let cpu = cpu.collect::<Option<Vec<_>>>()?.into_iter().sum();
+                let is_gone = tree.is_empty();
+                let usage = of_tree(&tree, &Groups::default(), (cpu, Source::Clock));
+                (!is_gone).then_some(usage)
+            }
+            Kind::Group { groups, .. } => Some(of_tree(&tree, groups, cpu_of_cgroup(groups)?)),
+        }
+    }
+
+    /// Its processes now; none when it is gone.
+    fn tree(&self) -> Vec<Process> {
+        match &self.0 {
+            Kind::Process { pid, start } => {
+                let first = processes::read(*pid);
+                let Some(first) = first.filter(|it| it.start == *start && !it.is_zombie) else {
+                    return Vec::new();
+                };
+                let mut tree = processes::descendants(*pid);
+                // One that has ended has no clock any more.
+                tree.retain(|process| !process.is_zombie);
+                tree.push(first);
+                tree
+            }
+            Kind::Group { folder, .. } => members(folder),
+        }
+    }
+}
+
+/// The processes of a group and of the groups below it.
+fn members(folder: &Path) -> Vec<Process> {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    let own = text.lines().filter_map(|line| line.trim().parse().ok());
+    let mut found: Vec<Process> = own.filter_map(processes::read).collect();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        found.extend(members(&entry.path()));
+    }
+    found
+}
+
+/// Processor time of all threads that a process has and had; none when it is gone.
+fn processor_time(pid: i32) -> Option<Duration> {
+    let clock = clock_getcpuclockid(Pid::from_raw(pid)).ok()?;
+    Some(Duration::from(clock_gettime(clock).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_charged_for_what_it_and_its_ended_threads_have_done() {
+        let own = Attached::process(processes::own_pid()).expect("this process runs");
+        let before = own.usage().expect("it can be read");
+        let spin = || {
+            let begin = processor_time(processes::own_pid()).expect("its clock");
+            while processor_time(processes::own_pid()).expect("its clock") < begin + SPUN {}
+        };
+        std::thread::spawn(spin).join().expect("no panic");
+        let after = own.usage().expect("it can be read");
+        assert!(after.cpu >= before.cpu + SPUN, "{before:?} {after:?}");
+        assert!(after.memory_now.is_some_and(|bytes| bytes > 0));
+        assert_eq!(after.source, Source::Clock);
+    }
+
+    const SPUN: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        // Beyond the largest number that Linux gives out, 2^22.
+        let error = Attached::process(i32::MAX).unwrap_err();
+        assert_eq!(error, AttachError::NoProcess { pid: i32::MAX });
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = Attached::group(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("found neither in"), "{error}");
+    }
+
+    #[test]
+    fn a_group_counts_in_the_unit_of_its_version() {
+        for (file, text, source) in [
+            (
+                "cpu.stat",
+                "usage_usec 1500\nuser_usec 1000\n",
+                Source::CgroupV2,
+            ),
+            ("cpuacct.usage", "1500000\n", Source::CgroupV1),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            fs::write(folder.path().join(file), text).expect("a file");
+            let usage = Attached::group(folder.path()).expect(file).usage();
+            let usage = usage.expect("it can be read");
+            assert_eq!(
+                (usage.cpu, usage.source),
+                (Duration::from_micros(1500), source)
+            );
+        }
+    }
+}

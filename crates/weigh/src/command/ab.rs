@@ -1,0 +1,208 @@
+//! `weigh ab`: two URLs, compared by a lab that is written for them.
+
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::Uri;
+use model::Rate;
+
+use super::lab::{Run, names};
+use crate::address;
+use crate::build_cache::BuildCache;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::format::Page;
+use crate::gates::GateArgs;
+use crate::stop::Stop;
+use crate::systems::ConsentArgs;
+use text::{BODY, Comparison, FILE, Side};
+
+/// Compare two URLs that are up already: what does B cost, compared with A?
+///
+/// First both must give the same answer. Then each due time is one request to each, in an order drawn
+/// anew, in several blocks of time; the difference is judged over the blocks. Nothing is started or
+/// stopped, so what another start would differ by is not in the interval.
+///
+/// It is a lab of two systems with `url`; --write-lab keeps it, to be changed and run by weigh lab.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What it is compared with: http://HOST:PORT/PATH, or https.
+    #[arg(value_name = "URL_A", value_parser = address::url)]
+    a: Uri,
+    /// What is compared with it.
+    #[arg(value_name = "URL_B", value_parser = address::url)]
+    b: Uri,
+
+    /// Requests a second to each of the two, such as 100 or 0.5/s [default: 100, without -c].
+    #[arg(short, short_alias = 'R', long, help_heading = "Load", value_parser = super::load::phases::rate, conflicts_with = "connections")]
+    rate: Option<Rate>,
+    /// Closed loop: so many connections, each sending its next request when its last answer is
+    /// complete. The two have the load in turn, in short slices.
+    #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(1..=65_000))]
+    connections: Option<u32>,
+    /// How long the load is in all, such as 12s or 2m.
+    #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", default_value = "12s", value_parser = lab::duration)]
+    duration: Duration,
+    /// Blocks of time that the load is cut into; fewer than 6 can show no difference.
+    #[arg(long, value_name = "N", help_heading = "Load", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Method [default: GET, or POST when there is a body].
+    #[arg(short, long, help_heading = "Request")]
+    method: Option<String>,
+    /// A header, such as 'Accept: application/json'; may be given several times.
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        help_heading = "Request"
+    )]
+    headers: Vec<String>,
+    /// The body; @FILE reads it from a file.
+    #[arg(short, long = "data", value_name = "BODY", help_heading = "Request")]
+    data: Option<String>,
+    /// How long a request may take before it counts as failed.
+    #[arg(long, value_name = "TIME", help_heading = "Request", default_value = "10s", value_parser = lab::duration)]
+    timeout: Duration,
+    /// Accept any certificate.
+    #[arg(short = 'k', long, help_heading = "Request")]
+    insecure: bool,
+
+    /// The status of a right answer [default: any from 200 to 299].
+    #[arg(long, value_name = "CODE", help_heading = "Answers", value_parser = clap::value_parser!(u16).range(100..=599))]
+    status: Option<u16>,
+    /// What may differ between the two answers, as a JSON pointer such as /timing; may be given
+    /// several times.
+    #[arg(long, value_name = "POINTER", help_heading = "Answers")]
+    ignore: Vec<String>,
+    /// The two may give different answers.
+    #[arg(long, help_heading = "Answers", conflicts_with = "ignore")]
+    different: bool,
+
+    /// The process behind URL_A, to know its processor time and memory: its number, or the folder of
+    /// its control group.
+    #[arg(long, value_name = "PID|CGROUP", help_heading = "Cost")]
+    attach_a: Option<String>,
+    /// The process behind URL_B.
+    #[arg(long, value_name = "PID|CGROUP", help_heading = "Cost")]
+    attach_b: Option<String>,
+
+    #[command(flatten)]
+    consent: ConsentArgs,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    seed: Option<u64>,
+    /// Layout of the answer.
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    format: Page,
+    /// Where the recording goes.
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "recordings",
+        help_heading = "Output"
+    )]
+    out: PathBuf,
+    /// Write the lab into this folder instead of running it.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    write_lab: Option<PathBuf>,
+    #[command(flatten)]
+    gates: GateArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh ab http://127.0.0.1:8080/ http://127.0.0.1:8081/
+  weigh ab http://127.0.0.1:8080/graphql http://127.0.0.1:4000/graphql -r 200 -z 30s \\
+      -H 'Content-Type: application/json' -d '{\"query\":\"{ __typename }\"}'
+  weigh ab https://old.example.com/api https://new.example.com/api -r 20 \\
+      --yes-load old.example.com --yes-load new.example.com";
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let comparison = comparison(args)?;
+    if let Some(folder) = &args.write_lab {
+        return write(folder, &comparison, console);
+    }
+    let lab = lab::parse(Path::new(FILE), &comparison).map_err(|found| {
+        // Values of flags stand in it, so its mistakes are theirs.
+        console.say(found.render(console.color));
+        Failure::bad_input("the lab that these flags describe has mistakes; nothing was started")
+    })?;
+    args.gates.check(&names(&lab))?;
+    let running = Run {
+        out: &args.out,
+        consent: &args.consent,
+        flamegraph: false,
+        quick: false,
+        format: args.format,
+        gates: &args.gates,
+    };
+    running.of(&lab, &mut BuildCache::default(), console, stop)
+}
+
+fn comparison(args: &Args) -> Result<Comparison, Failure> {
+    let body = match &args.data {
+        None => None,
+        Some(data) => Some(match data.strip_prefix('@') {
+            None => data.clone().into_bytes(),
+            Some(path) => fs::read(path)
+                .map_err(|error| Failure::bad_input(format!("`{path}` cannot be read: {error}")))?,
+        }),
+    };
+    let headers = args
+        .headers
+        .iter()
+        .map(|header| match header.split_once(':') {
+            Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+            None => Err(Failure::bad_input(format!(
+                "expected a header as `NAME: VALUE`, found `{header}`"
+            ))),
+        });
+    Ok(Comparison {
+        a: Side::of(&args.a, args.attach_a.as_deref()),
+        b: Side::of(&args.b, args.attach_b.as_deref()),
+        rate: match args.connections {
+            None => Some(args.rate.map_or(RATE, Rate::per_second)),
+            Some(_) => None,
+        },
+        connections: args.connections,
+        block: args.duration / args.rounds,
+        rounds: args.rounds,
+        method: args.method.clone(),
+        headers: headers.collect::<Result<_, _>>()?,
+        body,
+        timeout: args.timeout,
+        insecure: args.insecure,
+        status: args.status,
+        ignore: args.ignore.clone(),
+        is_same: !args.different,
+        seed: args.seed,
+    })
+}
+
+/// Requests a second to each where nothing is said: enough for microseconds, and little enough for
+/// what runs on one core.
+const RATE: f64 = 100.0;
+
+fn write(folder: &Path, comparison: &Comparison, console: Console) -> Result<Exit, Failure> {
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        fs::write(folder.join(FILE), comparison.lab())?;
+        match &comparison.body {
+            Some(body) => fs::write(folder.join(BODY), body),
+            None => Ok(()),
+        }
+    });
+    written.map_err(|error| {
+        Failure::not_ready(format!("`{}` cannot be written: {error}", folder.display()))
+    })?;
+    let file = folder.join(FILE);
+    console.say(format_args!(
+        "weigh: run it with `weigh lab {}`",
+        file.display()
+    ));
+    Ok(Exit::Done)
+}

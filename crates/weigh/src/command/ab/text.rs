@@ -1,0 +1,246 @@
+//! The lab that compares two URLs, as its text: what is recorded can be run again.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::Uri;
+
+use crate::address;
+
+/// The name of the lab file.
+pub(super) const FILE: &str = "ab.yaml";
+/// The file of the body beside it.
+pub(super) const BODY: &str = "ab.body";
+
+/// Load that is thrown away before each block.
+const WARMUP: Duration = Duration::from_millis(200);
+
+/// Two URLs, and how they are compared.
+pub(super) struct Comparison {
+    pub(super) a: Side,
+    pub(super) b: Side,
+    /// Requests per second to each; none in a closed loop.
+    pub(super) rate: Option<f64>,
+    pub(super) connections: Option<u32>,
+    /// The length of the load in each round.
+    pub(super) block: Duration,
+    pub(super) rounds: u32,
+    pub(super) method: Option<String>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Vec<u8>>,
+    pub(super) timeout: Duration,
+    pub(super) insecure: bool,
+    pub(super) status: Option<u16>,
+    pub(super) ignore: Vec<String>,
+    /// Whether both must give the same answer.
+    pub(super) is_same: bool,
+    pub(super) seed: Option<u64>,
+}
+
+/// One of the two.
+pub(super) struct Side {
+    /// Scheme, host and port.
+    origin: String,
+    /// Path and query.
+    path: String,
+    /// A number of a process, or the folder of a control group.
+    attach: Option<String>,
+}
+
+impl Side {
+    pub(super) fn of(url: &Uri, attach: Option<&str>) -> Side {
+        let scheme = url.scheme_str().unwrap_or("http");
+        let authority = url.authority().map_or("", |authority| authority.as_str());
+        Side {
+            origin: format!("{scheme}://{authority}"),
+            path: address::path(url),
+            attach: attach.map(str::to_owned),
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("{}{}", self.origin, self.path)
+    }
+
+    /// As its row is called: without the scheme, which the two mostly share.
+    fn name(&self) -> String {
+        let url = self.url();
+        let short = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        short.strip_suffix('/').unwrap_or(short).to_owned()
+    }
+
+    fn system(&self, name: &str) -> String {
+        let attach = self.attach.as_ref().map(|attach| {
+            let is_number = attach.bytes().all(|byte| byte.is_ascii_digit());
+            let key = if is_number { "pid" } else { "cgroup" };
+            format!("\n    attach: {{{key}: {}}}", quoted(attach))
+        });
+        let attach = attach.unwrap_or_default();
+        format!("  {name}:\n    url: {}{attach}\n", quoted(&self.origin))
+    }
+}
+
+impl Comparison {
+    /// The lab file.
+    pub(super) fn lab(&self) -> String {
+        let (a, mut b) = (self.a.name(), self.b.name());
+        // Of one URL twice, the second is told apart.
+        if a == b {
+            b += " again";
+        }
+        let question = format!("What does {b} cost, compared with {a}?");
+        let mut text = format!("question: {}\n\nload:\n", quoted(&question));
+        match (self.rate, self.connections) {
+            (Some(rate), _) => text += &format!("  rate: {rate}/s\n"),
+            (None, connections) => {
+                text += &format!("  connections: {}\n", connections.unwrap_or(1));
+            }
+        }
+        text += &format!("  duration: {}\n", span(self.block));
+        text += &format!("  timeout: {}\n", span(self.timeout));
+        if self.insecure {
+            text += "  insecure: on\n";
+        }
+        if let Some(method) = &self.method {
+            text += &format!("  method: {}\n", quoted(method));
+        }
+        text += &format!("  path: {}\n", quoted(&self.a.path));
+        if !self.headers.is_empty() {
+            text += "  headers:\n";
+            for (name, value) in &self.headers {
+                text += &format!("    {}: {}\n", quoted(name), quoted(value));
+            }
+        }
+        if self.body.is_some() {
+            text += &format!("  requests:\n    - {{body: {BODY}}}\n");
+        }
+        text += &format!("warmup: {}\nrounds: {}\n", span(WARMUP), self.rounds);
+        if let Some(seed) = self.seed {
+            text += &format!("seed: {seed}\n");
+        }
+        text += &self.expect();
+        text += "\ntarget: a\nsystems:\n";
+        text += &self.a.system("a");
+        text += &self.b.system("b");
+        text += &format!("\nbaseline: {{name: {}}}\nvariants:\n", quoted(&a));
+        text += &format!("  - name: {}\n    target: b\n", quoted(&b));
+        if self.b.path != self.a.path {
+            text += &format!("    load: {{path: {}}}\n", quoted(&self.b.path));
+        }
+        text
+    }
+
+    fn expect(&self) -> String {
+        let mut rules = Vec::new();
+        if let Some(status) = self.status {
+            rules.push(format!("status: {status}"));
+        }
+        if self.is_same {
+            rules.push("same-as: baseline".to_owned());
+        }
+        if !self.ignore.is_empty() {
+            let pointers: Vec<String> = self.ignore.iter().map(|it| quoted(it)).collect();
+            rules.push(format!("ignore: [{}]", pointers.join(", ")));
+        }
+        match rules.is_empty() {
+            true => String::new(),
+            false => format!("expect: {{{}}}\n", rules.join(", ")),
+        }
+    }
+}
+
+/// The files of the lab, none of which is on a disk.
+impl lab::Files for Comparison {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some(FILE) => Ok(self.lab().into_bytes()),
+            Some(BODY) => self
+                .body
+                .clone()
+                .ok_or_else(|| "there is no body".to_owned()),
+            _ => Err("there is no such file".to_owned()),
+        }
+    }
+
+    fn list(&self, _folder: &Path) -> Result<Vec<PathBuf>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// A text of YAML, whatever is in it: one of JSON is one of YAML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A length as labs have it.
+fn span(length: Duration) -> String {
+    format!("{}us", length.as_micros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparison(a: &str, b: &str) -> Comparison {
+        let side = |url: &str| Side::of(&url.parse().expect("a URL"), None);
+        Comparison {
+            a: side(a),
+            b: side(b),
+            rate: Some(100.0),
+            connections: None,
+            block: Duration::from_millis(1500),
+            rounds: 8,
+            method: None,
+            headers: Vec::new(),
+            body: None,
+            timeout: Duration::from_secs(10),
+            insecure: false,
+            status: None,
+            ignore: Vec::new(),
+            is_same: true,
+            seed: None,
+        }
+    }
+
+    #[test]
+    fn the_lab_of_two_urls_reads_as_it_was_meant() {
+        let comparison = Comparison {
+            headers: vec![("X-Quote".to_owned(), "a \"b\": c".to_owned())],
+            body: Some(b"{}".to_vec()),
+            ignore: vec!["/timing".to_owned()],
+            status: Some(201),
+            ..comparison("http://127.0.0.1:1/x?y=1", "https://localhost/z")
+        };
+        let lab = lab::parse(Path::new(FILE), &comparison).expect("a lab");
+        assert_eq!(lab.name, "ab");
+        assert_eq!(lab.baseline.name, "127.0.0.1:1/x?y=1");
+        let [variant] = lab.variants.as_slice() else {
+            panic!("one variant");
+        };
+        let [own, theirs] = [&lab.baseline, variant].map(|it| &it.requests[0]);
+        assert_eq!((own.path.as_str(), theirs.path.as_str()), ("/x?y=1", "/z"));
+        assert_eq!(
+            (own.method.as_str(), own.body.as_slice()),
+            ("POST", &b"{}"[..])
+        );
+        assert!(
+            own.headers
+                .contains(&("X-Quote".to_owned(), "a \"b\": c".to_owned()))
+        );
+        assert!(variant.expect.same_as_baseline && variant.expect.ignore == ["/timing"]);
+        let [system] = variant.systems() else {
+            panic!("one system");
+        };
+        let url = system.elsewhere().expect("it runs already");
+        assert_eq!((url.host.as_str(), url.port), ("localhost", 443));
+        assert!(system.is_encrypted);
+    }
+
+    #[test]
+    fn one_url_twice_has_two_names() {
+        let comparison = comparison("http://127.0.0.1:1/", "http://127.0.0.1:1/");
+        let lab = lab::parse(Path::new(FILE), &comparison).expect("a lab");
+        assert_eq!(lab.baseline.name, "127.0.0.1:1");
+        assert_eq!(lab.variants[0].name, "127.0.0.1:1 again");
+    }
+}

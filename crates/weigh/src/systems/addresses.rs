@@ -1,0 +1,141 @@
+//! Where systems are that run already, and whether they may be loaded.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::net::SocketAddr;
+
+use lab::{Elsewhere, Endpoint, Lab, Setup, Variant};
+use model::Load;
+
+use crate::address;
+use crate::exit::Failure;
+
+/// The address behind each host and port of a lab, looked up once: what is measured is one address, and
+/// a name must not lead to another one after it was consented to.
+#[derive(Debug, Default)]
+pub(crate) struct Addresses(BTreeMap<(String, u16), SocketAddr>);
+
+/// Consent to load of other machines than this one.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ConsentArgs {
+    /// Allow load to this host, which is not this machine. May be given several times.
+    ///
+    /// Load that is not asked for is an attack: give only hosts that are yours, or whose owners agree.
+    #[arg(long, value_name = "HOST", help_heading = "Other machines")]
+    yes_load: Vec<String>,
+    /// Do not bound the load to other machines: without it at most 500 requests a second and 16
+    /// connections to each variant, for at most 15 minutes.
+    #[arg(long, help_heading = "Other machines")]
+    unbounded: bool,
+}
+
+/// Most requests per second to each variant on another machine, unless the user says otherwise.
+const RATE_MAX: f64 = 500.0;
+/// Most connections to each.
+const CONNECTIONS_MAX: u32 = 16;
+/// Longest load of all rounds together, in seconds.
+const SECONDS_MAX: f64 = 15.0 * 60.0;
+
+impl Addresses {
+    /// Looks up every host of a lab.
+    ///
+    /// # Errors
+    /// When a host has no address, is not this machine and was not consented to, or would get more load
+    /// than is polite.
+    pub(crate) fn of(lab: &Lab, consent: &ConsentArgs) -> Result<Addresses, Failure> {
+        let addresses = Addresses::unasked(lab)?;
+        for ((host, _), address) in &addresses.0 {
+            if !address.ip().to_canonical().is_loopback() {
+                consent.check(lab, host, *address)?;
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// The same without asking for consent, where no load will be sent.
+    ///
+    /// # Errors
+    /// When a host has no address.
+    pub(crate) fn unasked(lab: &Lab) -> Result<Addresses, Failure> {
+        let mut addresses = BTreeMap::new();
+        for url in lab
+            .all()
+            .flat_map(Variant::systems)
+            .filter_map(Setup::elsewhere)
+        {
+            let key = (url.host.clone(), url.port);
+            if let Entry::Vacant(place) = addresses.entry(key) {
+                place.insert(address::resolve(&url.host, url.port)?);
+            }
+        }
+        Ok(Addresses(addresses))
+    }
+
+    /// Where a system is that runs already.
+    pub(super) fn endpoint(&self, url: &Elsewhere) -> Endpoint {
+        let key = (url.host.clone(), url.port);
+        Endpoint {
+            address: *self
+                .0
+                .get(&key)
+                .expect("all hosts of the lab were looked up"),
+            socket: None,
+            authority: Some(url.authority.clone()),
+        }
+    }
+}
+
+impl ConsentArgs {
+    fn check(&self, lab: &Lab, host: &str, address: SocketAddr) -> Result<(), Failure> {
+        let is_named = |named: &String| named.eq_ignore_ascii_case(host);
+        if !self.yes_load.iter().any(is_named) {
+            return Err(Failure::bad_input(format!(
+                "`{host}` is {}, another machine; if it is yours, or its owners agree, add `--yes-load {host}`",
+                address.ip()
+            )));
+        }
+        if self.unbounded {
+            return Ok(());
+        }
+        let too_much = |what: String| {
+            Err(Failure::bad_input(format!(
+                "{what} to another machine, `{host}`; ask for less, or add `--unbounded` if it can take that"
+            )))
+        };
+        match &lab.load {
+            Load::Open { phases, .. } => {
+                let rates = phases.iter().flat_map(|phase| [phase.from, phase.to]);
+                let most = rates.map(model::Rate::per_second).fold(0.0, f64::max);
+                if most > RATE_MAX {
+                    return too_much(format!(
+                        "expected at most {RATE_MAX} requests a second, found {most}"
+                    ));
+                }
+            }
+            Load::Closed { connections, .. } if *connections > CONNECTIONS_MAX => {
+                return too_much(format!(
+                    "expected at most {CONNECTIONS_MAX} connections, found {connections}"
+                ));
+            }
+            Load::Closed { .. } => {}
+        }
+        if lab.capacity.is_some() {
+            return too_much(
+                "expected a bounded rate, found a search for the highest one".to_owned(),
+            );
+        }
+        let rounds = f64::from(lab.rounds);
+        let is_short = match (lab.load.requests(), lab.load.duration()) {
+            // As many as there could be in the time.
+            (Some(requests), _) => requests as f64 * rounds <= RATE_MAX * SECONDS_MAX,
+            (None, long) => long.is_some_and(|it| it.as_secs_f64() * rounds <= SECONDS_MAX),
+        };
+        if lab.until.is_some() || !is_short {
+            return too_much(format!(
+                "expected a load of at most {} minutes in all rounds, found more",
+                SECONDS_MAX / 60.0
+            ));
+        }
+        Ok(())
+    }
+}

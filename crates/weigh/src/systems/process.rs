@@ -1,0 +1,180 @@
+//! What stands behind an address: a process that was started here, or a system that runs already.
+
+use std::thread;
+use std::time::Duration;
+
+use lab::{Attach, Setup};
+use load::{Request, Target};
+use model::{InvalidKind, Protocol};
+use rig::{Attached, Rig, Source, Usage};
+
+use super::{GRACE, Invalid};
+use crate::address;
+use crate::environment::instant;
+use crate::prove::metric;
+use crate::stop::Stop;
+
+/// What stands behind an address.
+pub(super) enum Process {
+    /// It was started here.
+    Ours(rig::System),
+    /// It runs already, and is only looked at.
+    Elsewhere {
+        /// The name of its system.
+        name: String,
+        watched: Watched,
+    },
+}
+
+/// Where it can be read what a system uses that runs already.
+pub(super) enum Watched {
+    Nowhere,
+    Machine(Attached),
+    /// Its own metrics.
+    Metrics {
+        target: Target,
+        path: String,
+    },
+}
+
+/// How long one reading of metrics may take.
+const METRICS: Duration = Duration::from_secs(2);
+
+/// Between two looks whether a system answers.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl Process {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Process::Ours(system) => system.name(),
+            Process::Elsewhere { name, .. } => name,
+        }
+    }
+
+    /// What it has used so far; none where that cannot be read.
+    pub(super) fn usage(&self, rig: &Rig) -> Option<Usage> {
+        match self {
+            Process::Ours(system) => rig.usage(system).ok(),
+            Process::Elsewhere { watched, .. } => watched.usage(),
+        }
+    }
+
+    /// The processes that were started here: only they may be moved, sampled or found in the way.
+    pub(super) fn pids(&self, rig: &Rig) -> Vec<i32> {
+        match self {
+            Process::Ours(system) => rig.processes(system),
+            Process::Elsewhere { .. } => Vec::new(),
+        }
+    }
+
+    /// Ends it, if it was started here.
+    pub(super) fn stop(self, rig: &mut Rig) {
+        match self {
+            Process::Ours(system) => drop(rig.stop(system, GRACE)),
+            Process::Elsewhere { .. } => {}
+        }
+    }
+}
+
+impl Watched {
+    /// # Errors
+    /// A sentence, when there is nothing to look at.
+    pub(super) fn of(attach: Option<&Attach>) -> Result<Watched, String> {
+        Ok(match attach {
+            None => Watched::Nowhere,
+            Some(Attach::Pid(pid)) => {
+                Watched::Machine(Attached::process(*pid).map_err(|error| error.to_string())?)
+            }
+            Some(Attach::Cgroup(folder)) => {
+                Watched::Machine(Attached::group(folder).map_err(|error| error.to_string())?)
+            }
+            Some(Attach::Metrics(url)) => {
+                let url = address::url(url)?;
+                let protocol = Protocol {
+                    tls: address::is_encrypted(&url).then_some(model::Trust::System),
+                    ..Protocol::default()
+                };
+                let path = address::path(&url);
+                let target = address::target(&url, None, protocol);
+                let watched = Watched::Metrics {
+                    target: target.map_err(|failure| failure.message)?,
+                    path,
+                };
+                // Said now, and not after a load whose cost is unknown.
+                watched.metrics()?;
+                watched
+            }
+        })
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        match self {
+            Watched::Nowhere => None,
+            Watched::Machine(attached) => attached.usage(),
+            Watched::Metrics { .. } => self.metrics().ok(),
+        }
+    }
+
+    /// What the system says of itself, under the names that Prometheus' client libraries give.
+    fn metrics(&self) -> Result<Usage, String> {
+        let Watched::Metrics { target, path } = self else {
+            return Err("it has no metrics".to_owned());
+        };
+        let request = Request {
+            method: "GET".to_owned(),
+            path: path.clone(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            expect: model::Expectation::default(),
+            weight: 1,
+        };
+        let answer = load::exchange(target, &request, METRICS).map_err(|it| it.to_string())?;
+        let text = String::from_utf8_lossy(&answer.body);
+        let seconds = metric("process_cpu_seconds_total", &text)
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let cpu = seconds.ok_or("its metrics have no `process_cpu_seconds_total`")?;
+        let memory = metric("process_resident_memory_bytes", &text);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "whole bytes, never negative"
+        )]
+        let memory = memory.map(|bytes| bytes.max(0.0) as u64);
+        Ok(Usage {
+            cpu,
+            memory_peak: memory,
+            memory_now: memory,
+            memory_charged_peak: None,
+            throttled: None,
+            context_switches: None,
+            waited_for_cpu: None,
+            source: Source::Metrics,
+        })
+    }
+}
+
+/// Waits until a system answers that was not started here.
+pub(super) fn wait_ready(
+    setup: &Setup,
+    probe: &mut dyn FnMut() -> Result<(), String>,
+    stop: &Stop,
+) -> Result<(), Invalid> {
+    let began = instant();
+    loop {
+        let Err(reason) = probe() else {
+            return Ok(());
+        };
+        if stop.is_asked() {
+            return Err(Invalid::interrupted());
+        }
+        if instant().duration_since(began) >= setup.ready.within {
+            let url = setup.elsewhere().map(|it| it.authority.as_str());
+            let reason = format!(
+                "`{}` does not answer at {}: {reason}; it is not started here, so start it first",
+                setup.system,
+                url.unwrap_or_default()
+            );
+            return Err(Invalid::new(InvalidKind::NotReady, reason));
+        }
+        thread::park_timeout(PAUSE);
+    }
+}

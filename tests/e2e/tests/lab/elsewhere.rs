@@ -1,0 +1,232 @@
+//! Systems that run already: they are compared, and neither started nor stopped.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use e2e::{ATTEMPTS, Run, Server, World, summary_of, weigh, weigh_command};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A null server of the test's own, which is not the keeper's.
+fn null_server(flags: &[&str]) -> Server {
+    let all: Vec<&str> = ["null-server"]
+        .into_iter()
+        .chain(flags.iter().copied())
+        .collect();
+    Server::of(&weigh(), &all)
+}
+
+/// A run of `weigh ab` in a folder of its own.
+struct Comparison {
+    run: Run,
+    folder: TempDir,
+}
+
+impl Comparison {
+    fn of(a: &str, b: &str, flags: &[&str]) -> Comparison {
+        let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
+        let output = weigh_command()
+            .current_dir(folder.path())
+            .args(["ab", a, b])
+            .args(flags)
+            .output()
+            .expect("weigh starts");
+        let run = Run::of(output);
+        Comparison { run, folder }
+    }
+
+    fn recording_folder(&self) -> PathBuf {
+        let recordings = self.folder.path().join("recordings");
+        let mut folders = fs::read_dir(recordings).expect("it was recorded");
+        let first = folders.next().expect("one recording");
+        first.expect("it can be read").path()
+    }
+
+    fn recording(&self) -> Value {
+        let text = fs::read(self.recording_folder().join("recording.json"));
+        serde_json::from_slice(&text.expect("a recording")).expect("JSON")
+    }
+}
+
+fn url(server: &Server) -> String {
+    format!("http://{}/", server.address())
+}
+
+/// Short, for claims about what is done and not about figures.
+const SHORT: [&str; 4] = ["-z", "1200ms", "--rounds", "6"];
+
+#[test]
+fn two_urls_are_compared_and_run_on() {
+    let (a, b) = (null_server(&[]), null_server(&[]));
+    let pid = a.process().id().to_string();
+    let flags = [&SHORT[..], &["--attach-a", &pid]].concat();
+    let comparison = Comparison::of(&url(&a), &url(&b), &flags);
+    let run = &comparison.run;
+    run.shows(&format!(
+        "What does {} cost, compared with {}?",
+        b.address(),
+        a.address()
+    ));
+    run.shows("ran already and kept running");
+    run.shows(&format!("ran already at http://{}", b.address()));
+    run.shows("all variants side by side");
+    let recording = comparison.recording();
+    assert_eq!(recording["load"]["keeps_systems"], true);
+    assert_eq!(recording["lab"]["files"][0]["path"], "ab.yaml");
+    let system = |variant: usize| recording["variants"][variant]["systems"][0].clone();
+    assert_eq!(system(0)["url"], url(&a).trim_end_matches('/'));
+    assert_eq!(system(1)["url"], url(&b).trim_end_matches('/'));
+    // What is attached to has a cost, and what is not has none that could be wrong.
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    assert_eq!(rounds.len(), 12);
+    for round in rounds {
+        let systems = round["systems"].as_array().expect("systems");
+        if round["variant"] == a.address() {
+            assert_eq!(systems[0]["source"], "clock of the process");
+            assert!(systems[0]["cpu_us"].as_u64() > Some(0), "{systems:?}");
+        } else {
+            assert!(systems.is_empty(), "{systems:?}");
+        }
+    }
+    // Both answer still.
+    for server in [&a, &b] {
+        assert!(server.get("/seen")["requests"].as_u64() > Some(0));
+    }
+}
+
+#[test]
+fn a_planted_delay_is_found_between_two_urls() {
+    let (a, b) = (null_server(&[]), null_server(&["--delay", "300us"]));
+    for attempt in 1..=ATTEMPTS {
+        let comparison = Comparison::of(&url(&a), &url(&b), &["-z", "6s"]);
+        let summary = summary_of(&comparison.recording_folder());
+        let overhead = &summary["variants"][1]["metrics"]["latency_us_typical"]["overhead"];
+        let low = overhead["difference_low"].as_f64();
+        let high = overhead["difference_high"].as_f64();
+        if let (Some(low), Some(high)) = (low, high)
+            && overhead["claim"] == "higher"
+            && low > 150.0
+            && high < 600.0
+        {
+            comparison.run.shows("slower by");
+            judged::ran();
+            return;
+        }
+        eprintln!("attempt {attempt}: {overhead}");
+    }
+    judged::not_run(e2e::MACHINE_UNFIT);
+}
+
+#[test]
+fn two_urls_that_answer_differently_are_told_apart_and_not_loaded() {
+    let (a, b) = (
+        null_server(&["--answer", "one"]),
+        null_server(&["--answer", "two"]),
+    );
+    let comparison = Comparison::of(&url(&a), &url(&b), &SHORT);
+    let run = comparison.run.exits_with(3);
+    run.says("one");
+    run.says("two");
+    // Some requests were sent to see what it answers, and no load.
+    let seen = b.get("/seen")["requests"].as_u64().expect("a number");
+    assert!(seen < 20, "{seen} requests");
+    let comparison = Comparison::of(&url(&a), &url(&b), &[&SHORT[..], &["--different"]].concat());
+    comparison.run.shows("all variants side by side");
+}
+
+#[test]
+fn nothing_there_is_said_with_its_address() {
+    let a = null_server(&[]);
+    let lab = World::of_lab(&format!(
+        "question: What?\nload: {{connections: 1, duration: 100ms}}\ntarget: a\nsystems:\n  a: {{url: \"{}\"}}\n  \
+         b: {{url: \"http://127.0.0.1:1\", ready: {{within: 200ms}}}}\nbaseline: {{name: a}}\nvariants:\n  - {{name: b, target: b}}\n",
+        url(&a)
+    ));
+    let run = lab.run().exits_with(5);
+    run.says("`b` does not answer at 127.0.0.1:1");
+    run.says("it is not started here");
+}
+
+#[test]
+fn another_machine_is_not_loaded_without_consent_and_not_without_bounds() {
+    // An address for documentation (RFC 5737): nothing is there.
+    let (here, there) = (null_server(&[]), "http://192.0.2.1:9/");
+    let refused = |flags: &[&str], words: &str| {
+        let run = Comparison::of(&url(&here), there, flags).run.exits_with(2);
+        run.says(words);
+    };
+    refused(&[], "add `--yes-load 192.0.2.1`");
+    refused(&["--yes-load", "192.0.2.2"], "add `--yes-load 192.0.2.1`");
+    let consent = ["--yes-load", "192.0.2.1"];
+    refused(
+        &[&consent[..], &["-r", "501"]].concat(),
+        "at most 500 requests a second",
+    );
+    refused(
+        &[&consent[..], &["-c", "17"]].concat(),
+        "at most 16 connections",
+    );
+    refused(
+        &[&consent[..], &["-z", "16m"]].concat(),
+        "at most 15 minutes",
+    );
+}
+
+#[test]
+fn a_server_that_asks_for_less_ends_the_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("its address");
+    let busy = format!("http://{address}/");
+    // It has enough after 30 answers.
+    thread::spawn(move || {
+        let mut left = 30;
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut buffer = [0; 4096];
+            while let Ok(read) = stream.read(&mut buffer) {
+                if read == 0 {
+                    break;
+                }
+                left = i32::max(left - 1, 0);
+                let status = if left > 0 {
+                    "200 OK"
+                } else {
+                    "429 Too Many Requests"
+                };
+                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
+                if stream.write_all(answer.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    let here = null_server(&["--answer", "ok"]);
+    let comparison = Comparison::of(&url(&here), &busy, &["-z", "60s"]);
+    let recording = comparison.recording();
+    comparison.run.exits_with(3).says("429");
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    let sent: u64 = rounds
+        .iter()
+        .map(|round| round["planned"].as_u64().unwrap_or_default())
+        .sum();
+    assert!(sent < 2_000, "{sent} of 12,000 requests were sent");
+}
+
+#[test]
+fn the_lab_of_a_comparison_can_be_kept_and_run() {
+    let (a, b) = (null_server(&[]), null_server(&[]));
+    let flags = [&SHORT[..], &["--write-lab", "kept", "-d", "{}"]].concat();
+    let comparison = Comparison::of(&url(&a), &url(&b), &flags);
+    comparison.run.says("weigh lab kept/ab.yaml");
+    let kept: &Path = &comparison.folder.path().join("kept");
+    assert_eq!(fs::read(kept.join("ab.body")).expect("the body"), b"{}");
+    let output = weigh_command()
+        .current_dir(comparison.folder.path())
+        .args(["lab", "kept/ab.yaml"])
+        .output()
+        .expect("weigh starts");
+    Run::of(output).shows("all variants side by side");
+}
