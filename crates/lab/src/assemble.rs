@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
-use yaml_with_places::{Finding, Node, Place, Value};
+use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
 use model::{Data, Order, Settle, Step};
 
@@ -23,7 +23,7 @@ use crate::scope::Scope;
 use crate::setups;
 use crate::shared_systems;
 use crate::structure;
-use crate::systems::{Systems, values};
+use crate::systems::{Systems, list, values};
 use crate::variants::{self, Draft};
 use crate::wire::{LabFile, LoadFile, OrderFile, PlacementFile, SettleFile, default};
 
@@ -95,6 +95,12 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         systems: systems.domain(),
         settings: values(&file.settings),
         expect: baseline.expect.clone(),
+        gates: file
+            .gates
+            .0
+            .iter()
+            .map(|gate| gate.value.0.clone())
+            .collect(),
         baseline,
         variants: variants.collect(),
     })
@@ -250,12 +256,14 @@ impl Assembly<'_> {
         (variant, steps)
     }
 
-    /// Who is up beside whom: checks the shared systems, and gives the groups.
+    /// What needs all variants: checks gates and shared systems, and gives the groups of those that are
+    /// up together.
     fn together(
         &self,
         variants: &[Variant],
         reading: &mut Reading<'_>,
     ) -> Option<Vec<Vec<String>>> {
+        check_gates(self.file, variants, reading);
         let findings = &mut reading.findings;
         shared_systems::check(self.systems.declared, self.target(), variants, findings);
         groups::check(self.file, self.systems.tree, variants, findings)
@@ -334,6 +342,31 @@ fn settle(file: SettleFile) -> Settle {
     Settle {
         connections: file.connections.unwrap_or(default::SETTLE_CONNECTIONS),
         within: time_span::<LongerThanZero>(file.within.as_ref(), default::SETTLE_WITHIN).0,
+    }
+}
+
+/// A gate on a variant that is not there would never be judged.
+fn check_gates(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) {
+    // Variants that are wrong are not among these, and may be meant.
+    if reading.has_gaps || reading.findings.count() > 0 {
+        return;
+    }
+    let names = || variants.iter().map(|variant| variant.name.as_str());
+    for At { place, value } in &file.gates.0 {
+        let Written(gate) = value;
+        if !names().any(|name| gate.is_about(name)) {
+            let name = gate.variant.as_deref().unwrap_or_default();
+            reading.findings.add(
+                Finding::new(
+                    *place,
+                    format!("this gate is about `{name}`, which is no variant"),
+                )
+                .help(
+                    did_you_mean(name, names())
+                        .unwrap_or_else(|| list("the variants are", names())),
+                ),
+            );
+        }
     }
 }
 

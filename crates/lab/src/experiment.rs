@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Capacity, Data, Expectation, Load, Order, Settle, Step, Trust, Until, Version};
+use model::{Capacity, Data, Expectation, Gate, Load, Order, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
 use crate::text::Text;
@@ -84,6 +84,8 @@ pub struct Lab {
     pub variants: Vec<Variant>,
     /// What every answer of the baseline must look like.
     pub expect: Expect,
+    /// Limits to keep; each is about all variants, or about one that there is.
+    pub gates: Vec<Gate>,
 }
 
 /// Where systems run that may use one core at most.

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use model::Until;
+use model::{Gate, Until};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
@@ -356,6 +356,22 @@ impl Format for Until {
             // apart.
             let (message, help) = text.split_once("; write ").unwrap_or((&text, ""));
             Misspelling::new(message, format!("write {help}"))
+        })
+    }
+}
+
+/// A limit to keep.
+impl Format for Gate {
+    const NAME: &'static str = "gate";
+    const EXAMPLE: Option<&'static str> = Some("p99 overhead < 0.2ms");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        text.parse().map_err(|error: model::GateError| {
+            let text = error.to_string();
+            // The error of `model` is one sentence; a finding shows what is wrong and what to do
+            // apart.
+            let (message, help) = text.split_once("; ").unwrap_or((&text, ""));
+            Misspelling::new(message, help)
         })
     }
 }

@@ -152,6 +152,7 @@ fn in_words(format: &str) -> String {
         "cores-or-none" => "a number of cores: `0.25`, or `none`",
         "rate" | "rate-or-zero" => "a rate: `100/s`, `90/m`",
         "until" => "a figure and a width: `p99 ±2%`, `p99 ±0.1ms`",
+        "gate" => "a limit: `rhai p99 overhead < 0.2ms`",
         "path-and-query" => "a path: `/graphql`",
         "path-with-places" => "a path: `/items?size={{size}}`",
         "range" => "a range of whole numbers: `1..1000`",

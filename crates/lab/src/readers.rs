@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Rate, Until};
+use model::{Gate, Rate, Until};
 
 use crate::formats::{
     Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer, RequestPath,
@@ -35,6 +35,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<Template>(),
     reader::<Command>(),
     reader::<Until>(),
+    reader::<Gate>(),
 ];
 
 type Check = fn(&str) -> Result<(), Misspelling>;

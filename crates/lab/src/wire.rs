@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use model::{Rate, Until};
+use model::{Gate, Rate, Until};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use yaml_with_places::{At, OneOrMany};
@@ -109,6 +109,11 @@ pub(crate) struct LabFile {
     /// reached.
     #[schemars(extend("default" = default::MAX_TIME))]
     pub(crate) max_time: Option<Written<LongerThanZero>>,
+    /// Limits to keep, as `--gate` has them: `rhai p99 overhead < 0.2ms`, or without a variant one that
+    /// every variant has to keep. Each is judged on the whole interval, and one that does not pass is
+    /// exit code 4. `--gate` adds to them.
+    #[serde(default)]
+    pub(crate) gates: OneOrMany<At<Written<Gate>>>,
     /// Fixes the order of variants and the gaps of Poisson arrivals. Without it each run draws
     /// and records its own.
     pub(crate) seed: Option<u64>,

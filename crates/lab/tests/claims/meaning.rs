@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use lab::{Probe, Ready};
 use model::Load;
 
-use crate::{Folder, LAB, changed, lab};
+use crate::{Folder, LAB, changed, check, lab};
 
 #[test]
 fn what_is_left_out_has_the_value_of_the_manual() {
@@ -328,4 +328,25 @@ fn who_is_told_the_path_of_its_socket_listens_there() {
     };
     let (_, told) = &setup.env[0];
     assert_eq!(told.render(&place).as_deref(), Ok("SOCKET=/tmp/s"));
+}
+
+#[test]
+fn gates_are_limits_of_variants_that_there_are() {
+    let with = |gates: &str| ("question:".to_owned(), format!("gates: {gates}\nquestion:"));
+    let (before, after) = with("[p99 overhead < 5%, b mean ratio < 2]");
+    let lab = lab(&[(&before, &after)]);
+    let texts: Vec<&str> = lab.gates.iter().map(|gate| gate.text.as_str()).collect();
+    assert_eq!(texts, ["p99 overhead < 5%", "b mean ratio < 2"]);
+    let (before, after) = with("c mean ratio < 2");
+    let stranger = check(&[(&before, &after)]);
+    assert!(
+        stranger.contains("this gate is about `c`, which is no variant"),
+        "{stranger}"
+    );
+    let (before, after) = with("mean < 2");
+    let wrong = check(&[(&before, &after)]);
+    assert!(
+        wrong.contains("expected `overhead`, `ratio` or `value`"),
+        "{wrong}"
+    );
 }

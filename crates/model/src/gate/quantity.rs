@@ -1,7 +1,7 @@
 //! The limit of a gate: a number with a unit that suits the figure.
 
 use super::Subject;
-use crate::metric::Metric;
+use crate::Metric;
 
 /// Reads a limit into the metric's own unit. A share of the baseline is a ratio to it.
 pub(super) fn read(text: &str, metric: Metric, subject: Subject) -> Result<(Subject, f64), String> {

@@ -169,7 +169,7 @@ impl Run<'_> {
         }
         let mut recording = experiment.run(builds)?;
         recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
-        let gates = self.gates.about(&names(lab));
+        let gates = self.gates.with_those_of(lab);
         let summary = gates.judge(Summary::of(&recording));
         record::save(&folder, &recording, &summary)?;
         if !summary.gates.is_empty() {

@@ -7,6 +7,7 @@ mod elsewhere;
 mod faults;
 mod files;
 mod flamegraph;
+mod gates;
 mod loads;
 mod null_servers;
 mod placement;
