@@ -44,8 +44,8 @@ pub(crate) struct Args {
     /// complete. The two have the load in turn, in short slices.
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(1..=65_000))]
     connections: Option<u32>,
-    /// How long the load is in all, such as 12s or 2m.
-    #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", default_value = "12s", value_parser = lab::duration)]
+    /// How long the load is in all, such as 10s or 2m.
+    #[arg(short = 'z', long, value_name = "TIME", help_heading = "Load", default_value = "10s", value_parser = lab::duration)]
     duration: Duration,
     /// Blocks of time that the load is cut into; fewer than 6 can show no difference.
     #[arg(long, value_name = "N", help_heading = "Load", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]

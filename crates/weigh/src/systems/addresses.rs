@@ -119,6 +119,11 @@ impl ConsentArgs {
             }
             Load::Closed { .. } => {}
         }
+        if lab.settle.is_some() {
+            return too_much(
+                "expected no `settle`, which sends as fast as it is answered".to_owned(),
+            );
+        }
         if lab.capacity.is_some() {
             return too_much(
                 "expected a bounded rate, found a search for the highest one".to_owned(),

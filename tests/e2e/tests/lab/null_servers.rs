@@ -1,6 +1,8 @@
 //! Labs of null servers, for claims about how rounds are measured.
 
-use e2e::{World, weigh};
+use std::path::Path;
+
+use e2e::{World, summary_of, weigh};
 
 /// A lab of null servers: the baseline `plain`, and variants that differ from it in `server.flag`.
 pub(crate) struct NullServers {
@@ -21,6 +23,18 @@ pub(crate) fn lab(load: &str, variants: &str) -> World {
         .key("order: side-by-side")
         .variants(variants)
         .world()
+}
+
+/// Whether a delay of the second variant was found in its typical latency: the interval is between
+/// these, in microseconds.
+pub(crate) fn is_found(recording: &Path, (least, most): (f64, f64)) -> bool {
+    let summary = summary_of(recording);
+    assert_eq!(summary["headline"], "latency_us_typical");
+    let overhead = &summary["variants"][1]["metrics"]["latency_us_typical"]["overhead"];
+    let end = |key: &str| overhead[key].as_f64();
+    overhead["claim"] == "higher"
+        && end("difference_low").is_some_and(|low| low > least)
+        && end("difference_high").is_some_and(|high| high < most)
 }
 
 /// The command of a null server, as a lab has it.
