@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use model::StatusRule;
 use stats::Histogram;
 
 use crate::live::{Live, Progress};
@@ -18,10 +19,6 @@ use windows::Windows;
 
 /// Bytes of a request or an answer that are kept as evidence.
 pub(crate) const EXCERPT_BYTES: usize = 4096;
-
-/// Statuses by which a server asks for less: 429 (RFC 6585, section 4) and 503 (RFC 9110, section
-/// 15.6.4).
-const PUSHED_BACK: [u16; 2] = [429, 503];
 
 /// Pauses beyond this many are only counted.
 const PAUSES_MAX: usize = 1000;
@@ -333,7 +330,7 @@ impl Recorder {
             latency_sum_ns: self.latency_sum_ns,
         };
         let pushed_back = |status: &u16| self.statuses[usize::from(*status)] > 0;
-        if PUSHED_BACK.iter().any(pushed_back) {
+        if StatusRule::PUSHED_BACK.iter().any(pushed_back) {
             live.pushed_back.store(true, Ordering::Relaxed);
         }
         let before = std::mem::replace(&mut self.published, now);

@@ -30,6 +30,12 @@ pub enum StatusRule {
     Any,
 }
 
+impl StatusRule {
+    /// Statuses by which a server asks for less load: 429 (RFC 6585, section 4) and 503 (RFC 9110,
+    /// section 15.6.4).
+    pub const PUSHED_BACK: [u16; 2] = [429, 503];
+}
+
 /// Which body is right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BodyRule {

@@ -46,7 +46,7 @@ use candidate::{CandidateId, Candidates};
 use design::Design;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
-use model::{InvalidKind, Order};
+use model::{InvalidKind, Order, StatusRule};
 use report::Recording;
 use report::recording::{Environment, Profile, RoundRecord};
 pub(crate) use reused_systems::Reuse;
@@ -284,11 +284,9 @@ impl<'a> Experiment<'a> {
     /// Whether a system that was not started here asked for less load in a measurement, which ends the
     /// run: it is not ours to overload.
     fn pushed_back(&mut self, id: CandidateId, record: &RoundRecord) -> Option<Invalid> {
-        let setups = self.candidates.get(id).variant.systems();
-        let target = setups
-            .last()
-            .filter(|target| target.elsewhere().is_some())?;
-        let asked = [429, 503]
+        let variant = self.candidates.get(id).variant;
+        let target = variant.systems().last().filter(|_| turn::yields(variant))?;
+        let asked = StatusRule::PUSHED_BACK
             .into_iter()
             .find(|status| record.statuses.contains_key(status))?;
         self.has_yielded = true;

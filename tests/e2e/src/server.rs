@@ -41,6 +41,8 @@ impl Server {
         let child = Command::new(program)
             .args(flags)
             .args(["--listen", &address])
+            // A null server says there where it listens, which is known.
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("the fixture starts");

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lab::Setup;
+use lab::{Setup, Variant};
 use load::{Job, Live, LoadError, Measurement};
-use model::{Arrival, Load, Phase};
+use model::{Arrival, Load, Phase, StatusRule};
 use rig::Rig;
 
 use super::FAILURES_KEPT;
@@ -318,12 +318,7 @@ impl<'t> Turn<'t> {
             keep_slots: None,
             slices: Vec::new(),
             shard: model::Shard::WHOLE,
-            yields: self
-                .candidate
-                .variant
-                .systems()
-                .iter()
-                .any(|setup| setup.elsewhere().is_some()),
+            yields: yields(self.candidate.variant),
         }
     }
 
@@ -395,6 +390,19 @@ impl<'t> Turn<'t> {
         );
         reading.end(rig, look, measurement)
     }
+}
+
+/// Whether a load of this variant ends when a server asks for less: some of its systems were not
+/// started here, and no request is there to see such an answer.
+pub(super) fn yields(variant: &Variant) -> bool {
+    let own = variant.requests.iter().filter_map(|it| it.expect.as_ref());
+    let mut expects = own.chain([&variant.expect]);
+    let is_wanted = expects.any(|expect| match expect.answer.status {
+        StatusRule::Exactly(status) => StatusRule::PUSHED_BACK.contains(&status),
+        StatusRule::Success | StatusRule::Any => false,
+    });
+    let mut systems = variant.systems().iter();
+    !is_wanted && systems.any(|setup| setup.elsewhere().is_some())
 }
 
 /// The same load, shorter and without its ups and downs: at the rate that its first phase reaches.

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use e2e::{ATTEMPTS, Run, Server, World, weigh, weigh_command};
@@ -168,34 +170,36 @@ fn another_machine_is_not_loaded_without_consent_and_not_without_bounds() {
     );
 }
 
-#[test]
-fn a_server_that_asks_for_less_ends_the_run() {
+/// The URL of a server that has enough after so many answers, and says so from then on.
+fn soon_busy(answers: u32) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("its address");
-    let busy = format!("http://{address}/");
-    // It has enough after 30 answers.
+    let given = Arc::new(AtomicU32::new(0));
     thread::spawn(move || {
-        let mut left = 30;
         for stream in listener.incoming() {
+            let given = Arc::clone(&given);
             let mut stream = stream.expect("a connection");
-            let mut buffer = [0; 4096];
-            while let Ok(read) = stream.read(&mut buffer) {
-                if read == 0 {
-                    break;
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
+                    let status = match given.fetch_add(1, Ordering::Relaxed) < answers {
+                        true => "200 OK",
+                        false => "429 Too Many Requests",
+                    };
+                    let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        break;
+                    }
                 }
-                left = i32::max(left - 1, 0);
-                let status = if left > 0 {
-                    "200 OK"
-                } else {
-                    "429 Too Many Requests"
-                };
-                let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok");
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    break;
-                }
-            }
+            });
         }
     });
+    format!("http://{address}/")
+}
+
+#[test]
+fn a_server_that_asks_for_less_ends_the_run() {
+    let busy = soon_busy(30);
     let here = null_server(&["--answer", "ok"]);
     let comparison = Comparison::of(&url(&here), &busy, &["-z", "60s"]);
     let recording = comparison.recording();
@@ -206,6 +210,16 @@ fn a_server_that_asks_for_less_ends_the_run() {
         .map(|round| round["planned"].as_u64().unwrap_or_default())
         .sum();
     assert!(sent < 2_000, "{sent} of 12,000 requests were sent");
+}
+
+#[test]
+fn an_answer_that_is_to_be_compared_ends_nothing() {
+    let (a, b) = (soon_busy(0), soon_busy(0));
+    let comparison = Comparison::of(&a, &b, &[&SHORT[..], &["--status", "429"]].concat());
+    comparison
+        .run
+        .exits_with(0)
+        .shows("all variants side by side");
 }
 
 #[test]
