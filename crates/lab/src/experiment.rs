@@ -138,6 +138,12 @@ impl Lab {
         self.order().0 == Order::SideBySide && self.load.is_open() && self.capacity.is_none()
     }
 
+    /// The names of all variants, baseline first.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.all().map(|variant| variant.name.as_str()).collect()
+    }
+
     /// The baseline, then the variants in the order of the report.
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)
@@ -452,14 +458,16 @@ impl Setup {
         }
     }
 
+    /// All that it is told when it starts: the words of its command and the values of its variables.
+    pub fn told(&self) -> impl Iterator<Item = &Text> {
+        let variables = self.env.iter().map(|(_, text)| text);
+        self.command().iter().chain(variables)
+    }
+
     /// Whether it listens on a Unix socket: it is told the path of one that is its own.
     #[must_use]
     pub fn is_on_socket(&self) -> bool {
-        let mut told = self
-            .command()
-            .iter()
-            .chain(self.env.iter().map(|(_, text)| text));
-        told.any(|text| text.has_socket_of(&self.system))
+        self.told().any(|text| text.has_socket_of(&self.system))
     }
 }
 

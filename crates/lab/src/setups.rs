@@ -258,11 +258,8 @@ impl System<'_> {
             .0
             .iter()
             .map(|other| other.value.0.0.as_str());
-        let texts = setup
-            .command()
-            .iter()
-            .chain(setup.env.iter().map(|(_, text)| text));
-        let used = texts
+        let used = setup
+            .told()
             .flat_map(Text::systems)
             // Its own address is one that it is given, not one that it waits for.
             .filter(|used| *used != setup.system);

@@ -138,6 +138,21 @@ pub struct Request {
     pub weight: u32,
 }
 
+impl Request {
+    /// A `GET` without headers and body, whose answer may have any status from 200 to 299.
+    #[must_use]
+    pub fn get(path: impl Into<String>) -> Request {
+        Request {
+            method: "GET".to_owned(),
+            path: path.into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            expect: Expectation::default(),
+            weight: 1,
+        }
+    }
+}
+
 /// What an answer may cost at most; beyond it is `failed: too-large`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {

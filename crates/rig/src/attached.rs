@@ -85,19 +85,18 @@ impl Attached {
     pub fn usage(&self) -> Option<Usage> {
         let tree = self.tree();
         match &self.0 {
+            Kind::Process { .. } if tree.is_empty() => None,
             Kind::Process { .. } => {
-                // Without its first process it is gone, whatever else lives on.
                 let cpu = tree.iter().map(|process| processor_time(process.pid));
-                let cpu = cpu.collect::<Option<Vec<_>>>()?.into_iter().sum();
-                let is_gone = tree.is_empty();
-                let usage = of_tree(&tree, &Groups::default(), (cpu, Source::Clock));
-                (!is_gone).then_some(usage)
+                let cpu = cpu.sum::<Option<Duration>>()?;
+                Some(of_tree(&tree, &Groups::default(), (cpu, Source::Clock)))
             }
             Kind::Group { groups, .. } => Some(of_tree(&tree, groups, cpu_of_cgroup(groups)?)),
         }
     }
 
-    /// Its processes now; none when it is gone.
+    /// Its processes now; none when it is gone, which it is without its first process, whatever else
+    /// lives on.
     fn tree(&self) -> Vec<Process> {
         match &self.0 {
             Kind::Process { pid, start } => {

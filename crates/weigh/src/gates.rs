@@ -62,7 +62,6 @@ impl GateArgs {
 
     /// Those of a lab, and these, as far as they are about one of the variants that are left of it.
     pub(crate) fn with_those_of(&self, lab: &lab::Lab) -> GateArgs {
-        let names: Vec<&str> = lab.all().map(|variant| variant.name.as_str()).collect();
         let mut all = GateArgs {
             gates: lab.gates.clone(),
             undecided: self.undecided,
@@ -70,7 +69,7 @@ impl GateArgs {
         // One that is given again is one gate.
         let new = self.gates.iter().filter(|gate| !lab.gates.contains(gate));
         all.gates.extend(new.cloned());
-        all.about(&names)
+        all.about(&lab.names())
     }
 
     /// Judges the gates on a summary.

@@ -154,10 +154,9 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
 
 /// A name that no variant of the lab has.
 pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
-    let known: Vec<&str> = lab.all().map(|variant| variant.name.as_str()).collect();
     Failure::bad_input(format!(
         "expected a variant of `{}`, found `{name}`; it has {}",
         lab.name,
-        known.join(", ")
+        lab.names().join(", ")
     ))
 }

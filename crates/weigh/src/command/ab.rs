@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::Uri;
 use model::Rate;
 
-use super::lab::{Run, names};
+use super::lab::Run;
 use crate::address;
 use crate::build_cache::BuildCache;
 use crate::console::Console;
@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         console.say(found.render(console.color));
         Failure::bad_input("the lab that these flags describe has mistakes; nothing was started")
     })?;
-    args.gates.check(&names(&lab))?;
+    args.gates.check(&lab.names())?;
     let running = Run {
         out: &args.out,
         consent: &args.consent,

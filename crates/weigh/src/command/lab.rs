@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         lab.seed = args.seed.or(lab.seed);
         lab.awake &= !args.no_awake;
     }
-    let names: Vec<&str> = labs.iter().flat_map(names).collect();
+    let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();
     args.gates.check(&names)?;
     let mut worst = Exit::Done;
     // What one lab has built, the next one has as well.
@@ -179,11 +179,6 @@ impl Run<'_> {
         console.say(format_args!("weigh: recorded in {}", folder.display()));
         Ok(exit_of(&recording, &summary))
     }
-}
-
-/// The names of all variants, baseline first.
-pub(super) fn names(lab: &Lab) -> Vec<&str> {
-    lab.all().map(|variant| &*variant.name).collect()
 }
 
 fn until_help() -> String {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use lab::{ProofWhat, SeenNumber, SeenRule, Text, Variant};
-use load::{Answer, Expectation, Request, Target};
+use load::{Answer, Request, Target};
 use report::recording::ProofSeen;
 use serde_json::Value;
 
@@ -97,14 +97,7 @@ impl<'a> Observer<'a> {
 
 impl Asked<'_> {
     fn ask(&self, target: &Target) -> Result<Answer, String> {
-        let request = Request {
-            method: "GET".to_owned(),
-            path: self.path.clone(),
-            headers: Vec::new(),
-            body: Vec::new(),
-            expect: Expectation::default(),
-            weight: 1,
-        };
+        let request = Request::get(&self.path);
         let shown = format!("`{}{}`", url_of(target), self.path);
         tracing::debug!(url = shown, within = ?ANSWER_WITHIN, "asking what a system saw");
         let answer = load::exchange(target, &request, ANSWER_WITHIN)

@@ -30,11 +30,13 @@ pub(super) enum Process {
 pub(super) enum Watched {
     Nowhere,
     Machine(Attached),
-    /// Its own metrics.
-    Metrics {
-        target: Target,
-        path: String,
-    },
+    Metrics(Metrics),
+}
+
+/// Where a system tells its own metrics.
+pub(super) struct Metrics {
+    target: Target,
+    path: String,
 }
 
 /// How long one reading of metrics may take.
@@ -89,20 +91,10 @@ impl Watched {
                 Watched::Machine(Attached::group(folder).map_err(|error| error.to_string())?)
             }
             Some(Attach::Metrics(url)) => {
-                let url = address::url(url)?;
-                let protocol = Protocol {
-                    tls: address::is_encrypted(&url).then_some(model::Trust::System),
-                    ..Protocol::default()
-                };
-                let path = address::path(&url);
-                let target = address::target(&url, None, protocol);
-                let watched = Watched::Metrics {
-                    target: target.map_err(|failure| failure.message)?,
-                    path,
-                };
+                let metrics = Metrics::at(url)?;
                 // Said now, and not after a load whose cost is unknown.
-                watched.metrics()?;
-                watched
+                metrics.usage()?;
+                Watched::Metrics(metrics)
             }
         })
     }
@@ -111,24 +103,30 @@ impl Watched {
         match self {
             Watched::Nowhere => None,
             Watched::Machine(attached) => attached.usage(),
-            Watched::Metrics { .. } => self.metrics().ok(),
+            Watched::Metrics(metrics) => metrics.usage().ok(),
         }
+    }
+}
+
+impl Metrics {
+    fn at(url: &str) -> Result<Metrics, String> {
+        let url = address::url(url)?;
+        let protocol = Protocol {
+            tls: address::is_encrypted(&url).then_some(model::Trust::System),
+            ..Protocol::default()
+        };
+        let target = address::target(&url, None, protocol);
+        Ok(Metrics {
+            target: target.map_err(|failure| failure.message)?,
+            path: address::path(&url),
+        })
     }
 
     /// What the system says of itself, under the names that Prometheus' client libraries give.
-    fn metrics(&self) -> Result<Usage, String> {
-        let Watched::Metrics { target, path } = self else {
-            return Err("it has no metrics".to_owned());
-        };
-        let request = Request {
-            method: "GET".to_owned(),
-            path: path.clone(),
-            headers: Vec::new(),
-            body: Vec::new(),
-            expect: model::Expectation::default(),
-            weight: 1,
-        };
-        let answer = load::exchange(target, &request, METRICS).map_err(|it| it.to_string())?;
+    fn usage(&self) -> Result<Usage, String> {
+        let request = Request::get(&self.path);
+        let answer = load::exchange(&self.target, &request, METRICS);
+        let answer = answer.map_err(|failure| failure.to_string())?;
         let text = String::from_utf8_lossy(&answer.body);
         let seconds = metric("process_cpu_seconds_total", &text)
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

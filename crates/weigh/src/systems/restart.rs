@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lab::Setup;
+use lab::{Setup, Text};
 use rig::Rig;
 use tempfile::TempDir;
 
@@ -158,11 +158,8 @@ pub(crate) fn closed(mut kept: BTreeSet<String>, setups: &[&Setup]) -> BTreeSet<
                 kept.insert(setup.system.clone());
             }
             if kept.contains(&setup.system) {
-                let told = setup
-                    .command()
-                    .iter()
-                    .chain(setup.env.iter().map(|(_, it)| it));
-                kept.extend(told.flat_map(|it| it.systems()).map(str::to_owned));
+                let told = setup.told().flat_map(Text::systems);
+                kept.extend(told.map(str::to_owned));
                 kept.extend(balanced);
             }
         }

@@ -307,15 +307,11 @@ pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
         .map_err(|error| format!("no connection: {error}")),
         Probe::Answers { path, status } => {
             let request = Request {
-                method: "GET".to_owned(),
-                path: path.clone(),
-                headers: Vec::new(),
-                body: Vec::new(),
                 expect: Expectation {
                     status: StatusRule::Exactly(*status),
                     ..Expectation::default()
                 },
-                weight: 1,
+                ..Request::get(path)
             };
             let answer =
                 load::exchange(target, &request, PROBE).map_err(|failure| failure.to_string())?;

@@ -220,15 +220,11 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
             protocol: load::Protocol::default(),
         },
         requests: vec![Request {
-            method: "GET".to_owned(),
-            path: "/".to_owned(),
-            headers: Vec::new(),
-            body: Vec::new(),
             expect: Expectation {
                 graphql: true,
                 ..Expectation::default()
             },
-            weight: 1,
+            ..Request::get("/")
         }],
         steps: Vec::new(),
         data: None,
