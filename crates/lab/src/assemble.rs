@@ -251,6 +251,7 @@ impl Assembly<'_> {
             keep_alive: load::keeps_connections(load, draft, reading),
             expect,
             proofs,
+            absent: None,
             systems: stack,
         };
         (variant, steps)

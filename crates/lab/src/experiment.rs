@@ -80,7 +80,8 @@ pub struct Lab {
     /// The setup the others are compared with; the first of them in a lab with several.
     pub baseline: Variant,
     /// The setups compared, in the order of the report, and further baselines, each before the
-    /// variants that are compared with it. At least one.
+    /// variants that are compared with it. None in a lab that only two revisions of the repository can be
+    /// compared with.
     pub variants: Vec<Variant>,
     /// What every answer of the baseline must look like.
     pub expect: Expect,
@@ -314,6 +315,9 @@ pub struct Variant {
     pub expect: Expect,
     /// What it must be seen to do besides.
     pub proofs: Vec<Proof>,
+    /// Why it cannot be measured, where that is known before anything is started: see
+    /// [`Lab::of_revisions`].
+    pub absent: Option<String>,
     /// Made by the checks; private, so that a variant always has one.
     pub(crate) systems: Vec<Setup>,
 }

@@ -40,6 +40,7 @@ mod readers;
 mod reading;
 mod replicas;
 mod requests;
+mod revisions;
 mod scenario;
 mod schema;
 mod scope;

@@ -36,7 +36,8 @@ pub(crate) use setting::{Settings, SettingsFile};
 pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, SchemeFile, SystemFile};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
-/// Keys of a lab that an included file cannot have. All of them are required.
+/// Keys of a lab that an included file cannot have. The first two are required; without variants a lab is
+/// one for two revisions.
 pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
 
 /// Names of variants, group by group.
@@ -126,8 +127,9 @@ pub(crate) struct LabFile {
     /// The setup the variants are compared with.
     #[schemars(with = "BaselineFile")]
     pub(crate) baseline: Option<BaselineFile>,
-    /// The setups compared, in the order of the report.
-    #[schemars(required, length(min = 1))]
+    /// The setups compared, in the order of the report. A lab without this key is one for
+    /// `weigh pr`, which compares two revisions of what the baseline runs.
+    #[schemars(length(min = 1))]
     pub(crate) variants: Option<Vec<At<VariantFile>>>,
     /// What every answer must look like, in the proof before the load and during it. A variant
     /// with one wrong answer has no number.

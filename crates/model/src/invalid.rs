@@ -27,6 +27,8 @@ pub enum InvalidKind {
     Interrupted,
     /// Nothing is wrong with it, and nothing was left to compare it with.
     NotNeeded,
+    /// The revision that it was to be measured in does not have it.
+    Absent,
 }
 
 /// In a few words, for a table.
@@ -42,6 +44,7 @@ impl fmt::Display for InvalidKind {
             InvalidKind::LoadFailed => "load failed",
             InvalidKind::Interrupted => "interrupted",
             InvalidKind::NotNeeded => "not measured",
+            InvalidKind::Absent => "not there",
         })
     }
 }

@@ -7,6 +7,7 @@
 
 mod cost;
 mod forest;
+mod history;
 mod markup;
 mod percentiles;
 mod plot;
@@ -21,6 +22,8 @@ use crate::metric::Metric;
 use crate::recording::{Kind, Recording};
 use crate::summary::{CheckState, Summary};
 use markup::{escape, list, prose};
+
+pub use history::history;
 
 const STYLE: &str = include_str!("html/style.css");
 /// Nothing may be loaded from anywhere, whatever a name in the recording says.
@@ -77,16 +80,25 @@ pub fn html(recording: &Recording, summary: &Summary) -> String {
         .map(|section| format!("<a href=\"#{}\">{}</a>\n", section.id, section.title))
         .collect();
     let body: String = sections.iter().map(Section::draw).collect();
+    document(
+        &format!("{title}: what it costs"),
+        &format!(
+            "{}<nav aria-label=\"sections\">\n{links}</nav>\n<main>\n{body}</main>\n{}",
+            heading(recording, summary),
+            footer(recording)
+        ),
+    )
+}
+
+/// A page; title and body are markup.
+fn document(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}: what it costs</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         {}<nav aria-label=\"sections\">\n{links}</nav>\n<main>\n{body}</main>\n{}</body>\n</html>\n",
-        heading(recording, summary),
-        footer(recording)
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
     )
 }
 
@@ -177,6 +189,10 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
     let facts = [
         ("Load", prose(&describe::load(recording))),
         ("Rounds", escape(&explain::rounds(summary))),
+        (
+            "Revisions",
+            escape(summary.revisions.as_deref().unwrap_or_default()),
+        ),
         ("Machine", escape(&machine(recording))),
         ("Checks", checks(summary)),
     ];

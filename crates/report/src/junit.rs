@@ -42,7 +42,7 @@ pub fn junit(recording: &Recording, summary: &Summary) -> String {
             seconds: float(measured_us) / 1e6,
             outcome: match &row.verdict {
                 Verdict::Invalid {
-                    kind: Invalidity::Recorded(InvalidKind::NotNeeded),
+                    kind: Invalidity::Recorded(InvalidKind::NotNeeded | InvalidKind::Absent),
                     reason,
                 } => Outcome::Skipped(reason.clone()),
                 Verdict::Invalid { reason, .. } => Outcome::Error(reason.clone()),

@@ -7,6 +7,7 @@
 //! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
 
 mod cell;
+mod comment;
 mod company;
 pub mod compare;
 mod confidence;
@@ -19,6 +20,7 @@ pub mod flame;
 mod float;
 pub mod gate;
 mod hdr;
+pub mod history;
 mod hottest;
 mod html;
 pub mod import;
@@ -47,12 +49,13 @@ mod text;
 pub mod until;
 mod xml;
 
+pub use comment::comment;
 pub use compare::Comparison;
 pub use confidence::CONFIDENCE;
 pub use csv::csv;
 pub use gate::Gate;
 pub use hdr::Hdr;
-pub use html::html;
+pub use html::{history as history_page, html};
 pub use import::{ForeignRun, ImportError};
 pub use json::json;
 pub use junit::junit;

@@ -28,7 +28,13 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     if let Some(interruption) = explain::interruption(summary) {
         out += &format!("> **{interruption}**\n\n");
     }
-    out += &list(&[describe::load(recording), explain::rounds(summary)]);
+    let facts = [describe::load(recording), explain::rounds(summary)];
+    out += &list(
+        &facts
+            .into_iter()
+            .chain(summary.revisions.clone())
+            .collect::<Vec<_>>(),
+    );
     let mut add = |title: &str, body: &str| {
         if !body.is_empty() {
             out += &format!("\n## {title}\n\n{body}");
@@ -402,7 +408,7 @@ fn escape_plain(text: &str) -> String {
     out
 }
 
-fn capital(label: &str) -> String {
+pub(crate) fn capital(label: &str) -> String {
     match label {
         "min" => "Min".to_owned(),
         "mean" => "Mean".to_owned(),

@@ -10,6 +10,7 @@
 mod environment;
 mod load;
 mod profile;
+mod revisions;
 mod round;
 mod until;
 mod variant;
@@ -17,6 +18,7 @@ mod variant;
 pub use environment::{Environment, NoiseFloor};
 pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
 pub use profile::{HotFunction, Profile};
+pub use revisions::{Revision, Revisions};
 pub use round::{
     InstanceUsage, LeftOut, MachineUse, RequestRecord, RoundPart, RoundRecord, SearchRecord,
     SearchStep, SlicesRecord, StepRecord, SystemUsage, Windows,
@@ -65,6 +67,9 @@ pub struct Recording {
     /// was a choice, which were in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
+    /// The two revisions of a repository that were compared; absent where no revisions were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<Revisions>,
     /// The stopping rule that the lab went on for; absent when the number of rounds was fixed.
     #[serde(default)]
     pub until: Option<UntilText>,

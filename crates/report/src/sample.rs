@@ -121,6 +121,7 @@ impl Sample {
             variants: names.iter().map(|name| variant(name)).collect(),
             rounds,
             profiles: Vec::new(),
+            revisions: None,
         }
     }
 

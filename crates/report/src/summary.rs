@@ -45,7 +45,7 @@ use crate::describe;
 use crate::float::float;
 use crate::gate::judgement::Judgement;
 use crate::metric::Metric;
-use crate::recording::{Kind, Recording, RoundRecord};
+use crate::recording::{Kind, Recording, Revisions, RoundRecord};
 use crate::until::UntilSummary;
 use row::{Frame, Row, remarked};
 
@@ -96,6 +96,9 @@ pub struct Summary {
     /// interval, as a sentence; absent where every system was started anew in every round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_omitted: Option<String>,
+    /// The two revisions that were compared, in a sentence; absent where no revisions were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revisions: Option<String>,
     /// Whether every round looked for the highest rate that is sustained, which `requests_per_s` then
     /// is.
     pub is_capacity: bool,
@@ -227,6 +230,7 @@ impl Summary {
             shared_systems: recording.shared_systems(),
             placed_systems: recording.placed_systems(),
             starts_omitted: describe::starts_omitted(recording),
+            revisions: recording.revisions.as_ref().map(Revisions::sentence),
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),

@@ -91,6 +91,7 @@ fn heading(recording: &Recording, summary: &Summary, width: usize) -> String {
     let mut lines = vec![toned(Tone::Heading, &title)];
     lines.push(describe::load(recording));
     lines.push(explain::rounds(summary));
+    lines.extend(summary.revisions.clone());
     let interruption = explain::interruption(summary);
     lines.extend(interruption.map(|line| toned(Tone::Refused, &line)));
     lines.iter().map(|line| wrapped("", line, width)).collect()

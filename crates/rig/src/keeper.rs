@@ -4,18 +4,18 @@
 //! starts a shepherd for each system and passes orders and events on. It leads
 //! a session of its own, so a terminal's Ctrl-C reaches only the owner. When its
 //! input closes, the owner has closed it or is dead, and either way everything
-//! is ended: systems, cgroups, keeper. What happens when the keeper itself dies
+//! is ended: systems, cgroups, folders that were only for the run, keeper. What happens when the keeper itself dies
 //! is written in [`crate::launch`].
 //!
 //! Absent on purpose: threads (a parent-death signal follows the thread that
 //! forked), decisions (the keeper knows neither readiness nor grace).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -28,6 +28,9 @@ use crate::reaper::{KILL_WITHIN, Reaped, adopt_orphans, kill_everything, reap};
 use crate::wakeups::Wakeups;
 use crate::{clock, console, processes};
 
+/// How long the removal of folders is tried again: a program that another keeper is just ending may add
+/// files until it is dead.
+const REMOVE_WITHIN: Duration = KILL_WITHIN;
 /// How long shepherds may take to end their systems before the keeper does it.
 const SHEPHERDS_END_WITHIN: Duration = KILL_WITHIN.saturating_add(Duration::from_secs(5));
 
@@ -68,6 +71,7 @@ fn run() -> io::Result<()> {
         wakeups,
         events,
         shepherds: BTreeMap::new(),
+        folders: Vec::new(),
     };
     keeper.keep(&mut orders, &mut lines);
     keeper.end_everything()
@@ -81,6 +85,8 @@ struct Keeper {
     /// To the owner.
     events: File,
     shepherds: BTreeMap<u64, Shepherd>,
+    /// To be removed last of all.
+    folders: Vec<PathBuf>,
 }
 
 struct Shepherd {
@@ -153,6 +159,7 @@ impl Keeper {
                     self.tell_owner(&Event::Lost { id });
                 }
             }
+            Order::RemoveAtEnd(folder) => self.folders.push(folder),
         }
     }
 
@@ -262,9 +269,27 @@ impl Keeper {
         // Nothing, unless a shepherd was killed or hangs.
         let left = kill_everything(&self.wakeups, || {}, |_, _| {});
         cgroup::remove_run(&self.hierarchies, &self.run);
+        for folder in &self.folders {
+            remove(folder);
+        }
         if !left.is_empty() {
             self.tell_owner(&Event::Unkillable { pids: left });
         }
         Ok(())
+    }
+}
+
+/// Removes a folder with all that is in it; symbolic links are not followed.
+fn remove(folder: &Path) {
+    let mut last = None;
+    let is_gone = || {
+        last = fs::remove_dir_all(folder).err();
+        // The error may be about a file in it that went away at the same time.
+        last.is_none() || fs::symlink_metadata(folder).is_err()
+    };
+    if !clock::wait_until(REMOVE_WITHIN, is_gone)
+        && let Some(error) = last
+    {
+        console::complain("keeper", &format!("`{}` stays: {error}", folder.display()));
     }
 }

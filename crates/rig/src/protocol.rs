@@ -42,7 +42,12 @@ pub(crate) struct Begun {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
     Start(Box<Job>),
-    Stop { id: u64, grace: Duration },
+    Stop {
+        id: u64,
+        grace: Duration,
+    },
+    /// Remove this folder when everything is ended.
+    RemoveAtEnd(PathBuf),
 }
 
 /// Something to run: a system or a build step.

@@ -93,6 +93,15 @@ impl Rig {
         self.link.keeper_pid()
     }
 
+    /// Has this folder removed, with all that is in it, when everything has ended, however that comes
+    /// about. To be ordered before the folder is made: what is not there is no mistake.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn remove_at_end(&mut self, folder: &Path) -> Result<(), RigError> {
+        self.link.order(&Order::RemoveAtEnd(absolute(folder)))
+    }
+
     /// Starts a system; returns when the kernel has accepted its program.
     ///
     /// The system inherits the environment, the CPU affinity and the resource

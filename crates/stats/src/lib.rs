@@ -11,6 +11,7 @@
 //! independent.
 
 pub mod bootstrap;
+pub mod change_points;
 pub mod cycles;
 pub mod histogram;
 pub mod little;

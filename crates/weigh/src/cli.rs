@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{ab, check, compare, lab, load, merge, null_server, report, tare, up};
+use crate::command::{
+    ab, bisect, check, compare, history, lab, load, merge, null_server, pr, report, tare, up,
+};
 use crate::console::Console;
 use crate::debug_log;
 use crate::environment;
@@ -35,12 +37,15 @@ struct Cli {
 enum Subcommands {
     Lab(lab::Args),
     Ab(Box<ab::Args>),
+    Pr(Box<pr::Args>),
+    Bisect(Box<bisect::Args>),
     Load(Box<load::Args>),
     Merge(merge::Args),
     Check(check::Args),
     Up(up::Args),
     Compare(compare::Args),
     Report(report::Args),
+    History(history::Args),
     Tare(tare::Args),
     NullServer(null_server::Args),
 }
@@ -68,12 +73,15 @@ pub(crate) fn main() -> Exit {
     let ended = match cli.command {
         Subcommands::Lab(args) => lab::run(&args, console, &stop),
         Subcommands::Ab(args) => ab::run(&args, console, &stop),
+        Subcommands::Pr(args) => pr::run(&args, console, &stop),
+        Subcommands::Bisect(args) => bisect::run(&args, console, &stop),
         Subcommands::Load(args) => load::run(&args, console, &stop),
         Subcommands::Merge(args) => merge::run(&args, console),
         Subcommands::Check(args) => check::run(&args, console, &stop),
         Subcommands::Up(args) => up::run(&args, console, &stop),
         Subcommands::Compare(args) => compare::run(&args, console),
         Subcommands::Report(args) => report::run(&args, console),
+        Subcommands::History(args) => history::run(&args, console),
         Subcommands::Tare(args) => tare::run(&args, console, &stop),
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),
     };

@@ -1,12 +1,15 @@
 //! One file a subcommand.
 
 pub(crate) mod ab;
+pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod history;
 pub(crate) mod lab;
 pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod null_server;
+pub(crate) mod pr;
 pub(crate) mod report;
 pub(crate) mod tare;
 pub(crate) mod up;

@@ -66,6 +66,8 @@ impl From<InvalidKind> for Exit {
             InvalidKind::Mismatched | InvalidKind::NotProven => Exit::Mismatch,
             // The candidate that made it needless has a reason of its own, which decides.
             InvalidKind::NotNeeded => Exit::Done,
+            // That a change adds something is no fault of the change.
+            InvalidKind::Absent => Exit::Done,
             InvalidKind::Interrupted => Exit::Interrupted,
             InvalidKind::NotReady
             | InvalidKind::ProgramMissing

@@ -18,6 +18,8 @@ pub(crate) enum Page {
     Json,
     /// One line a figure.
     Csv,
+    /// At most 30 lines of Markdown, for a comment on a pull request.
+    Comment,
     /// JUnit's XML, for CI: a test case for each variant and gate.
     Junit,
 }
@@ -37,6 +39,7 @@ impl Page {
             Page::Html => report::html(recording, summary),
             Page::Json => report::json(recording, summary),
             Page::Csv => report::csv(recording, summary),
+            Page::Comment => report::comment(recording, summary),
             Page::Junit => report::junit(recording, summary),
         }
     }
@@ -73,6 +76,7 @@ const ALL: &[Format] = &[
     Format::Page(Page::Csv),
     Format::Page(Page::Md),
     Format::Page(Page::Html),
+    Format::Page(Page::Comment),
     Format::Page(Page::Junit),
     Format::Theirs(Layout::Hgrm),
     Format::Theirs(Layout::Ab),

@@ -51,6 +51,11 @@ impl GateArgs {
         })
     }
 
+    /// Whether the command line has one.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.gates.is_empty()
+    }
+
     /// Those of the gates that are about one of these variants.
     pub(crate) fn about(&self, names: &[&str]) -> GateArgs {
         let is_about = |gate: &&Gate| names.iter().any(|name| gate.is_about(name));

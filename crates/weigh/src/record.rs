@@ -111,6 +111,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         variants: run.variants,
         rounds: run.rounds,
         profiles: run.profiles,
+        revisions: None,
     }
 }
 
@@ -207,6 +208,7 @@ pub(crate) fn of_load(
             ..measured
         }],
         profiles: Vec::new(),
+        revisions: None,
     }
 }
 

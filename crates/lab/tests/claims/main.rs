@@ -15,6 +15,7 @@ mod properties;
 mod protocol;
 mod replicas;
 mod repository;
+mod revisions;
 mod scenario;
 mod sent;
 mod slices;

@@ -19,7 +19,9 @@ pub(crate) fn lines(judgements: &[Judgement]) -> Vec<String> {
 /// The gate as written, with the variant where it does not name it.
 pub(crate) fn subject(judgement: &Judgement) -> String {
     let variant = &judgement.variant;
-    if variant == "*" || judgement.gate.contains(variant.as_str()) {
+    let gate = judgement.gate.trim_start_matches(['"', '\'']);
+    // Not anywhere in it: `overhead` has the name `head` in it.
+    if variant == "*" || gate.starts_with(variant.as_str()) {
         format!("`{}`", judgement.gate)
     } else {
         format!("`{}` on {variant}", judgement.gate)

@@ -71,6 +71,27 @@ fn the_end_of_the_rig_is_the_end_of_its_systems_and_cgroups() {
     }
 }
 
+#[test]
+fn folders_that_were_only_for_the_run_are_removed_and_what_they_link_to_stays() {
+    let scene = Scene::new();
+    let mut rig = scene.rig();
+    let (folder, other) = (
+        scene.path().join("only-for-the-run"),
+        scene.path().join("other"),
+    );
+    for absent in ["only-for-the-run", "never-made"] {
+        rig.remove_at_end(&scene.path().join(absent)).unwrap();
+    }
+    fs::create_dir_all(folder.join("deep")).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("kept"), "").unwrap();
+    std::os::unix::fs::symlink(&other, folder.join("deep/link")).unwrap();
+    let _system = rig.spawn(&scene.system("stubborn", &[])).unwrap();
+    rig.shut_down().unwrap();
+    assert!(!folder.exists());
+    assert!(other.join("kept").is_file());
+}
+
 /// An owner of a rig, in a process of its own, with a family that is complete.
 fn owner(scene: &Scene) -> (Child, u32) {
     let owner = Command::new(FIXTURE)

@@ -140,6 +140,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         quick: false,
         format: args.format,
         gates: &args.gates,
+        revisions: None,
     };
     running.of(&lab, &mut BuildCache::default(), console, stop)
 }

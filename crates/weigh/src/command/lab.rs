@@ -1,15 +1,19 @@
 //! `weigh lab`: the main job, from a lab's name to a table and a recording.
 
+use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::Lab;
 use model::{Order, Until};
+use report::recording::Revisions;
 use report::{Recording, Summary, Verdict};
 
 use crate::build_cache::BuildCache;
 use crate::command::tare::Tare;
 use crate::console::Console;
+use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::format::Page;
 use crate::gates::{self, GateArgs};
@@ -21,13 +25,15 @@ use crate::systems::{Addresses, ConsentArgs};
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
+// They are flags of `weigh pr` and `weigh bisect` as well, whose groups are called alike.
+#[group(skip)]
 pub(crate) struct Args {
     /// Names of labs in `labs/`, lab files, or folders of them.
     #[arg(required = true, value_name = "LAB")]
-    labs: Vec<String>,
+    pub(super) labs: Vec<String>,
     /// Where recordings go.
     #[arg(long, value_name = "DIR", default_value = "recordings")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// A rough answer soon: few rounds, short ones. Systems that start slowly run on from round to
     /// round, in turn all systems do; the report says which, and what its intervals do not hold.
     #[arg(long)]
@@ -44,9 +50,9 @@ pub(crate) struct Args {
     max_time: Option<Duration>,
     /// Measure only these variants, with the baseline.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    variants: Vec<String>,
+    pub(super) variants: Vec<String>,
     #[command(flatten)]
-    settings: SettingArgs,
+    pub(super) settings: SettingArgs,
     #[command(flatten)]
     consent: ConsentArgs,
     /// Let idle cores sleep, as a lab says with `awake: off`.
@@ -68,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text")]
     format: Page,
     #[command(flatten)]
-    gates: GateArgs,
+    pub(super) gates: GateArgs,
 }
 
 /// How long all measurements of a lab together may take when the answer should come soon, one after
@@ -90,45 +96,25 @@ const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
 const QUICK_SETTLE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let mut labs = labs::read(&args.labs, &args.settings.with, console)?;
-    for lab in &mut labs {
-        labs::only(lab, &args.variants)?;
-        lab.order_asked = args.order.or(lab.order_asked);
-        if args.order == Some(Order::InTurn) && lab.groups.is_some() {
+    let read = labs::read(&args.labs, &args.settings.with, console)?;
+    let mut labs = Vec::new();
+    for mut lab in read {
+        if lab.variants.is_empty() {
             return Err(Failure::bad_input(format!(
-                "`{}` has `groups`, which are side by side; remove them, or `--order in-turn`",
+                "`{}` has no `variants`, so there is nothing to compare its baseline with; \
+                 `weigh pr` compares two revisions of it",
                 lab.name
             )));
         }
-        if args.quick {
-            hurry(lab);
-        }
-        lab.rounds = args.rounds.unwrap_or(lab.rounds);
-        lab.until = args.until.clone().or(lab.until.take());
-        lab.max_time = args.max_time.unwrap_or(lab.max_time);
-        if args.max_time.is_some() && lab.until.is_none() {
-            return Err(Failure::bad_input(format!(
-                "expected `until` beside `--max-time`, found none in `{}` and no `--until`; \
-                 a fixed number of rounds takes its time",
-                lab.name
-            )));
-        }
-        lab.seed = args.seed.or(lab.seed);
-        lab.awake &= !args.no_awake;
+        labs::only(&mut lab, &args.variants)?;
+        labs.push(args.adjusted(lab)?);
     }
     let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();
     args.gates.check(&names)?;
     let mut worst = Exit::Done;
     // What one lab has built, the next one has as well.
     let mut builds = BuildCache::default();
-    let running = Run {
-        out: &args.out,
-        consent: &args.consent,
-        flamegraph: args.flamegraph,
-        quick: args.quick,
-        format: args.format,
-        gates: &args.gates,
-    };
+    let running = args.running();
     for lab in &labs {
         worst = worst.max(running.of(lab, &mut builds, console, stop)?);
         if stop.is_asked() {
@@ -136,6 +122,52 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         }
     }
     Ok(worst)
+}
+
+impl Args {
+    /// A lab as these flags want it.
+    ///
+    /// # Errors
+    ///
+    /// When they want what it cannot.
+    pub(super) fn adjusted(&self, mut lab: Lab) -> Result<Lab, Failure> {
+        lab.order_asked = self.order.or(lab.order_asked);
+        if self.order == Some(Order::InTurn) && lab.groups.is_some() {
+            return Err(Failure::bad_input(format!(
+                "`{}` has `groups`, which are side by side; remove them, or `--order in-turn`",
+                lab.name
+            )));
+        }
+        if self.quick {
+            hurry(&mut lab);
+        }
+        lab.rounds = self.rounds.unwrap_or(lab.rounds);
+        lab.until = self.until.clone().or(lab.until.take());
+        lab.max_time = self.max_time.unwrap_or(lab.max_time);
+        if self.max_time.is_some() && lab.until.is_none() {
+            return Err(Failure::bad_input(format!(
+                "expected `until` beside `--max-time`, found none in `{}` and no `--until`; \
+                 a fixed number of rounds takes its time",
+                lab.name
+            )));
+        }
+        lab.seed = self.seed.or(lab.seed);
+        lab.awake &= !self.no_awake;
+        Ok(lab)
+    }
+
+    /// How these flags want labs run and answered.
+    pub(super) fn running(&self) -> Run<'_> {
+        Run {
+            out: &self.out,
+            consent: &self.consent,
+            flamegraph: self.flamegraph,
+            quick: self.quick,
+            format: self.format,
+            gates: &self.gates,
+            revisions: None,
+        }
+    }
 }
 
 /// How labs are run and answered.
@@ -146,6 +178,16 @@ pub(super) struct Run<'a> {
     pub(super) quick: bool,
     pub(super) format: Page,
     pub(super) gates: &'a GateArgs,
+    /// Two revisions that a lab compares. Asked when all is built; none where no revisions are compared.
+    pub(super) revisions: Option<&'a dyn Fn(&Lab) -> Revisions>,
+}
+
+/// What a lab came to.
+pub(super) struct Outcome {
+    pub(super) recording: Recording,
+    pub(super) summary: Summary,
+    /// Where it is recorded.
+    folder: PathBuf,
 }
 
 impl Run<'_> {
@@ -157,6 +199,27 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Exit, Failure> {
+        let Outcome {
+            recording,
+            summary,
+            folder,
+        } = self.measure(lab, builds, console, stop)?;
+        if recording.revisions.is_some() {
+            summarize(&report::comment(&recording, &summary))?;
+        }
+        console.answer(&self.format.render(&recording, &summary, console.terminal()));
+        console.say(format_args!("weigh: recorded in {}", folder.display()));
+        Ok(exit_of(&recording, &summary))
+    }
+
+    /// Runs one lab and records it.
+    pub(super) fn measure(
+        &self,
+        lab: &Lab,
+        builds: &mut BuildCache,
+        console: Console,
+        stop: &Stop,
+    ) -> Result<Outcome, Failure> {
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = record::new_folder(self.out, &lab.name)?;
         let tare = Tare::stored(&rig::machine::snapshot());
@@ -169,16 +232,34 @@ impl Run<'_> {
         }
         let mut recording = experiment.run(builds)?;
         recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
+        recording.revisions = self.revisions.map(|revisions| revisions(lab));
         let gates = self.gates.with_those_of(lab);
         let summary = gates.judge(Summary::of(&recording));
         record::save(&folder, &recording, &summary)?;
         if !summary.gates.is_empty() {
             record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
         }
-        console.answer(&self.format.render(&recording, &summary, console.terminal()));
-        console.say(format_args!("weigh: recorded in {}", folder.display()));
-        Ok(exit_of(&recording, &summary))
+        Ok(Outcome {
+            recording,
+            summary,
+            folder,
+        })
     }
+}
+
+/// Adds to the page that GitHub shows of a job, where there is one.
+fn summarize(comment: &str) -> Result<(), Failure> {
+    let Some(page) = environment::inherited("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty())
+    else {
+        return Ok(());
+    };
+    let file = fs::File::options().create(true).append(true).open(&page);
+    file.and_then(|mut file| writeln!(file, "{comment}"))
+        .map_err(|error| {
+            Failure::not_ready(format!(
+                "GITHUB_STEP_SUMMARY, `{page}`, cannot be written: {error}"
+            ))
+        })
 }
 
 fn until_help() -> String {

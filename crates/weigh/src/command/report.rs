@@ -52,17 +52,37 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 /// # Errors
 /// When the file cannot be read or is not a recording.
 pub(super) fn read(given: &Path) -> Result<Recording, Failure> {
-    let path = if given.is_dir() {
-        given.join("recording.json")
-    } else {
-        given.to_path_buf()
-    };
+    parse(given, &read_text(given)?)
+}
+
+/// Reads the text of a recording, of a file or of a folder.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn read_text(given: &Path) -> Result<String, Failure> {
+    let path = file_of(given);
     let shown = path.display();
     let utf8 = |bytes| String::from_utf8(bytes).map_err(io::Error::other);
-    let text = files::read_result(&path).and_then(utf8).map_err(|error| {
+    files::read_result(&path).and_then(utf8).map_err(|error| {
         Failure::bad_input(format!(
             "`{shown}` cannot be read: {error}; expected a recording folder or a recording.json"
         ))
-    })?;
-    Recording::from_json(&text).map_err(|error| Failure::bad_input(format!("`{shown}`: {error}")))
+    })
+}
+
+/// The recording that a text of [`read_text`] is.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn parse(given: &Path, text: &str) -> Result<Recording, Failure> {
+    Recording::from_json(text)
+        .map_err(|error| Failure::bad_input(format!("`{}`: {error}", file_of(given).display())))
+}
+
+fn file_of(given: &Path) -> PathBuf {
+    if given.is_dir() {
+        given.join("recording.json")
+    } else {
+        given.to_path_buf()
+    }
 }

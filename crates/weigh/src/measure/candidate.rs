@@ -54,7 +54,10 @@ impl<'a> Candidate<'a> {
             systems: variant.systems().iter().map(record::system).collect(),
             footprint: Footprint::default(),
             proven: None,
-            invalid: None,
+            invalid: variant
+                .absent
+                .clone()
+                .map(|reason| Invalid::new(InvalidKind::Absent, reason)),
         }
     }
 

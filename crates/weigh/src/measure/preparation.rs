@@ -25,6 +25,9 @@ impl Experiment<'_> {
     /// Builds and proves every candidate, each after its baseline, with which it is compared.
     pub(super) fn prepare(&mut self, builds: &mut BuildCache) {
         for id in self.candidates.ids() {
+            if self.candidates.get(id).invalid().is_some() {
+                continue;
+            }
             let outcome = self.build(builds, id).and_then(|()| self.prove(id));
             if let Err(invalid) = outcome {
                 self.reject(id, invalid);

@@ -1,6 +1,7 @@
 //! What `weigh lab`, `weigh check` and `weigh up` do: proofs, verdicts, costs, faults, and that
 //! nothing is left running.
 
+mod action;
 mod cost;
 mod debug_log;
 mod elsewhere;
@@ -11,6 +12,7 @@ mod gates;
 mod loads;
 mod null_servers;
 mod placement;
+mod pr;
 mod proofs;
 mod protocols;
 mod replicas;

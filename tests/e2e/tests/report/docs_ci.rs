@@ -1,12 +1,13 @@
-//! The commands and the workflow in `docs/ci.md` and `docs/compare.md` are ones that work.
+//! The commands and the workflows in `docs/ci.md`, `docs/pr.md` and `docs/compare.md` are ones that work.
 
 use std::collections::BTreeMap;
 
 use e2e::{Run, weigh_command};
 use granit_parser::{Event, Parser};
 
-const PAGES: [&str; 2] = [
+const PAGES: [&str; 3] = [
     include_str!("../../../../docs/ci.md"),
+    include_str!("../../../../docs/pr.md"),
     include_str!("../../../../docs/compare.md"),
 ];
 
@@ -53,15 +54,16 @@ fn the_commands_use_flags_that_exist() {
     let commands = commands();
     assert!(commands.len() >= 9, "{commands:#?}");
     for command in commands {
+        let command = command.split(" #").next().expect("a command");
         let words: Vec<&str> = command.split_whitespace().collect();
         let help = helps
             .entry(words[1].to_owned())
             .or_insert_with(|| weigh_says(&[words[1], "--help"]).exits_with(0).answer());
         for flag in words.iter().filter(|word| word.starts_with("--")) {
-            assert!(
-                help.contains(&format!("{flag} <")),
-                "`{flag}` of `{command}`"
-            );
+            let is_there = help
+                .lines()
+                .any(|line| line.split([' ', ',']).any(|word| word == *flag));
+            assert!(is_there, "`{flag}` of `{command}`");
         }
     }
 }
@@ -82,13 +84,33 @@ fn the_gates_on_the_pages_can_be_read() {
 }
 
 #[test]
-fn the_workflow_is_yaml_and_its_lab_has_the_gated_variant() {
+fn the_workflows_are_yaml_with_inputs_and_variants_that_exist() {
     // The page shows a part of a lab as well.
     let mut workflows = blocks(PAGES[0], "yaml");
     workflows.retain(|block| block.contains("jobs:"));
-    assert_eq!(workflows.len(), 1);
+    let [of_pull_requests, of_layers] = workflows[..] else {
+        panic!("two workflows, found {}", workflows.len());
+    };
+    let action = include_str!("../../../../action.yml");
+    let given = of_pull_requests
+        .split("        with:\n")
+        .last()
+        .expect("inputs");
+    for input in given
+        .lines()
+        .filter(|line| line.starts_with("          ") && !line.starts_with("            "))
+    {
+        let name = input.trim().split(':').next().expect("a name");
+        assert!(
+            action.contains(&format!("\n  {name}:\n")),
+            "`{name}` is an input"
+        );
+    }
+    for event in Parser::new_from_str(of_pull_requests) {
+        event.expect("valid YAML");
+    }
     let mut words = Vec::new();
-    for event in Parser::new_from_str(workflows[0]) {
+    for event in Parser::new_from_str(of_layers) {
         if let (Event::Scalar(text, ..), _) = event.expect("valid YAML") {
             words.push(text.into_owned());
         }

@@ -4,5 +4,6 @@ mod compare;
 mod compare_help;
 mod docs_ci;
 mod gates;
+mod history;
 mod page;
 mod tare;

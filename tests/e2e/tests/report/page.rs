@@ -66,7 +66,7 @@ fn changed(folder: &TempDir, change: impl FnOnce(&mut Value)) -> PathBuf {
 
 /// Opens the page in every view: it asks for nothing, complains about nothing, fits the window,
 /// and has labels that can be read.
-fn look(browser: &mut Browser, page: &Path) {
+pub(crate) fn look(browser: &mut Browser, page: &Path) {
     let own = url_of(page);
     let mut grounds = Vec::new();
     for view in VIEWS {

@@ -1,0 +1,96 @@
+//! One lab in two revisions of the repository that it stands in: the same work, done by what each
+//! revision builds.
+
+use std::path::Path;
+
+use crate::experiment::{Lab, Variant};
+
+/// The variant of the older revision, where only one is compared.
+const BASE: &str = "base";
+/// The variant of the newer revision, where only one is compared.
+const HEAD: &str = "head";
+
+impl Lab {
+    /// The lab that compares variants in two revisions: for each of these names the variant as `base`
+    /// builds and starts it, and with that as its baseline the variant as `head` does. Both get what
+    /// `head` says of the load, of answers and of proofs, since otherwise not the same work would be
+    /// compared.
+    ///
+    /// `base` is an error where the older revision has no such lab that can be read, with the reason.
+    /// A variant that only `head` has gets a baseline that says that it is absent. Names that `head`
+    /// does not have are left out; at least one must be left.
+    ///
+    /// # Panics
+    ///
+    /// When `head` has none of the names.
+    #[must_use]
+    pub fn of_revisions(base: Result<&Lab, &str>, head: Lab, names: &[String]) -> Lab {
+        let chosen = head.all().filter(|variant| names.contains(&variant.name));
+        let chosen: Vec<Variant> = chosen.cloned().collect();
+        let is_alone = chosen.len() == 1;
+        let mut rows = chosen.into_iter().flat_map(|variant| {
+            let name = |revision: &str| match is_alone {
+                true => revision.to_owned(),
+                false => format!("{}, {revision}", variant.name),
+            };
+            let older = of_base(base, &variant, name(BASE));
+            let newer = Variant {
+                name: name(HEAD),
+                against: Some(older.name.clone()),
+                ..alone(variant)
+            };
+            [older, newer]
+        });
+        let baseline = rows
+            .next()
+            .expect("the caller chose from the variants of `head`");
+        let variants = rows.collect();
+        Lab {
+            requests: baseline.requests.clone(),
+            expect: baseline.expect.clone(),
+            // Groups name variants that are no longer there.
+            groups: None,
+            baseline,
+            variants,
+            ..head
+        }
+    }
+
+    /// The same lab, with its files named as they are below `folder`.
+    #[must_use]
+    pub fn seen_from(mut self, folder: &Path) -> Lab {
+        let shortened = |path: &Path| path.strip_prefix(folder).unwrap_or(path).to_owned();
+        self.path = shortened(&self.path);
+        for source in &mut self.sources {
+            source.path = shortened(&source.path);
+        }
+        self
+    }
+}
+
+/// A variant of `head`, started as the older revision starts it.
+fn of_base(base: Result<&Lab, &str>, variant: &Variant, name: String) -> Variant {
+    let found = base.map_err(str::to_owned).and_then(|lab| {
+        let found = lab.all().find(|other| other.name == variant.name);
+        found.ok_or_else(|| format!("the lab has no variant `{}` there", variant.name))
+    });
+    let (systems, absent) = match found {
+        Ok(older) => (older.systems.clone(), None),
+        Err(reason) => (variant.systems.clone(), Some(reason)),
+    };
+    alone(Variant {
+        name,
+        against: None,
+        absent,
+        systems,
+        ..variant.clone()
+    })
+}
+
+/// With systems of its own: one process of a shared system would be that of one revision.
+fn alone(mut variant: Variant) -> Variant {
+    for setup in &mut variant.systems {
+        setup.is_shared = false;
+    }
+    variant
+}

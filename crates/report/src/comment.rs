@@ -1,0 +1,257 @@
+//! The answer as a comment on a pull request: at most [`LINES`] lines of Markdown, the answer first.
+
+use crate::cell;
+use crate::describe;
+use crate::explain;
+use crate::gate::{self, Ruling};
+use crate::markdown::{capital, escape, grid};
+use crate::metric::Metric;
+use crate::recording::Recording;
+use crate::summary::{Summary, VariantSummary, Verdict};
+
+/// The most lines that a comment has.
+const LINES: usize = 30;
+/// The most rows of its table, with the baselines.
+const ROWS: usize = 8;
+/// The most gates that it shows.
+const GATES: usize = 4;
+
+/// Renders what a recording says as a comment. Its first line marks it, so that the next run of the same
+/// lab can find and replace it.
+///
+/// # Panics
+///
+/// When it gets longer than a comment may be, which is a defect.
+#[must_use]
+pub fn comment(recording: &Recording, summary: &Summary) -> String {
+    let mut parts = vec![
+        format!(
+            "{}\n**{}**: {}",
+            marker(summary),
+            escape(&summary.title),
+            answer(summary)
+        ),
+        table(summary),
+    ];
+    parts.extend(gates(summary));
+    parts.push(folded(recording, summary));
+    let out = parts.join("\n\n") + "\n";
+    assert!(
+        out.lines().count() <= LINES,
+        "a comment has at most {LINES} lines"
+    );
+    out
+}
+
+/// The line by which a comment of this lab is found again; a reader does not see it.
+fn marker(summary: &Summary) -> String {
+    // Two dashes would end the comment within a comment.
+    format!("<!-- weighbridge: {} -->", summary.title.replace("--", "-"))
+}
+
+/// What was found, in a sentence.
+fn answer(summary: &Summary) -> String {
+    if let Some(interruption) = explain::interruption(summary) {
+        return format!("{interruption}.");
+    }
+    let compared: Vec<&VariantSummary> = summary
+        .variants
+        .iter()
+        .filter(|row| !row.is_baseline)
+        .collect();
+    match compared.as_slice() {
+        [row] => {
+            let base = summary
+                .variant(&row.baseline)
+                .filter(|base| !base.has_number());
+            // What is wrong with a baseline is why a variant has no verdict.
+            let told = base.unwrap_or(row);
+            let words = told.in_words.clone();
+            let words = words.unwrap_or_else(|| format!("`{}`: {}", told.name, told.verdict_text));
+            escape(&words) + "."
+        }
+        // A single load, which is compared with nothing.
+        [] => summary
+            .variants
+            .iter()
+            .map(|row| escape(&row.verdict_text))
+            .collect(),
+        rows => counts(rows),
+    }
+}
+
+/// `2 slower, 1 faster, 5 without a difference shown, 1 without a number.`
+fn counts(rows: &[&VariantSummary]) -> String {
+    let count = |is_meant: &dyn Fn(&Verdict) -> bool, words: &str| {
+        let count = rows.iter().filter(|row| is_meant(&row.verdict)).count();
+        (count > 0).then(|| format!("{count} {words}"))
+    };
+    let counted = [
+        count(&|it| matches!(it, Verdict::Slower { .. }), "slower"),
+        count(&|it| matches!(it, Verdict::Faster { .. }), "faster"),
+        count(
+            &|it| matches!(it, Verdict::NoDifferenceShown),
+            "without a difference shown",
+        ),
+        count(
+            &|it| {
+                let known = matches!(it, Verdict::Slower { .. } | Verdict::Faster { .. });
+                !known && !matches!(it, Verdict::NoDifferenceShown)
+            },
+            "without a verdict",
+        ),
+    ];
+    let counted: Vec<String> = counted.into_iter().flatten().collect();
+    format!("{}.", counted.join(", "))
+}
+
+fn table(summary: &Summary) -> String {
+    let columns: Vec<Metric> = [
+        Some(summary.headline),
+        (summary.headline == Metric::Requests).then_some(Metric::P50),
+        (summary.headline != Metric::Mean && summary.is_open_loop).then_some(Metric::Mean),
+        Some(Metric::P99),
+        Some(Metric::Cpu),
+        Some(Metric::Memory),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let mut header = vec!["Variant".to_owned()];
+    header.extend(columns.iter().map(|metric| heading(*metric)));
+    header.push("Verdict".to_owned());
+    let row = |row: &VariantSummary| {
+        let mut cells = vec![escape(&row.name)];
+        cells.extend(columns.iter().map(|metric| {
+            let value = cell::value(row, *metric);
+            match cell::difference(row, *metric) {
+                Some(difference) => format!("{value} ({difference})"),
+                None => value,
+            }
+        }));
+        cells.push(escape(&row.verdict_short()));
+        cells
+    };
+    let shown = summary.variants.len().min(ROWS);
+    let rows: Vec<_> = summary.variants[..shown].iter().map(row).collect();
+    let more = match summary.variants.len() - shown {
+        0 => String::new(),
+        more => format!("\n\n{more} more in the report."),
+    };
+    grid(&header, &rows).trim_end().to_owned() + &more
+}
+
+fn heading(metric: Metric) -> String {
+    match metric {
+        Metric::Requests => "Requests/s".to_owned(),
+        Metric::Cpu => "CPU (us/request)".to_owned(),
+        Metric::Memory => "Peak memory (MiB)".to_owned(),
+        latency => format!("{} (ms)", capital(latency.label())),
+    }
+}
+
+/// A line for each gate; those that do not pass come first.
+fn gates(summary: &Summary) -> Option<String> {
+    let mut judged: Vec<&gate::Judgement> = summary.gates.iter().collect();
+    judged.sort_by_key(|judgement| judgement.is_passed);
+    let line = |judgement: &&gate::Judgement| {
+        let subject = gate::shown::subject(judgement);
+        let ruling = match judgement.ruling {
+            // The reason of an undecided one begins with that word.
+            Ruling::Undecided => String::new(),
+            ruling => format!("**{ruling}**, "),
+        };
+        format!(
+            "- gate {}: {ruling}{}",
+            escape(&subject),
+            escape(&judgement.reason)
+        )
+    };
+    let shown = judged.len().min(GATES);
+    let mut lines: Vec<String> = judged[..shown].iter().map(line).collect();
+    let more = judged.len() - shown;
+    if more > 0 {
+        lines.push(format!("- and {more} more of the gates"));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// What is read by those who doubt.
+fn folded(recording: &Recording, summary: &Summary) -> String {
+    let troubles = explain::troubles(summary);
+    let checks = match troubles.len() {
+        0 => "all in order".to_owned(),
+        _ => troubles.join("; "),
+    };
+    let facts = describe::environment(recording);
+    let facts: Vec<String> = facts
+        .iter()
+        .map(|(label, value)| format!("{label}: {value}"))
+        .collect();
+    let revisions = summary.revisions.clone();
+    let lines: Vec<String> = revisions
+        .into_iter()
+        .chain([
+            format!(
+                "{}; {}",
+                describe::load(recording),
+                explain::rounds(summary)
+            ),
+            format!("checks: {checks}"),
+            format!("machine: {}", facts.join("; ")),
+        ])
+        .map(|line| format!("- {}", escape(&line)))
+        .collect();
+    format!(
+        "<details><summary>Revisions, load, checks, machine</summary>\n\n{}\n\n</details>",
+        lines.join("\n")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Undecided;
+    use crate::sample::Sample;
+
+    #[test]
+    fn one_comparison_is_answered_in_its_first_sentence() {
+        let recording = Sample::open()
+            .variant("base", 680.0)
+            .variant("head", 750.0)
+            .build();
+        let gates = ["mean overhead < 1us".parse().unwrap()];
+        let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
+        insta::assert_snapshot!(comment(&recording, &summary));
+    }
+
+    #[test]
+    fn however_much_there_is_a_comment_is_short() {
+        let mut sample = Sample::open().rounds(12).variant("baseline", 680.0);
+        let names: Vec<String> = (0..20).map(|number| format!("variant {number}")).collect();
+        for name in &names {
+            sample = sample.variant(name, 900.0);
+        }
+        let recording = sample.build();
+        let gates: Vec<_> = (1..30)
+            .map(|us| format!("mean overhead < {us}us").parse().unwrap())
+            .collect();
+        let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
+        let found = comment(&recording, &summary);
+        assert!(found.contains("20 slower."), "{found}");
+        assert!(found.contains("13 more in the report."), "{found}");
+        assert!(found.contains("more of the gates"), "{found}");
+    }
+
+    #[test]
+    fn a_name_cannot_end_the_marker() {
+        let mut recording = Sample::open().variant("base", 680.0).build();
+        recording.lab.as_mut().unwrap().name = "a --> <b>".to_owned();
+        let summary = Summary::of(&recording);
+        let found = comment(&recording, &summary);
+        assert!(
+            found.starts_with("<!-- weighbridge: a -> <b> -->\n"),
+            "{found}"
+        );
+    }
+}

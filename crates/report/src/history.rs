@@ -1,0 +1,305 @@
+//! What a variant cost over time: one line a run and variant, in a file that is only ever added to.
+//!
+//! The figure is the overhead, which was paired with its baseline in one run; so runs of different days
+//! compare, where absolute figures would not. Runs of different machines, methods or orders are series of
+//! their own. Where the level of a series changes is found by [`stats::change_points`].
+
+mod series;
+mod text;
+
+pub(crate) use series::name_of;
+pub use series::{Change, Series};
+pub use text::text;
+
+use model::Order;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+use crate::recording::Recording;
+use crate::summary::{MetricSummary, Summary, VariantSummary};
+
+/// A line of a history: one variant of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Entry {
+    /// Names the format, so that a stranger's lines are not taken for a history.
+    pub format: Format,
+    /// The lab.
+    pub lab: String,
+    /// What was compared.
+    pub variant: String,
+    /// With whom.
+    pub baseline: String,
+    /// The figure that decided the verdict.
+    pub metric: Metric,
+    /// Variant minus baseline, in the unit of the metric; of requests per second their ratio minus 1.
+    pub overhead: Figure,
+    /// Processor time per request, variant minus baseline, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us: Option<Figure>,
+    /// The variant's own figure, in the unit of the metric. It compares within one run only.
+    pub value: f64,
+    /// When the run began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// The commit that was measured, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Processor, cores, kernel.
+    pub machine: String,
+    /// How numbers were computed; see [`crate::METHOD`].
+    pub method: u32,
+    /// How rounds measured the variants.
+    pub order: Order,
+    /// Rounds measured.
+    pub rounds: usize,
+    /// Where the recording is: a path or a URL.
+    pub recording: String,
+    /// SHA-256 of the recording, in hexadecimal: a run is in a history once.
+    pub sha256: String,
+}
+
+/// The name of the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Format {
+    /// A history of `weigh`.
+    #[serde(rename = "weighbridge-history")]
+    History,
+}
+
+/// A figure with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end of the 95 % interval, or of one for several variants together.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Where a recording comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The commit that was measured, where the recording does not say it.
+    pub commit: Option<String>,
+    /// A path or a URL.
+    pub recording: String,
+    /// SHA-256 of the recording, in hexadecimal.
+    pub sha256: String,
+}
+
+/// Why a file is not a history.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: expected an entry of a history, found something else: {source}")]
+pub struct ReadError {
+    line: usize,
+    source: serde_json::Error,
+}
+
+impl Entry {
+    /// One for each variant of a recording that was compared and has an interval; none for a load, and none
+    /// for variants without a number.
+    #[must_use]
+    pub fn of(recording: &Recording, origin: &Origin) -> Vec<Entry> {
+        let summary = Summary::of(recording);
+        let compared = summary.variants.iter().filter(|row| !row.is_baseline);
+        compared
+            .filter_map(|row| Entry::of_row(recording, &summary, row, origin))
+            .collect()
+    }
+
+    fn of_row(
+        recording: &Recording,
+        summary: &Summary,
+        row: &VariantSummary,
+        origin: &Origin,
+    ) -> Option<Entry> {
+        let lab = recording.lab.as_ref()?;
+        let metric = summary.headline;
+        let figure = row.metric(metric).filter(|_| row.has_number())?;
+        let of_recording = recording
+            .revisions
+            .as_ref()
+            .map(|it| it.head.commit.clone());
+        Some(Entry {
+            format: Format::History,
+            lab: lab.name.clone(),
+            variant: row.name.clone(),
+            baseline: row.baseline.clone(),
+            metric,
+            overhead: overhead(metric, figure)?,
+            cpu_us: row
+                .metric(Metric::Cpu)
+                .and_then(|cpu| overhead(Metric::Cpu, cpu)),
+            value: (figure.value * 1e3).round() / 1e3,
+            started_at: recording.started_at.clone(),
+            commit: of_recording.or_else(|| origin.commit.clone()),
+            machine: machine(recording),
+            method: recording.method,
+            order: recording.order_measured(),
+            rounds: row.rounds,
+            recording: origin.recording.clone(),
+            sha256: origin.sha256.clone(),
+        })
+    }
+
+    /// A line of the file, without its line break.
+    #[must_use]
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("an entry has only text and finite numbers")
+    }
+}
+
+/// Reads the lines of a history; empty ones are left out.
+///
+/// # Errors
+///
+/// The first line that is none.
+pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(index, line)| {
+            serde_json::from_str(line).map_err(|source| ReadError {
+                line: index + 1,
+                source,
+            })
+        })
+        .collect()
+}
+
+fn overhead(metric: Metric, figure: &MetricSummary) -> Option<Figure> {
+    let overhead = figure.overhead.as_ref()?;
+    // Picoseconds, and ten-thousandths of a percent: digits beyond are noise and make lines long.
+    let rounded = |value: f64| (value * 1e6).round() / 1e6;
+    let of = |value: f64, low: f64, high: f64| {
+        let is_finite = [value, low, high].iter().all(|it| it.is_finite());
+        is_finite.then(|| Figure {
+            value: rounded(value),
+            low: rounded(low),
+            high: rounded(high),
+        })
+    };
+    if metric == Metric::Requests {
+        // A share, since the rate itself is the machine's.
+        return of(
+            overhead.ratio? - 1.0,
+            overhead.ratio_low? - 1.0,
+            overhead.ratio_high? - 1.0,
+        );
+    }
+    of(
+        overhead.difference,
+        overhead.difference_low?,
+        overhead.difference_high?,
+    )
+}
+
+fn machine(recording: &Recording) -> String {
+    let environment = &recording.environment;
+    let cores = environment
+        .cores
+        .map(|cores| crate::describe::plural(cores.into(), "core"));
+    let parts = [
+        environment.cpu_model.clone(),
+        cores,
+        environment.kernel.clone(),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => "an unknown machine".to_owned(),
+        false => parts.join(", "),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    /// The overhead of one variant in a run of the day of this number, with an interval of 4 us on both
+    /// sides.
+    pub(crate) fn entry(number: usize, value: f64) -> Entry {
+        Entry {
+            format: Format::History,
+            lab: "api".to_owned(),
+            variant: "head".to_owned(),
+            baseline: "base".to_owned(),
+            metric: Metric::Typical,
+            overhead: Figure {
+                value,
+                low: value - 4.0,
+                high: value + 4.0,
+            },
+            cpu_us: None,
+            value: 200.0 + value,
+            started_at: format!("2026-11-{:02}T10:00:00Z", number + 1),
+            commit: Some(format!("{number:02}3456789012")),
+            machine: "AMD EPYC, 2 cores".to_owned(),
+            method: 2,
+            order: Order::SideBySide,
+            rounds: 8,
+            recording: format!("recordings/{number}"),
+            sha256: format!("{number:064}"),
+        }
+    }
+
+    fn origin() -> Origin {
+        Origin {
+            commit: Some("0123".to_owned()),
+            recording: "recordings/a".to_owned(),
+            sha256: "ab".to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_entry_has_the_overhead_and_is_read_again() {
+        let recording = Sample::side_by_side()
+            .variant("baseline", 680.0)
+            .variant("rhai", 750.0)
+            .build();
+        let entries = Entry::of(&recording, &origin());
+        let [entry] = entries.as_slice() else {
+            panic!("one variant is compared: {entries:?}");
+        };
+        assert_eq!(
+            (entry.variant.as_str(), entry.metric),
+            ("rhai", Metric::Typical)
+        );
+        let Figure { value, low, high } = entry.overhead;
+        assert!(
+            low < value && value < high && low > 40.0 && high < 90.0,
+            "{entry:?}"
+        );
+        assert_eq!(entry.commit.as_deref(), Some("0123"));
+        let text = format!("\n{}\n\n", entry.line());
+        assert_eq!(read(&text).unwrap(), entries);
+        let error = read("{\"format\":\"weighbridge-history\"}").unwrap_err();
+        assert!(
+            error.to_string().starts_with("line 1: expected an entry"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_rate_is_kept_as_a_share() {
+        let recording = Sample::closed()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let entries = Entry::of(&recording, &origin());
+        assert_eq!(entries[0].metric, Metric::Requests);
+        assert!(
+            (-0.14..-0.1).contains(&entries[0].overhead.value),
+            "{entries:?}"
+        );
+    }
+
+    #[test]
+    fn the_committed_schema_is_that_of_the_lines() {
+        let schema = schemars::schema_for!(Entry).to_value();
+        crate::schema_tests::assert_schema("history", &schema);
+    }
+}

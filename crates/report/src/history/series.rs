@@ -1,0 +1,211 @@
+//! The entries of a history that compare with one another, in order, and where their level changes.
+
+use std::collections::BTreeMap;
+
+use stats::change_points::{Point, segments};
+
+use super::{Entry, Figure};
+use crate::digits;
+use crate::metric::{Metric, Unit};
+
+/// Runs of one comparison on one machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// By the time at which they began; at least one.
+    pub entries: Vec<Entry>,
+    /// Where the level changes, in order.
+    pub changes: Vec<Change>,
+    /// The level since the last change.
+    pub level: f64,
+}
+
+/// A change of the level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Index of the first entry with the new level.
+    pub at: usize,
+    /// The level before.
+    pub before: f64,
+    /// The level from there on.
+    pub after: f64,
+}
+
+impl Series {
+    /// All series of a history, by lab, variant and machine.
+    #[must_use]
+    pub fn all(entries: &[Entry]) -> Vec<Series> {
+        let mut groups: BTreeMap<_, Vec<Entry>> = BTreeMap::new();
+        for entry in entries {
+            let Entry {
+                lab,
+                variant,
+                baseline,
+                machine,
+                metric,
+                method,
+                order,
+                ..
+            } = entry;
+            let names = (lab, variant, baseline, machine);
+            let key = (names, *metric, *method, order.word());
+            groups.entry(key).or_default().push(entry.clone());
+        }
+        groups.into_values().map(Series::of).collect()
+    }
+
+    fn of(mut entries: Vec<Entry>) -> Series {
+        // Times are all in one format in UTC, so text sorts as time does.
+        entries.sort_by(|a, b| a.started_at.cmp(&b.started_at));
+        let points: Vec<Point> = entries.iter().map(|entry| point(entry.overhead)).collect();
+        let found = segments(&points);
+        let changes = found.windows(2).map(|pair| Change {
+            at: pair[1].start,
+            before: pair[0].level,
+            after: pair[1].level,
+        });
+        let changes = changes.collect();
+        let level = found.last().map_or(0.0, |segment| segment.level);
+        Series {
+            entries,
+            changes,
+            level,
+        }
+    }
+
+    /// The latest entry.
+    pub(crate) fn last(&self) -> &Entry {
+        self.entries.last().expect("a series has an entry")
+    }
+
+    /// `static-subgraph: rhai against baseline`
+    pub(crate) fn title(&self) -> String {
+        let Entry {
+            lab,
+            variant,
+            baseline,
+            ..
+        } = self.last();
+        format!("{lab}: `{variant}` against `{baseline}`")
+    }
+
+    /// `typical latency, side by side, on AMD EPYC, 2 cores`
+    pub(crate) fn about(&self) -> String {
+        let Entry {
+            metric,
+            order,
+            machine,
+            method,
+            ..
+        } = self.last();
+        let figure = match metric {
+            Metric::Requests => "requests/s".to_owned(),
+            latency => format!("{} latency", latency.label()),
+        };
+        let order = order.word().replace('-', " ");
+        format!("{figure}, {order}, method {method}, on {machine}")
+    }
+
+    /// `+52 us (46 to 60)`
+    pub(crate) fn shown(&self, figure: Figure) -> String {
+        let scale = self.scale();
+        let (from, to) = digits::interval_ends(figure.low * scale, figure.high * scale);
+        let half = (figure.high - figure.low) / 2.0 * scale;
+        let value = digits::value((figure.value * scale).abs(), Some(half));
+        format!(
+            "{}{value} {} ({from} to {to})",
+            sign(figure.value),
+            self.unit()
+        )
+    }
+
+    /// `+52 us`: a level, which has no interval of a run.
+    pub(crate) fn level(&self, level: f64) -> String {
+        let value = (level * self.scale()).abs();
+        let shown = digits::value(value, Some(value * 0.05));
+        format!("{}{shown} {}", sign(level), self.unit())
+    }
+
+    pub(crate) fn unit(&self) -> &'static str {
+        match self.last().metric.unit() {
+            Unit::Milliseconds => "us",
+            _ => "%",
+        }
+    }
+
+    /// From the unit of the entries to the one that is shown.
+    pub(crate) fn scale(&self) -> f64 {
+        match self.last().metric.unit() {
+            Unit::Milliseconds => 1.0,
+            _ => 100.0,
+        }
+    }
+
+    /// What is said of a change.
+    pub(crate) fn sentence(&self, change: &Change) -> String {
+        let first = &self.entries[change.at];
+        format!(
+            "since {}: {} instead of {}",
+            name_of(first),
+            self.level(change.after),
+            self.level(change.before)
+        )
+    }
+}
+
+/// `abc123def of 2026-11-20`, or the time alone.
+pub(crate) fn name_of(entry: &Entry) -> String {
+    // RFC 3339 begins with ten characters of date; a line by another hand may not.
+    let day = entry.started_at.get(..10).unwrap_or(&entry.started_at);
+    match &entry.commit {
+        Some(commit) => format!("{} of {day}", commit.get(..9).unwrap_or(commit)),
+        None => entry.started_at.get(..16).unwrap_or(day).replace('T', " "),
+    }
+}
+
+fn sign(value: f64) -> &'static str {
+    if value < 0.0 { "-" } else { "+" }
+}
+
+/// The half-width of a 95 % interval is 1.96 standard errors of a normal estimate; that of a round-based
+/// one is a little more, which makes the error a little too large.
+fn point(figure: Figure) -> Point {
+    Point {
+        value: figure.value,
+        error: (figure.high - figure.low).abs() / 2.0 / 1.96,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::entry;
+
+    #[test]
+    fn a_change_is_named_by_its_first_commit() {
+        // Not in order, as entries of several jobs may come.
+        let mut entries: Vec<Entry> = (0..20)
+            .map(|number| {
+                let noise = f64::from(u32::try_from(number * 7 % 5).unwrap()) - 2.0;
+                entry(number, if number < 12 { 50.0 } else { 80.0 } + noise)
+            })
+            .collect();
+        entries.reverse();
+        let [series] = Series::all(&entries).try_into().unwrap();
+        assert_eq!(series.changes.len(), 1, "{:?}", series.changes);
+        let sentence = series.sentence(&series.changes[0]);
+        insta::assert_snapshot!(sentence, @"
+        since 123456789 of 2026-11-13: +80 us instead of +50 us
+        ");
+        insta::assert_snapshot!(series.shown(series.last().overhead), @"
+        +81 us (77 to 85)
+        ");
+    }
+
+    #[test]
+    fn machines_and_methods_are_told_apart() {
+        let mut entries: Vec<Entry> = (0..4).map(|number| entry(number, 50.0)).collect();
+        entries[1].machine = "another".to_owned();
+        entries[2].method = 1;
+        assert_eq!(Series::all(&entries).len(), 3);
+    }
+}

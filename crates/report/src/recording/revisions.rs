@@ -1,0 +1,104 @@
+//! The two revisions of a repository that `weigh pr` compared.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The two revisions that were compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revisions {
+    /// The older one.
+    pub base: Revision,
+    /// The newer one.
+    pub head: Revision,
+    /// Whether both hold the same files, so that whatever differs is noise.
+    pub is_same: bool,
+    /// Systems whose program was built the same in both, byte for byte. Empty where all files are the
+    /// same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchanged: Vec<String>,
+}
+
+/// A revision of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revision {
+    /// How it was found: by a name such as `HEAD`, or as the commit `where HEAD left main`.
+    pub name: String,
+    /// The commit, in hexadecimal.
+    pub commit: String,
+    /// The first line of the commit's message, without control characters.
+    pub subject: String,
+    /// Whether changes that were not committed were measured with it.
+    pub uncommitted: bool,
+}
+
+impl Revision {
+    /// The commit as people write it.
+    #[must_use]
+    pub fn in_short(&self) -> &str {
+        // Hexadecimal, unless a recording was edited by hand.
+        self.commit.get(..9).unwrap_or(&self.commit)
+    }
+}
+
+impl Revisions {
+    /// What was compared, in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Revisions { base, head, .. } = self;
+        let uncommitted = if head.uncommitted {
+            ", with changes that are not committed"
+        } else {
+            ""
+        };
+        let mut out = format!(
+            "base is {} ({}), {}; head is {} ({}){uncommitted}",
+            base.in_short(),
+            base.subject,
+            base.name,
+            head.in_short(),
+            head.subject,
+        );
+        if self.is_same {
+            out += "; both hold the same files, so any difference is noise";
+        } else if !self.unchanged.is_empty() {
+            let names: Vec<String> = self.unchanged.iter().map(|it| format!("`{it}`")).collect();
+            out += &format!(
+                "; built the same in both, byte for byte: {}",
+                names.join(", ")
+            );
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(name: &str, commit: &str) -> Revision {
+        Revision {
+            name: name.to_owned(),
+            commit: commit.repeat(10),
+            subject: format!("subject of {name}"),
+            uncommitted: false,
+        }
+    }
+
+    #[test]
+    fn what_was_compared_is_said_in_a_sentence() {
+        let mut revisions = Revisions {
+            base: revision("where HEAD left main", "0123"),
+            head: revision("HEAD", "abcd"),
+            is_same: false,
+            unchanged: vec!["db".to_owned()],
+        };
+        insta::assert_snapshot!(revisions.sentence(), @"
+        base is 012301230 (subject of where HEAD left main), where HEAD left main; head is abcdabcda (subject of HEAD); built the same in both, byte for byte: `db`
+        ");
+        revisions.head.uncommitted = true;
+        revisions.is_same = true;
+        insta::assert_snapshot!(revisions.sentence(), @"
+        base is 012301230 (subject of where HEAD left main), where HEAD left main; head is abcdabcda (subject of HEAD), with changes that are not committed; both hold the same files, so any difference is noise
+        ");
+    }
+}

@@ -1,0 +1,240 @@
+//! `weigh bisect`: the first commit that breaks a gate, found by halving.
+
+use std::path::Path;
+
+use lab::Lab;
+use report::gate::Ruling;
+use report::{Summary, Verdict};
+
+use super::lab::{self as labs_command, Outcome};
+use super::pr::{Change, Repository, State, Worktrees, usual_parent};
+use crate::build_cache::BuildCache;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::labs;
+use crate::stop::Stop;
+
+/// Find the commit since which a gate is broken, by measuring commits between two, halving what is left.
+///
+/// Every commit is compared with the good one, side by side, as weigh pr does: it is bad when a gate is
+/// broken, good when all hold, and skipped when it cannot be built or started, or stays undecided. Which
+/// commit comes next is left to git bisect, in a worktree of its own; your working tree is not touched.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    lab: labs_command::Args,
+    /// A commit, branch or tag that keeps the gates.
+    #[arg(long, value_name = "REF", help_heading = "Revisions")]
+    good: String,
+    /// A later one that breaks them.
+    #[arg(
+        long,
+        value_name = "REF",
+        help_heading = "Revisions",
+        default_value = "HEAD"
+    )]
+    bad: String,
+    /// Where the two worktrees are made while it runs [default: XDG_STATE_HOME/weighbridge/worktrees].
+    #[arg(long, value_name = "DIR", help_heading = "Revisions")]
+    worktrees: Option<std::path::PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh bisect api --good v1.4.0 --gate 'typical overhead < 20us'
+  weigh bisect api --good HEAD~30 --bad HEAD~2 --rounds 12";
+
+/// The most commits measured before the search is given up: of as many, halving leaves one of 2^64.
+const STEPS_MAX: usize = 64;
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let own = labs::read(&args.lab.labs, &args.lab.settings.with, console)?;
+    let [lab] = own.as_slice() else {
+        return Err(Failure::bad_input(format!(
+            "expected one lab, since a commit has one verdict, found {}",
+            own.len()
+        )));
+    };
+    if !args.lab.gates.is_any() && lab.gates.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "expected a gate that tells good from bad, found none in `{}`; add one, such as \
+             --gate 'typical overhead < 20us'",
+            lab.name
+        )));
+    }
+    let repository = Repository::here()?;
+    let place = repository.place_of(&lab.path)?;
+    let good = repository.state(&args.good)?;
+    let bad = repository.state(&args.bad)?;
+    let parent = args.worktrees.clone().unwrap_or_else(usual_parent);
+    let worktrees = Worktrees::of(&repository, (&good, &bad), &parent, console)?;
+    let search = Search {
+        args,
+        repository: &repository,
+        worktrees: &worktrees,
+        good: &good,
+        place: &place,
+    };
+    let ended = search.find(&bad, console, stop);
+    worktrees.remove()?;
+    ended
+}
+
+/// What a commit was found to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Good,
+    Bad,
+    /// It cannot be judged.
+    Skipped,
+}
+
+impl Found {
+    /// The word that `git bisect` knows.
+    fn word(self) -> &'static str {
+        match self {
+            Found::Good => "good",
+            Found::Bad => "bad",
+            Found::Skipped => "skip",
+        }
+    }
+
+    /// By what became of the gates.
+    fn of(summary: &Summary) -> Found {
+        let mut rulings = summary.gates.iter().map(|judgement| judgement.ruling);
+        let has_number = summary.variants.iter().all(|row| row.has_number());
+        if !has_number || summary.gates.is_empty() {
+            return Found::Skipped;
+        }
+        if rulings.clone().any(|ruling| ruling == Ruling::Broken) {
+            return Found::Bad;
+        }
+        match rulings.all(|ruling| ruling == Ruling::Holds) {
+            true => Found::Good,
+            false => Found::Skipped,
+        }
+    }
+}
+
+/// The commits between a good and a bad one.
+struct Search<'a> {
+    args: &'a Args,
+    repository: &'a Repository,
+    worktrees: &'a Worktrees,
+    good: &'a State,
+    /// Where the lab lies in the repository.
+    place: &'a Path,
+}
+
+impl Search<'_> {
+    fn find(&self, bad: &State, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+        let found = self.judge(bad, console, stop)?;
+        if stop.is_asked() {
+            return Ok(Exit::Interrupted);
+        }
+        if found != Found::Bad {
+            return Err(Failure {
+                exit: Exit::Withheld,
+                message: format!(
+                    "nothing to search for: {} is {} and should be bad; choose another with --bad, \
+                     another gate, or more rounds",
+                    bad.shown.in_short(),
+                    found.word()
+                ),
+            });
+        }
+        let head = self.worktrees.head();
+        let start = ["bisect", "start", &bad.commit, &self.good.commit];
+        let mut said = self.repository.within(&head, &start)?;
+        for _ in 0..STEPS_MAX {
+            if let Some(first) = first_bad(&said) {
+                return self.answer(first, console);
+            }
+            let state = self.repository.state_of(&head)?;
+            let found = self.judge(&state, console, stop)?;
+            if stop.is_asked() {
+                return Ok(Exit::Interrupted);
+            }
+            // git leaves with an error when only skipped commits are left, and lists them.
+            said = self
+                .repository
+                .within(&head, &["bisect", found.word()])
+                .map_err(|failure| Failure {
+                    exit: Exit::Withheld,
+                    message: format!("the first bad commit cannot be told: {}", failure.message),
+                })?;
+        }
+        Err(Failure::bug(format!(
+            "git bisect does not end within {STEPS_MAX} commits"
+        )))
+    }
+
+    fn answer(&self, first: &str, console: Console) -> Result<Exit, Failure> {
+        let first = self.repository.state(first)?;
+        console.answer(&format!(
+            "first bad commit: {} {}",
+            first.commit, first.shown.subject
+        ));
+        Ok(Exit::Done)
+    }
+
+    /// Compares a commit, which the worktree of the newer revision has, with the good one.
+    fn judge(&self, state: &State, console: Console, stop: &Stop) -> Result<Found, Failure> {
+        let change = Change::new(self.repository, (self.good, state), self.worktrees);
+        let shown = format!("{} ({})", state.shown.in_short(), state.shown.subject);
+        let lab = match change.both(self.place, &self.args.lab, console) {
+            Ok(lab) => lab,
+            Err(failure) => {
+                console.answer(&format!("skip {shown}: {}", failure.message));
+                return Ok(Found::Skipped);
+            }
+        };
+        let describe = |lab: &Lab| change.revisions(lab);
+        let running = labs_command::Run {
+            revisions: Some(&describe),
+            ..self.args.lab.running()
+        };
+        // The folders get other files from commit to commit, so nothing stays built.
+        let mut builds = BuildCache::default();
+        let Outcome { summary, .. } = running.measure(&lab, &mut builds, console, stop)?;
+        let found = Found::of(&summary);
+        console.answer(&format!("{} {shown}: {}", found.word(), told(&summary)));
+        Ok(found)
+    }
+}
+
+/// What was found of a commit, in a sentence.
+fn told(summary: &Summary) -> String {
+    let is_invalid = |verdict: &Verdict| matches!(verdict, Verdict::Invalid { .. });
+    let row = summary.variants.iter().find(|row| is_invalid(&row.verdict));
+    let row = row.or(summary.variants.last());
+    row.map_or_else(String::new, |row| {
+        row.in_words
+            .clone()
+            .unwrap_or_else(|| row.verdict_text.clone())
+    })
+}
+
+/// The commit that `git bisect` names as the first bad one.
+fn first_bad(said: &str) -> Option<&str> {
+    let line = said
+        .lines()
+        .find(|line| line.contains(" is the first bad commit"))?;
+    line.split(' ').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bad_commit_is_read_from_what_git_says() {
+        let said = "0123abc is the first bad commit\ncommit 0123abc\nAuthor: a";
+        assert_eq!(first_bad(said), Some("0123abc"));
+        assert_eq!(
+            first_bad("Bisecting: 3 revisions left to test after this"),
+            None
+        );
+    }
+}

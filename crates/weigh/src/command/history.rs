@@ -1,0 +1,186 @@
+//! `weigh history`: what variants cost over time.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use report::history::{self, Entry, Origin, Series};
+
+use super::report::read_text;
+use crate::console::Console;
+use crate::environment;
+use crate::exit::{Exit, Failure};
+use crate::files;
+use crate::record::sha256;
+
+/// Show what variants cost run by run, and since which run they cost more or less.
+///
+/// The history is a file of lines, one a run and variant, that `weigh history add` adds to: it can live on
+/// a branch, in a cache or as an artifact. What it keeps is the overhead, paired with its baseline in one
+/// run; runs of different machines, methods and orders are told apart.
+///
+/// A change is a new level that at least three runs have (optimal partitioning, PELT).
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// The history.
+    #[arg(long, value_name = "FILE", default_value = FILE, global = true)]
+    file: PathBuf,
+    /// Layout of the answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Layout,
+    /// Only series of this lab.
+    #[arg(long, value_name = "NAME")]
+    lab: Option<String>,
+}
+
+const FILE: &str = "weighbridge-history.jsonl";
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh history add recordings/api-*
+  weigh history
+  weigh history --format html > history.html";
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    Add(Add),
+}
+
+/// Add recordings to the history; one that it has already changes nothing.
+#[derive(Debug, clap::Args)]
+struct Add {
+    /// Recording folders, or the recording.json in them.
+    #[arg(value_name = "RECORDING", required = true)]
+    recordings: Vec<PathBuf>,
+    /// The commit that was measured, where the recordings do not say it [default: what CI says].
+    #[arg(long, value_name = "COMMIT")]
+    commit: Option<String>,
+    /// Where the recordings will be found: this, and the name of the folder, instead of its path.
+    #[arg(long, value_name = "URL")]
+    link: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Layout {
+    /// A paragraph a series.
+    Text,
+    /// One page that works offline.
+    Html,
+    /// The lines themselves, as one array.
+    Json,
+}
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    match &args.action {
+        Some(Action::Add(add)) => self::add(&args.file, add, console),
+        None => show(args, console),
+    }
+}
+
+fn show(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let mut entries = entries(&args.file)?.ok_or_else(|| {
+        Failure::bad_input(format!(
+            "`{}` is not there; begin it with `weigh history add RECORDING…`, or name another with --file",
+            args.file.display()
+        ))
+    })?;
+    if let Some(lab) = &args.lab {
+        let known: BTreeSet<String> = entries.iter().map(|entry| entry.lab.clone()).collect();
+        if !known.contains(lab) {
+            let known: Vec<String> = known.into_iter().collect();
+            return Err(Failure::bad_input(format!(
+                "expected a lab of the history, found `{lab}`; it has {}",
+                known.join(", ")
+            )));
+        }
+        entries.retain(|entry| entry.lab == *lab);
+    }
+    console.answer(&match args.format {
+        Layout::Text => history::text(&Series::all(&entries)),
+        Layout::Html => report::history_page(&Series::all(&entries)),
+        Layout::Json => serde_json::to_string_pretty(&entries).expect("text and finite numbers"),
+    });
+    Ok(Exit::Done)
+}
+
+fn add(file: &Path, add: &Add, console: Console) -> Result<Exit, Failure> {
+    let known = entries(file)?.unwrap_or_default();
+    let mut known: BTreeSet<String> = known.into_iter().map(|entry| entry.sha256).collect();
+    let of_ci =
+        || environment::inherited("GITHUB_SHA").or_else(|| environment::inherited("CI_COMMIT_SHA"));
+    let commit = add
+        .commit
+        .clone()
+        .or_else(of_ci)
+        .filter(|it| !it.is_empty());
+    let mut lines = String::new();
+    // All are read before anything is written, so that a mistake leaves the history as it was.
+    for path in &add.recordings {
+        let text = read_text(path)?;
+        let recording = super::report::parse(path, &text)?;
+        let origin = Origin {
+            commit: commit.clone(),
+            recording: match &add.link {
+                Some(link) => linked(link, path),
+                None => path.display().to_string(),
+            },
+            sha256: sha256(text.as_bytes()),
+        };
+        let shown = path.display();
+        if !known.insert(origin.sha256.clone()) {
+            console.say(format_args!("weigh: `{shown}` is in the history already"));
+            continue;
+        }
+        let entries = Entry::of(&recording, &origin);
+        if entries.is_empty() {
+            console.say(format_args!(
+                "weigh: `{shown}` has no overhead with an interval, so nothing of it is added"
+            ));
+        }
+        lines.extend(entries.iter().map(|entry| entry.line() + "\n"));
+    }
+    let refused =
+        |error| Failure::not_ready(format!("`{}` cannot be written: {error}", file.display()));
+    let opened = fs::File::options().create(true).append(true).open(file);
+    // At once: of two jobs that add at the same time, neither cuts a line of the other.
+    opened
+        .and_then(|mut file| file.write_all(lines.as_bytes()))
+        .map_err(refused)?;
+    console.say(format_args!(
+        "weigh: {} entries added to {}",
+        lines.lines().count(),
+        file.display()
+    ));
+    Ok(Exit::Done)
+}
+
+fn linked(link: &str, path: &Path) -> String {
+    // `recording.json` itself is called alike everywhere; its folder is what tells it apart.
+    let is_file = path.extension().is_some();
+    let named = if is_file {
+        path.parent().unwrap_or(path)
+    } else {
+        path
+    };
+    let name = named.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}/{name}", link.trim_end_matches('/'))
+}
+
+/// The entries of a history; none where the file is not there.
+fn entries(file: &Path) -> Result<Option<Vec<Entry>>, Failure> {
+    let shown = file.display();
+    if !file.exists() {
+        return Ok(None);
+    }
+    let refused = |error: String| Failure::bad_input(format!("`{shown}`: {error}"));
+    let bytes = files::read_result(file).map_err(|error| refused(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| refused(error.to_string()))?;
+    history::read(&text)
+        .map(Some)
+        .map_err(|error| refused(error.to_string()))
+}

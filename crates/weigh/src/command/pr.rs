@@ -1,0 +1,264 @@
+//! `weigh pr`: what a change costs, by a lab of the repository in two of its revisions.
+
+mod repository;
+mod worktrees;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lab::{Lab, Setup, Variant};
+use report::recording::Revisions;
+
+use super::lab as labs_command;
+use crate::build_cache::BuildCache;
+use crate::console::Console;
+use crate::environment;
+use crate::exit::{Exit, Failure};
+use crate::files::Disk;
+use crate::labs;
+use crate::record;
+use crate::stop::Stop;
+pub(super) use repository::{Repository, State};
+pub(super) use worktrees::{Worktrees, usual_parent};
+
+/// Measure what a change costs: a lab of this repository in two revisions, side by side.
+///
+/// The older revision, `base`, is the commit where HEAD left the branch that it is to go into; the newer
+/// one, `head`, is HEAD with what is not committed. Each gets a git worktree of its own and is built
+/// there by the lab's own `build`; then both are started, proven, loaded and compared as weigh lab does
+/// with variants. Load, expected answers and proofs are those of `head` for both. The worktrees are removed
+/// whatever way the run ends.
+///
+/// Without --variants it is the lab's baseline that is compared, so a lab needs no `variants` for this.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    lab: labs_command::Args,
+    /// What the change is to go into: a branch, tag or commit [default: what CI says, else origin/HEAD, main
+    /// or master].
+    #[arg(long, value_name = "REF", help_heading = "Revisions")]
+    base: Option<String>,
+    /// Compare every variant of the lab with itself in the older revision; --variants chooses some.
+    #[arg(long, help_heading = "Revisions", conflicts_with = "variants")]
+    all_variants: bool,
+    /// Where the two worktrees are made while it runs [default: XDG_STATE_HOME/weighbridge/worktrees].
+    #[arg(long, value_name = "DIR", help_heading = "Revisions")]
+    worktrees: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh pr api --gate 'typical overhead < 20us'
+  weigh pr labs/api.yaml --base origin/main --format comment > comment.md
+  weigh pr api --base HEAD~1 --all-variants";
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    // In the user's own tree first, so that mistakes are shown where they can be mended.
+    let own = labs::read(&args.lab.labs, &args.lab.settings.with, console)?;
+    let repository = Repository::here()?;
+    let places: Vec<PathBuf> = own
+        .iter()
+        .map(|lab| repository.place_of(&lab.path))
+        .collect::<Result<_, _>>()?;
+    let base = repository.base(args.base.as_deref())?;
+    let head = repository.head(&args.lab.out)?;
+    let parent = args.worktrees.clone().unwrap_or_else(usual_parent);
+    let worktrees = Worktrees::of(&repository, (&base, &head), &parent, console)?;
+    let change = Change::new(&repository, (&base, &head), &worktrees);
+    let ended = change.weigh_all(&places, args, console, stop);
+    worktrees.remove()?;
+    ended
+}
+
+/// The two revisions, ready to be built.
+pub(super) struct Change<'a> {
+    base: &'a State,
+    head: &'a State,
+    worktrees: &'a Worktrees,
+    /// Whether both hold the same files.
+    is_same: bool,
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn new(
+        repository: &Repository,
+        (base, head): (&'a State, &'a State),
+        worktrees: &'a Worktrees,
+    ) -> Change<'a> {
+        Change {
+            base,
+            head,
+            worktrees,
+            is_same: repository.is_same(base, head),
+        }
+    }
+
+    fn weigh_all(
+        &self,
+        places: &[PathBuf],
+        args: &Args,
+        console: Console,
+        stop: &Stop,
+    ) -> Result<Exit, Failure> {
+        let mut labs = Vec::new();
+        for place in places {
+            labs.push(self.of_variants(place, args, console)?);
+        }
+        let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();
+        args.lab.gates.check(&names)?;
+        let mut builds = BuildCache::default();
+        let mut worst = Exit::Done;
+        let describe = |lab: &Lab| self.revisions(lab);
+        let running = labs_command::Run {
+            revisions: Some(&describe),
+            ..args.lab.running()
+        };
+        for lab in &labs {
+            worst = worst.max(running.of(lab, &mut builds, console, stop)?);
+            if stop.is_asked() {
+                break;
+            }
+        }
+        Ok(worst)
+    }
+
+    /// The lab that compares the baseline of the lab at this place in the two revisions.
+    ///
+    /// # Errors
+    ///
+    /// When the newer revision has no such lab that can be read.
+    pub(super) fn both(
+        &self,
+        place: &Path,
+        flags: &labs_command::Args,
+        console: Console,
+    ) -> Result<Lab, Failure> {
+        let head = self.of_head(place, flags, console)?;
+        let names = match flags.variants.is_empty() {
+            true => vec![head.baseline.name.clone()],
+            false => flags.variants.clone(),
+        };
+        if let Some(name) = names
+            .iter()
+            .find(|name| !head.names().contains(&name.as_str()))
+        {
+            return Err(labs::stranger(&head, name));
+        }
+        self.compared(place, head, flags, &names)
+    }
+
+    /// The same for the variants that the flags want.
+    fn of_variants(&self, place: &Path, args: &Args, console: Console) -> Result<Lab, Failure> {
+        if !args.all_variants {
+            return self.both(place, &args.lab, console);
+        }
+        let head = self.of_head(place, &args.lab, console)?;
+        let names: Vec<String> = head.names().into_iter().map(str::to_owned).collect();
+        self.compared(place, head, &args.lab, &names)
+    }
+
+    fn compared(
+        &self,
+        place: &Path,
+        head: Lab,
+        flags: &labs_command::Args,
+        names: &[String],
+    ) -> Result<Lab, Failure> {
+        let base = self.of_base(place, &flags.settings.with);
+        let base = base.as_ref().map_err(String::as_str);
+        let lab = Lab::of_revisions(base, head, names);
+        flags.adjusted(lab.seen_from(&self.worktrees.head()))
+    }
+
+    /// The lab in the newer revision.
+    fn of_head(
+        &self,
+        place: &Path,
+        flags: &labs_command::Args,
+        console: Console,
+    ) -> Result<Lab, Failure> {
+        let path = self.worktrees.head().join(place);
+        lab::parse_with(&path, &Disk, &flags.settings.with).map_err(|found| {
+            console.say(found.render(console.color));
+            Failure::bad_input(format!(
+                "`{}` cannot be read in a worktree of {}; does git ignore it, or a file that it needs?",
+                place.display(),
+                self.head.shown.in_short()
+            ))
+        })
+    }
+
+    /// The lab in the older revision, or why it cannot be measured there.
+    fn of_base(&self, place: &Path, settings: &[(String, String)]) -> Result<Lab, String> {
+        let path = self.worktrees.base().join(place);
+        let base = &self.base.shown;
+        if !path.is_file() {
+            return Err(format!(
+                "the lab is new: {} does not have it",
+                base.in_short()
+            ));
+        }
+        lab::parse_with(&path, &Disk, settings).map_err(|found| {
+            let mistakes = match found.len() {
+                1 => "a mistake".to_owned(),
+                many => format!("{many} mistakes"),
+            };
+            format!("the lab has {mistakes} in {}", base.in_short())
+        })
+    }
+
+    /// What the recording keeps of the two, when all is built.
+    pub(super) fn revisions(&self, lab: &Lab) -> Revisions {
+        Revisions {
+            base: self.base.shown.clone(),
+            head: self.head.shown.clone(),
+            is_same: self.is_same,
+            unchanged: if self.is_same {
+                Vec::new()
+            } else {
+                unchanged(lab)
+            },
+        }
+    }
+}
+
+/// Systems whose program came out the same, byte for byte, in both revisions of every variant.
+fn unchanged(lab: &Lab) -> Vec<String> {
+    let pairs = || {
+        let newer = lab.all().filter(|variant| variant.against.is_some());
+        newer.filter_map(|newer| {
+            let older = lab
+                .all()
+                .find(|it| Some(&it.name) == newer.against.as_ref())?;
+            older.absent.is_none().then_some((older, newer))
+        })
+    };
+    let is_same = |name: &str| {
+        pairs().all(|(older, newer)| {
+            let one = built(older, name).and_then(|path| fs::read(path).ok());
+            let other = built(newer, name).and_then(|path| fs::read(path).ok());
+            matches!((one, other), (Some(one), Some(other)) if record::sha256(&one) == record::sha256(&other))
+        })
+    };
+    let mut names: Vec<String> = Vec::new();
+    for setup in pairs().flat_map(|(_, newer)| newer.systems()) {
+        if !names.contains(&setup.system) && is_same(&setup.system) {
+            names.push(setup.system.clone());
+        }
+    }
+    names
+}
+
+/// The program that a build has made for a system; none where nothing is built, or where the program
+/// is one of the machine.
+fn built(variant: &Variant, system: &str) -> Option<PathBuf> {
+    let is_built = |setup: &&Setup| setup.system == system && !setup.build.is_empty();
+    let setup = variant.systems().iter().find(is_built)?;
+    let program = setup.command().first()?.render(&|_| None).ok()?;
+    // A name without a folder is looked up on PATH, and is none of the repository.
+    if !program.contains('/') {
+        return None;
+    }
+    rig::find_program(&program, &setup.folder, &environment::search_path())
+}

@@ -1,0 +1,304 @@
+//! The repository that the user stands in, by its own program `git`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use report::recording::Revision;
+
+use crate::environment;
+use crate::exit::Failure;
+
+/// What a revision is, for `git` and for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::command) struct State {
+    /// The commit whose files it has.
+    pub(in crate::command) commit: String,
+    /// How reports show it.
+    pub(in crate::command) shown: Revision,
+}
+
+/// A repository with a working tree.
+pub(in crate::command) struct Repository {
+    /// The top of the working tree; symbolic links are resolved.
+    top: PathBuf,
+}
+
+impl Repository {
+    /// The one of the current folder.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or no `git`.
+    pub(in crate::command) fn here() -> Result<Repository, Failure> {
+        let top = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
+        let top = fs::canonicalize(&top)
+            .map_err(|error| Failure::not_ready(format!("`{top}` cannot be read: {error}")))?;
+        Ok(Repository { top })
+    }
+
+    /// Where a file of the working tree lies within the repository.
+    ///
+    /// # Errors
+    ///
+    /// When it lies outside.
+    pub(in crate::command) fn place_of(&self, path: &Path) -> Result<PathBuf, Failure> {
+        let outside = || {
+            Failure::bad_input(format!(
+                "expected a lab of the repository in `{}`, found `{}`, which is outside of it",
+                self.top.display(),
+                path.display()
+            ))
+        };
+        let path = fs::canonicalize(path).map_err(|_| outside())?;
+        let place = path.strip_prefix(&self.top).map_err(|_| outside())?;
+        Ok(place.to_owned())
+    }
+
+    /// The older revision: the commit where HEAD left `asked`, or the branch that CI or the remote names.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such branch, or no commit that both have.
+    pub(in crate::command) fn base(&self, asked: Option<&str>) -> Result<State, Failure> {
+        let name = match asked {
+            Some(name) => name.to_owned(),
+            None => self.usual_base()?,
+        };
+        let Some(asked) = self.commit_of(&name) else {
+            return Err(Failure::bad_input(format!(
+                "expected a branch, tag or commit as base, found `{name}`, which git does not know here; \
+                 fetch it (a CI job often has one commit only), or choose another with --base"
+            )));
+        };
+        let parted = self.git(&["merge-base", &asked, "HEAD"]).map_err(|_| {
+            Failure::bad_input(format!(
+                "`{name}` and HEAD have no commit in common here; in a shallow clone fetch more \
+                 (`git fetch --unshallow`, `fetch-depth: 0` of actions/checkout)"
+            ))
+        })?;
+        let name = if parted == asked {
+            name
+        } else {
+            format!("where HEAD left {name}")
+        };
+        Ok(State {
+            shown: self.shown(name, &parted, false)?,
+            commit: parted,
+        })
+    }
+
+    /// The newer revision: HEAD, with what is not committed. What git ignores is left out, and `out`,
+    /// where recordings go.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot write down what is not committed.
+    pub(in crate::command) fn head(&self, out: &Path) -> Result<State, Failure> {
+        let commit = self.commit_of("HEAD").ok_or_else(|| {
+            Failure::bad_input("expected a repository with a commit, found none; commit first")
+        })?;
+        let everything = self.with_uncommitted(&commit, out)?;
+        let tree = format!("{commit}^{{tree}}");
+        let is_uncommitted = self.git(&["rev-parse", &tree])? != everything;
+        let shown = self.shown("HEAD".to_owned(), &commit, is_uncommitted)?;
+        if !is_uncommitted {
+            return Ok(State { commit, shown });
+        }
+        // A commit that no branch knows: git forgets it some weeks later.
+        let snapshot = self.git(&[
+            "-c",
+            "user.name=weigh",
+            "-c",
+            "user.email=weigh@localhost",
+            "commit-tree",
+            &everything,
+            "-p",
+            &commit,
+            "-m",
+            "uncommitted changes, kept by weigh pr",
+        ])?;
+        Ok(State {
+            commit: snapshot,
+            shown,
+        })
+    }
+
+    /// A revision by its name, as it is.
+    ///
+    /// # Errors
+    ///
+    /// When git does not know it.
+    pub(in crate::command) fn state(&self, name: &str) -> Result<State, Failure> {
+        let commit = self.commit_of(name).ok_or_else(|| {
+            Failure::bad_input(format!(
+                "expected a branch, tag or commit, found `{name}`, which git does not know here"
+            ))
+        })?;
+        Ok(State {
+            shown: self.shown(name.to_owned(), &commit, false)?,
+            commit,
+        })
+    }
+
+    /// What a worktree has checked out.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot tell.
+    pub(in crate::command) fn state_of(&self, worktree: &Path) -> Result<State, Failure> {
+        let commit = git(worktree, &["rev-parse", "HEAD"])?;
+        self.state(&commit)
+    }
+
+    /// What git says in a worktree.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub(in crate::command) fn within(
+        &self,
+        worktree: &Path,
+        words: &[&str],
+    ) -> Result<String, Failure> {
+        git(worktree, words)
+    }
+
+    /// Whether two revisions hold the same files.
+    pub(in crate::command) fn is_same(&self, one: &State, other: &State) -> bool {
+        let tree = |state: &State| self.git(&["rev-parse", &format!("{}^{{tree}}", state.commit)]);
+        matches!((tree(one), tree(other)), (Ok(one), Ok(other)) if one == other)
+    }
+
+    /// Adds a worktree of a commit, and gives the folder in which git keeps what it knows of it.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot.
+    pub(in crate::command) fn add_worktree(
+        &self,
+        folder: &Path,
+        commit: &str,
+    ) -> Result<PathBuf, Failure> {
+        let path = folder.to_string_lossy();
+        self.git(&["worktree", "add", "--quiet", "--detach", &path, commit])?;
+        if folder.join(".gitmodules").is_file() {
+            git(
+                folder,
+                &["submodule", "--quiet", "update", "--init", "--recursive"],
+            )?;
+        }
+        git(folder, &["rev-parse", "--absolute-git-dir"]).map(PathBuf::from)
+    }
+
+    /// The tree of all files as they are now.
+    fn with_uncommitted(&self, commit: &str, out: &Path) -> Result<String, Failure> {
+        let folder = tempfile::tempdir()
+            .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
+        let index = folder.path().join("index");
+        // The index knows which files are unchanged, so that they need not be read again.
+        let known = self.git(&["rev-parse", "--git-path", "index"])?;
+        if fs::copy(self.top.join(known), &index).is_err() {
+            self.with_index(&index, &["read-tree", commit])?;
+        }
+        let mut add = vec!["add", "--all", "--", ":/"];
+        let recordings = self.recordings(out);
+        let excluded = recordings.map(|place| format!(":(exclude,top,literal){place}"));
+        add.extend(excluded.as_deref());
+        self.with_index(&index, &add)?;
+        self.with_index(&index, &["write-tree"])
+    }
+
+    /// The folder of recordings, where it is in the repository and git would take it.
+    fn recordings(&self, out: &Path) -> Option<String> {
+        let out = fs::canonicalize(out).ok()?;
+        let place = out.strip_prefix(&self.top).ok()?.to_str()?.to_owned();
+        // What is ignored already must not be named again.
+        let is_ignored = self.git(&["check-ignore", "--quiet", "--", &place]).is_ok();
+        (!is_ignored && !place.is_empty()).then_some(place)
+    }
+
+    fn with_index(&self, index: &Path, words: &[&str]) -> Result<String, Failure> {
+        run(&self.top, words, Some(index))
+    }
+
+    /// The branch that a change is usually to go into.
+    fn usual_base(&self) -> Result<String, Failure> {
+        let of_github = environment::inherited("GITHUB_BASE_REF").filter(|name| !name.is_empty());
+        let of_gitlab = environment::inherited("CI_MERGE_REQUEST_DIFF_BASE_SHA");
+        let said = of_github.map(|name| format!("origin/{name}")).or(of_gitlab);
+        if let Some(said) = said.filter(|name| !name.is_empty()) {
+            return Ok(said);
+        }
+        let usual = ["origin/HEAD", "main", "master"];
+        let found = usual
+            .into_iter()
+            .find(|name| self.commit_of(name).is_some());
+        found.map(str::to_owned).ok_or_else(|| {
+            Failure::bad_input(format!(
+                "expected a base to compare with, found none of {}; name one with --base",
+                usual.join(", ")
+            ))
+        })
+    }
+
+    fn commit_of(&self, name: &str) -> Option<String> {
+        let commit = format!("{name}^{{commit}}");
+        self.git(&[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &commit,
+        ])
+        .ok()
+    }
+
+    fn shown(&self, name: String, commit: &str, uncommitted: bool) -> Result<Revision, Failure> {
+        let subject = self.git(&["show", "--no-patch", "--format=%s", commit])?;
+        Ok(Revision {
+            name,
+            commit: commit.to_owned(),
+            // It comes from whoever wrote the commit, and goes to terminals.
+            subject: subject
+                .chars()
+                .filter(|letter| !letter.is_control())
+                .collect(),
+            uncommitted,
+        })
+    }
+
+    fn git(&self, words: &[&str]) -> Result<String, Failure> {
+        git(&self.top, words)
+    }
+}
+
+/// What `git` prints, without the line break at its end.
+fn git(folder: &Path, words: &[&str]) -> Result<String, Failure> {
+    run(folder, words, None)
+}
+
+fn run(folder: &Path, words: &[&str], index: Option<&Path>) -> Result<String, Failure> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(words);
+    if let Some(index) = index {
+        command.env("GIT_INDEX_FILE", index);
+    }
+    tracing::debug!(?words, ?folder, "asking git");
+    let output = command.output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::not_ready("`git` is not installed; `weigh pr` needs it"),
+        _ => Failure::bug(format!("`git` cannot be started: {error}")),
+    })?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+    if output.status.success() {
+        return Ok(said(&output.stdout));
+    }
+    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
+    Err(Failure::not_ready(format!(
+        "`git {}` failed: {}",
+        words.join(OsStr::new(" ")).to_string_lossy(),
+        said(&output.stderr)
+    )))
+}

@@ -1,0 +1,94 @@
+//! Two revisions of a repository as folders, which are gone when the run is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rig::Rig;
+
+use super::repository::{Repository, State};
+use crate::console::Console;
+use crate::environment;
+use crate::exit::Failure;
+use crate::measure::start_rig;
+
+/// A worktree of each revision.
+pub(in crate::command) struct Worktrees {
+    /// Its keeper removes the folders, also when this process is killed.
+    rig: Rig,
+    folder: PathBuf,
+}
+
+impl Worktrees {
+    /// Makes both in a new folder of `parent`.
+    ///
+    /// # Errors
+    ///
+    /// When git or the file system refuses.
+    pub(in crate::command) fn of(
+        repository: &Repository,
+        (base, head): (&State, &State),
+        parent: &Path,
+        console: Console,
+    ) -> Result<Worktrees, Failure> {
+        let refused = |error: std::io::Error| {
+            Failure::not_ready(format!(
+                "no folder for two revisions can be made in `{}`: {error}; choose another with --worktrees",
+                parent.display()
+            ))
+        };
+        fs::create_dir_all(parent).map_err(refused)?;
+        let folder = tempfile::Builder::new()
+            .prefix("pr-")
+            .tempdir_in(parent)
+            .map_err(refused)?;
+        // From here on it is the keeper that removes it.
+        let folder = folder.keep();
+        let folder = fs::canonicalize(&folder).map_err(refused)?;
+        let rig = start_rig(&folder.join("logs"), console)?;
+        let mut worktrees = Worktrees { rig, folder };
+        worktrees.remove_at_end(&worktrees.folder.clone())?;
+        for (path, state) in [(worktrees.base(), base), (worktrees.head(), head)] {
+            let known = repository.add_worktree(&path, &state.commit)?;
+            worktrees.remove_at_end(&known)?;
+        }
+        Ok(worktrees)
+    }
+
+    /// The folder of the older revision. Its path is as long as the other's: a path that a compiler writes
+    /// into a program then moves nothing in it.
+    pub(in crate::command) fn base(&self) -> PathBuf {
+        self.folder.join("base")
+    }
+
+    /// The folder of the newer revision.
+    pub(in crate::command) fn head(&self) -> PathBuf {
+        self.folder.join("head")
+    }
+
+    /// Removes both, with all that was built in them.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper did not end as it should.
+    pub(in crate::command) fn remove(self) -> Result<(), Failure> {
+        self.rig
+            .shut_down()
+            .map_err(|error| Failure::bug(error.to_string()))
+    }
+
+    fn remove_at_end(&mut self, folder: &Path) -> Result<(), Failure> {
+        self.rig
+            .remove_at_end(folder)
+            .map_err(|error| Failure::bug(error.to_string()))
+    }
+}
+
+/// Where worktrees are made unless the user says otherwise. Not beside the repository, where a build
+/// could find files of the one in the folders above the other; and hardly in memory, as folders for
+/// temporary files may be.
+pub(in crate::command) fn usual_parent() -> PathBuf {
+    match environment::state_folder() {
+        Some(state) => state.join("weighbridge/worktrees"),
+        None => std::env::temp_dir(),
+    }
+}
