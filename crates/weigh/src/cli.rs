@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{ab, check, compare, lab, load, merge, null_server, report, tare, up};
+use crate::command::{
+    ab, check, compare, demo, lab, load, merge, null_server, report, tare, up,
+};
 use crate::console::Console;
 use crate::debug_log;
 use crate::environment;
@@ -33,6 +35,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
+    Demo(demo::Args),
     Lab(lab::Args),
     Ab(Box<ab::Args>),
     Load(Box<load::Args>),
@@ -66,6 +69,7 @@ pub(crate) fn main() -> Exit {
         }
     };
     let ended = match cli.command {
+        Subcommands::Demo(args) => demo::run(&args, console, &stop),
         Subcommands::Lab(args) => lab::run(&args, console, &stop),
         Subcommands::Ab(args) => ab::run(&args, console, &stop),
         Subcommands::Load(args) => load::run(&args, console, &stop),

@@ -157,6 +157,21 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Exit, Failure> {
+        let run = self.recorded(lab, builds, console, stop)?;
+        let terminal = console.terminal();
+        console.answer(&self.format.render(&run.recording, &run.summary, terminal));
+        console.say(format_args!("weigh: recorded in {}", run.folder.display()));
+        Ok(run.exit())
+    }
+
+    /// Runs one lab and records it.
+    pub(super) fn recorded(
+        &self,
+        lab: &Lab,
+        builds: &mut BuildCache,
+        console: Console,
+        stop: &Stop,
+    ) -> Result<Recorded, Failure> {
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = record::new_folder(self.out, &lab.name)?;
         let tare = Tare::stored(&rig::machine::snapshot());
@@ -175,9 +190,25 @@ impl Run<'_> {
         if !summary.gates.is_empty() {
             record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
         }
-        console.answer(&self.format.render(&recording, &summary, console.terminal()));
-        console.say(format_args!("weigh: recorded in {}", folder.display()));
-        Ok(exit_of(&recording, &summary))
+        Ok(Recorded {
+            folder,
+            recording,
+            summary,
+        })
+    }
+}
+
+/// A lab that was run, and the folder of its recording.
+pub(super) struct Recorded {
+    pub(super) folder: PathBuf,
+    pub(super) recording: Recording,
+    pub(super) summary: Summary,
+}
+
+impl Recorded {
+    /// How to leave after it.
+    pub(super) fn exit(&self) -> Exit {
+        exit_of(&self.recording, &self.summary)
     }
 }
 

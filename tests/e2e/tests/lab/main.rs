@@ -3,6 +3,7 @@
 
 mod cost;
 mod debug_log;
+mod demo;
 mod elsewhere;
 mod faults;
 mod files;
