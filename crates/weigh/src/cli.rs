@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    ab, check, compare, demo, lab, load, merge, null_server, report, tare, up,
+    ab, check, compare, demo, init, lab, load, merge, null_server, report, tare, up,
 };
 use crate::console::Console;
 use crate::debug_log;
@@ -36,6 +36,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Subcommands {
     Demo(demo::Args),
+    Init(init::Args),
     Lab(lab::Args),
     Ab(Box<ab::Args>),
     Load(Box<load::Args>),
@@ -70,6 +71,7 @@ pub(crate) fn main() -> Exit {
     };
     let ended = match cli.command {
         Subcommands::Demo(args) => demo::run(&args, console, &stop),
+        Subcommands::Init(args) => init::run(&args, console),
         Subcommands::Lab(args) => lab::run(&args, console, &stop),
         Subcommands::Ab(args) => ab::run(&args, console, &stop),
         Subcommands::Load(args) => load::run(&args, console, &stop),

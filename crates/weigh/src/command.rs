@@ -4,6 +4,7 @@ pub(crate) mod ab;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
+pub(crate) mod init;
 pub(crate) mod lab;
 pub(crate) mod load;
 pub(crate) mod merge;

@@ -44,6 +44,7 @@ fn the_demonstration_finds_what_it_planted_and_says_what_to_type_next() {
         let recording = recording_of(folder, &run);
         run.shows("What to type next");
         run.shows("weigh ab URL_A URL_B");
+        run.shows("weigh init --command");
         run.shows("weigh lab recordings/demo-");
         // What it says to type next can be typed.
         let lab = recording.join("demo.yaml").display().to_string();

@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod flamegraph;
 mod gates;
+mod init;
 mod loads;
 mod null_servers;
 mod placement;

@@ -110,8 +110,8 @@ What to type next
       compares two servers that are up
   weigh lab {folder}/{FILE}
       runs this again, with another delay where you write one into the lab
-  weigh --help
-      lists the commands
+  weigh init --command 'my-server --listen {{{{addr}}}}'
+      writes a first lab, of a server of yours
 "
     )
 }
@@ -197,8 +197,8 @@ mod tests {
               compares two servers that are up
           weigh lab recordings/demo-1/demo.yaml
               runs this again, with another delay where you write one into the lab
-          weigh --help
-              lists the commands
+          weigh init --command 'my-server --listen {{addr}}'
+              writes a first lab, of a server of yours
         ");
     }
 
