@@ -1,6 +1,9 @@
 //! `weigh init`: a first lab that runs, for what its user has: a command, a proxy, two URLs.
 
+mod har;
 mod lab_text;
+mod openapi;
+mod requests;
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -14,6 +17,7 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files::Unwritten;
 use lab_text::{Draft, Server, Setup};
+use requests::Requests;
 
 /// Write a first lab that runs, to be changed and run by weigh lab.
 ///
@@ -41,6 +45,17 @@ pub(crate) struct Args {
     /// Path and query of the request [default: that of the URL, else /].
     #[arg(long, value_name = "PATH", conflicts_with = "urls")]
     path: Option<String>,
+    /// Requests that a browser has recorded (HAR), to the server to which most of them went.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Requests",
+        conflicts_with = "path"
+    )]
+    har: Option<PathBuf>,
+    /// Requests that an OpenAPI 3 description, in JSON or YAML, has examples for.
+    #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har"])]
+    openapi: Option<PathBuf>,
     /// The folder that the lab is written into, as a file of the same name.
     #[arg(short, long, value_name = "FOLDER", default_value = "labs/first")]
     out: PathBuf,
@@ -52,6 +67,7 @@ Examples:
   weigh init --command 'env PORT={{port}} node old.js' --command 'env PORT={{port}} node new.js'
   weigh init --command 'my-server --listen {{addr}}' \\
       --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
+  weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
   weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/";
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
@@ -59,13 +75,22 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let file = PathBuf::from(name).with_added_extension("yaml");
     let path = args.out.join(&file);
     let setup = setup(args)?;
+    let requests = requests(args, console)?;
+    if requests.is_some() && setup.has_path() {
+        return Err(Failure::bad_input(
+            "expected a `--url` without a path beside requests, which have paths of their own",
+        ));
+    }
     let draft = Draft {
         lab: &path.display().to_string(),
         folder: &way_back(&args.out)?,
         path: args.path.as_deref(),
+        requests: requests.as_ref(),
         setup: &setup,
     };
-    let files = Unwritten(vec![(file.clone(), draft.text().into_bytes())]);
+    let mut files = vec![(file.clone(), draft.text().into_bytes())];
+    files.extend(requests.iter().flat_map(Requests::files));
+    let files = Unwritten(files);
     lab::parse(&file, &files).map_err(|found| {
         // Values of flags stand in it, so its mistakes are theirs.
         console.say(found.render(console.color));
@@ -112,6 +137,33 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
             commands.len() + urls.len()
         ))),
     }
+}
+
+/// The requests of the file that the flags name.
+fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> {
+    let Some(path) = args.har.as_ref().or(args.openapi.as_ref()) else {
+        return Ok(None);
+    };
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("`{shown}` cannot be read: {error}")))?;
+    let source = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy();
+    let found = match &args.har {
+        Some(_) => har::read(&source, &text),
+        None => openapi::read(&source, &text, console.color),
+    };
+    let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
+    if found.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "expected a request in `{shown}` that a lab can send, found none; the first that was left \
+             out: {}",
+            found.first_reason()
+        )));
+    }
+    Ok(Some(found))
 }
 
 /// The current folder as it is written in a file of this one: commands run where they were typed.

@@ -94,6 +94,58 @@ fn a_proxy_is_weighed_with_what_it_stands_before() {
     );
 }
 
+/// An archive of requests to one server, one of them with a body and credentials.
+const ARCHIVE: &str = r#"{"log": {"entries": [
+  {"request": {"method": "GET", "url": "http://shop.example/items?page=2", "headers": [
+     {"name": "Accept", "value": "application/json"}, {"name": "Cookie", "value": "sid=topsecret"}]},
+   "response": {"status": 200}},
+  {"request": {"method": "POST", "url": "http://shop.example/items", "headers": [],
+     "postData": {"mimeType": "application/json", "text": "{\"name\": \"Tea\"}"}},
+   "response": {"status": 201}},
+  {"request": {"method": "GET", "url": "wss://shop.example/live", "headers": []}}
+]}}"#;
+
+/// A description of one operation that can be sent, and of one that cannot.
+const DESCRIPTION: &str = "\
+openapi: 3.1.0
+servers: [{url: https://shop.example/v1}]
+paths:
+  /items/{id}:
+    parameters: [{name: id, in: path, required: true, example: 7}]
+    get: {}
+    delete: {}
+";
+
+#[test]
+fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
+    let here = Here::new();
+    let command = null_servers::command();
+    fs::write(here.path().join("shop.har"), ARCHIVE).expect("a file");
+    let rows = ["as it is", "the same again"];
+    let flags = ["--command", &command, "--har", "shop.har", "-o", "har"];
+    let lab = here.writes_a_lab_that_runs(&flags, rows);
+    assert!(lab.contains("\"GET /items?page=2\""), "{lab}");
+    assert!(lab.contains("may be secret: Cookie."), "{lab}");
+    assert!(lab.contains("# - entry 3: its URL is neither"), "{lab}");
+    assert!(!lab.contains("topsecret"), "{lab}");
+    assert_eq!(here.read("har/requests/2.json"), "{\"name\": \"Tea\"}");
+    fs::write(here.path().join("openapi.yaml"), DESCRIPTION).expect("a file");
+    let flags = [
+        "--command",
+        &command,
+        "--openapi",
+        "openapi.yaml",
+        "-o",
+        "described",
+    ];
+    let lab = here.writes_a_lab_that_runs(&flags, rows);
+    assert!(lab.contains("path: \"/v1/items/7\""), "{lab}");
+    assert!(
+        lab.contains("# - DELETE /items/{id}: what it deletes"),
+        "{lab}"
+    );
+}
+
 #[test]
 fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
     let here = Here::new();
@@ -115,6 +167,15 @@ fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
     refused(
         &["--url", "http://127.0.0.1:1/"],
         "expected a second `--url`",
+    );
+    fs::write(here.path().join("empty.har"), r#"{"log": {"entries": []}}"#).expect("a file");
+    refused(
+        &["--command", &command, "--har", "empty.har"],
+        "expected a request in `empty.har`",
+    );
+    refused(
+        &["--command", &command, "--openapi", "no-such-file"],
+        "`no-such-file` cannot be read",
     );
     refused(
         &["--command", "a {{addr}}", "--proxy", "b {{addr}}"],

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use http::Uri;
 
+use super::requests::Requests;
 use crate::address;
 use crate::yaml_text::quoted;
 
@@ -18,6 +19,25 @@ pub(super) enum Setup {
     Proxy { server: Server, proxy: String },
     /// Two servers that run already, the second with the first.
     Urls([Uri; 2]),
+}
+
+impl Setup {
+    /// Where servers run already.
+    fn urls(&self) -> &[Uri] {
+        match self {
+            Setup::Proxy {
+                server: Server::Url(url),
+                ..
+            } => std::slice::from_ref(url),
+            Setup::Urls(urls) => urls,
+            _ => &[],
+        }
+    }
+
+    /// Whether one of them names a path.
+    pub(super) fn has_path(&self) -> bool {
+        self.urls().iter().any(|url| address::path(url) != "/")
+    }
 }
 
 /// What stands behind a proxy.
@@ -34,18 +54,20 @@ pub(super) struct Draft<'a> {
     pub(super) folder: &'a str,
     /// Path and query of the request, where they were given.
     pub(super) path: Option<&'a str>,
+    /// What is sent in place of one request to that path.
+    pub(super) requests: Option<&'a Requests>,
     pub(super) setup: &'a Setup,
 }
 
 /// What a server that is started is told, and by which words.
-const STARTED: &str = "\
+const STARTED: &str = "  \
   # weigh starts it, waits until it accepts connections, and stops it. {{addr}} is the host and port that
   # it is given, {{port}} the port alone, {{url}} both as a URL.
   #   ready: {path: /health}              ready when that is answered with 200
   #   limits: {cpus: 1, memory: 256MiB}   what it may use
 ";
 
-const RUNNING: &str = "\
+const RUNNING: &str = "  \
   # It runs already: it is not started or stopped, and a round is a stretch of time.
   #   attach: {pid: 4711}   the process behind the URL, to know its processor time and memory
 ";
@@ -88,17 +110,9 @@ impl Draft<'_> {
     }
 
     fn load(&self) -> String {
-        let path = match (self.path, self.setup) {
-            (Some(path), _) => path.to_owned(),
-            (None, Setup::Urls([url, _])) => address::path(url),
-            (
-                None,
-                Setup::Proxy {
-                    server: Server::Url(url),
-                    ..
-                },
-            ) => address::path(url),
-            (None, _) => "/".to_owned(),
+        let sent = match self.requests {
+            Some(requests) => requests.load(),
+            None => format!("  path: {}\n", quoted(&self.request_path())),
         };
         format!(
             "\
@@ -107,12 +121,18 @@ impl Draft<'_> {
 load:
   rate: 100/s
   duration: 2s # of each round
-  path: {}
-rounds: 8 # how often that is measured; fewer than 6 can show no difference
+{sent}rounds: 8 # how often that is measured; fewer than 6 can show no difference
 warmup: 500ms # load before each round that is thrown away
-",
-            quoted(&path)
+"
         )
+    }
+
+    fn request_path(&self) -> String {
+        match (self.path, self.setup.urls()) {
+            (Some(path), _) => path.to_owned(),
+            (None, [url, ..]) => address::path(url),
+            (None, []) => "/".to_owned(),
+        }
     }
 
     fn systems(&self) -> String {
@@ -194,7 +214,7 @@ warmup: 500ms # load before each round that is thrown away
             Setup::Commands(_) => ["first", "second"].map(str::to_owned),
             Setup::Proxy { .. } => ["without", "with proxy"].map(str::to_owned),
             Setup::Urls([first, second]) => {
-                let [first, mut second] = [first, second].map(|url| short(url));
+                let [first, mut second] = [first, second].map(short);
                 // Of one URL twice, the second is told apart.
                 if first == second {
                     second += " again";
@@ -206,15 +226,7 @@ warmup: 500ms # load before each round that is thrown away
 
     /// The flags that consent to load on other machines; empty where there are none.
     pub(super) fn consent(&self) -> String {
-        let urls = match self.setup {
-            Setup::Proxy {
-                server: Server::Url(url),
-                ..
-            } => vec![url],
-            Setup::Urls(urls) => urls.iter().collect(),
-            _ => Vec::new(),
-        };
-        let mut hosts: Vec<&str> = urls.into_iter().filter_map(Uri::host).collect();
+        let mut hosts: Vec<&str> = self.setup.urls().iter().filter_map(Uri::host).collect();
         hosts.retain(|host| !is_here(host));
         hosts.dedup();
         hosts.iter().fold(String::new(), |flags, host| {
@@ -229,7 +241,7 @@ const EXPECT: &str = "
 expect: {same-as: baseline}
 ";
 
-const ALONE: &str = "\
+const ALONE: &str = "  \
   # The same again shows how small a difference this machine tells from none. To compare something,
   # make it a setting of the server,
   #   settings: {workers: 1}
@@ -270,6 +282,7 @@ mod tests {
             lab: "labs/first/first.yaml",
             folder: "../..",
             path: None,
+            requests: None,
             setup,
         }
     }
@@ -294,6 +307,9 @@ mod tests {
         assert_eq!(lab.names(), ["as it is", "the same again"]);
         let command = lab.baseline.systems()[0].command();
         assert_eq!(command[2].to_string(), "a b");
+        let text = draft(&setup).text();
+        assert!(text.contains("systems:\n  # weigh starts it"), "{text}");
+        assert!(text.contains("variants:\n  # The same again"), "{text}");
     }
 
     #[test]
