@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    ab, bisect, check, compare, history, lab, load, merge, null_server, pr, report, tare, up,
+    ab, bisect, check, compare, demo, history, init, lab, load, merge, null_server, pr, report,
+    tare, up,
 };
 use crate::console::Console;
 use crate::debug_log;
@@ -35,6 +36,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
+    Demo(demo::Args),
+    Init(init::Args),
     Lab(lab::Args),
     Ab(Box<ab::Args>),
     Pr(Box<pr::Args>),
@@ -71,6 +74,8 @@ pub(crate) fn main() -> Exit {
         }
     };
     let ended = match cli.command {
+        Subcommands::Demo(args) => demo::run(&args, console, &stop),
+        Subcommands::Init(args) => init::run(&args, console),
         Subcommands::Lab(args) => lab::run(&args, console, &stop),
         Subcommands::Ab(args) => ab::run(&args, console, &stop),
         Subcommands::Pr(args) => pr::run(&args, console, &stop),

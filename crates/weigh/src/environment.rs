@@ -83,6 +83,11 @@ pub(crate) fn own_program() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
 
+/// Where that program lies, for a lab that a person may read and run again.
+pub(crate) fn own_path() -> std::io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
 /// Which `weigh` this is.
 pub(crate) fn version() -> Version {
     // Empty where the build could not ask git.

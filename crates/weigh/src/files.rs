@@ -24,6 +24,23 @@ impl lab::Files for Disk {
     }
 }
 
+/// A lab with what it names, none of which is on a disk yet: paths and contents.
+pub(crate) struct Unwritten(pub(crate) Vec<(PathBuf, Vec<u8>)>);
+
+impl lab::Files for Unwritten {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let found = self.0.iter().find(|(known, _)| known == path);
+        let (_, content) = found.ok_or_else(|| "there is no such file".to_owned())?;
+        Ok(content.clone())
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        let paths = self.0.iter().map(|(path, _)| path);
+        let inside = paths.filter(|path| path.parent() == Some(folder));
+        Ok(inside.cloned().collect())
+    }
+}
+
 /// The longest result file that is read: far above any recording, which has some megabytes.
 const RESULT_BYTES_MAX: u64 = 1 << 30;
 

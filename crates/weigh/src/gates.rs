@@ -7,7 +7,7 @@ use report::{Gate, Summary};
 use crate::exit::{Exit, Failure};
 
 /// Limits that must be kept.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GateArgs {
     /// A limit to keep, as `rhai p99 overhead < 0.2ms`; may be given several times.
     #[arg(long = "gate", value_name = "GATE", long_help = long_help())]
@@ -26,9 +26,10 @@ fn long_help() -> String {
 }
 
 /// What an undecided gate does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Undecided {
     /// What was not shown is not claimed.
+    #[default]
     Fail,
     /// Only a broken gate fails.
     Pass,

@@ -20,6 +20,7 @@ mod record;
 mod sending;
 mod stop;
 mod systems;
+mod yaml_text;
 
 use std::process::ExitCode;
 

@@ -149,7 +149,7 @@ fn levels(series: &Series, first: usize, percent: impl Fn(f64) -> f64) -> String
         .map(|((start, end), level)| {
             let y = 100.0 - percent(*level);
             format!(
-                "<line class=\"tick\" style=\"stroke:var(--s1);stroke-width:2\" x1=\"{:.2}%\" \
+                "<line class=\"level\" x1=\"{:.2}%\" \
                  x2=\"{:.2}%\" y1=\"{y:.2}%\" y2=\"{y:.2}%\"/>\n",
                 x(*start),
                 x(end)

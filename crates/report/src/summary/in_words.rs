@@ -40,14 +40,26 @@ fn overhead_of<'a>(compared: &Compared<'a>, metric: Metric) -> Option<&'a Overhe
     compared.metrics.get(&metric)?.overhead.as_ref()
 }
 
+impl OverheadSummary {
+    /// How large it is, without its sign: `80 us (75 to 88)`. None with too few rounds.
+    pub fn in_words(&self, metric: Metric) -> Option<String> {
+        let ends = self.difference_low.zip(self.difference_high)?;
+        Some(with_ends(metric.unit(), self.difference, ends))
+    }
+
+    /// The smallest difference that four of five runs like this one would show: `7.0 us`.
+    pub fn detectable_in_words(&self, metric: Metric) -> Option<String> {
+        Some(amount(metric.unit(), self.detectable?))
+    }
+}
+
 /// ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
 fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
-    let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
     let (metric, whose) = (compared.headline, compared.whose);
     let is_higher = overhead.claim == ClaimName::Higher;
     let share = share_of_baseline(overhead.difference, compared.of_baseline);
     let baseline = amount(metric.unit(), compared.of_baseline);
-    let size = with_ends(metric.unit(), overhead.difference, (low, high));
+    let size = overhead.in_words(metric)?;
     Some(match metric {
         Metric::Requests => {
             let word = if is_higher { "more" } else { "fewer" };

@@ -6,7 +6,7 @@ use lab::Lab;
 use report::gate::Ruling;
 use report::{Summary, Verdict};
 
-use super::lab::{self as labs_command, Outcome};
+use super::lab as labs_command;
 use super::pr::{Change, Repository, State, Worktrees, usual_parent};
 use crate::build_cache::BuildCache;
 use crate::console::Console;
@@ -197,9 +197,9 @@ impl Search<'_> {
         };
         // The folders get other files from commit to commit, so nothing stays built.
         let mut builds = BuildCache::default();
-        let Outcome { summary, .. } = running.measure(&lab, &mut builds, console, stop)?;
-        let found = Found::of(&summary);
-        console.answer(&format!("{} {shown}: {}", found.word(), told(&summary)));
+        let run = running.recorded(&lab, &mut builds, console, stop)?;
+        let found = Found::of(&run.summary);
+        console.answer(&format!("{} {shown}: {}", found.word(), told(&run.summary)));
         Ok(found)
     }
 }

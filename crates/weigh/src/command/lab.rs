@@ -182,14 +182,6 @@ pub(super) struct Run<'a> {
     pub(super) revisions: Option<&'a dyn Fn(&Lab) -> Revisions>,
 }
 
-/// What a lab came to.
-pub(super) struct Outcome {
-    pub(super) recording: Recording,
-    pub(super) summary: Summary,
-    /// Where it is recorded.
-    folder: PathBuf,
-}
-
 impl Run<'_> {
     /// Runs one lab, records it, and answers.
     pub(super) fn of(
@@ -199,27 +191,24 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Exit, Failure> {
-        let Outcome {
-            recording,
-            summary,
-            folder,
-        } = self.measure(lab, builds, console, stop)?;
-        if recording.revisions.is_some() {
-            summarize(&report::comment(&recording, &summary))?;
+        let run = self.recorded(lab, builds, console, stop)?;
+        if run.recording.revisions.is_some() {
+            summarize(&report::comment(&run.recording, &run.summary))?;
         }
-        console.answer(&self.format.render(&recording, &summary, console.terminal()));
-        console.say(format_args!("weigh: recorded in {}", folder.display()));
-        Ok(exit_of(&recording, &summary))
+        let terminal = console.terminal();
+        console.answer(&self.format.render(&run.recording, &run.summary, terminal));
+        console.say(format_args!("weigh: recorded in {}", run.folder.display()));
+        Ok(run.exit())
     }
 
     /// Runs one lab and records it.
-    pub(super) fn measure(
+    pub(super) fn recorded(
         &self,
         lab: &Lab,
         builds: &mut BuildCache,
         console: Console,
         stop: &Stop,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Recorded, Failure> {
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = record::new_folder(self.out, &lab.name)?;
         let tare = Tare::stored(&rig::machine::snapshot());
@@ -239,11 +228,25 @@ impl Run<'_> {
         if !summary.gates.is_empty() {
             record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
         }
-        Ok(Outcome {
+        Ok(Recorded {
+            folder,
             recording,
             summary,
-            folder,
         })
+    }
+}
+
+/// A lab that was run, and the folder of its recording.
+pub(super) struct Recorded {
+    pub(super) folder: PathBuf,
+    pub(super) recording: Recording,
+    pub(super) summary: Summary,
+}
+
+impl Recorded {
+    /// How to leave after it.
+    pub(super) fn exit(&self) -> Exit {
+        exit_of(&self.recording, &self.summary)
     }
 }
 

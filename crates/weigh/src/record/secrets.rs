@@ -43,7 +43,7 @@ const OPEN: &[&str] = &[
 const SHORTEST: usize = 8;
 
 /// Whether what has this name is a credential.
-pub(super) fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let (plain, name) = (
         name.trim().to_ascii_lowercase(),
         with_parted_words(name.trim()),

@@ -4,11 +4,13 @@
 mod action;
 mod cost;
 mod debug_log;
+mod demo;
 mod elsewhere;
 mod faults;
 mod files;
 mod flamegraph;
 mod gates;
+mod init;
 mod loads;
 mod null_servers;
 mod placement;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::Uri;
 
 use crate::address;
+use crate::yaml_text::quoted;
 
 /// The name of the lab file.
 pub(super) const FILE: &str = "ab.yaml";
@@ -165,11 +166,6 @@ impl lab::Files for Comparison {
     fn list(&self, _folder: &Path) -> Result<Vec<PathBuf>, String> {
         Ok(Vec::new())
     }
-}
-
-/// A text of YAML, whatever is in it: one of JSON is one of YAML.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 /// A length as labs have it.

@@ -1,0 +1,63 @@
+//! `weigh demo`: a difference that is known to be there, found on this machine.
+
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use super::lab::Run;
+use crate::build_cache::BuildCache;
+use crate::console::Console;
+use crate::environment;
+use crate::exit::{Exit, Failure};
+use crate::files::Unwritten;
+use crate::format::Page;
+use crate::gates::GateArgs;
+use crate::record;
+use crate::stop::Stop;
+use crate::systems::ConsentArgs;
+use text::Found;
+
+/// Find 200 us that are known to be there, on this machine, in some 12 s.
+///
+/// Two servers of weigh's own do nothing but wait, one of them 200 us longer. They are started, proved
+/// and loaded side by side as the systems of any lab, and the answer is the difference that was found,
+/// with its interval. Nothing has to be installed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where the recording goes.
+    #[arg(long, value_name = "DIR", default_value = "recordings")]
+    out: PathBuf,
+}
+
+/// The name of the lab file.
+const FILE: &str = "demo.yaml";
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let program = environment::own_path()
+        .map_err(|error| Failure::bug(format!("weigh does not find its own program: {error}")))?;
+    let lab_text = text::lab(&program.to_string_lossy());
+    let files = Unwritten(vec![(PathBuf::from(FILE), lab_text.clone().into_bytes())]);
+    let lab = lab::parse(Path::new(FILE), &files).map_err(|found| {
+        console.say(found.render(console.color));
+        Failure::bug("the lab of `weigh demo` has mistakes; nothing was started")
+    })?;
+    let running = Run {
+        out: &args.out,
+        consent: &ConsentArgs::default(),
+        flamegraph: false,
+        quick: false,
+        format: Page::Text,
+        gates: &GateArgs::default(),
+        revisions: None,
+    };
+    console.say("weigh: two servers are measured side by side, for some 12 s");
+    let run = running.recorded(&lab, &mut BuildCache::default(), console, stop)?;
+    record::write(&run.folder, FILE, &lab_text)?;
+    let found = Found::of(&run.summary);
+    console.answer(&text::answer(
+        &found,
+        run.summary.rounds_measured,
+        &run.folder,
+    ));
+    Ok(run.exit())
+}

@@ -1,0 +1,217 @@
+//! What `weigh demo` runs and what it says: the text of its lab, and the answer.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use report::{Summary, Verdict};
+
+use super::FILE;
+use crate::yaml_text::quoted;
+
+/// How much longer one of the two servers waits, in microseconds.
+const PLANTED_US: u32 = 200;
+
+/// How long the other one waits. Not 0: then only one of them would sleep, and the difference would hold
+/// what it takes to wake up. And much longer than the difference, since who has slept longer may wake up
+/// later.
+const WAIT_US: u32 = 1000;
+
+/// The lab, of two servers that this program is.
+pub(super) fn lab(program: &str) -> String {
+    let (program, longer_us) = (quoted(program), WAIT_US + PLANTED_US);
+    format!(
+        "\
+# Two servers that do nothing but wait, one of them {PLANTED_US} us longer.
+question: Is a delay of {PLANTED_US} us found that is known to be there?
+
+load: {{rate: 200/s, duration: 1s}} # requests leave by plan, one to each of the two
+warmup: 200ms                     # load that is thrown away before each round
+rounds: 8                         # each starts both servers anew
+
+target: server
+systems:
+  server:
+    settings: {{weigh: {program}, delay: {WAIT_US}us}}
+    run: \"{{{{weigh}}}} null-server --listen {{{{addr}}}} --delay {{{{delay}}}}\"
+    ready: {{path: /}}
+
+# A server that answers otherwise has no number.
+expect: {{status: 200, same-as: baseline}}
+
+baseline: {{name: waits {WAIT_US} us}}
+variants:
+  - {{name: waits {longer_us} us, with: {{server.delay: {longer_us}us}}}}
+"
+    )
+}
+
+/// What was found of the planted difference.
+#[derive(Debug, PartialEq)]
+pub(super) enum Found {
+    /// One of the two servers is slower.
+    Difference {
+        /// By how much, with the interval.
+        size: String,
+        /// Whether the interval holds what was planted.
+        holds_planted: bool,
+        /// The smallest difference that such a run mostly shows here.
+        smallest: Option<String>,
+    },
+    /// No difference can be told, for these reasons.
+    Nothing(Vec<String>),
+}
+
+impl Found {
+    pub(super) fn of(summary: &Summary) -> Found {
+        let metric = summary.headline;
+        let row = summary.variants.iter().find(|row| !row.is_baseline);
+        let slower = row.filter(|row| matches!(row.verdict, Verdict::Slower { .. }));
+        let overhead = slower
+            .and_then(|row| row.metric(metric))
+            .and_then(|figure| figure.overhead.as_ref());
+        let found = overhead.and_then(|overhead| {
+            let planted = f64::from(PLANTED_US);
+            let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
+            Some(Found::Difference {
+                size: overhead.in_words(metric)?,
+                holds_planted: (low..=high).contains(&planted),
+                smallest: overhead.detectable_in_words(metric),
+            })
+        });
+        found.unwrap_or_else(|| {
+            let told = summary.variants.iter().filter(|row| {
+                // A baseline has something to say where it has no number.
+                !row.is_baseline || row.verdict.is_invalid()
+            });
+            let told = told.map(|row| format!("{}: {}", row.name, row.verdict_text));
+            Found::Nothing(told.collect())
+        })
+    }
+}
+
+/// What is printed: what was found, what that shows, where it is recorded, and what to type next.
+pub(super) fn answer(found: &Found, rounds: usize, folder: &Path) -> String {
+    let folder = folder.display();
+    let shown = match found {
+        Found::Difference {
+            size,
+            holds_planted,
+            smallest,
+        } => difference(size, *holds_planted, smallest.as_deref(), rounds),
+        Found::Nothing(reasons) => nothing(reasons),
+    };
+    format!(
+        "{shown}
+Recorded in {folder}
+  report.html has every figure, {FILE} is the lab that was run.
+
+What to type next
+  weigh ab URL_A URL_B
+      compares two servers that are up
+  weigh lab {folder}/{FILE}
+      runs this again, with another delay where you write one into the lab
+  weigh init --command 'my-server --listen {{{{addr}}}}'
+      writes a first lab, of a server of yours
+"
+    )
+}
+
+fn difference(size: &str, holds_planted: bool, smallest: Option<&str>, rounds: usize) -> String {
+    let mut text = format!(
+        "Planted {PLANTED_US} us, found {size}.
+
+What this shows
+  Two servers of weigh's own differ by {PLANTED_US} us and by nothing else. Each of {rounds} rounds started
+  both anew, checked every answer, and sent one request to each at every due time.
+  The brackets hold the 95 % interval over the rounds.
+"
+    );
+    if !holds_planted {
+        text += "  What was planted is not in it. One interval of twenty misses by chance, and the clocks and
+  cores of a machine may make a delay longer than it was asked to be.
+";
+    }
+    text += "  A layer of your stack that costs as much shows in the same way";
+    match smallest {
+        Some(smallest) => {
+            let _ = writeln!(
+                text,
+                "; four of five such runs would\n  show one of {smallest} on this machine."
+            );
+        }
+        None => text += ".\n",
+    }
+    text
+}
+
+fn nothing(reasons: &[String]) -> String {
+    let mut text =
+        format!("Planted {PLANTED_US} us, found no difference that can be told.\n\nWhy\n");
+    for reason in reasons {
+        let _ = writeln!(text, "  {reason}");
+    }
+    text += "  End what else runs on this machine and try again; `weigh tare` says what disturbs measuring.\n";
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::files::Unwritten;
+
+    #[test]
+    fn the_lab_is_right_whatever_the_program_is_called() {
+        let text = lab("/a folder/it's \"weigh\"");
+        let path = Path::new(FILE);
+        let files = Unwritten(vec![(PathBuf::from(FILE), text.into_bytes())]);
+        let lab = lab::parse(path, &files).expect("a lab");
+        assert_eq!(lab.names(), ["waits 1000 us", "waits 1200 us"]);
+        let command = lab.baseline.systems()[0].command();
+        assert_eq!(command[0].to_string(), "/a folder/it's \"weigh\"");
+    }
+
+    #[test]
+    fn the_answer_says_what_was_found_and_what_to_do() {
+        let found = Found::Difference {
+            size: "202 us (198 to 206)".to_owned(),
+            holds_planted: true,
+            smallest: Some("5 us".to_owned()),
+        };
+        insta::assert_snapshot!(answer(&found, 8, Path::new("recordings/demo-1")), @"
+        Planted 200 us, found 202 us (198 to 206).
+
+        What this shows
+          Two servers of weigh's own differ by 200 us and by nothing else. Each of 8 rounds started
+          both anew, checked every answer, and sent one request to each at every due time.
+          The brackets hold the 95 % interval over the rounds.
+          A layer of your stack that costs as much shows in the same way; four of five such runs would
+          show one of 5 us on this machine.
+
+        Recorded in recordings/demo-1
+          report.html has every figure, demo.yaml is the lab that was run.
+
+        What to type next
+          weigh ab URL_A URL_B
+              compares two servers that are up
+          weigh lab recordings/demo-1/demo.yaml
+              runs this again, with another delay where you write one into the lab
+          weigh init --command 'my-server --listen {{addr}}'
+              writes a first lab, of a server of yours
+        ");
+    }
+
+    #[test]
+    fn what_was_planted_may_lie_beside_the_interval_and_nothing_may_be_found() {
+        let found = difference("220 us (211 to 230)", false, None, 8);
+        assert!(found.contains("What was planted is not in it."), "{found}");
+        insta::assert_snapshot!(nothing(&["waits 1200 us: invalid: steal".to_owned()]), @"
+        Planted 200 us, found no difference that can be told.
+
+        Why
+          waits 1200 us: invalid: steal
+          End what else runs on this machine and try again; `weigh tare` says what disturbs measuring.
+        ");
+    }
+}

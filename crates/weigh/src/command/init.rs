@@ -1,0 +1,232 @@
+//! `weigh init`: a first lab that runs, for what its user has: a command, a proxy, two URLs.
+
+mod har;
+mod lab_text;
+mod openapi;
+mod requests;
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use http::Uri;
+
+use crate::address;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::files::Unwritten;
+use lab_text::{Draft, Server, Setup};
+use requests::Requests;
+
+/// Write a first lab that runs, to be changed and run by weigh lab.
+///
+/// What is compared is one of these: a command with itself, until its lab has a variant of yours; two
+/// commands; a server without and with a proxy before it; two URLs. The lab is checked before it is
+/// written, nothing is started, and no file is replaced.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = EXAMPLES,
+    group = clap::ArgGroup::new("server").args(["commands", "urls"]).required(true)
+)]
+pub(crate) struct Args {
+    /// A command that runs a server, with {{addr}}, {{port}} or {{url}} where it is told its address.
+    /// Of two, the second is compared with the first.
+    #[arg(long = "command", value_name = "COMMAND")]
+    commands: Vec<String>,
+    /// Where a server runs already: http://HOST:PORT/PATH, or https. Of two, the second is compared
+    /// with the first.
+    #[arg(long = "url", value_name = "URL", value_parser = address::url)]
+    urls: Vec<Uri>,
+    /// A command that runs a proxy before the one --command or --url, with {{addr}} as above, and
+    /// {{server.addr}} or {{server.url}} where it is told what it stands before.
+    #[arg(long, value_name = "COMMAND")]
+    proxy: Option<String>,
+    /// Path and query of the request [default: that of the URL, else /].
+    #[arg(long, value_name = "PATH", conflicts_with = "urls")]
+    path: Option<String>,
+    /// Requests that a browser has recorded (HAR), to the server to which most of them went.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Requests",
+        conflicts_with = "path"
+    )]
+    har: Option<PathBuf>,
+    /// Requests that an OpenAPI 3 description, in JSON or YAML, has examples for.
+    #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har"])]
+    openapi: Option<PathBuf>,
+    /// The folder that the lab is written into, as a file of the same name.
+    #[arg(short, long, value_name = "FOLDER", default_value = "labs/first")]
+    out: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh init --command 'my-server --listen {{addr}}'
+  weigh init --command 'env PORT={{port}} node old.js' --command 'env PORT={{port}} node new.js'
+  weigh init --command 'my-server --listen {{addr}}' \\
+      --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
+  weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
+  weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/";
+
+pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let name = args.out.file_name().unwrap_or(OsStr::new("lab"));
+    let file = PathBuf::from(name).with_added_extension("yaml");
+    let path = args.out.join(&file);
+    let setup = setup(args)?;
+    let requests = requests(args, console)?;
+    if requests.is_some() && setup.has_path() {
+        return Err(Failure::bad_input(
+            "expected a `--url` without a path beside requests, which have paths of their own",
+        ));
+    }
+    let draft = Draft {
+        lab: &path.display().to_string(),
+        folder: &way_back(&args.out)?,
+        path: args.path.as_deref(),
+        requests: requests.as_ref(),
+        setup: &setup,
+    };
+    let mut files = vec![(file.clone(), draft.text().into_bytes())];
+    files.extend(requests.iter().flat_map(Requests::files));
+    let files = Unwritten(files);
+    lab::parse(&file, &files).map_err(|found| {
+        // Values of flags stand in it, so its mistakes are theirs.
+        console.say(found.render(console.color));
+        Failure::bad_input("the lab of these flags has mistakes; nothing was written")
+    })?;
+    write(&args.out, &files)?;
+    console.answer(&next(&draft));
+    Ok(Exit::Done)
+}
+
+/// What the flags compare.
+fn setup(args: &Args) -> Result<Setup, Failure> {
+    if let Some(proxy) = &args.proxy {
+        let server = match (args.commands.as_slice(), args.urls.as_slice()) {
+            ([command], []) if !proxy.replace(' ', "").contains("{{server.") => {
+                return Err(Failure::bad_input(format!(
+                    "expected {{{{server.addr}}}}, {{{{server.port}}}} or {{{{server.url}}}} in `--proxy`, where \
+                     it is told the address of `{command}`, found none in `{proxy}`"
+                )));
+            }
+            ([command], []) => Server::Command(command.clone()),
+            ([], [url]) => Server::Url(url.clone()),
+            (commands, urls) => {
+                return Err(Failure::bad_input(format!(
+                    "expected one `--command` or one `--url` beside `--proxy`, found {}; the lab \
+                     compares that server without and with the proxy",
+                    commands.len() + urls.len()
+                )));
+            }
+        };
+        let proxy = proxy.clone();
+        return Ok(Setup::Proxy { server, proxy });
+    }
+    match (args.commands.as_slice(), args.urls.as_slice()) {
+        ([command], []) => Ok(Setup::Alone(command.clone())),
+        ([first, second], []) => Ok(Setup::Commands([first.clone(), second.clone()])),
+        ([], [first, second]) => Ok(Setup::Urls([first.clone(), second.clone()])),
+        ([], [url]) => Err(Failure::bad_input(format!(
+            "expected a second `--url` to compare with `{url}`, or a `--proxy` before it, found neither"
+        ))),
+        (commands, urls) => Err(Failure::bad_input(format!(
+            "expected at most two servers to compare, found {}; write two, and add the others to the \
+             lab as variants",
+            commands.len() + urls.len()
+        ))),
+    }
+}
+
+/// The requests of the file that the flags name.
+fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> {
+    let Some(path) = args.har.as_ref().or(args.openapi.as_ref()) else {
+        return Ok(None);
+    };
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("`{shown}` cannot be read: {error}")))?;
+    let source = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy();
+    let found = match &args.har {
+        Some(_) => har::read(&source, &text),
+        None => openapi::read(&source, &text, console.color),
+    };
+    let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
+    if found.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "expected a request in `{shown}` that a lab can send, found none; the first that was left \
+             out: {}",
+            found.first_reason()
+        )));
+    }
+    Ok(Some(found))
+}
+
+/// The current folder as it is written in a file of this one: commands run where they were typed.
+fn way_back(folder: &Path) -> Result<String, Failure> {
+    let mut way = PathBuf::new();
+    for component in folder.components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(_) => way.push(".."),
+            // From elsewhere there is no way back that holds when something is moved.
+            _ => {
+                let here = std::env::current_dir().map_err(|error| {
+                    Failure::bad_input(format!("the current folder is gone: {error}"))
+                })?;
+                return Ok(here.display().to_string());
+            }
+        }
+    }
+    match way.as_os_str().is_empty() {
+        true => Ok(".".to_owned()),
+        false => Ok(way.display().to_string()),
+    }
+}
+
+/// Writes the files into a folder, or none of them where one is there already.
+fn write(folder: &Path, files: &Unwritten) -> Result<(), Failure> {
+    let paths = || files.0.iter().map(|(path, _)| folder.join(path));
+    if let Some(taken) = paths().find(|path| path.exists()) {
+        return Err(Failure::bad_input(format!(
+            "`{}` exists already and is not replaced; choose another folder with --out",
+            taken.display()
+        )));
+    }
+    for (path, (_, content)) in paths().zip(&files.0) {
+        write_new(&path, content).map_err(|error| {
+            Failure::not_ready(format!(
+                "`{}` cannot be written: {error}; choose another folder with --out",
+                path.display()
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(content)
+}
+
+/// What was written, and what to type next.
+fn next(draft: &Draft<'_>) -> String {
+    let (lab, consent) = (draft.lab, draft.consent());
+    format!(
+        "Wrote {lab}
+
+What to type next
+  weigh check {lab}{consent}
+      proves that every variant answers as it should
+  weigh lab {lab}{consent}
+      measures, and says what the difference is
+"
+    )
+}

@@ -1,0 +1,275 @@
+//! Requests that a browser has recorded: HAR, the archive that its developer tools save.
+
+use http::Uri;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::requests::{Given, Requests};
+use crate::address;
+
+/// A request and its answer.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    request: Sent,
+    #[serde(default)]
+    response: Answer,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent {
+    method: String,
+    url: String,
+    #[serde(default)]
+    headers: Vec<Pair>,
+    post_data: Option<Body>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Pair {
+    name: String,
+    #[serde(default)]
+    value: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Body {
+    #[serde(default)]
+    mime_type: String,
+    text: Option<String>,
+    #[serde(default)]
+    params: Vec<Pair>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Answer {
+    /// 0 where none came.
+    #[serde(default)]
+    status: u16,
+}
+
+/// Reads the requests to that server of a HAR file to which most of them went.
+///
+/// # Errors
+/// A sentence, when it is not such a file.
+pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
+    let not_har = |why: &str| format!("expected a HAR file, JSON with `log.entries`, found {why}");
+    // Some browsers mark the beginning of the file.
+    let text = text.trim_start_matches('\u{feff}');
+    let mut archive: Value =
+        serde_json::from_str(text).map_err(|error| not_har(&format!("no JSON: {error}")))?;
+    let Some(Value::Array(entries)) = archive.pointer_mut("/log/entries").map(Value::take) else {
+        return Err(not_har("JSON without that"));
+    };
+    let mut requests = Requests::of(source);
+    let mut found: Vec<(Entry, Uri)> = Vec::new();
+    for (index, entry) in entries.into_iter().enumerate() {
+        let what = || format!("entry {}", index + 1);
+        match serde_json::from_value::<Entry>(entry) {
+            Err(error) => requests.leave_out(&what(), &error.to_string()),
+            Ok(entry) => match address::url(&entry.request.url) {
+                Ok(url) => found.push((entry, url)),
+                Err(_) => requests.leave_out(&what(), "its URL is neither http nor https"),
+            },
+        }
+    }
+    let Some(origin) = most_asked(&found) else {
+        return Ok(requests);
+    };
+    let mut others: Vec<((String, u16), u32)> = Vec::new();
+    for (entry, url) in found {
+        let own = address::origin(&url);
+        if own == origin {
+            match given(entry, &url) {
+                Ok(given) => requests.add(given),
+                Err((what, why)) => requests.leave_out(&what, why),
+            }
+        } else if let Some((_, count)) = others.iter_mut().find(|(known, _)| *known == own) {
+            *count += 1;
+        } else {
+            others.push((own, 1));
+        }
+    }
+    for ((host, port), count) in others {
+        let what = match count {
+            1 => "1 request".to_owned(),
+            many => format!("{many} requests"),
+        };
+        let why = format!("to {host}:{port}, another server than most ({})", origin.0);
+        requests.leave_out(&what, &why);
+    }
+    Ok(requests)
+}
+
+/// Host and port to which most requests went; of equal ones the first.
+fn most_asked(found: &[(Entry, Uri)]) -> Option<(String, u16)> {
+    let mut counts: Vec<((String, u16), usize)> = Vec::new();
+    for (_, url) in found {
+        let own = address::origin(url);
+        match counts.iter_mut().find(|(known, _)| *known == own) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((own, 1)),
+        }
+    }
+    // The last of equal ones wins, so they are looked at from behind.
+    let most = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+    most.map(|(origin, _)| origin)
+}
+
+/// A request as it was sent, or what it is and why it is left out.
+fn given(entry: Entry, url: &Uri) -> Result<Given, (String, &'static str)> {
+    let Entry { request, response } = entry;
+    let path = address::path(url);
+    let what = format!("{} {path}", request.method);
+    match response.status {
+        0 => return Err((what, "it was not answered")),
+        101 => return Err((what, "it opens a WebSocket or another protocol")),
+        _ => {}
+    }
+    let mut headers: Vec<(String, String)> = request
+        .headers
+        .into_iter()
+        .map(|Pair { name, value }| (name, value))
+        .collect();
+    let mut body = None;
+    if let Some(posted) = request.post_data {
+        let is_form = posted
+            .mime_type
+            .starts_with("application/x-www-form-urlencoded");
+        body = match posted.text {
+            Some(text) if !text.is_empty() => Some(text.into_bytes()),
+            _ if posted.params.is_empty() => None,
+            _ if is_form => Some(form(&posted.params).into_bytes()),
+            _ => {
+                return Err((
+                    what,
+                    "the file does not hold its body, only the parts of it",
+                ));
+            }
+        };
+        let has_type = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+        if body.is_some() && !posted.mime_type.is_empty() && !headers.iter().any(has_type) {
+            headers.push(("Content-Type".to_owned(), posted.mime_type));
+        }
+    }
+    let status = Some(response.status).filter(|status| !(200..300).contains(status));
+    Ok(Given {
+        method: request.method,
+        path,
+        headers,
+        body,
+        status,
+        notes: Vec::new(),
+    })
+}
+
+/// Parameters of a form, whose names and values the archive has as they go over the wire.
+fn form(parameters: &[Pair]) -> String {
+    let pairs = parameters
+        .iter()
+        .map(|Pair { name, value }| format!("{name}={value}"));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(method: &str, url: &str, status: u16) -> Value {
+        json!({
+            "request": {"method": method, "url": url, "headers": [
+                {"name": ":path", "value": "/"},
+                {"name": "Accept", "value": "*/*"},
+                {"name": "Referer", "value": "https://shop.example/?token=abcdefghij"},
+                {"name": "Cookie", "value": "session=123456789"},
+                {"name": "Authorization", "value": "Bearer abcdefghij"},
+            ]},
+            "response": {"status": status},
+        })
+    }
+
+    fn load(entries: &[Value]) -> String {
+        let archive = json!({"log": {"entries": entries}}).to_string();
+        read("shop.har", &archive).expect("a HAR file").load()
+    }
+
+    #[test]
+    fn requests_to_one_server_are_taken_without_what_may_be_secret() {
+        let mut posted = entry("POST", "https://shop.example/items?token=abc&page=2", 201);
+        posted["request"]["postData"] =
+            json!({"mimeType": "application/json", "text": "{\"password\":\"x\"}"});
+        let text = load(&[
+            entry("GET", "https://cdn.example/logo.png", 200),
+            entry("GET", "https://shop.example/items", 200),
+            entry("GET", "https://shop.example:443/items", 200),
+            posted,
+            entry("GET", "https://shop.example/old", 302),
+            entry("GET", "https://shop.example/aborted?token=123456789", 0),
+            entry("GET", "wss://shop.example/live", 101),
+            json!({"request": {}}),
+        ]);
+        insta::assert_snapshot!(text, @r#"
+        # Left out, since they may be secret: Referer, Cookie, Authorization, ?token=.
+        # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+        #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
+        headers:
+          "Accept": "*/*"
+        # From shop.har, one after the other in rotation.
+        requests:
+          - name: "GET /items"
+            method: "GET"
+            path: "/items"
+            weight: 2
+          # its body holds `password`, as in shop.har
+          - name: "POST /items?page=2"
+            method: "POST"
+            path: "/items?page=2"
+            headers:
+              "Content-Type": "application/json"
+            body: "requests/2.json"
+          - name: "GET /old"
+            method: "GET"
+            path: "/old"
+            expect: {status: 302, same-as: baseline}
+          # Left out:
+          # - entry 7: its URL is neither http nor https
+          # - entry 8: missing field `method`
+          # - GET /aborted: it was not answered
+          # - 1 request: to cdn.example:443, another server than most (shop.example)
+        "#);
+        assert!(!text.contains("123456789") && !text.contains("abcdefghij"));
+    }
+
+    #[test]
+    fn what_is_no_archive_is_refused() {
+        let refused = |text: &str| read("x.har", text).map(|_| ()).unwrap_err();
+        assert!(refused("{").contains("found no JSON"));
+        assert!(refused("{\"log\":{}}").contains("found JSON without that"));
+    }
+
+    #[test]
+    fn text_that_would_be_a_place_or_another_line_of_the_lab_is_no_part_of_it() {
+        let mut odd = entry("GET", "https://shop.example/a", 200);
+        odd["request"]["headers"] =
+            json!([{"name": "X-A", "value": "a\nb"}, {"name": "X-B", "value": "{{c}}"}]);
+        let mut places = entry("POST", "https://shop.example/b", 200);
+        places["request"]["postData"] = json!({"mimeType": "text/plain", "text": "{{name}}"});
+        let broken =
+            json!({"request": {"method": "GET", "url": "https://shop.example/\nrounds: 1"}});
+        insta::assert_snapshot!(load(&[odd, places, broken]), @r#"
+        # From shop.har, one after the other in rotation.
+        requests:
+          # without its header `X-A`, which no lab can hold
+          # without its header `X-B`, which no lab can hold
+          - name: "GET /a"
+            method: "GET"
+            path: "/a"
+          # Left out:
+          # - entry 3: its URL is neither http nor https
+          # - POST /b: `{{` in a path or a body would be a place of the lab
+        "#);
+    }
+}

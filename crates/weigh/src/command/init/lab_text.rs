@@ -1,0 +1,346 @@
+//! The lab that `weigh init` writes, as its text, with comments for a person who has not seen one.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use http::Uri;
+
+use super::requests::Requests;
+use crate::address;
+use crate::yaml_text::quoted;
+
+/// What a lab compares.
+pub(super) enum Setup {
+    /// One command with itself.
+    Alone(String),
+    /// Two commands, the second with the first.
+    Commands([String; 2]),
+    /// A server without and with a proxy before it, which is a command.
+    Proxy { server: Server, proxy: String },
+    /// Two servers that run already, the second with the first.
+    Urls([Uri; 2]),
+}
+
+impl Setup {
+    /// Where servers run already.
+    fn urls(&self) -> &[Uri] {
+        match self {
+            Setup::Proxy {
+                server: Server::Url(url),
+                ..
+            } => std::slice::from_ref(url),
+            Setup::Urls(urls) => urls,
+            _ => &[],
+        }
+    }
+
+    /// Whether one of them names a path.
+    pub(super) fn has_path(&self) -> bool {
+        self.urls().iter().any(|url| address::path(url) != "/")
+    }
+}
+
+/// What stands behind a proxy.
+pub(super) enum Server {
+    Command(String),
+    Url(Uri),
+}
+
+/// A lab that is not written yet.
+pub(super) struct Draft<'a> {
+    /// Its path, as a person types it.
+    pub(super) lab: &'a str,
+    /// Where commands run, relative to the lab.
+    pub(super) folder: &'a str,
+    /// Path and query of the request, where they were given.
+    pub(super) path: Option<&'a str>,
+    /// What is sent in place of one request to that path.
+    pub(super) requests: Option<&'a Requests>,
+    pub(super) setup: &'a Setup,
+}
+
+/// What a server that is started is told, and by which words.
+const STARTED: &str = "  \
+  # weigh starts it, waits until it accepts connections, and stops it. {{addr}} is the host and port that
+  # it is given, {{port}} the port alone, {{url}} both as a URL.
+  #   ready: {path: /health}              ready when that is answered with 200
+  #   limits: {cpus: 1, memory: 256MiB}   what it may use
+";
+
+const RUNNING: &str = "  \
+  # It runs already: it is not started or stopped, and a round is a stretch of time.
+  #   attach: {pid: 4711}   the process behind the URL, to know its processor time and memory
+";
+
+impl Draft<'_> {
+    /// The lab file.
+    pub(super) fn text(&self) -> String {
+        let (lab, consent) = (self.lab, self.consent());
+        let mut text = format!(
+            "\
+# A first lab, written by `weigh init`; change what you like. docs/labs.md of Weighbridge explains
+# every key.
+#   weigh check {lab}{consent}
+#   weigh lab {lab}{consent}
+"
+        );
+        if !consent.is_empty() {
+            text += "# Another machine gets no load without the last flag: it says that you may load that host.\n";
+        }
+        let _ = writeln!(text, "question: {}\n", quoted(&self.question()));
+        text += &self.load();
+        text += EXPECT;
+        text += &self.systems();
+        text += &self.variants();
+        text
+    }
+
+    fn question(&self) -> String {
+        match self.setup {
+            Setup::Alone(_) => "What does a change of this server cost?".to_owned(),
+            Setup::Commands(_) => {
+                "What does the second command cost, compared with the first?".to_owned()
+            }
+            Setup::Proxy { .. } => "What does the proxy cost?".to_owned(),
+            Setup::Urls(_) => {
+                let [first, second] = self.names();
+                format!("What does {second} cost, compared with {first}?")
+            }
+        }
+    }
+
+    fn load(&self) -> String {
+        let sent = match self.requests {
+            Some(requests) => requests.load(),
+            None => format!("  path: {}\n", quoted(&self.request_path())),
+        };
+        format!(
+            "\
+# What is sent, and when: so many requests a second to each variant, by plan. With `connections: 10`
+# in place of `rate`, each connection sends its next request when its last answer is complete.
+load:
+  rate: 100/s
+  duration: 2s # of each round
+{sent}rounds: 8 # how often that is measured; fewer than 6 can show no difference
+warmup: 500ms # load before each round that is thrown away
+"
+        )
+    }
+
+    fn request_path(&self) -> String {
+        match (self.path, self.setup.urls()) {
+            (Some(path), _) => path.to_owned(),
+            (None, [url, ..]) => address::path(url),
+            (None, []) => "/".to_owned(),
+        }
+    }
+
+    fn systems(&self) -> String {
+        let mut text = String::new();
+        match self.setup {
+            Setup::Alone(command) => {
+                text += "\ntarget: server # which of the systems gets the load\nsystems:\n";
+                text += STARTED;
+                text += &self.command("server", command);
+            }
+            Setup::Commands([first, second]) => {
+                text += "\ntarget: first # which of the systems gets the load\nsystems:\n";
+                text += STARTED;
+                text += &self.command("first", first);
+                text += &self.command("second", second);
+            }
+            Setup::Proxy { server, proxy } => {
+                text += "\ntarget: server # which of the systems gets the load\nsystems:\n";
+                match server {
+                    Server::Command(command) => {
+                        text += STARTED;
+                        text += &self.command("server", command);
+                    }
+                    Server::Url(url) => {
+                        text += RUNNING;
+                        text += &running("server", url);
+                    }
+                }
+                text += "  # It stands before the server, which it knows as {{server.addr}} or {{server.url}}.\n";
+                text += &self.command("proxy", proxy);
+            }
+            Setup::Urls([first, second]) => {
+                text += "\ntarget: first # which of the systems gets the load\nsystems:\n";
+                text += RUNNING;
+                text += &running("first", first);
+                text += &running("second", second);
+            }
+        }
+        text
+    }
+
+    fn command(&self, name: &str, command: &str) -> String {
+        format!(
+            "  {name}:\n    run: {}\n    folder: {} # where the command runs, from this file on\n",
+            quoted(command),
+            quoted(self.folder)
+        )
+    }
+
+    fn variants(&self) -> String {
+        let [baseline, variant] = self.names();
+        let mut text = format!(
+            "\n# Every row of the report is compared with this one.\nbaseline: {{name: {}}}\nvariants:\n",
+            quoted(&baseline)
+        );
+        if matches!(self.setup, Setup::Alone(_)) {
+            text += ALONE;
+        }
+        let _ = writeln!(text, "  - name: {}", quoted(&variant));
+        match self.setup {
+            Setup::Alone(_) => {}
+            Setup::Commands(_) => text += "    target: second\n",
+            Setup::Proxy { .. } => text += "    target: proxy\n",
+            Setup::Urls([first, second]) => {
+                text += "    target: second\n";
+                let path = address::path(second);
+                if path != address::path(first) {
+                    let _ = writeln!(text, "    load: {{path: {}}}", quoted(&path));
+                }
+            }
+        }
+        text
+    }
+
+    /// The rows of the report.
+    fn names(&self) -> [String; 2] {
+        match self.setup {
+            Setup::Alone(_) => ["as it is", "the same again"].map(str::to_owned),
+            Setup::Commands(_) => ["first", "second"].map(str::to_owned),
+            Setup::Proxy { .. } => ["without", "with proxy"].map(str::to_owned),
+            Setup::Urls([first, second]) => {
+                let [first, mut second] = [first, second].map(short);
+                // Of one URL twice, the second is told apart.
+                if first == second {
+                    second += " again";
+                }
+                [first, second]
+            }
+        }
+    }
+
+    /// The flags that consent to load on other machines; empty where there are none.
+    pub(super) fn consent(&self) -> String {
+        let mut hosts: Vec<&str> = self.setup.urls().iter().filter_map(Uri::host).collect();
+        hosts.retain(|host| !is_here(host));
+        hosts.dedup();
+        hosts.iter().fold(String::new(), |flags, host| {
+            format!("{flags} --yes-load {host}")
+        })
+    }
+}
+
+const EXPECT: &str = "
+# Every answer must have a status from 200 to 299 and the body that the baseline gave; a variant with
+# another answer has no number. What differs by nature is named: ignore: [/time].
+expect: {same-as: baseline}
+";
+
+const ALONE: &str = "  \
+  # The same again shows how small a difference this machine tells from none. To compare something,
+  # make it a setting of the server,
+  #   settings: {workers: 1}
+  #   run: my-server --listen {{addr}} --workers {{workers}}
+  # and write a variant with another value in place of this one:
+  #   - {name: four workers, with: {server.workers: 4}}
+";
+
+fn running(name: &str, url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or("http");
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    let origin = format!("{scheme}://{authority}");
+    format!("  {name}:\n    url: {}\n", quoted(&origin))
+}
+
+/// A URL without its scheme, which the two mostly share.
+fn short(url: &Uri) -> String {
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    let whole = format!("{authority}{}", address::path(url));
+    whole.strip_suffix('/').unwrap_or(&whole).to_owned()
+}
+
+/// Whether a host is this machine by its name alone; one that is looked up is asked about later.
+fn is_here(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::files::Unwritten;
+
+    fn draft(setup: &Setup) -> Draft<'_> {
+        Draft {
+            lab: "labs/first/first.yaml",
+            folder: "../..",
+            path: None,
+            requests: None,
+            setup,
+        }
+    }
+
+    fn parsed(setup: &Setup) -> lab::Lab {
+        let text = draft(setup).text();
+        let files = Unwritten(vec![(PathBuf::from("first.yaml"), text.into_bytes())]);
+        match lab::parse(Path::new("first.yaml"), &files) {
+            Ok(lab) => lab,
+            Err(mistakes) => panic!("{mistakes}"),
+        }
+    }
+
+    fn urls(first: &str, second: &str) -> Setup {
+        Setup::Urls([first, second].map(|url| url.parse().expect("a URL")))
+    }
+
+    #[test]
+    fn a_command_is_compared_with_itself_until_there_is_more() {
+        let setup = Setup::Alone("serve --as \"a b\" {{addr}}".to_owned());
+        let lab = parsed(&setup);
+        assert_eq!(lab.names(), ["as it is", "the same again"]);
+        let command = lab.baseline.systems()[0].command();
+        assert_eq!(command[2].to_string(), "a b");
+        let text = draft(&setup).text();
+        assert!(text.contains("systems:\n  # weigh starts it"), "{text}");
+        assert!(text.contains("variants:\n  # The same again"), "{text}");
+    }
+
+    #[test]
+    fn a_proxy_brings_what_it_stands_before() {
+        let proxy = "proxy {{addr}} --to {{server.url}}".to_owned();
+        let server = Server::Command("serve {{addr}}".to_owned());
+        let lab = parsed(&Setup::Proxy { server, proxy });
+        let systems = |variant: &lab::Variant| variant.systems().len();
+        assert_eq!((systems(&lab.baseline), systems(&lab.variants[0])), (1, 2));
+        assert_eq!(lab.names(), ["without", "with proxy"]);
+    }
+
+    #[test]
+    fn two_urls_keep_their_paths() {
+        let lab = parsed(&urls("http://127.0.0.1:1/x?y=1", "https://localhost/z"));
+        let [own, theirs] = [&lab.baseline, &lab.variants[0]].map(|it| &it.requests[0]);
+        assert_eq!((own.path.as_str(), theirs.path.as_str()), ("/x?y=1", "/z"));
+        let twice = parsed(&urls("http://127.0.0.1:1/", "http://127.0.0.1:1/"));
+        assert_eq!(twice.names(), ["127.0.0.1:1", "127.0.0.1:1 again"]);
+    }
+
+    #[test]
+    fn other_machines_take_a_flag_and_this_one_takes_none() {
+        let consent = |setup: &Setup| draft(setup).consent();
+        assert_eq!(consent(&urls("http://[::1]:1/", "http://LOCALHOST/")), "");
+        let setup = urls("http://a.example/1", "http://a.example/2");
+        assert_eq!(consent(&setup), " --yes-load a.example");
+        assert!(
+            draft(&setup)
+                .text()
+                .contains("Another machine gets no load")
+        );
+    }
+}

@@ -1,0 +1,369 @@
+//! Requests that an OpenAPI description gives examples for.
+//!
+//! Nothing is invented: a request is made only where the description has a value for each thing that it
+//! requires, as an example, a default, a constant or the first of an enumeration.
+
+mod example;
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use yaml_with_places::{Document, Findings, Source};
+
+use super::requests::{Given, Requests};
+use example::Description;
+
+/// Those that are made. What others need is deleted by the one that is not.
+const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
+
+/// Why an operation of such a method is left out.
+const OTHERS: [(&str, &str); 2] = [
+    ("delete", "what it deletes is missing for the next request"),
+    ("trace", "it answers with the request"),
+];
+
+/// Reads the operations of a description in JSON or YAML.
+///
+/// # Errors
+/// What is wrong with the file, for its reader.
+pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, String> {
+    let root = tree(source, text, color)?;
+    let version = root.get("openapi").map(plain).unwrap_or_default();
+    if !version.starts_with("3.") {
+        let found = match root.get("swagger").map(plain) {
+            Some(version) => format!("`swagger: {version}`; convert it to OpenAPI 3"),
+            None => "none".to_owned(),
+        };
+        return Err(format!(
+            "expected an OpenAPI description with `openapi: 3.…`, found {found}"
+        ));
+    }
+    let Some(paths) = root.get("paths").and_then(Value::as_object) else {
+        return Err("expected `paths` in the OpenAPI description, found none".to_owned());
+    };
+    let description = Description { root: &root };
+    let prefix = prefix(&root);
+    let mut requests = Requests::of(source);
+    for (path, item) in paths {
+        let Some(item) = description.resolve(item).and_then(Value::as_object) else {
+            requests.leave_out(path, "it refers to what this file does not hold");
+            continue;
+        };
+        for method in METHODS {
+            let Some(operation) = item.get(method) else {
+                continue;
+            };
+            let what = format!("{} {path}", method.to_ascii_uppercase());
+            let operation = Operation {
+                description: &description,
+                item,
+                operation,
+            };
+            match operation.request(&format!("{prefix}{path}"), method, &mut requests) {
+                Ok(given) => requests.add(given),
+                Err(why) => requests.leave_out(&what, &why),
+            }
+        }
+        for (method, why) in OTHERS {
+            if item.contains_key(method) {
+                requests.leave_out(&format!("{} {path}", method.to_ascii_uppercase()), why);
+            }
+        }
+    }
+    Ok(requests)
+}
+
+/// The file as a tree: JSON is read as such, since it may be larger than a person writes.
+fn tree(source: &str, text: &str, color: bool) -> Result<Value, String> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text)
+            .map_err(|error| format!("expected JSON or YAML, found a mistake: {error}"));
+    }
+    let mut findings = Findings::default();
+    let document = yaml_with_places::read(0, text, "a description is one document", &mut findings);
+    let sources = vec![Source {
+        path: PathBuf::from(source),
+        text: text.to_owned(),
+    }];
+    let settled = findings.settle(sources);
+    settled.map_err(|mistakes| format!("it has mistakes\n{}", mistakes.render(color)))?;
+    match document {
+        Document::Tree(node) => Ok(node.json()),
+        Document::Empty | Document::Unreadable => Ok(Value::Null),
+    }
+}
+
+/// What stands before every path: the path of the first server.
+fn prefix(root: &Value) -> String {
+    let Some(server) = root.pointer("/servers/0") else {
+        return String::new();
+    };
+    let mut url = server.get("url").map(plain).unwrap_or_default();
+    let variables = server.get("variables").and_then(Value::as_object);
+    for (name, variable) in variables.into_iter().flatten() {
+        let value = variable.get("default").map(plain).unwrap_or_default();
+        url = url.replace(&format!("{{{name}}}"), &value);
+    }
+    let path = match url.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("", |begin| &rest[begin..]),
+        None => url.as_str(),
+    };
+    path.trim_end_matches('/').to_owned()
+}
+
+/// One operation of one path.
+struct Operation<'a> {
+    description: &'a Description<'a>,
+    item: &'a Map<String, Value>,
+    operation: &'a Value,
+}
+
+impl Operation<'_> {
+    /// The request of its examples, or what it lacks.
+    fn request(&self, path: &str, method: &str, requests: &mut Requests) -> Result<Given, String> {
+        let mut given = Given {
+            method: method.to_ascii_uppercase(),
+            path: path.to_owned(),
+            ..Given::default()
+        };
+        let (mut query, mut optional) = (Vec::new(), Vec::new());
+        for parameter in self.parameters()? {
+            let place = parameter.get("in").map(plain).unwrap_or_default();
+            let name = parameter.get("name").map(plain).unwrap_or_default();
+            let is_required = parameter.get("required") == Some(&Value::Bool(true));
+            if place == "cookie" || (place == "header" && crate::record::secrets::is_secret(&name))
+            {
+                requests.hide(&name);
+                continue;
+            }
+            if !is_required && place != "path" {
+                optional.push(name);
+                continue;
+            }
+            let values = self
+                .description
+                .of_parameter(parameter)
+                .and_then(|value| texts(&value))
+                .ok_or_else(|| format!("its parameter `{name}` in the {place} has no example"))?;
+            match place.as_str() {
+                "path" => {
+                    let value = encoded(&values.join(","));
+                    given.path = given.path.replace(&format!("{{{name}}}"), &value);
+                }
+                "query" => query.extend(
+                    values
+                        .iter()
+                        .map(|value| format!("{}={}", encoded(&name), encoded(value))),
+                ),
+                _ => given.headers.push((name, values.join(","))),
+            }
+        }
+        if given.path.contains(['{', '}']) {
+            return Err("a parameter of its path is not described".to_owned());
+        }
+        if !query.is_empty() {
+            given.path = format!("{}?{}", given.path, query.join("&"));
+        }
+        if !optional.is_empty() {
+            given
+                .notes
+                .push(format!("without what is optional: {}", optional.join(", ")));
+        }
+        self.add_body(&mut given)?;
+        for name in self.credentials() {
+            requests.hide(&name);
+        }
+        Ok(given)
+    }
+
+    /// Its parameters, and those of its path that it does not describe anew.
+    fn parameters(&self) -> Result<Vec<&Value>, String> {
+        let mut all: Vec<&Value> = Vec::new();
+        let key = |it: &Value| (it.get("in").map(plain), it.get("name").map(plain));
+        let own = self.operation.get("parameters");
+        for list in [own, self.item.get("parameters")] {
+            for written in list.and_then(Value::as_array).into_iter().flatten() {
+                let parameter = self
+                    .description
+                    .resolve(written)
+                    .ok_or("one of its parameters refers to what this file does not hold")?;
+                if !all.iter().any(|known| key(known) == key(parameter)) {
+                    all.push(parameter);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Adds the example of its body.
+    fn add_body(&self, given: &mut Given) -> Result<(), String> {
+        let Some(body) = self.operation.get("requestBody") else {
+            return Ok(());
+        };
+        let body = self
+            .description
+            .resolve(body)
+            .ok_or("its body refers to what this file does not hold")?;
+        let content = body.get("content").and_then(Value::as_object);
+        let is_json = |kind: &str| kind == "application/json" || kind.ends_with("+json");
+        let found = content
+            .into_iter()
+            .flatten()
+            .find(|(kind, _)| is_json(kind))
+            .and_then(|(kind, media)| Some((kind, self.description.of_parameter(media)?)));
+        match found {
+            Some((kind, example)) => {
+                given
+                    .headers
+                    .push(("Content-Type".to_owned(), kind.clone()));
+                given.body = Some(match example {
+                    // Some write the text of a body as its example.
+                    Value::String(text) if text.starts_with(['{', '[']) => text.into_bytes(),
+                    value => value.to_string().into_bytes(),
+                });
+            }
+            None if body.get("required") == Some(&Value::Bool(true)) => {
+                return Err("its body has no example in JSON".to_owned());
+            }
+            None => given
+                .notes
+                .push("without its body, which is optional and has no example in JSON".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// The headers and parameters that carry the credentials it asks for.
+    fn credentials(&self) -> Vec<String> {
+        let root = self.description.root;
+        let asked = self
+            .operation
+            .get("security")
+            .or_else(|| root.get("security"));
+        // The first of several alternatives.
+        let schemes = asked.and_then(|it| it.get(0)).and_then(Value::as_object);
+        let names = schemes.into_iter().flatten().map(|(name, _)| name);
+        names
+            .filter_map(|name| {
+                let scheme = root.pointer("/components/securitySchemes")?.get(name)?;
+                let scheme = self.description.resolve(scheme)?;
+                match scheme.get("type").map(plain)?.as_str() {
+                    "apiKey" => scheme.get("name").map(plain),
+                    _ => Some("Authorization".to_owned()),
+                }
+            })
+            .collect()
+    }
+}
+
+/// A scalar as text; nothing for a list or a mapping.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The values of a parameter as texts: several for a list, none for a mapping.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Array(items) => items.iter().map(|item| texts(item)?.pop()).collect(),
+        Value::Object(_) | Value::Null => None,
+        scalar => Some(vec![plain(scalar)]),
+    }
+}
+
+/// A text as it stands in a path or a query (RFC 3986, section 2.3).
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b',' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOP: &str = "\
+openapi: 3.0.3
+servers: [{url: 'https://{host}/v1', variables: {host: {default: shop.example}}}]
+security: [{token: []}]
+paths:
+  /items:
+    get:
+      parameters:
+        - {name: kind, in: query, required: true, schema: {type: string, enum: ['a b', c]}}
+        - {name: page, in: query, schema: {type: integer}}
+    post:
+      requestBody:
+        required: true
+        content: {application/json: {schema: {$ref: '#/components/schemas/Item'}}}
+  /items/{id}:
+    parameters: [{$ref: '#/components/parameters/Id'}]
+    get: {}
+    delete: {}
+  /orders/{order}:
+    get: {parameters: [{name: order, in: path, required: true, schema: {type: string}}]}
+components:
+  parameters:
+    Id: {name: id, in: path, required: true, example: 7}
+  schemas:
+    Item:
+      required: [name]
+      properties:
+        id: {type: integer, readOnly: true, example: 1}
+        name: {type: string, example: Tea}
+        parts: {type: array, items: {$ref: '#/components/schemas/Item'}}
+        tags: {type: array, items: {type: string, default: hot}}
+        note: {type: string}
+  securitySchemes:
+    token: {type: http, scheme: bearer}
+";
+
+    #[test]
+    fn operations_with_examples_become_requests_and_the_others_are_named() {
+        let requests = read("shop.yaml", SHOP, false).expect("a description");
+        insta::assert_snapshot!(requests.load(), @r#"
+        # Left out, since they may be secret: Authorization.
+        # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+        #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
+        # From shop.yaml, one after the other in rotation.
+        requests:
+          # without what is optional: page
+          - name: "GET /v1/items?kind=a%20b"
+            method: "GET"
+            path: "/v1/items?kind=a%20b"
+          - name: "POST /v1/items"
+            method: "POST"
+            path: "/v1/items"
+            headers:
+              "Content-Type": "application/json"
+            body: "requests/2.json"
+          - name: "GET /v1/items/7"
+            method: "GET"
+            path: "/v1/items/7"
+          # Left out:
+          # - DELETE /items/{id}: what it deletes is missing for the next request
+          # - GET /orders/{order}: its parameter `order` in the path has no example
+        "#);
+        let bodies: Vec<_> = requests.files().map(|(_, body)| body).collect();
+        assert_eq!(bodies.len(), 1);
+        insta::assert_snapshot!(String::from_utf8_lossy(&bodies[0]), @r#"{"name":"Tea","tags":["hot"]}"#);
+    }
+
+    #[test]
+    fn another_file_is_refused_with_what_it_is() {
+        let refused = |text: &str| read("x", text, false).map(|_| ()).unwrap_err();
+        assert!(refused("swagger: '2.0'").contains("convert it to OpenAPI 3"));
+        assert!(refused("a: [").contains("it has mistakes"));
+        assert!(refused("{").contains("found a mistake"));
+        assert!(refused("{\"openapi\": \"3.1.0\"}").contains("expected `paths`"));
+    }
+}

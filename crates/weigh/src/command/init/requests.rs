@@ -1,0 +1,389 @@
+//! Requests that a file of another tool holds, as far as a lab can send them, and what was left out.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::record::secrets::{is_secret, named};
+use crate::yaml_text::quoted;
+
+/// Most requests of a lab: all of them are proved before each load, one after the other.
+const REQUESTS_MAX: usize = 100;
+
+/// Most times that a request is sent for each other one; the limit of labs.
+const WEIGHT_MAX: u32 = 1000;
+
+/// Longest text of a comment.
+const COMMENT_MAX: usize = 160;
+
+/// Headers that the generator or the connection decides about.
+const OF_THE_CONNECTION: [&str; 10] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "upgrade",
+    "http2-settings",
+];
+
+/// A request as a file has it, with credentials and all.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub(super) method: String,
+    /// Path and query.
+    pub(super) path: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Vec<u8>>,
+    /// The status of a right answer, where it is not one from 200 to 299.
+    pub(super) status: Option<u16>,
+    /// What was left out of it.
+    pub(super) notes: Vec<String>,
+}
+
+/// A request of the lab.
+#[derive(Debug, PartialEq)]
+struct Request {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+    status: Option<u16>,
+    notes: Vec<String>,
+    weight: u32,
+}
+
+/// All that was taken from a file.
+#[derive(Debug)]
+pub(super) struct Requests {
+    /// The name of the file.
+    source: String,
+    sent: Vec<Request>,
+    /// Headers and parameters whose names say that they are credentials.
+    secrets: Vec<String>,
+    /// What was left out, a line each.
+    left_out: Vec<String>,
+}
+
+impl Requests {
+    pub(super) fn of(source: &str) -> Requests {
+        Requests {
+            source: source.to_owned(),
+            sent: Vec::new(),
+            secrets: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// Why nothing is left, in the words of the first reason.
+    pub(super) fn first_reason(&self) -> &str {
+        self.left_out
+            .first()
+            .map_or("it holds none", String::as_str)
+    }
+
+    pub(super) fn leave_out(&mut self, what: &str, why: &str) {
+        // Parameters may be secret.
+        let what = what.split('?').next().unwrap_or_default();
+        self.left_out.push(format!("{what}: {why}"));
+    }
+
+    /// Says that a header or parameter was left out since its name says that it is a credential.
+    pub(super) fn hide(&mut self, name: &str) {
+        let is_known = |known: &String| known.eq_ignore_ascii_case(name);
+        if !self.secrets.iter().any(is_known) {
+            self.secrets.push(name.to_owned());
+        }
+    }
+
+    /// Takes a request, or says why not. One that is there already gets a larger weight.
+    pub(super) fn add(&mut self, given: Given) {
+        let what = format!("{} {}", given.method, given.path);
+        if let Err(why) = check(&given) {
+            return self.leave_out(&what, &why);
+        }
+        let path = self.open_path(&given.path);
+        let (headers, mut notes) = self.open_headers(given.headers);
+        if let Some(name) = given.body.as_deref().and_then(secret_in) {
+            notes.push(format!("its body holds `{name}`, as in {}", self.source));
+        }
+        notes.extend(given.notes);
+        let request = Request {
+            method: given.method,
+            path,
+            headers,
+            body: given.body,
+            status: given.status,
+            notes,
+            weight: 1,
+        };
+        let is_same = |known: &Request| {
+            (&known.method, &known.path, &known.headers, &known.body)
+                == (
+                    &request.method,
+                    &request.path,
+                    &request.headers,
+                    &request.body,
+                )
+        };
+        match self.sent.iter().position(is_same) {
+            Some(index) => {
+                let known = &mut self.sent[index];
+                known.weight = (known.weight + 1).min(WEIGHT_MAX);
+            }
+            None if self.sent.len() == REQUESTS_MAX => {
+                self.leave_out(&what, &format!("it comes after {REQUESTS_MAX} others"));
+            }
+            None => self.sent.push(request),
+        }
+    }
+
+    /// The path without parameters that are credentials.
+    fn open_path(&mut self, path: &str) -> String {
+        let Some((path, query)) = path.split_once('?') else {
+            return path.to_owned();
+        };
+        let mut open = Vec::new();
+        for parameter in query.split('&') {
+            match parameter.split_once('=') {
+                Some((name, _)) if is_secret(name) => self.hide(&format!("?{name}=")),
+                _ => open.push(parameter),
+            }
+        }
+        match open.is_empty() {
+            true => path.to_owned(),
+            false => format!("{path}?{}", open.join("&")),
+        }
+    }
+
+    /// The headers that a lab can send and a file may hold, and notes about the others.
+    fn open_headers(
+        &mut self,
+        given: Vec<(String, String)>,
+    ) -> (Vec<(String, String)>, Vec<String>) {
+        let (mut open, mut notes) = (Vec::<(String, String)>::new(), Vec::new());
+        for (name, value) in given {
+            let lower = name.to_ascii_lowercase();
+            // Names of HTTP/2 that begin with a colon are method and path once more.
+            if name.starts_with(':') || OF_THE_CONNECTION.contains(&lower.as_str()) {
+                continue;
+            }
+            // The URL of a `Referer` may hold one as well.
+            if named(&name, &value) != value {
+                self.hide(&name);
+            } else if http::HeaderName::try_from(&name).is_err()
+                || value.contains("{{")
+                || value.chars().any(char::is_control)
+            {
+                notes.push(format!(
+                    "without its header `{name}`, which no lab can hold"
+                ));
+            } else if let Some((_, known)) = open
+                .iter_mut()
+                .find(|(known, _)| known.eq_ignore_ascii_case(&name))
+            {
+                // Lines of one name are one list (RFC 9110, section 5.3).
+                *known = format!("{known}, {value}");
+            } else {
+                open.push((name, value));
+            }
+        }
+        (open, notes)
+    }
+
+    /// The lines of `load` in a lab.
+    pub(super) fn load(&self) -> String {
+        let mut text = String::new();
+        if !self.secrets.is_empty() {
+            text += &comment(
+                2,
+                &format!(
+                    "Left out, since they may be secret: {}.",
+                    self.secrets.join(", ")
+                ),
+            );
+            text += SECRET;
+        }
+        let shared = self.shared_headers();
+        if !shared.is_empty() {
+            text += &headers(2, &shared);
+        }
+        text += &comment(
+            2,
+            &format!("From {}, one after the other in rotation.", self.source),
+        );
+        text += "  requests:\n";
+        for (index, request) in self.sent.iter().enumerate() {
+            text += &self.request(index, request, &shared);
+        }
+        if !self.left_out.is_empty() {
+            text += &comment(4, "Left out:");
+            for line in &self.left_out {
+                text += &comment(4, &format!("- {line}"));
+            }
+        }
+        text
+    }
+
+    fn request(&self, index: usize, request: &Request, shared: &[(String, String)]) -> String {
+        let mut text = String::new();
+        for note in &request.notes {
+            text += &comment(4, note);
+        }
+        let (method, path) = (quoted(&request.method), quoted(&request.path));
+        let _ = write!(
+            text,
+            "    - name: {}\n      method: {method}\n      path: {path}\n",
+            quoted(&self.name(index))
+        );
+        let own = request
+            .headers
+            .iter()
+            .filter(|header| !shared.contains(header));
+        let own: Vec<(String, String)> = own.cloned().collect();
+        if !own.is_empty() {
+            text += &headers(6, &own);
+        }
+        if request.body.is_some() {
+            let file = body_file(index, request);
+            let _ = writeln!(text, "      body: {}", quoted(&file));
+        }
+        if let Some(status) = request.status {
+            let _ = writeln!(
+                text,
+                "      expect: {{status: {status}, same-as: baseline}}"
+            );
+        }
+        if request.weight > 1 {
+            let _ = writeln!(text, "      weight: {}", request.weight);
+        }
+        text
+    }
+
+    /// How reports call a request; no two have one name.
+    fn name(&self, index: usize) -> String {
+        let plain = |request: &Request| format!("{} {}", request.method, request.path);
+        let own = plain(&self.sent[index]);
+        match self.sent[..index]
+            .iter()
+            .filter(|other| plain(other) == own)
+            .count()
+        {
+            0 => own,
+            before => format!("{own} ({})", before + 1),
+        }
+    }
+
+    /// The headers that all requests have alike.
+    fn shared_headers(&self) -> Vec<(String, String)> {
+        // A single request has its own.
+        let (Some(first), true) = (self.sent.first(), self.sent.len() > 1) else {
+            return Vec::new();
+        };
+        let mut shared = first.headers.clone();
+        shared.retain(|header| self.sent.iter().all(|other| other.headers.contains(header)));
+        shared
+    }
+
+    /// The files of bodies beside the lab.
+    pub(super) fn files(&self) -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
+        self.sent.iter().enumerate().filter_map(|(index, request)| {
+            let body = request.body.clone()?;
+            Some((PathBuf::from(body_file(index, request)), body))
+        })
+    }
+}
+
+/// What to do about a credential.
+const SECRET: &str = "  \
+  # One stands in no file when it is a setting, `settings: {token: none}` beside `load`:
+  #   headers: {Authorization: \"Bearer {{token}}\"}   and   weigh lab … --with token=…
+";
+
+/// Whether a lab can send it.
+fn check(given: &Given) -> Result<(), String> {
+    let is_of_method = |byte: u8| byte.is_ascii_uppercase() || byte == b'-';
+    if given.method.is_empty() || !given.method.bytes().all(is_of_method) {
+        return Err("its method is not one of capital letters, as HTTP has them".to_owned());
+    }
+    if given.method == "CONNECT" {
+        return Err("it asks for a tunnel".to_owned());
+    }
+    let is_of_path = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+    if !given.path.starts_with('/') || !given.path.bytes().all(is_of_path) {
+        return Err("its path is not written as it goes over the wire".to_owned());
+    }
+    let body = given.body.as_deref().unwrap_or_default();
+    // Two braces begin a place that is filled in, and there is no other way to write them.
+    let has_braces = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"{{");
+    if has_braces(given.path.as_bytes()) || (has_braces(body) && std::str::from_utf8(body).is_ok())
+    {
+        return Err("`{{` in a path or a body would be a place of the lab".to_owned());
+    }
+    Ok(())
+}
+
+/// The first name in a body of JSON or of a form that says it is a credential.
+fn secret_in(body: &[u8]) -> Option<String> {
+    if let Ok(json) = serde_json::from_slice::<Value>(body) {
+        return secret_key(&json);
+    }
+    let text = std::str::from_utf8(body).ok()?;
+    let names = text.split('&').filter_map(|pair| pair.split_once('='));
+    let mut names = names.map(|(name, _)| name);
+    names.find(|name| is_secret(name)).map(str::to_owned)
+}
+
+fn secret_key(json: &Value) -> Option<String> {
+    match json {
+        Value::Object(members) => members
+            .iter()
+            .find_map(|(name, value)| match is_secret(name) {
+                true => Some(name.clone()),
+                false => secret_key(value),
+            }),
+        Value::Array(items) => items.iter().find_map(secret_key),
+        _ => None,
+    }
+}
+
+fn body_file(index: usize, request: &Request) -> String {
+    let is_json = request
+        .headers
+        .iter()
+        .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.contains("json"));
+    let extension = if is_json { "json" } else { "body" };
+    format!("requests/{}.{extension}", index + 1)
+}
+
+fn headers(indent: usize, headers: &[(String, String)]) -> String {
+    let mut text = format!("{:indent$}headers:\n", "");
+    for (name, value) in headers {
+        let _ = writeln!(text, "{:indent$}  {}: {}", "", quoted(name), quoted(value));
+    }
+    text
+}
+
+/// A comment of one line, whatever is in the words of the file.
+fn comment(indent: usize, text: &str) -> String {
+    let plain = |character: char| {
+        if character.is_control() {
+            ' '
+        } else {
+            character
+        }
+    };
+    let mut line: String = text.chars().map(plain).take(COMMENT_MAX).collect();
+    if text.chars().count() > COMMENT_MAX {
+        line.push('…');
+    }
+    format!("{:indent$}# {line}\n", "")
+}

@@ -1,0 +1,195 @@
+//! `weigh init`: the labs that it writes are right, and run.
+
+use std::fs;
+use std::path::Path;
+
+use e2e::{Run, Server, weigh, weigh_command};
+use tempfile::TempDir;
+
+use crate::null_servers;
+
+/// A folder in which a person types.
+struct Here(TempDir);
+
+impl Here {
+    fn new() -> Here {
+        Here(TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn weigh(&self, words: &[&str]) -> Run {
+        let mut command = weigh_command();
+        let output = command.current_dir(self.path()).args(words).output();
+        Run::of(output.expect("weigh starts"))
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path().join(file)).expect("it was written")
+    }
+
+    /// Writes a lab with these flags, and does what its answer says to type next, with one round.
+    fn writes_a_lab_that_runs(&self, flags: &[&str], rows: [&str; 2]) -> String {
+        let written = self.weigh(&[&["init"], flags].concat()).exits_with(0);
+        let answer = written.answer();
+        let mut lines = answer.lines();
+        let lab = lines.find_map(|line| line.strip_prefix("Wrote "));
+        let lab = lab.expect("the answer names the lab");
+        written.shows(&format!("weigh lab {lab}"));
+        let check = self.weigh(&["check", lab]).exits_with(0);
+        for row in rows {
+            check.shows(&format!("{row}: proven"));
+        }
+        let run = self.weigh(&["lab", lab, "--rounds", "1"]).ran();
+        run.shows("1 round");
+        self.read(lab)
+    }
+}
+
+#[test]
+fn a_command_becomes_a_lab_that_runs_where_it_was_typed() {
+    let here = Here::new();
+    // Relative to where it is typed, and not to where the lab lies.
+    std::os::unix::fs::symlink(weigh(), here.path().join("my-server")).expect("a link");
+    let command = "./my-server null-server --listen {{addr}}";
+    let lab = here.writes_a_lab_that_runs(&["--command", command], ["as it is", "the same again"]);
+    assert!(lab.contains("folder: \"../..\""), "{lab}");
+}
+
+#[test]
+fn two_commands_and_two_urls_are_compared_with_each_other() {
+    let here = Here::new();
+    let command = null_servers::command();
+    let later = format!("{command} --delay 1ms");
+    here.writes_a_lab_that_runs(
+        &["--command", &command, "--command", &later, "-o", "two"],
+        ["first", "second"],
+    );
+    let servers = [
+        Server::of(&weigh(), &["null-server"]),
+        Server::of(&weigh(), &["null-server"]),
+    ];
+    let [first, second] = [0, 1].map(|index| servers[index].address());
+    let urls = [first, second].map(|address| format!("http://{address}/"));
+    here.writes_a_lab_that_runs(
+        &["--url", &urls[0], "--url", &urls[1], "--out", "urls"],
+        [first, second],
+    );
+}
+
+#[test]
+fn a_proxy_is_weighed_with_what_it_stands_before() {
+    let here = Here::new();
+    let configuration = "defaults\n  mode http\n  timeout connect 5s\n  timeout client 5s\n  timeout server 5s\n\
+                         frontend clients\n  bind \"${LISTEN}\"\n  default_backend server\n\
+                         backend server\n  server server \"${SERVER}\"\n";
+    fs::write(here.path().join("proxy.cfg"), configuration).expect("a file");
+    let proxy = "env LISTEN={{addr}} SERVER={{server.addr}} haproxy -f proxy.cfg";
+    let command = null_servers::command();
+    here.writes_a_lab_that_runs(
+        &["--command", &command, "--proxy", proxy],
+        ["without", "with proxy"],
+    );
+}
+
+/// An archive of requests to one server, one of them with a body and credentials.
+const ARCHIVE: &str = r#"{"log": {"entries": [
+  {"request": {"method": "GET", "url": "http://shop.example/items?page=2", "headers": [
+     {"name": "Accept", "value": "application/json"}, {"name": "Cookie", "value": "sid=topsecret"}]},
+   "response": {"status": 200}},
+  {"request": {"method": "POST", "url": "http://shop.example/items", "headers": [],
+     "postData": {"mimeType": "application/json", "text": "{\"name\": \"Tea\"}"}},
+   "response": {"status": 201}},
+  {"request": {"method": "GET", "url": "wss://shop.example/live", "headers": []}}
+]}}"#;
+
+/// A description of one operation that can be sent, and of one that cannot.
+const DESCRIPTION: &str = "\
+openapi: 3.1.0
+servers: [{url: https://shop.example/v1}]
+paths:
+  /items/{id}:
+    parameters: [{name: id, in: path, required: true, example: 7}]
+    get: {}
+    delete: {}
+";
+
+#[test]
+fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
+    let here = Here::new();
+    let command = null_servers::command();
+    fs::write(here.path().join("shop.har"), ARCHIVE).expect("a file");
+    let rows = ["as it is", "the same again"];
+    let flags = ["--command", &command, "--har", "shop.har", "-o", "har"];
+    let lab = here.writes_a_lab_that_runs(&flags, rows);
+    assert!(lab.contains("\"GET /items?page=2\""), "{lab}");
+    assert!(lab.contains("may be secret: Cookie."), "{lab}");
+    assert!(lab.contains("# - entry 3: its URL is neither"), "{lab}");
+    assert!(!lab.contains("topsecret"), "{lab}");
+    assert_eq!(here.read("har/requests/2.json"), "{\"name\": \"Tea\"}");
+    fs::write(here.path().join("openapi.yaml"), DESCRIPTION).expect("a file");
+    let flags = [
+        "--command",
+        &command,
+        "--openapi",
+        "openapi.yaml",
+        "-o",
+        "described",
+    ];
+    let lab = here.writes_a_lab_that_runs(&flags, rows);
+    assert!(lab.contains("path: \"/v1/items/7\""), "{lab}");
+    assert!(
+        lab.contains("# - DELETE /items/{id}: what it deletes"),
+        "{lab}"
+    );
+}
+
+#[test]
+fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
+    let here = Here::new();
+    let command = null_servers::command();
+    let init = |flags: &[&str]| here.weigh(&[&["init"], flags].concat());
+    init(&["--command", &command]).exits_with(0);
+    let before = here.read("labs/first/first.yaml");
+    let again = init(&["--command", "other {{addr}}"]).exits_with(2);
+    again.says("`labs/first/first.yaml` exists already and is not replaced");
+    assert_eq!(here.read("labs/first/first.yaml"), before);
+    let refused = |flags: &[&str], words: &str| {
+        init(&[flags, &["--out", "refused"]].concat())
+            .exits_with(2)
+            .says(words);
+        assert!(!here.path().join("refused").exists(), "{flags:?}");
+    };
+    refused(&[], "--command <COMMAND>");
+    refused(&["--command", "serve --port 8080"], "{{addr}}");
+    refused(
+        &["--url", "http://127.0.0.1:1/"],
+        "expected a second `--url`",
+    );
+    fs::write(here.path().join("empty.har"), r#"{"log": {"entries": []}}"#).expect("a file");
+    refused(
+        &["--command", &command, "--har", "empty.har"],
+        "expected a request in `empty.har`",
+    );
+    refused(
+        &["--command", &command, "--openapi", "no-such-file"],
+        "`no-such-file` cannot be read",
+    );
+    refused(
+        &["--command", "a {{addr}}", "--proxy", "b {{addr}}"],
+        "expected {{server.addr}}",
+    );
+    refused(
+        &[
+            "--command",
+            "a {{addr}}",
+            "--command",
+            "b {{addr}}",
+            "--command",
+            "c {{addr}}",
+        ],
+        "expected at most two servers",
+    );
+}
