@@ -1,6 +1,6 @@
 //! The report for a terminal: readable at 100 columns, and without color.
 
-mod plots;
+pub(crate) mod plots;
 
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,

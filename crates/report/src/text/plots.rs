@@ -148,7 +148,11 @@ fn cut(name: &str, width: usize) -> String {
 /// The figure of every round, lowest to highest of its own row: `▃▅█▂`. Nothing for fewer than
 /// three rounds, which show no course.
 pub(super) fn rounds(figure: &MetricSummary) -> Option<String> {
-    let values = &figure.rounds;
+    course(&figure.rounds)
+}
+
+/// The same of any values in their order.
+pub(crate) fn course(values: &[f64]) -> Option<String> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if values.len() < 3 || high <= low {
