@@ -16,7 +16,6 @@ use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;
 use crate::labs;
-use crate::record;
 use crate::stop::Stop;
 pub(super) use repository::{Repository, State};
 pub(super) use worktrees::{Worktrees, usual_parent};
@@ -238,7 +237,7 @@ fn unchanged(lab: &Lab) -> Vec<String> {
         pairs().all(|(older, newer)| {
             let one = built(older, name).and_then(|path| fs::read(path).ok());
             let other = built(newer, name).and_then(|path| fs::read(path).ok());
-            matches!((one, other), (Some(one), Some(other)) if record::sha256(&one) == record::sha256(&other))
+            matches!((one, other), (Some(one), Some(other)) if one == other)
         })
     };
     let mut names: Vec<String> = Vec::new();
