@@ -35,7 +35,8 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
     ];
     parts.extend(gates(summary));
     parts.push(folded(recording, summary));
-    let out = parts.join("\n\n") + "\n";
+    // Names and subjects come from the pull request; one that begins with @ would call a person or a team.
+    let out = parts.join("\n\n").replace('@', "@\u{200b}") + "\n";
     assert!(
         out.lines().count() <= LINES,
         "a comment has at most {LINES} lines"
@@ -241,6 +242,17 @@ mod tests {
         assert!(found.contains("20 slower."), "{found}");
         assert!(found.contains("13 more in the report."), "{found}");
         assert!(found.contains("more of the gates"), "{found}");
+    }
+
+    #[test]
+    fn a_name_calls_nobody() {
+        let recording = Sample::open()
+            .variant("@team/all", 680.0)
+            .variant("head", 750.0)
+            .build();
+        let found = comment(&recording, &Summary::of(&recording));
+        assert!(found.contains("@\u{200b}team/all"), "{found}");
+        assert!(!found.contains("@team"), "{found}");
     }
 
     #[test]
