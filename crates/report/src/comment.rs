@@ -83,26 +83,21 @@ fn answer(summary: &Summary) -> String {
 
 /// `2 slower, 1 faster, 5 without a difference shown, 1 without a number.`
 fn counts(rows: &[&VariantSummary]) -> String {
-    let count = |is_meant: &dyn Fn(&Verdict) -> bool, words: &str| {
-        let count = rows.iter().filter(|row| is_meant(&row.verdict)).count();
-        (count > 0).then(|| format!("{count} {words}"))
-    };
+    let count =
+        |is_meant: fn(&Verdict) -> bool| rows.iter().filter(|row| is_meant(&row.verdict)).count();
+    let slower = count(|it| matches!(it, Verdict::Slower { .. }));
+    let faster = count(|it| matches!(it, Verdict::Faster { .. }));
+    let alike = count(|it| matches!(it, Verdict::NoDifferenceShown));
     let counted = [
-        count(&|it| matches!(it, Verdict::Slower { .. }), "slower"),
-        count(&|it| matches!(it, Verdict::Faster { .. }), "faster"),
-        count(
-            &|it| matches!(it, Verdict::NoDifferenceShown),
-            "without a difference shown",
-        ),
-        count(
-            &|it| {
-                let known = matches!(it, Verdict::Slower { .. } | Verdict::Faster { .. });
-                !known && !matches!(it, Verdict::NoDifferenceShown)
-            },
-            "without a verdict",
-        ),
+        (slower, "slower"),
+        (faster, "faster"),
+        (alike, "without a difference shown"),
+        (rows.len() - slower - faster - alike, "without a verdict"),
     ];
-    let counted: Vec<String> = counted.into_iter().flatten().collect();
+    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+    let counted: Vec<String> = counted
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
     format!("{}.", counted.join(", "))
 }
 
@@ -184,11 +179,6 @@ fn folded(recording: &Recording, summary: &Summary) -> String {
         0 => "all in order".to_owned(),
         _ => troubles.join("; "),
     };
-    let facts = describe::environment(recording);
-    let facts: Vec<String> = facts
-        .iter()
-        .map(|(label, value)| format!("{label}: {value}"))
-        .collect();
     let revisions = summary.revisions.clone();
     let lines: Vec<String> = revisions
         .into_iter()
@@ -199,7 +189,7 @@ fn folded(recording: &Recording, summary: &Summary) -> String {
                 explain::rounds(summary)
             ),
             format!("checks: {checks}"),
-            format!("machine: {}", facts.join("; ")),
+            format!("machine: {}", describe::facts(recording).join("; ")),
         ])
         .map(|line| format!("- {}", escape(&line)))
         .collect();
@@ -245,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_calls_nobody() {
+    fn a_name_mentions_no_person_and_no_team() {
         let recording = Sample::open()
             .variant("@team/all", 680.0)
             .variant("head", 750.0)

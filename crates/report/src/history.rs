@@ -154,7 +154,7 @@ impl Entry {
 ///
 /// # Errors
 ///
-/// The first line that is none.
+/// The first line that is not an entry.
 pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
     let lines = text
         .lines()

@@ -306,12 +306,7 @@ fn how_measured(recording: &Recording) -> String {
         .map(|line| format!("request {line}"))
         .collect();
     lines.extend(describe::systems(recording));
-    let facts = describe::environment(recording);
-    lines.extend(
-        facts
-            .iter()
-            .map(|(label, value)| format!("{label}: {value}")),
-    );
+    lines.extend(describe::facts(recording));
     list(&lines)
 }
 

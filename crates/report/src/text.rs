@@ -70,12 +70,8 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     };
     add("Checks", &list(&checks, width));
     add("Systems", &list(&describe::systems(recording), width));
-    let facts = describe::environment(recording);
-    let facts: Vec<String> = facts
-        .iter()
-        .map(|(label, value)| format!("{label}: {value}"))
-        .collect();
-    add("Machine", &wrapped("", &facts.join("; "), width));
+    let machine = describe::facts(recording).join("; ");
+    add("Machine", &wrapped("", &machine, width));
     add(
         "How to read it",
         &list(&explain::statistics(summary), width),

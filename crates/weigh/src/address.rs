@@ -42,6 +42,27 @@ pub(crate) fn path(url: &Uri) -> String {
         .to_owned()
 }
 
+/// A URL without path and query: `http://127.0.0.1:8080`.
+pub(crate) fn root(url: &Uri) -> String {
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    format!("{}://{authority}", url.scheme_str().unwrap_or("http"))
+}
+
+/// URLs as rows are called: without the scheme, which they mostly share. Of one URL twice, the second is
+/// told apart.
+pub(crate) fn names(urls: [&Uri; 2]) -> [String; 2] {
+    let short = |url: &Uri| {
+        let authority = url.authority().map_or("", |authority| authority.as_str());
+        let whole = format!("{authority}{}", path(url));
+        whole.strip_suffix('/').unwrap_or(&whole).to_owned()
+    };
+    let [first, mut second] = urls.map(short);
+    if first == second {
+        second += " again";
+    }
+    [first, second]
+}
+
 /// Host and port of a URL, comparable with those of another.
 pub(crate) fn origin(url: &Uri) -> (String, u16) {
     let host = url.host().unwrap_or_default().to_ascii_lowercase();

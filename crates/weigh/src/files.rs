@@ -49,6 +49,11 @@ pub(crate) fn read_result(path: &Path) -> io::Result<Vec<u8>> {
     read_at_most(fs::File::open(path)?, RESULT_BYTES_MAX)
 }
 
+/// The same, of a file that is text.
+pub(crate) fn read_result_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_result(path)?).map_err(io::Error::other)
+}
+
 fn read_at_most(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more than allowed, so that too long differs from exactly at the limit.

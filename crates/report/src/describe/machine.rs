@@ -50,6 +50,14 @@ pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> 
     facts
 }
 
+/// The same, a line each: `kernel: Linux 6.1`.
+pub(crate) fn facts(recording: &Recording) -> Vec<String> {
+    let facts = environment(recording).into_iter();
+    facts
+        .map(|(label, value)| format!("{label}: {value}"))
+        .collect()
+}
+
 /// `mean 12.1 µs, p50 …` by `weigh tare`.
 fn floor(floor: &NoiseFloor) -> String {
     let shown = |us: f64| digits::duration_ns(us * 1e3);

@@ -18,7 +18,7 @@ use crate::format::Page;
 use crate::gates::GateArgs;
 use crate::stop::Stop;
 use crate::systems::ConsentArgs;
-use text::{BODY, Comparison, FILE, Side};
+use text::{Comparison, FILE, Side};
 
 /// Compare two URLs that are up already: what does B cost, compared with A?
 ///
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     if let Some(folder) = &args.write_lab {
         return write(folder, &comparison, console);
     }
-    let lab = lab::parse(Path::new(FILE), &comparison).map_err(|found| {
+    let lab = lab::parse(Path::new(FILE), &comparison.files()).map_err(|found| {
         // Values of flags stand in it, so its mistakes are theirs.
         console.say(found.render(console.color));
         Failure::bad_input("the lab that these flags describe has mistakes; nothing was started")
@@ -164,8 +164,14 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
             ))),
         });
     Ok(Comparison {
-        a: Side::of(&args.a, args.attach_a.as_deref()),
-        b: Side::of(&args.b, args.attach_b.as_deref()),
+        a: Side {
+            url: args.a.clone(),
+            attach: args.attach_a.clone(),
+        },
+        b: Side {
+            url: args.b.clone(),
+            attach: args.attach_b.clone(),
+        },
         rate: match args.connections {
             None => Some(args.rate.map_or(RATE, Rate::per_second)),
             Some(_) => None,
@@ -191,11 +197,8 @@ const RATE: f64 = 100.0;
 
 fn write(folder: &Path, comparison: &Comparison, console: Console) -> Result<Exit, Failure> {
     let written = fs::create_dir_all(folder).and_then(|()| {
-        fs::write(folder.join(FILE), comparison.lab())?;
-        match &comparison.body {
-            Some(body) => fs::write(folder.join(BODY), body),
-            None => Ok(()),
-        }
+        let mut files = comparison.files().0.into_iter();
+        files.try_for_each(|(name, content)| fs::write(folder.join(name), content))
     });
     written.map_err(|error| {
         Failure::not_ready(format!("`{}` cannot be written: {error}", folder.display()))

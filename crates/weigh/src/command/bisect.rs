@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use lab::Lab;
+use report::Summary;
 use report::gate::Ruling;
-use report::{Summary, Verdict};
 
 use super::lab as labs_command;
-use super::pr::{Change, Repository, State, Worktrees, usual_parent};
+use super::pr::{Change, Repository, State, Worktrees, WorktreesArgs, git};
 use crate::build_cache::BuildCache;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -35,9 +35,8 @@ pub(crate) struct Args {
         default_value = "HEAD"
     )]
     bad: String,
-    /// Where the two worktrees are made while it runs [default: XDG_STATE_HOME/weighbridge/worktrees].
-    #[arg(long, value_name = "DIR", help_heading = "Revisions")]
-    worktrees: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    worktrees: WorktreesArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -67,8 +66,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let place = repository.place_of(&lab.path)?;
     let good = repository.state(&args.good)?;
     let bad = repository.state(&args.bad)?;
-    let parent = args.worktrees.clone().unwrap_or_else(usual_parent);
-    let worktrees = Worktrees::of(&repository, (&good, &bad), &parent, console)?;
+    let worktrees = Worktrees::of(&repository, (&good, &bad), &args.worktrees, console)?;
     let search = Search {
         args,
         repository: &repository,
@@ -146,24 +144,23 @@ impl Search<'_> {
         }
         let head = self.worktrees.head();
         let start = ["bisect", "start", &bad.commit, &self.good.commit];
-        let mut said = self.repository.within(&head, &start)?;
+        let mut said = git(&head, &start)?;
         for _ in 0..STEPS_MAX {
             if let Some(first) = first_bad(&said) {
                 return self.answer(first, console);
             }
-            let state = self.repository.state_of(&head)?;
+            let state = self
+                .repository
+                .state(&git(&head, &["rev-parse", "HEAD"])?)?;
             let found = self.judge(&state, console, stop)?;
             if stop.is_asked() {
                 return Ok(Exit::Interrupted);
             }
             // git leaves with an error when only skipped commits are left, and lists them.
-            said = self
-                .repository
-                .within(&head, &["bisect", found.word()])
-                .map_err(|failure| Failure {
-                    exit: Exit::Withheld,
-                    message: format!("the first bad commit cannot be told: {}", failure.message),
-                })?;
+            said = git(&head, &["bisect", found.word()]).map_err(|failure| Failure {
+                exit: Exit::Withheld,
+                message: format!("the first bad commit cannot be told: {}", failure.message),
+            })?;
         }
         Err(Failure::bug(format!(
             "git bisect does not end within {STEPS_MAX} commits"
@@ -183,7 +180,7 @@ impl Search<'_> {
     fn judge(&self, state: &State, console: Console, stop: &Stop) -> Result<Found, Failure> {
         let change = Change::new(self.repository, (self.good, state), self.worktrees);
         let shown = format!("{} ({})", state.shown.in_short(), state.shown.subject);
-        let lab = match change.both(self.place, &self.args.lab, console) {
+        let lab = match change.both(self.place, &self.args.lab, false, console) {
             Ok(lab) => lab,
             Err(failure) => {
                 console.answer(&format!("skip {shown}: {}", failure.message));
@@ -206,8 +203,8 @@ impl Search<'_> {
 
 /// What was found of a commit, in a sentence.
 fn told(summary: &Summary) -> String {
-    let is_invalid = |verdict: &Verdict| matches!(verdict, Verdict::Invalid { .. });
-    let row = summary.variants.iter().find(|row| is_invalid(&row.verdict));
+    let mut rows = summary.variants.iter();
+    let row = rows.find(|row| row.verdict.is_invalid());
     let row = row.or(summary.variants.last());
     row.map_or_else(String::new, |row| {
         row.in_words

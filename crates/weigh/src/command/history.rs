@@ -178,8 +178,7 @@ fn entries(file: &Path) -> Result<Option<Vec<Entry>>, Failure> {
         return Ok(None);
     }
     let refused = |error: String| Failure::bad_input(format!("`{shown}`: {error}"));
-    let bytes = files::read_result(file).map_err(|error| refused(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|error| refused(error.to_string()))?;
+    let text = files::read_result_text(file).map_err(|error| refused(error.to_string()))?;
     history::read(&text)
         .map(Some)
         .map_err(|error| refused(error.to_string()))

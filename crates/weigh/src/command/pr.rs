@@ -17,8 +17,8 @@ use crate::exit::{Exit, Failure};
 use crate::files::Disk;
 use crate::labs;
 use crate::stop::Stop;
-pub(super) use repository::{Repository, State};
-pub(super) use worktrees::{Worktrees, usual_parent};
+pub(super) use repository::{Repository, State, git};
+pub(super) use worktrees::{Worktrees, WorktreesArgs};
 
 /// Measure what a change costs: a lab of this repository in two revisions, side by side.
 ///
@@ -41,9 +41,8 @@ pub(crate) struct Args {
     /// Compare every variant of the lab with itself in the older revision; --variants chooses some.
     #[arg(long, help_heading = "Revisions", conflicts_with = "variants")]
     all_variants: bool,
-    /// Where the two worktrees are made while it runs [default: XDG_STATE_HOME/weighbridge/worktrees].
-    #[arg(long, value_name = "DIR", help_heading = "Revisions")]
-    worktrees: Option<PathBuf>,
+    #[command(flatten)]
+    worktrees: WorktreesArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -62,8 +61,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         .collect::<Result<_, _>>()?;
     let base = repository.base(args.base.as_deref())?;
     let head = repository.head(&args.lab.out)?;
-    let parent = args.worktrees.clone().unwrap_or_else(usual_parent);
-    let worktrees = Worktrees::of(&repository, (&base, &head), &parent, console)?;
+    let worktrees = Worktrees::of(&repository, (&base, &head), &args.worktrees, console)?;
     let change = Change::new(&repository, (&base, &head), &worktrees);
     let ended = change.weigh_all(&places, args, console, stop);
     worktrees.remove()?;
@@ -102,7 +100,7 @@ impl<'a> Change<'a> {
     ) -> Result<Exit, Failure> {
         let mut labs = Vec::new();
         for place in places {
-            labs.push(self.of_variants(place, args, console)?);
+            labs.push(self.both(place, &args.lab, args.all_variants, console)?);
         }
         let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();
         args.lab.gates.check(&names)?;
@@ -122,51 +120,38 @@ impl<'a> Change<'a> {
         Ok(worst)
     }
 
-    /// The lab that compares the baseline of the lab at this place in the two revisions.
+    /// The lab that compares the two revisions of the lab at this place: all variants, or those of the
+    /// flags, or without any its baseline.
     ///
     /// # Errors
     ///
-    /// When the newer revision has no such lab that can be read.
+    /// When the newer revision has no such lab that can be read, or no variant of a name.
     pub(super) fn both(
         &self,
         place: &Path,
         flags: &labs_command::Args,
+        all_variants: bool,
         console: Console,
     ) -> Result<Lab, Failure> {
         let head = self.of_head(place, flags, console)?;
-        let names = match flags.variants.is_empty() {
-            true => vec![head.baseline.name.clone()],
-            false => flags.variants.clone(),
-        };
-        if let Some(name) = names
+        let known = head.names();
+        if let Some(name) = flags
+            .variants
             .iter()
-            .find(|name| !head.names().contains(&name.as_str()))
+            .find(|name| !known.contains(&name.as_str()))
         {
             return Err(labs::stranger(&head, name));
         }
-        self.compared(place, head, flags, &names)
-    }
-
-    /// The same for the variants that the flags want.
-    fn of_variants(&self, place: &Path, args: &Args, console: Console) -> Result<Lab, Failure> {
-        if !args.all_variants {
-            return self.both(place, &args.lab, console);
-        }
-        let head = self.of_head(place, &args.lab, console)?;
-        let names: Vec<String> = head.names().into_iter().map(str::to_owned).collect();
-        self.compared(place, head, &args.lab, &names)
-    }
-
-    fn compared(
-        &self,
-        place: &Path,
-        head: Lab,
-        flags: &labs_command::Args,
-        names: &[String],
-    ) -> Result<Lab, Failure> {
+        let names = if all_variants {
+            known.into_iter().map(str::to_owned).collect()
+        } else if flags.variants.is_empty() {
+            vec![head.baseline.name.clone()]
+        } else {
+            flags.variants.clone()
+        };
         let base = self.of_base(place, &flags.settings.with);
         let base = base.as_ref().map_err(String::as_str);
-        let lab = Lab::of_revisions(base, head, names);
+        let lab = Lab::of_revisions(base, head, &names);
         flags.adjusted(lab.seen_from(&self.worktrees.head()))
     }
 
@@ -255,7 +240,7 @@ fn built(variant: &Variant, system: &str) -> Option<PathBuf> {
     let is_built = |setup: &&Setup| setup.system == system && !setup.build.is_empty();
     let setup = variant.systems().iter().find(is_built)?;
     let program = setup.command().first()?.render(&|_| None).ok()?;
-    // A name without a folder is looked up on PATH, and is none of the repository.
+    // A name without a folder is looked up on PATH: such a program is not built here.
     if !program.contains('/') {
         return None;
     }

@@ -1,6 +1,5 @@
 //! `weigh report`: renders a recording again.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use report::{Recording, Summary};
@@ -62,8 +61,7 @@ pub(super) fn read(given: &Path) -> Result<Recording, Failure> {
 pub(super) fn read_text(given: &Path) -> Result<String, Failure> {
     let path = file_of(given);
     let shown = path.display();
-    let utf8 = |bytes| String::from_utf8(bytes).map_err(io::Error::other);
-    files::read_result(&path).and_then(utf8).map_err(|error| {
+    files::read_result_text(&path).map_err(|error| {
         Failure::bad_input(format!(
             "`{shown}` cannot be read: {error}; expected a recording folder or a recording.json"
         ))
@@ -73,7 +71,7 @@ pub(super) fn read_text(given: &Path) -> Result<String, Failure> {
 /// The recording that a text of [`read_text`] is.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not a recording.
 pub(super) fn parse(given: &Path, text: &str) -> Result<Recording, Failure> {
     Recording::from_json(text)
         .map_err(|error| Failure::bad_input(format!("`{}`: {error}", file_of(given).display())))

@@ -65,7 +65,7 @@ impl Api {
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.seen.lock().expect("nobody panicked with it")
+        self.seen.lock().expect("no test panicked while holding it")
     }
 }
 
@@ -92,7 +92,7 @@ fn answer(mut stream: &TcpStream, base: &str, seen: &Mutex<Seen>) {
         .map_or(0, |it| it.parse().expect("a length"));
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("the whole body");
-    let mut seen = seen.lock().expect("nobody panicked with it");
+    let mut seen = seen.lock().expect("no test panicked while holding it");
     seen.requests.push(format!("{method} {target}"));
     seen.headers = headers;
     let comments = "/repos/o/r/issues/7/comments";

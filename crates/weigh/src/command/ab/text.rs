@@ -1,17 +1,18 @@
 //! The lab that compares two URLs, as its text: what is recorded can be run again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
 
 use crate::address;
+use crate::files::Unwritten;
 use crate::yaml_text::quoted;
 
 /// The name of the lab file.
 pub(super) const FILE: &str = "ab.yaml";
 /// The file of the body beside it.
-pub(super) const BODY: &str = "ab.body";
+const BODY: &str = "ab.body";
 
 /// Load that is thrown away before each block.
 const WARMUP: Duration = Duration::from_millis(200);
@@ -40,36 +41,12 @@ pub(super) struct Comparison {
 
 /// One of the two.
 pub(super) struct Side {
-    /// Scheme, host and port.
-    origin: String,
-    /// Path and query.
-    path: String,
+    pub(super) url: Uri,
     /// A number of a process, or the folder of a control group.
-    attach: Option<String>,
+    pub(super) attach: Option<String>,
 }
 
 impl Side {
-    pub(super) fn of(url: &Uri, attach: Option<&str>) -> Side {
-        let scheme = url.scheme_str().unwrap_or("http");
-        let authority = url.authority().map_or("", |authority| authority.as_str());
-        Side {
-            origin: format!("{scheme}://{authority}"),
-            path: address::path(url),
-            attach: attach.map(str::to_owned),
-        }
-    }
-
-    fn url(&self) -> String {
-        format!("{}{}", self.origin, self.path)
-    }
-
-    /// As its row is called: without the scheme, which the two mostly share.
-    fn name(&self) -> String {
-        let url = self.url();
-        let short = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
-        short.strip_suffix('/').unwrap_or(short).to_owned()
-    }
-
     fn system(&self, name: &str) -> String {
         let attach = self.attach.as_ref().map(|attach| {
             let is_number = attach.bytes().all(|byte| byte.is_ascii_digit());
@@ -77,18 +54,22 @@ impl Side {
             format!("\n    attach: {{{key}: {}}}", quoted(attach))
         });
         let attach = attach.unwrap_or_default();
-        format!("  {name}:\n    url: {}{attach}\n", quoted(&self.origin))
+        let root = address::root(&self.url);
+        format!("  {name}:\n    url: {}{attach}\n", quoted(&root))
     }
 }
 
 impl Comparison {
-    /// The lab file.
-    pub(super) fn lab(&self) -> String {
-        let (a, mut b) = (self.a.name(), self.b.name());
-        // Of one URL twice, the second is told apart.
-        if a == b {
-            b += " again";
-        }
+    /// The lab file, and the body beside it.
+    pub(super) fn files(&self) -> Unwritten {
+        let lab = (PathBuf::from(FILE), self.lab().into_bytes());
+        let body = self.body.clone().map(|body| (PathBuf::from(BODY), body));
+        Unwritten([lab].into_iter().chain(body).collect())
+    }
+
+    fn lab(&self) -> String {
+        let [a, b] = address::names([&self.a.url, &self.b.url]);
+        let [path_of_a, path_of_b] = [&self.a.url, &self.b.url].map(address::path);
         let question = format!("What does {b} cost, compared with {a}?");
         let mut text = format!("question: {}\n\nload:\n", quoted(&question));
         match (self.rate, self.connections) {
@@ -105,7 +86,7 @@ impl Comparison {
         if let Some(method) = &self.method {
             text += &format!("  method: {}\n", quoted(method));
         }
-        text += &format!("  path: {}\n", quoted(&self.a.path));
+        text += &format!("  path: {}\n", quoted(&path_of_a));
         if !self.headers.is_empty() {
             text += "  headers:\n";
             for (name, value) in &self.headers {
@@ -125,8 +106,8 @@ impl Comparison {
         text += &self.b.system("b");
         text += &format!("\nbaseline: {{name: {}}}\nvariants:\n", quoted(&a));
         text += &format!("  - name: {}\n    target: b\n", quoted(&b));
-        if self.b.path != self.a.path {
-            text += &format!("    load: {{path: {}}}\n", quoted(&self.b.path));
+        if path_of_b != path_of_a {
+            text += &format!("    load: {{path: {}}}\n", quoted(&path_of_b));
         }
         text
     }
@@ -150,24 +131,6 @@ impl Comparison {
     }
 }
 
-/// The files of the lab, none of which is on a disk.
-impl lab::Files for Comparison {
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
-        match path.file_name().and_then(|name| name.to_str()) {
-            Some(FILE) => Ok(self.lab().into_bytes()),
-            Some(BODY) => self
-                .body
-                .clone()
-                .ok_or_else(|| "there is no body".to_owned()),
-            _ => Err("there is no such file".to_owned()),
-        }
-    }
-
-    fn list(&self, _folder: &Path) -> Result<Vec<PathBuf>, String> {
-        Ok(Vec::new())
-    }
-}
-
 /// A length as labs have it.
 fn span(length: Duration) -> String {
     format!("{}us", length.as_micros())
@@ -175,10 +138,15 @@ fn span(length: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn comparison(a: &str, b: &str) -> Comparison {
-        let side = |url: &str| Side::of(&url.parse().expect("a URL"), None);
+        let side = |url: &str| Side {
+            url: url.parse().expect("a URL"),
+            attach: None,
+        };
         Comparison {
             a: side(a),
             b: side(b),
@@ -207,7 +175,7 @@ mod tests {
             status: Some(201),
             ..comparison("http://127.0.0.1:1/x?y=1", "https://localhost/z")
         };
-        let lab = lab::parse(Path::new(FILE), &comparison).expect("a lab");
+        let lab = lab::parse(Path::new(FILE), &comparison.files()).expect("a lab");
         assert_eq!(lab.name, "ab");
         assert_eq!(lab.baseline.name, "127.0.0.1:1/x?y=1");
         let [variant] = lab.variants.as_slice() else {
@@ -235,7 +203,7 @@ mod tests {
     #[test]
     fn one_url_twice_has_two_names() {
         let comparison = comparison("http://127.0.0.1:1/", "http://127.0.0.1:1/");
-        let lab = lab::parse(Path::new(FILE), &comparison).expect("a lab");
+        let lab = lab::parse(Path::new(FILE), &comparison.files()).expect("a lab");
         assert_eq!(lab.baseline.name, "127.0.0.1:1");
         assert_eq!(lab.variants[0].name, "127.0.0.1:1 again");
     }

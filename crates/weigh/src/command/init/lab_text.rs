@@ -213,14 +213,7 @@ warmup: 500ms # load before each round that is thrown away
             Setup::Alone(_) => ["as it is", "the same again"].map(str::to_owned),
             Setup::Commands(_) => ["first", "second"].map(str::to_owned),
             Setup::Proxy { .. } => ["without", "with proxy"].map(str::to_owned),
-            Setup::Urls([first, second]) => {
-                let [first, mut second] = [first, second].map(short);
-                // Of one URL twice, the second is told apart.
-                if first == second {
-                    second += " again";
-                }
-                [first, second]
-            }
+            Setup::Urls([first, second]) => address::names([first, second]),
         }
     }
 
@@ -251,17 +244,7 @@ const ALONE: &str = "  \
 ";
 
 fn running(name: &str, url: &Uri) -> String {
-    let scheme = url.scheme_str().unwrap_or("http");
-    let authority = url.authority().map_or("", |authority| authority.as_str());
-    let origin = format!("{scheme}://{authority}");
-    format!("  {name}:\n    url: {}\n", quoted(&origin))
-}
-
-/// A URL without its scheme, which the two mostly share.
-fn short(url: &Uri) -> String {
-    let authority = url.authority().map_or("", |authority| authority.as_str());
-    let whole = format!("{authority}{}", address::path(url));
-    whole.strip_suffix('/').unwrap_or(&whole).to_owned()
+    format!("  {name}:\n    url: {}\n", quoted(&address::root(url)))
 }
 
 /// Whether a host is this machine by its name alone; one that is looked up is asked about later.

@@ -1,6 +1,5 @@
 //! The repository that the user stands in, by its own program `git`.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -31,7 +30,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// When there is none, or no `git`.
+    /// When the current folder is in no repository, or `git` is not installed.
     pub(in crate::command) fn here() -> Result<Repository, Failure> {
         let top = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
         let top = fs::canonicalize(&top)
@@ -143,29 +142,6 @@ impl Repository {
         })
     }
 
-    /// What a worktree has checked out.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot tell.
-    pub(in crate::command) fn state_of(&self, worktree: &Path) -> Result<State, Failure> {
-        let commit = git(worktree, &["rev-parse", "HEAD"])?;
-        self.state(&commit)
-    }
-
-    /// What git says in a worktree.
-    ///
-    /// # Errors
-    ///
-    /// When it fails.
-    pub(in crate::command) fn within(
-        &self,
-        worktree: &Path,
-        words: &[&str],
-    ) -> Result<String, Failure> {
-        git(worktree, words)
-    }
-
     /// Whether two revisions hold the same files.
     pub(in crate::command) fn is_same(&self, one: &State, other: &State) -> bool {
         let tree = |state: &State| self.git(&["rev-parse", &format!("{}^{{tree}}", state.commit)]);
@@ -275,8 +251,12 @@ impl Repository {
     }
 }
 
-/// What `git` prints, without the line break at its end.
-fn git(folder: &Path, words: &[&str]) -> Result<String, Failure> {
+/// What `git` prints in a folder, without the line break at its end.
+///
+/// # Errors
+///
+/// When it fails, or is not there.
+pub(in crate::command) fn git(folder: &Path, words: &[&str]) -> Result<String, Failure> {
     run(folder, words, None)
 }
 
@@ -295,10 +275,9 @@ fn run(folder: &Path, words: &[&str], index: Option<&Path>) -> Result<String, Fa
     if output.status.success() {
         return Ok(said(&output.stdout));
     }
-    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
     Err(Failure::not_ready(format!(
         "`git {}` failed: {}",
-        words.join(OsStr::new(" ")).to_string_lossy(),
+        words.join(" "),
         said(&output.stderr)
     )))
 }

@@ -11,6 +11,26 @@ use crate::environment;
 use crate::exit::Failure;
 use crate::measure::start_rig;
 
+/// Where worktrees are made.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct WorktreesArgs {
+    /// Where the two worktrees are made while it runs [default: XDG_STATE_HOME/weighbridge/worktrees].
+    #[arg(long, value_name = "DIR", help_heading = "Revisions")]
+    worktrees: Option<PathBuf>,
+}
+
+impl WorktreesArgs {
+    /// Unless the user says otherwise not beside the repository, where a build could find files of the one
+    /// in the folders above the other; and hardly in memory, as folders for temporary files may be.
+    fn parent(&self) -> PathBuf {
+        let usual = || match environment::state_folder() {
+            Some(state) => state.join("weighbridge/worktrees"),
+            None => std::env::temp_dir(),
+        };
+        self.worktrees.clone().unwrap_or_else(usual)
+    }
+}
+
 /// A worktree of each revision.
 pub(in crate::command) struct Worktrees {
     /// Its keeper removes the folders, also when this process is killed.
@@ -19,7 +39,7 @@ pub(in crate::command) struct Worktrees {
 }
 
 impl Worktrees {
-    /// Makes both in a new folder of `parent`.
+    /// Makes both in a new folder.
     ///
     /// # Errors
     ///
@@ -27,19 +47,20 @@ impl Worktrees {
     pub(in crate::command) fn of(
         repository: &Repository,
         (base, head): (&State, &State),
-        parent: &Path,
+        args: &WorktreesArgs,
         console: Console,
     ) -> Result<Worktrees, Failure> {
+        let parent = args.parent();
         let refused = |error: std::io::Error| {
             Failure::not_ready(format!(
                 "no folder for two revisions can be made in `{}`: {error}; choose another with --worktrees",
                 parent.display()
             ))
         };
-        fs::create_dir_all(parent).map_err(refused)?;
+        fs::create_dir_all(&parent).map_err(refused)?;
         let folder = tempfile::Builder::new()
             .prefix("pr-")
-            .tempdir_in(parent)
+            .tempdir_in(&parent)
             .map_err(refused)?;
         // From here on it is the keeper that removes it.
         let folder = folder.keep();
@@ -80,15 +101,5 @@ impl Worktrees {
         self.rig
             .remove_at_end(folder)
             .map_err(|error| Failure::bug(error.to_string()))
-    }
-}
-
-/// Where worktrees are made unless the user says otherwise. Not beside the repository, where a build
-/// could find files of the one in the folders above the other; and hardly in memory, as folders for
-/// temporary files may be.
-pub(in crate::command) fn usual_parent() -> PathBuf {
-    match environment::state_folder() {
-        Some(state) => state.join("weighbridge/worktrees"),
-        None => std::env::temp_dir(),
     }
 }
