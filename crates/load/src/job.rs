@@ -64,6 +64,8 @@ pub struct Job {
     /// each), at most so many: a plan with more is refused. A closed loop without a number of requests
     /// that turns out to have more keeps none.
     pub keep_slots: Option<usize>,
+    /// Keeps latency in 24 equal parts of the load as well ([`Measurement::blocks`](crate::Measurement::blocks)).
+    pub keep_blocks: bool,
     /// Closed loop of a rotation: when slots exist, in order and disjoint; empty for always.
     pub slices: Vec<Slice>,
 }
@@ -91,6 +93,7 @@ impl Job {
             cpus: None,
             seat: None,
             keep_slots: None,
+            keep_blocks: false,
             slices: Vec::new(),
         }
     }

@@ -71,6 +71,10 @@ pub struct Measurement {
     ///
     /// [`Job::keep_slots`]: crate::Job::keep_slots
     pub slots: Vec<SlotTimes>,
+    /// Latency of complete answers in 24 parts of the load, in order of time, where
+    /// [`Job::keep_blocks`](crate::Job::keep_blocks) asks for them; else empty. Parts of a load that ends by
+    /// time are equally long, those of one that ends by number have equally many answers.
+    pub blocks: Vec<Histogram>,
     /// How slots ended that began in the uncounted part of a [`Slice`](crate::Slice). Nothing but bytes
     /// and connects of them is in any other figure.
     pub discarded: Outcomes,

@@ -11,7 +11,7 @@ use crate::error::RequestError;
 use crate::general::{self, Messages, Outlet, Route};
 use crate::job::{Data, Job, RowOrder};
 use crate::lane::Workload;
-use crate::recorder::Recorder;
+use crate::recorder::{Blocks, Recorder};
 use crate::rendered::{self, Rendered, Rotation};
 use crate::scenario;
 use crate::script::Script;
@@ -200,9 +200,14 @@ impl<'a> Prepared<'a> {
                 .expect("the number of slots was compared with what is kept"),
             None => most / threads as usize,
         });
+        let blocks = self
+            .job
+            .keep_blocks
+            .then(|| Blocks::new(&self.job.load, self.job.shard, threads, start_ns));
         Recorder::new(start_ns, self.job.failures_kept)
             .for_steps(names)
             .with_slots(kept)
+            .with_blocks(blocks)
     }
 }
 

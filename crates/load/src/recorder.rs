@@ -13,8 +13,10 @@ use crate::measurement::{
     Statuses, StepMeasurement,
 };
 
+mod blocks;
 mod windows;
 
+pub(crate) use blocks::Blocks;
 use windows::Windows;
 
 /// Bytes of a request or an answer that are kept as evidence.
@@ -73,6 +75,7 @@ pub(crate) struct Recorder {
     last_answer_ns: u64,
     latency_sum_ns: u64,
     windows: Windows,
+    blocks: Option<Blocks>,
     failures: Vec<FailureSample>,
     failures_kept: usize,
     pauses: Vec<Pause>,
@@ -117,6 +120,7 @@ impl Recorder {
             last_answer_ns: 0,
             latency_sum_ns: 0,
             windows: Windows::new(start_ns),
+            blocks: None,
             failures: Vec::new(),
             failures_kept,
             pauses: Vec::new(),
@@ -134,6 +138,12 @@ impl Recorder {
         // Room for all at once: to make more of it while answers come in would hold them up.
         self.slots = most.map(Vec::with_capacity);
         self.slots_most = most.unwrap_or(0);
+        self
+    }
+
+    /// Keeps latency in blocks as well.
+    pub(crate) fn with_blocks(mut self, blocks: Option<Blocks>) -> Recorder {
+        self.blocks = blocks;
         self
     }
 
@@ -263,6 +273,9 @@ impl Recorder {
         let window = self.windows.at(times.done_ns);
         window.completed += 1;
         window.latency_sum_ns += latency_ns;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.record(times.done_ns, latency_ns);
+        }
         if is_right {
             self.outcomes.passed += 1;
         }
@@ -371,6 +384,9 @@ impl Recorder {
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
         self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
         self.windows.absorb(other.windows);
+        if let (Some(blocks), Some(others)) = (&mut self.blocks, &other.blocks) {
+            blocks.absorb(others);
+        }
         // Perhaps too many of a kind by now: `into_measurement` keeps the first of each.
         self.failures.extend(other.failures);
         self.pauses.extend(other.pauses);
@@ -434,6 +450,7 @@ impl Recorder {
             steps: self.steps,
             iterations: self.iterations,
             slots,
+            blocks: self.blocks.map_or_else(Vec::new, Blocks::into_latencies),
             discarded: self.discarded,
             began: None,
         }

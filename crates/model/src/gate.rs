@@ -77,13 +77,15 @@ VARIANT   a variant's name; without one, every variant but the baseline
 METRIC    {}, or a name as in
           the JSON
 overhead  variant minus baseline, or with a quantity in % its share of the baseline
+          (of failures, which are in % themselves, always the difference)
 ratio     variant divided by baseline, 1 for no difference
 value     the variant's own figure
 QUANTITY  with its unit: 200us, 0.2ms, 1s; 64MiB; 5000/s; 3MB/s; 5%; a ratio has none
 
 A gate holds when the whole interval is within the limit and is broken when the
 whole interval is beyond. In between, or without an interval, it is undecided,
-which fails too unless --undecided pass is given.",
+which fails too unless --undecided pass is given. Failures are counted, so they
+are compared with the limit as they are.",
         Metric::list(10, 80)
     )
 }

@@ -70,6 +70,9 @@ pub enum Metric {
     /// Processor time of the generator per complete answer.
     #[serde(rename = "generator_cpu_us_per_request")]
     GeneratorCpu,
+    /// Share of the intended sends that did not pass: a wrong answer, no answer, or never sent. 0 to 1.
+    #[serde(rename = "failures_share")]
+    Failures,
 }
 
 /// Which way of a metric is better.
@@ -96,6 +99,8 @@ pub enum Unit {
     MegabytesPerSecond,
     /// A number of something; shown as recorded, and written without a unit.
     PerRequest,
+    /// A share, recorded as 0 to 1, shown and written in percent.
+    Share,
 }
 
 /// A row of the list.
@@ -110,7 +115,7 @@ struct Entry {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Requests,
         Self::Min,
         Self::Mean,
@@ -130,10 +135,11 @@ impl Metric {
         Self::ContextSwitchesInvoluntary,
         Self::WaitedForCpu,
         Self::GeneratorCpu,
+        Self::Failures,
     ];
 
     fn entry(self) -> Entry {
-        use Unit::{Mebibytes, MegabytesPerSecond, Microseconds, PerRequest, PerSecond};
+        use Unit::{Mebibytes, MegabytesPerSecond, Microseconds, PerRequest, PerSecond, Share};
         match self {
             Self::Requests => Entry {
                 direction: Direction::HigherIsBetter,
@@ -200,6 +206,7 @@ impl Metric {
                 "generator CPU us/request",
                 Microseconds,
             ),
+            Self::Failures => cost("failures_share", &["failures"], "failures %", Share),
         }
     }
 
@@ -311,6 +318,7 @@ impl Unit {
         match self {
             Self::Milliseconds => value / 1e3,
             Self::Mebibytes => value / (1024.0 * 1024.0),
+            Self::Share => value * 100.0,
             Self::Microseconds | Self::PerSecond | Self::MegabytesPerSecond | Self::PerRequest => {
                 value
             }
@@ -327,6 +335,7 @@ impl Unit {
             Self::PerSecond => "requests/s",
             Self::MegabytesPerSecond => "MB/s",
             Self::PerRequest => "a request",
+            Self::Share => "%",
         }
     }
 
@@ -354,6 +363,7 @@ impl Unit {
             Self::PerSecond => &[("/s", 1.0), ("k/s", 1e3)],
             Self::MegabytesPerSecond => &[("MB/s", 1.0), ("kB/s", 1e-3)],
             Self::PerRequest => &[("", 1.0)],
+            Self::Share => &[("%", 0.01)],
         }
     }
 

@@ -135,6 +135,17 @@ impl Outcomes {
         self.completed() + self.failed.total() + self.missed
     }
 
+    /// The share of the intended sends that did not pass, 0 to 1; none where nothing was to be sent.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share of more than 2^53 requests has no need of its last digit"
+    )]
+    pub fn failed_share(&self) -> Option<f64> {
+        let total = self.total();
+        (total > 0).then(|| (total - self.passed) as f64 / total as f64)
+    }
+
     /// Complete answers, right or wrong.
     #[must_use]
     pub fn completed(&self) -> u64 {

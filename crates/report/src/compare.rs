@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::gate::{self, Gate, Judged, Judgement, Undecided};
+use crate::gate::{self, Gate, Judged, Judgement, Role, Undecided};
 use crate::import::{self, ForeignRun, ImportError};
 use crate::metric::Metric;
 use crate::recording::{ReadError, Recording};
@@ -300,13 +300,7 @@ impl Comparison {
 
     /// Judges gates on it: the overhead is that of the second result over the first.
     #[must_use]
-    // The closures borrow the rows, and `judged` returns `self`, so they are collected first.
     pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
-        let metrics: Vec<_> = self
-            .rows
-            .iter()
-            .map(|row| move |metric: Metric| row.metrics.get(&metric).map(|compared| &compared.b))
-            .collect();
         let why_not = |row: &Row| {
             let withheld = || {
                 let obstacles = self.obstacles.join("; ");
@@ -321,16 +315,17 @@ impl Comparison {
         let rows: Vec<Judged<'_>> = self
             .rows
             .iter()
-            .zip(&metrics)
-            .map(|(row, metric)| Judged {
+            .map(|row| Judged {
                 name: &row.name,
                 // No side is the baseline here: each row is judged on its own difference.
-                is_baseline: false,
+                role: Role::Compared,
                 no_number: why_not(row),
-                metric,
+                metric: Box::new(|metric| row.metrics.get(&metric).map(|compared| &compared.b)),
+                outcomes: None,
             })
             .collect();
         let gates = gate::judge(gates, undecided, &rows);
+        drop(rows);
         Self { gates, ..self }
     }
 }

@@ -24,6 +24,18 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
             }
         }
     }
+    // A gate is no figure; its ruling stands where the verdict of a variant does.
+    for judgement in &summary.gates {
+        let head = [
+            &summary.title,
+            &judgement.variant,
+            &format!("{}: {}", judgement.ruling, judgement.why()),
+            &format!("gate: {}", judgement.gate),
+        ]
+        .map(|text| quoted(text))
+        .join(",");
+        out += &format!("{head}{}\r\n", ",".repeat(HEADER.matches(',').count() - 3));
+    }
     out
 }
 

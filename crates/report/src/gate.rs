@@ -10,7 +10,7 @@ mod judge;
 pub(crate) mod judgement;
 pub(crate) mod shown;
 
-pub(crate) use judge::{Judged, judge};
+pub(crate) use judge::{Judged, Role, judge};
 pub use judgement::{Judgement, Ruling, Undecided};
 pub use model::{Gate, GateError, Relation, Subject, gate_grammar as grammar};
 

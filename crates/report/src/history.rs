@@ -4,9 +4,11 @@
 //! compare, where absolute figures would not. Runs of different machines, methods or orders are series of
 //! their own. Where the level of a series changes is found by [`stats::change_points`].
 
+mod forecast;
 mod series;
 mod text;
 
+pub use forecast::{Forecast, Plan};
 pub(crate) use series::name_of;
 pub use series::{Change, Series};
 pub use text::text;
@@ -16,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
-use crate::recording::Recording;
+use crate::recording::{Environment, Recording};
 use crate::summary::{MetricSummary, Summary, VariantSummary};
 
 /// A line of a history: one variant of one run.
@@ -52,6 +54,9 @@ pub struct Entry {
     pub order: Order,
     /// Rounds measured.
     pub rounds: usize,
+    /// How long a round took, in seconds; absent in lines of older versions, and with one round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_s: Option<f64>,
     /// Where the recording is: a path or a URL.
     pub recording: String,
     /// SHA-256 of the recording, in hexadecimal: a run is in a history once.
@@ -134,10 +139,11 @@ impl Entry {
             value: (figure.value * 1e3).round() / 1e3,
             started_at: recording.started_at.clone(),
             commit: of_recording.or_else(|| origin.commit.clone()),
-            machine: machine(recording),
+            machine: machine_of(&recording.environment),
             method: recording.method,
             order: recording.order_measured(),
             rounds: row.rounds,
+            round_s: summary.round_s.map(|seconds| (seconds * 1e3).round() / 1e3),
             recording: origin.recording.clone(),
             sha256: origin.sha256.clone(),
         })
@@ -197,8 +203,9 @@ fn overhead(metric: Metric, figure: &MetricSummary) -> Option<Figure> {
     )
 }
 
-fn machine(recording: &Recording) -> String {
-    let environment = &recording.environment;
+/// The machine as a history names it: runs of different ones are told apart by this name.
+#[must_use]
+pub fn machine_of(environment: &Environment) -> String {
     let cores = environment
         .cores
         .map(|cores| crate::describe::plural(cores.into(), "core"));
@@ -241,6 +248,7 @@ pub(crate) mod tests {
             method: 2,
             order: Order::SideBySide,
             rounds: 8,
+            round_s: None,
             recording: format!("recordings/{number}"),
             sha256: format!("{number:064}"),
         }

@@ -64,7 +64,7 @@ pub use markdown::markdown;
 pub use merge::{MergeError, merge};
 pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
-pub use single::{load_json, load_text};
+pub use single::load_text;
 pub use summary::{Summary, Verdict};
 pub use terminal::{Terminal, ascii, harmless, printable};
 pub use text::text;

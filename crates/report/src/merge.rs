@@ -211,6 +211,7 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     whole.bytes_in_bodies = rounds.iter().map(|round| round.bytes_in_bodies).sum();
     whole.bytes_out = total(|round| round.bytes_out);
     whole.latency_ns_hdr = merged(|round| &round.latency_ns_hdr);
+    whole.blocks_latency_ns_hdr = blocks(rounds);
     whole.service_ns_hdr = merged(|round| &round.service_ns_hdr);
     whole.lateness_ns_hdr = merged(|round| &round.lateness_ns_hdr);
     whole.connect_ns_hdr = merged(|round| &round.connect_ns_hdr);
@@ -237,6 +238,23 @@ fn gaps(rounds: &[RoundRecord]) -> Option<Hdr> {
         all.add(&round.gaps_ns_hdr.as_ref()?.histogram());
     }
     Some(Hdr::of(&all))
+}
+
+/// The blocks of all shards, which began together and have parts of the same load; none where one shard has
+/// none.
+fn blocks(rounds: &[RoundRecord]) -> Vec<Hdr> {
+    let of_all = |block: usize| {
+        let mut all = Histogram::new();
+        for round in rounds {
+            all.add(&round.blocks_latency_ns_hdr.get(block)?.histogram());
+        }
+        Some(Hdr::of(&all))
+    };
+    let blocks = 0..rounds[0].blocks_latency_ns_hdr.len();
+    blocks
+        .map(of_all)
+        .collect::<Option<_>>()
+        .unwrap_or_default()
 }
 
 /// Windows of the widest of all, each shard's put where it began.

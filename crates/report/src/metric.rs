@@ -45,6 +45,7 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
         // In slices, what the generator spent on other variants is not told apart.
         Metric::GeneratorCpu if round.slices.is_some() => None,
         Metric::GeneratorCpu => per_request(micros(round.generator.cpu)),
+        Metric::Failures => round.outcomes.failed_share(),
     }
 }
 

@@ -177,9 +177,8 @@ impl Sample {
                 lateness.record_n_ns((20e3 * self.random.share()) as u64, WEIGHT);
             }
         }
-        for _ in 0..CONNECTIONS {
-            connect.record_ns(50_000 + (20e3 * self.random.share()) as u64);
-        }
+        (0..CONNECTIONS)
+            .for_each(|_| connect.record_ns(50_000 + (20e3 * self.random.share()) as u64));
         let elapsed_us = if self.is_open {
             ROUND_US
         } else {
@@ -208,6 +207,7 @@ impl Sample {
             bytes_in_bodies: Some(ANSWERS * 30),
             bytes_out: ANSWERS * 140,
             latency_ns_hdr: Hdr::of(&latency),
+            blocks_latency_ns_hdr: Vec::new(),
             requests: Vec::new(),
             service_ns_hdr: Hdr::of(&latency),
             lateness_ns_hdr: Hdr::of(&lateness),

@@ -14,10 +14,9 @@ use crate::text::counts;
 use model::micros;
 
 /// Renders a single load for a terminal.
-pub fn load_text(recording: &Recording) -> String {
-    let summary = Summary::of(recording);
+pub fn load_text(recording: &Recording, summary: &Summary) -> String {
     let mut out = format!("{}\n{}\n", summary.title, describe::load(recording));
-    if let Some(interruption) = explain::interruption(&summary) {
+    if let Some(interruption) = explain::interruption(summary) {
         out += &format!("{interruption}\n");
     }
     // Stopped before anything was measured.
@@ -25,12 +24,15 @@ pub fn load_text(recording: &Recording) -> String {
         return printable(&(out + "nothing was measured\n"));
     };
     if row.verdict.is_invalid() {
-        out += &format!(
-            "\n{}\n",
-            row.verdict_text.replacen("invalid", "NOT VALID", 1)
-        );
+        let heading = if summary.allows_failures() {
+            "not all passed, as a gate allows"
+        } else {
+            "NOT VALID"
+        };
+        out += &format!("\n{}\n", row.verdict_text.replacen("invalid", heading, 1));
     }
-    out += &statistics(row, &summary);
+    out += &gates(summary);
+    out += &statistics(row, summary);
     if let Some(distribution) = &row.distribution {
         out += &percentiles(distribution);
     }
@@ -52,9 +54,17 @@ pub fn load_text(recording: &Recording) -> String {
     printable(&out)
 }
 
-/// Renders a single load as JSON; the same layout as a lab's.
-pub fn load_json(recording: &Recording) -> String {
-    crate::json(recording, &Summary::of(recording))
+/// A line for each gate; a single load has no variants to name.
+fn gates(summary: &Summary) -> String {
+    let mut out = String::new();
+    for judgement in &summary.gates {
+        if out.is_empty() {
+            out += "\n  Gates\n";
+        }
+        let (ruling, why) = (judgement.ruling, judgement.why());
+        out += &format!("    {ruling}: {}: {why}\n", judgement.gate);
+    }
+    out
 }
 
 fn statistics(row: &VariantSummary, summary: &Summary) -> String {
@@ -262,9 +272,13 @@ mod tests {
 
     use crate::sample::Sample;
 
+    fn text(recording: &Recording) -> String {
+        load_text(recording, &Summary::of(recording))
+    }
+
     #[test]
     fn a_closed_loop_reads_like_bombardier() {
-        insta::assert_snapshot!(load_text(&Sample::load_alone(false)), @"
+        insta::assert_snapshot!(text(&Sample::load_alone(false)), @"
         http://127.0.0.1:8080/graphql
         closed loop, 100 connections, 100,000 requests, keep-alive, 1 generator thread, timeout 5 s
 
@@ -290,7 +304,7 @@ mod tests {
 
     #[test]
     fn an_open_loop_shows_lateness_and_service_time() {
-        insta::assert_snapshot!(load_text(&Sample::load_alone(true)), @"
+        insta::assert_snapshot!(text(&Sample::load_alone(true)), @"
         http://127.0.0.1:8080/graphql
         open loop, 4,000 requests/s, equal gaps, at most 1,000 connections, 25 s, keep-alive, 1 generator thread, timeout 5 s
 
@@ -330,7 +344,7 @@ mod tests {
             request: "GET / HTTP/1.1".to_owned(),
             answer: String::new(),
         });
-        insta::assert_snapshot!(load_text(&recording), @"
+        insta::assert_snapshot!(text(&recording), @"
         http://127.0.0.1:8080/graphql
         closed loop, 100 connections, 100,000 requests, keep-alive, 1 generator thread, timeout 5 s
 
@@ -360,11 +374,18 @@ mod tests {
     }
 
     #[test]
-    fn the_json_has_the_same_figures() {
-        let value: serde_json::Value =
-            serde_json::from_str(&load_json(&Sample::load_alone(false))).unwrap();
-        let row = &value["summary"]["variants"][0];
-        assert_eq!(row["outcomes"]["passed"], 100_000);
-        assert_eq!(row["verdict"]["state"], "measured");
+    fn gates_come_before_the_figures() {
+        let recording = Sample::load_alone(false);
+        let gates = ["failures value < 1%", "max value < 1ms", "p99 value < 2ms"];
+        let gates = gates.map(|gate| gate.parse().unwrap());
+        let summary = Summary::of(&recording).judged(&gates, crate::gate::Undecided::Fails);
+        let text = load_text(&recording, &summary);
+        let lines: Vec<&str> = text.lines().skip(3).take(4).collect();
+        insta::assert_snapshot!(lines.join("\n"), @"
+        Gates
+          holds: failures value < 1%: 0 % (0 of 100,000)
+          broken: max value < 1ms: 1.87 ms
+          undecided: p99 value < 2ms: 1.36 ms without an interval: the load was recorded without blocks, by an older weigh
+        ");
     }
 }

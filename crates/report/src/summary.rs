@@ -8,6 +8,7 @@
 //! A variant that mismatched, gave no proof or failed a check has no figures at all: what is not
 //! believed is not printed.
 
+mod blocks;
 mod check;
 mod distribution;
 mod estimate;
@@ -131,6 +132,9 @@ pub struct Summary {
     /// What became of the gates that were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Judgement>,
+    /// Whether a gate said how many requests of a single load may fail, and no more did.
+    #[serde(skip)]
+    pub(crate) allows_failures: bool,
 }
 
 /// What a recording says about one variant: a row of the report.
@@ -234,11 +238,7 @@ impl Summary {
             is_capacity: recording.load.capacity.is_some(),
             rounds_planned: recording.order.len().max(rounds.len()),
             rounds_measured: rounds.len(),
-            measurements_repeated: recording
-                .rounds
-                .iter()
-                .filter(|round| round.disturbed)
-                .count(),
+            measurements_repeated: measurements_repeated(recording),
             baseline: recording.baseline.clone(),
             baselines: rows.iter().filter(|row| row.is_baseline()).count(),
             headline: frame.headline,
@@ -252,6 +252,7 @@ impl Summary {
             until: UntilSummary::of(recording, &compared_names),
             // A recording holds no gates; `judged` fills them in.
             gates: Vec::new(),
+            allows_failures: false,
         }
     }
 
@@ -317,6 +318,11 @@ fn headline(recording: &Recording) -> Metric {
         Order::SideBySide => Metric::Typical,
         Order::InTurn => Metric::Mean,
     }
+}
+
+fn measurements_repeated(recording: &Recording) -> usize {
+    let rounds = recording.rounds.iter();
+    rounds.filter(|round| round.disturbed).count()
 }
 
 /// The length of a slice, in microseconds; it is one for the whole run.

@@ -10,6 +10,7 @@
 //! Absent on purpose: means over percentiles, p-values, and every test that treats requests as
 //! independent.
 
+pub mod blocks;
 pub mod bootstrap;
 pub mod change_points;
 pub mod cycles;

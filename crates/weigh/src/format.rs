@@ -33,7 +33,7 @@ impl Page {
         terminal: Terminal,
     ) -> String {
         match self {
-            Page::Text if recording.kind == Kind::Load => report::load_text(recording),
+            Page::Text if recording.kind == Kind::Load => report::load_text(recording, summary),
             Page::Text => report::text(recording, summary, terminal),
             Page::Md => report::markdown(recording, summary),
             Page::Html => report::html(recording, summary),
@@ -55,15 +55,16 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Renders a recording; layouts of other tools show `variant`, or the baseline.
+    /// Renders a recording; layouts of other tools show `variant`, or the baseline, and no gates.
     pub(crate) fn render(
         self,
         recording: &Recording,
+        summary: &Summary,
         variant: Option<&str>,
         terminal: Terminal,
     ) -> Result<String, LayoutError> {
         match self {
-            Format::Page(page) => Ok(page.render(recording, &Summary::of(recording), terminal)),
+            Format::Page(page) => Ok(page.render(recording, summary, terminal)),
             Format::Theirs(layout) => layout.render(recording, variant),
         }
     }

@@ -1,9 +1,10 @@
 //! Gates on the command line, the same for every subcommand that judges.
 
 use clap::ValueEnum;
-use report::gate::{self, Judgement};
+use report::gate::{self, Judgement, Subject};
 use report::{Gate, Summary};
 
+use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
 /// Limits that must be kept.
@@ -52,6 +53,32 @@ impl GateArgs {
         })
     }
 
+    /// Checks that every gate is one that a single load can keep or break.
+    ///
+    /// # Errors
+    ///
+    /// When one is about a difference, or about a variant.
+    pub(crate) fn check_load(&self) -> Result<(), Failure> {
+        for gate in &self.gates {
+            if gate.subject != Subject::Value {
+                return Err(Failure::bad_input(format!(
+                    "the gate `{}` is about a difference, and a single load has nothing to compare with; \
+                     write `{} value …`, or compare two with `weigh ab`",
+                    gate.text,
+                    gate.metric.name()
+                )));
+            }
+            if let Some(variant) = &gate.variant {
+                return Err(Failure::bad_input(format!(
+                    "the gate `{}` is about the variant `{variant}`, and a single load has none; \
+                     leave it out",
+                    gate.text
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the command line has one.
     pub(crate) fn is_any(&self) -> bool {
         !self.gates.is_empty()
@@ -93,6 +120,14 @@ impl GateArgs {
             Undecided::Fail => gate::Undecided::Fails,
             Undecided::Pass => gate::Undecided::Passes,
         }
+    }
+}
+
+/// Tells beside an answer what became of gates that its layout has no place for.
+pub(crate) fn say(judgements: &[Judgement], console: Console) {
+    for judgement in judgements {
+        let (ruling, gate, why) = (judgement.ruling, &judgement.gate, judgement.why());
+        console.say(format_args!("weigh: gate {ruling}: {gate}: {why}"));
     }
 }
 

@@ -176,6 +176,7 @@ impl Proven {
             cpus: None,
             seat: None,
             keep_slots: None,
+            keep_blocks: false,
             slices: Vec::new(),
             shard: model::Shard::WHOLE,
             yields: false,

@@ -253,6 +253,7 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         bytes_out: seen.bytes_out,
         latency_ns_hdr: Hdr::of(&seen.latency),
         requests: Vec::new(),
+        blocks_latency_ns_hdr: seen.blocks.iter().map(Hdr::of).collect(),
         service_ns_hdr: Hdr::of(&seen.service),
         lateness_ns_hdr: Hdr::of(&seen.lateness),
         gaps_ns_hdr: (!seen.gaps.is_empty()).then(|| Hdr::of(&seen.gaps)),

@@ -16,6 +16,14 @@ pub(super) fn read(text: &str, metric: Metric, subject: Subject) -> Result<(Subj
         .filter(|number| number.is_finite())
         .ok_or_else(|| format!("expected a quantity after the comparison, found `{text}`"))?;
     match (subject, unit) {
+        // Most baselines fail never, and nothing is a multiple of that.
+        (Subject::Ratio, _) if metric == Metric::Failures => Err(
+            "`failures` have no ratio: write `failures value < 1%`, or `failures overhead < 1%` for what \
+             a variant has more of than its baseline"
+                .to_owned(),
+        ),
+        // Of a share, a difference is in percent itself.
+        (Subject::Overhead, "%") if metric == Metric::Failures => Ok((subject, number / 100.0)),
         (Subject::Overhead, "%") => Ok((Subject::Ratio, 1.0 + number / 100.0)),
         (Subject::Ratio, "" | "x") => Ok((Subject::Ratio, number)),
         (Subject::Ratio, "%") => Err(format!(

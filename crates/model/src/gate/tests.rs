@@ -50,6 +50,8 @@ fn quantities_have_the_units_of_their_figures() {
         ("x mean ratio < 1.05", Metric::Mean, 1.05),
         ("x mean overhead < 5%", Metric::Mean, 1.05),
         ("x requests/s overhead > -3%", Metric::Requests, 0.97),
+        ("x failures value < 1%", Metric::Failures, 0.01),
+        ("x failures overhead < 1%", Metric::Failures, 0.01),
     ] {
         let found = gate(text);
         assert_eq!(found.metric, metric, "{text}");

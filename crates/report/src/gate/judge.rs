@@ -5,44 +5,89 @@ use super::{Gate, Relation, Subject};
 use crate::confidence::CONFIDENCE;
 use crate::digits;
 use crate::metric::Metric;
-use crate::summary::{MetricSummary, Summary, Verdict};
+use crate::recording::Kind;
+use crate::summary::{MetricSummary, Summary, VariantSummary, Verdict, tail};
+use model::Outcomes;
 
 /// A row as gates see it: of a summary, or of a comparison of two.
 pub(crate) struct Judged<'a> {
     pub(crate) name: &'a str,
-    pub(crate) is_baseline: bool,
+    pub(crate) role: Role,
     /// Why nothing can be judged on it, if so.
     pub(crate) no_number: Option<String>,
-    pub(crate) metric: &'a dyn Fn(Metric) -> Option<&'a MetricSummary>,
+    pub(crate) metric: Box<dyn Fn(Metric) -> Option<&'a MetricSummary> + 'a>,
+    /// What became of its requests, and of those of whom it is compared with; absent where there is nobody,
+    /// and in a comparison of two recordings, whose figures say it.
+    pub(crate) outcomes: Option<(Outcomes, Option<Outcomes>)>,
+}
+
+/// What a row is among the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The others are compared with it; only gates that name it are about it.
+    Baseline,
+    /// It is compared.
+    Compared,
+    /// It is a single load, the only row there is.
+    Load,
 }
 
 impl Summary {
     /// Judges gates on it; every rendering shows what became of them.
     #[must_use]
     pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
-        let metrics: Vec<_> = self
-            .variants
+        let rulings = judge(gates, undecided, &self.rows_judged(true));
+        // How many requests of a load may fail is for its user to say. Within that, its figures are what
+        // was asked for; a variant of a lab is compared, and one wrong answer means that it does other work.
+        let (of_failures, _): (Vec<_>, Vec<_>) = rulings
             .iter()
-            .map(|row| move |metric: Metric| row.metric(metric))
-            .collect();
-        let rows: Vec<Judged<'_>> = self
-            .variants
-            .iter()
-            .zip(&metrics)
-            .map(|(row, metric)| Judged {
-                name: &row.name,
-                is_baseline: row.is_baseline,
-                no_number: match &row.verdict {
-                    Verdict::Invalid { reason, .. } => {
-                        Some(format!("`{}` has no number: {reason}", row.name))
-                    }
-                    _ => None,
-                },
-                metric,
-            })
-            .collect();
-        let gates = judge(gates, undecided, &rows);
-        Self { gates, ..self }
+            .zip(gates)
+            .partition(|(_, gate)| gate.metric == Metric::Failures);
+        let is_allowed = self.kind == Kind::Load
+            && !of_failures.is_empty()
+            && of_failures.iter().all(|(ruling, _)| ruling.is_passed);
+        let gates = if is_allowed {
+            judge(gates, undecided, &self.rows_judged(false))
+        } else {
+            rulings
+        };
+        Self {
+            gates,
+            allows_failures: is_allowed,
+            ..self
+        }
+    }
+
+    /// Whether a gate said how many requests of a single load may fail, and no more did.
+    #[must_use]
+    pub fn allows_failures(&self) -> bool {
+        self.allows_failures
+    }
+
+    /// The rows, without what is known of those that are invalid if those are not believed.
+    fn rows_judged(&self, disbelieves: bool) -> Vec<Judged<'_>> {
+        let outcomes = |row: &VariantSummary| {
+            let baseline = self.variant(&row.baseline).filter(|_| !row.is_baseline);
+            (row.outcomes, baseline.map(|baseline| baseline.outcomes))
+        };
+        let rows = self.variants.iter();
+        rows.map(|row| Judged {
+            name: &row.name,
+            role: match (self.kind, row.is_baseline) {
+                (Kind::Load, _) => Role::Load,
+                (Kind::Lab, true) => Role::Baseline,
+                (Kind::Lab, false) => Role::Compared,
+            },
+            no_number: match &row.verdict {
+                Verdict::Invalid { reason, .. } if disbelieves => {
+                    Some(format!("`{}` has no number: {reason}", row.name))
+                }
+                _ => None,
+            },
+            metric: Box::new(|metric| row.metric(metric)),
+            outcomes: (row.outcomes.total() > 0).then(|| outcomes(row)),
+        })
+        .collect()
     }
 }
 
@@ -63,7 +108,7 @@ pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -
     for gate in gates {
         let about = rows.iter().filter(|row| match &gate.variant {
             Some(name) => name == row.name,
-            None => !row.is_baseline,
+            None => row.role != Role::Baseline,
         });
         let found: Vec<_> = about
             .map(|row| of(gate, row.name, rule(gate, row)))
@@ -82,10 +127,16 @@ pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -
     judgements
 }
 
+fn undecided(reason: impl AsRef<str>) -> (Ruling, String) {
+    (Ruling::Undecided, format!("undecided: {}", reason.as_ref()))
+}
+
 fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
-    let undecided = |reason: String| (Ruling::Undecided, format!("undecided: {reason}"));
+    if let (Metric::Failures, Some((own, baseline))) = (gate.metric, &row.outcomes) {
+        return of_failures(gate, row, own, baseline.as_ref());
+    }
     if let Some(reason) = &row.no_number {
-        return undecided(reason.clone());
+        return undecided(reason);
     }
     let label = gate.metric.label();
     let Some(figure) = (row.metric)(gate.metric) else {
@@ -104,7 +155,8 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
     };
     let Some((value, ends)) = found else {
         return undecided(match gate.subject {
-            _ if row.is_baseline => format!("`{}` is the baseline itself", row.name),
+            _ if row.role == Role::Load => "a single load has nothing to compare with".to_owned(),
+            _ if row.role == Role::Baseline => format!("`{}` is the baseline itself", row.name),
             Subject::Ratio => format!("there is no ratio of {label}, since a figure is 0"),
             _ => format!(
                 "there was nothing to compare {label} of `{}` with",
@@ -112,9 +164,29 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
             ),
         });
     };
-    let Some((low, high)) = ends else {
-        return undecided(without_interval(gate, figure, value));
+    let (low, high) = match ends {
+        Some(ends) => ends,
+        // What a load counted, or its one longest latency, is what it is.
+        None if row.role == Role::Load && is_counted(gate.metric) => (value, value),
+        None if row.role == Role::Load => return undecided(without_blocks(gate.metric, figure)),
+        None => return undecided(without_interval(gate, figure, value)),
     };
+    let shown = interval(gate, low, high) + &of_blocks(figure);
+    match side(gate, low, high) {
+        Some(true) => (Ruling::Holds, shown),
+        Some(false) => (Ruling::Broken, shown),
+        None => undecided(format!(
+            "the limit lies inside of {shown}; {}",
+            match row.role {
+                Role::Load => "load for longer",
+                Role::Baseline | Role::Compared => "measure more rounds",
+            }
+        )),
+    }
+}
+
+/// Whether an interval is within the limit of a gate; none where the limit lies inside of it.
+fn side(gate: &Gate, low: f64, high: f64) -> Option<bool> {
     let limit = gate.limit;
     // An end on the limit is within `<=` and beyond `<`, so each relation has its own pair.
     let (is_within, is_beyond) = match gate.relation {
@@ -123,13 +195,82 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
         Relation::Above => (low > limit, high <= limit),
         Relation::AtLeast => (low >= limit, high < limit),
     };
-    let shown = interval(gate, low, high);
-    match (is_within, is_beyond) {
-        (true, _) => (Ruling::Holds, shown),
-        (_, true) => (Ruling::Broken, shown),
-        _ => undecided(format!(
-            "the limit lies inside of {shown}; measure more rounds"
-        )),
+    (is_within || is_beyond).then_some(is_within)
+}
+
+/// Failures are counted, so there is no interval: the limit is for those of this run. A variant without a
+/// number is judged as well, since failures may be why it has none.
+fn of_failures(
+    gate: &Gate,
+    row: &Judged<'_>,
+    own: &Outcomes,
+    baseline: Option<&Outcomes>,
+) -> (Ruling, String) {
+    let share = |outcomes: &Outcomes| outcomes.failed_share().unwrap_or(0.0);
+    let text = |outcomes: &Outcomes| {
+        format!(
+            "{} ({} of {})",
+            digits::percent(share(outcomes)),
+            digits::count(outcomes.total() - outcomes.passed),
+            digits::count(outcomes.total())
+        )
+    };
+    let (value, shown) = match (gate.subject, baseline) {
+        (Subject::Value, _) => (share(own), text(own)),
+        (_, Some(baseline)) => (
+            share(own) - share(baseline),
+            format!("{}, baseline {}", text(own), text(baseline)),
+        ),
+        (_, None) => {
+            return undecided(match row.role {
+                Role::Load => "a single load has nothing to compare with".to_owned(),
+                _ => format!(
+                    "there was nothing to compare failures of `{}` with",
+                    row.name
+                ),
+            });
+        }
+    };
+    match side(gate, value, value) {
+        Some(true) => (Ruling::Holds, shown),
+        _ => (Ruling::Broken, shown),
+    }
+}
+
+/// Figures of a load that are no sample of anything.
+fn is_counted(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::Min | Metric::Max | Metric::Throughput | Metric::GeneratorCpu
+    )
+}
+
+/// ` (from 24 blocks of one load, without what another start would differ by)`
+fn of_blocks(figure: &MetricSummary) -> String {
+    figure.blocks.map_or_else(String::new, |blocks| {
+        format!(" ({blocks} blocks of one load; another start may differ by more)")
+    })
+}
+
+/// Why a figure of a load has no interval.
+fn without_blocks(metric: Metric, figure: &MetricSummary) -> String {
+    let unit = metric.unit();
+    let shown = format!(
+        "{} {} without an interval",
+        digits::value(unit.shown(figure.value), None),
+        unit.sign()
+    );
+    match tail::share_of(metric) {
+        _ if !figure.has_blocks => {
+            format!("{shown}: the load was recorded without blocks, by an older weigh")
+        }
+        Some(share) => format!(
+            "{shown}, which needs six blocks of {} answers each; load for longer",
+            digits::count(tail::needed(share))
+        ),
+        None => format!(
+            "{shown}, which needs six blocks of a tenth of a second, and of 20 answers each; load for longer"
+        ),
     }
 }
 
@@ -144,6 +285,9 @@ fn interval(gate: &Gate, low: f64, high: f64) -> String {
         return format!("{from} to {to} times the baseline");
     }
     let unit = gate.metric.unit();
+    if low.to_bits() == high.to_bits() {
+        return format!("{} {}", digits::value(unit.shown(low), None), unit.sign());
+    }
     let (from, to) = digits::interval_ends(unit.shown(low), unit.shown(high));
     format!("{from} to {to} {}", unit.sign())
 }

@@ -18,6 +18,14 @@ pub struct Judgement {
     pub reason: String,
 }
 
+impl Judgement {
+    /// The reason without the ruling, with which that of an undecided one begins.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        self.reason.trim_start_matches("undecided: ")
+    }
+}
+
 /// Whether a gate holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -35,7 +35,7 @@ pub(crate) fn cells(judgement: &Judgement) -> [String; 4] {
     } else {
         format!("**{}**", judgement.ruling)
     };
-    let reason = judgement.reason.trim_start_matches("undecided: ");
+    let reason = judgement.why();
     [
         judgement.gate.clone(),
         judgement.variant.clone(),

@@ -124,6 +124,43 @@ fn without_an_interval_or_a_number_nothing_is_decided() {
 }
 
 #[test]
+fn failures_are_counted_and_compared_as_they_are() {
+    let mut recording = lab();
+    for round in recording
+        .rounds
+        .iter_mut()
+        .filter(|round| round.variant == "rhai")
+    {
+        let failed = round.outcomes.passed / 200;
+        round.outcomes.passed -= failed;
+        round.outcomes.failed.timeout += failed;
+    }
+    for (text, ruling) in [
+        ("rhai failures value < 1%", Ruling::Holds),
+        ("rhai failures value < 0.4%", Ruling::Broken),
+        ("rhai failures overhead < 1%", Ruling::Holds),
+        ("rhai failures overhead < 0.4%", Ruling::Broken),
+        ("same failures value <= 0%", Ruling::Holds),
+    ] {
+        let (found, reason) = ruled(&recording, text);
+        assert_eq!(found, ruling, "{text}: {reason}");
+        assert!(reason.contains(" of "), "{reason}");
+    }
+    // A variant whose answers are wrong has no number, and so many failures all the same.
+    for round in recording
+        .rounds
+        .iter_mut()
+        .filter(|round| round.variant == "same")
+    {
+        round.outcomes.mismatched.body = round.outcomes.passed;
+        round.outcomes.passed = 0;
+    }
+    let (found, reason) = ruled(&recording, "same failures value < 1%");
+    assert_eq!(found, Ruling::Broken, "{reason}");
+    assert!(reason.starts_with("100 %"), "{reason}");
+}
+
+#[test]
 fn a_gate_on_nobody_is_no_gate_that_holds() {
     let (ruling, reason) = ruled(&lab(), "nobody mean overhead < 10ms");
     assert_eq!(ruling, Ruling::Undecided);

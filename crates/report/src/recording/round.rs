@@ -63,6 +63,11 @@ pub struct RoundRecord {
     /// times were kept; empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestRecord>,
+    /// Latency in 24 parts of a single load, in order of time, where they were asked for (`--record`,
+    /// `--gate`); empty elsewhere. Parts of a load that ends by time are equally long, those of one that ends
+    /// by number have equally many answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks_latency_ns_hdr: Vec<Hdr>,
     /// Service time of complete answers: from the actual send to the last byte.
     pub service_ns_hdr: Hdr,
     /// Lateness of sends: actual send minus due. Empty in a closed loop, which has no due.

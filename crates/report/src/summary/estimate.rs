@@ -20,6 +20,12 @@ pub struct MetricSummary {
     /// The figure of each round in which it was measured completely, in the order made. Of a baseline
     /// that was measured in several groups of a round, their mean.
     pub rounds: Vec<f64>,
+    /// Blocks of a single load that the interval is from; absent where it is from rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<usize>,
+    /// Whether a single load was recorded in blocks, of which there may be too few for an interval.
+    #[serde(skip)]
+    pub(crate) has_blocks: bool,
     /// Against the baseline; absent for the baseline itself.
     pub overhead: Option<OverheadSummary>,
     /// Whether fewer than ten requests of a round lie beyond this percentile. Such a figure is not
@@ -84,6 +90,8 @@ impl MetricSummary {
             low: estimate.interval.map(|interval| interval.low),
             high: estimate.interval.map(|interval| interval.high),
             rounds,
+            blocks: None,
+            has_blocks: false,
             overhead: None,
             is_sparse: false,
         })

@@ -174,7 +174,7 @@ fn share_of_baseline(value: f64, baseline: f64) -> String {
 }
 
 /// `45 s`, `3 minutes`, `2.5 hours`: as exact as a prediction is.
-fn minutes(seconds: f64) -> String {
+pub(crate) fn minutes(seconds: f64) -> String {
     let about = |value: f64| digits::value(value, Some(value * 0.2));
     match seconds {
         seconds if seconds < 90.0 => format!("{} s", about(seconds)),

@@ -39,13 +39,29 @@ impl RateWindows {
 pub(crate) fn rates(complete: &[&RoundRecord]) -> Vec<f64> {
     let mut rates = Vec::new();
     for round in complete {
-        let width_us = round.windows.width_us;
-        if width_us == 0 {
-            continue;
-        }
-        let whole = usize::try_from(round.elapsed_us / width_us).expect("a usize has 64 bits");
-        let counts = round.windows.completed.iter().take(whole);
-        rates.extend(counts.map(|count| float(*count) * 1e6 / float(width_us)));
+        rates.extend(of_whole(round, round.windows.completed.iter().copied()));
     }
     rates
+}
+
+/// The same of answers that passed. An error takes an answer away, whether it was a wrong one or none at
+/// all, so where answers are missing the rate is a little too low.
+pub(super) fn passed(round: &RoundRecord) -> Vec<f64> {
+    let windows = round.windows.completed.iter().zip(&round.windows.errors);
+    of_whole(
+        round,
+        windows.map(|(all, errors)| all.saturating_sub(*errors)),
+    )
+}
+
+/// Counts of windows as counts per second, without the window that the end has cut short.
+fn of_whole(round: &RoundRecord, counts: impl Iterator<Item = u64>) -> Vec<f64> {
+    let width_us = round.windows.width_us;
+    // A width of 0 has no windows.
+    let whole = round.elapsed_us.checked_div(width_us).unwrap_or(0);
+    let whole = usize::try_from(whole).expect("a usize has 64 bits");
+    let counts = counts.take(whole);
+    counts
+        .map(|count| float(count) * 1e6 / float(width_us))
+        .collect()
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{InvalidKind, Outcomes};
 
+use super::blocks;
 use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
@@ -104,8 +105,12 @@ impl<'a> Row<'a> {
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
         let metrics = if is_shown {
-            self.figures
-                .metrics(compared.map(|row| &row.figures), frame.confidence_each)
+            let baseline = compared.map(|row| &row.figures);
+            let mut metrics = self.figures.metrics(baseline, frame.confidence_each);
+            if let (Kind::Load, [round]) = (frame.kind, &self.complete[..]) {
+                blocks::give_intervals(round, &mut metrics);
+            }
+            metrics
         } else {
             BTreeMap::new()
         };

@@ -18,6 +18,16 @@ pub(crate) fn has_enough(requests: u64, share: f64) -> bool {
     float(requests) * (1.0 - share) >= BEYOND - 1e-6
 }
 
+/// The fewest requests of which enough lie beyond this share of them.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "ten, divided by a share of at least a thousandth"
+)]
+pub(crate) fn needed(share: f64) -> u64 {
+    ((BEYOND - 1e-6) / (1.0 - share)).ceil() as u64
+}
+
 /// The share of the requests that do not exceed it, for a metric that is a tail. A median or a quartile
 /// of few requests is uncertain, which its interval over rounds says, and no anecdote.
 pub(crate) fn share_of(metric: Metric) -> Option<f64> {

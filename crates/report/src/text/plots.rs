@@ -205,6 +205,8 @@ mod tests {
             rounds: rounds.to_vec(),
             overhead: None,
             is_sparse: false,
+            blocks: None,
+            has_blocks: false,
         };
         assert_eq!(rounds(&figure(&[1.0, 2.0, 8.0])).unwrap(), "▁▂█");
         assert_eq!(rounds(&figure(&[1.0, 1.0, 1.0])), None);

@@ -127,6 +127,11 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn find(&self, bad: &State, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+        // The first lab that is there; a later commit without the variant of a gate is skipped.
+        let change = Change::new(self.repository, (self.good, bad), self.worktrees);
+        if let Ok(lab) = change.both(self.place, &self.args.lab, false, console) {
+            self.args.lab.gates.check(&lab.names())?;
+        }
         let found = self.judge(bad, console, stop)?;
         if stop.is_asked() {
             return Ok(Exit::Interrupted);

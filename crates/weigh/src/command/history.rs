@@ -172,7 +172,11 @@ fn linked(link: &str, path: &Path) -> String {
 }
 
 /// The entries of a history; none where the file is not there.
-fn entries(file: &Path) -> Result<Option<Vec<Entry>>, Failure> {
+///
+/// # Errors
+///
+/// When it cannot be read, or is no history.
+pub(super) fn entries(file: &Path) -> Result<Option<Vec<Entry>>, Failure> {
     let shown = file.display();
     if !file.exists() {
         return Ok(None);

@@ -11,12 +11,15 @@ use model::{
     Arrival, BodyRule, Data, Expectation, Outcomes, Phase, Protocol, RowOrder, Shard, StatusRule,
     Stop as StopRule, Trust, Version,
 };
+use report::Summary;
 use report::recording::{Environment, RoundRecord};
 
 use crate::address;
 use crate::console::Console;
 use crate::environment;
 use crate::exit::{Exit, Failure};
+use crate::format::Format;
+use crate::gates;
 use crate::measure::{FAILURES_KEPT, LOOK_BEFORE};
 use crate::progress::Progress;
 use crate::record;
@@ -34,6 +37,7 @@ pub(crate) use phases::rate;
 use start::StartAt;
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    args.gates.check_load()?;
     let (url, job) = job(args)?;
     let url = url.to_string();
     if let Some(StartAt(at)) = args.start_at {
@@ -73,11 +77,24 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
         })?;
     }
-    match args.format.render(&recording, None, console.terminal()) {
+    let summary = args.gates.judge(Summary::of(&recording));
+    match args
+        .format
+        .render(&recording, &summary, None, console.terminal())
+    {
         Ok(answer) => console.answer(&answer),
         Err(error) => console.error(error),
     }
-    Ok(exit_of(measurement.interrupted, &measurement.outcomes))
+    if let Format::Theirs(_) = args.format {
+        gates::say(&summary.gates, console);
+    }
+    let outcomes = &measurement.outcomes;
+    let loaded = match exit_of(measurement.interrupted, outcomes) {
+        // The gate has judged what did not pass.
+        Exit::Mismatch | Exit::Withheld if summary.allows_failures() => Exit::Done,
+        loaded => loaded,
+    };
+    Ok(loaded.max(gates::exit_of(&summary.gates)))
 }
 
 /// Wrong or missing answers come before a plan that was not kept.
@@ -147,6 +164,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         cpus: args.pin.clone(),
         seat: None,
         keep_slots: None,
+        keep_blocks: args.record.is_some() || args.gates.is_any(),
         slices: Vec::new(),
         shard: args.shard.unwrap_or(Shard::WHOLE),
         yields: false,

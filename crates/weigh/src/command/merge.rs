@@ -52,7 +52,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
         })?;
     }
-    match args.format.render(&whole, None, console.terminal()) {
+    match args
+        .format
+        .render(&whole, &Summary::of(&whole), None, console.terminal())
+    {
         Ok(answer) => console.answer(&answer),
         Err(error) => console.error(error),
     }

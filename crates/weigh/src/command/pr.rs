@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::{Lab, Setup, Variant};
+use report::history::{Forecast, Plan, machine_of};
 use report::recording::Revisions;
 
-use super::lab as labs_command;
+use super::{history, lab as labs_command};
 use crate::build_cache::BuildCache;
 use crate::console::Console;
 use crate::environment;
@@ -41,6 +42,10 @@ pub(crate) struct Args {
     /// Compare every variant of the lab with itself in the older revision; --variants chooses some.
     #[arg(long, help_heading = "Revisions", conflicts_with = "variants")]
     all_variants: bool,
+    /// A history of this lab (weigh history): says before the run how long it will take, and how small a
+    /// difference it can show.
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
     #[command(flatten)]
     worktrees: WorktreesArgs,
 }
@@ -104,6 +109,9 @@ impl<'a> Change<'a> {
         }
         let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();
         args.lab.gates.check(&names)?;
+        if let Some(history) = &args.history {
+            foretell(history, &labs, console)?;
+        }
         let mut builds = BuildCache::default();
         let mut worst = Exit::Done;
         let describe = |lab: &Lab| self.revisions(lab);
@@ -205,6 +213,38 @@ impl<'a> Change<'a> {
             },
         }
     }
+}
+
+/// Says what earlier runs let expect of these labs.
+fn foretell(file: &Path, labs: &[Lab], console: Console) -> Result<(), Failure> {
+    let Some(entries) = history::entries(file)? else {
+        // The first run of a branch has none yet.
+        console.say(format_args!(
+            "weigh: `{}` is not there yet, so nothing is foretold; `weigh history add` begins it",
+            file.display()
+        ));
+        return Ok(());
+    };
+    let here = environment::describe(&rig::machine::snapshot(), None, false);
+    let machine = machine_of(&here);
+    for lab in labs {
+        let plan = Plan {
+            lab: &lab.name,
+            machine: &machine,
+            order: lab.order().0,
+            rounds: lab.rounds as usize,
+            until: lab.until.as_ref(),
+        };
+        match Forecast::of(&entries, plan) {
+            Some(forecast) => console.say(format_args!("weigh: {forecast}")),
+            None => console.say(format_args!(
+                "weigh: `{}` has no run of `{}` like this one, so nothing is foretold",
+                file.display(),
+                lab.name
+            )),
+        }
+    }
+    Ok(())
 }
 
 /// Systems whose program came out the same, byte for byte, in both revisions of every variant.

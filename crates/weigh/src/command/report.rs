@@ -43,6 +43,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             .map_err(|error| Failure::bad_input(error.to_string()))?,
     };
     console.answer(&answer);
+    if let Format::Theirs(_) = args.format {
+        gates::say(&summary.gates, console);
+    }
     Ok(gates::exit_of(&summary.gates))
 }
 

@@ -316,6 +316,7 @@ impl<'t> Turn<'t> {
             cpus: self.session.generator_cpus.clone(),
             seat: None,
             keep_slots: None,
+            keep_blocks: false,
             slices: Vec::new(),
             shard: model::Shard::WHOLE,
             yields: yields(self.candidate.variant),
@@ -344,6 +345,7 @@ impl<'t> Turn<'t> {
         Job {
             load: warmup_of(&job.load, length),
             keep_slots: None,
+            keep_blocks: false,
             ..job.clone()
         }
     }

@@ -34,6 +34,68 @@ fn action() -> Value {
     tree.json()
 }
 
+/// The program that holds files against published schemas, installed where builds of this project go.
+fn schema_checker() -> PathBuf {
+    let requirements = root().join("tests/e2e/schemas-requirements.txt");
+    let wanted = fs::read(&requirements).expect("what to install");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-checker");
+    let installed = place.join("installed.txt");
+    let program = place.join("bin/check-jsonschema");
+    if fs::read(&installed).is_ok_and(|text| text == wanted) {
+        return program;
+    }
+    let finish = |command: &mut Command| {
+        let output = command.output().expect("Python starts");
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    };
+    finish(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&place),
+    );
+    let flags = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "-r",
+    ];
+    finish(
+        Command::new(place.join("bin/pip"))
+            .args(flags)
+            .arg(&requirements),
+    );
+    fs::write(installed, wanted).expect("it can be written");
+    program
+}
+
+/// Whether a file fits one of the schemas that the program brings along.
+fn fits(schema: &str, file: &Path) -> Result<(), String> {
+    let mut command = Command::new(schema_checker());
+    command.args(["--builtin-schema", schema]).arg(file);
+    let output = command.output().expect("it starts");
+    match output.status.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(String::from_utf8_lossy(&output.stdout).into_owned()),
+        _ => panic!("{output:?}"),
+    }
+}
+
+#[test]
+fn what_ci_reads_fits_the_published_schemas() {
+    let (action, template) = (root().join("action.yml"), root().join("ci/gitlab.yml"));
+    fits("vendor.github-actions", &action).unwrap();
+    fits("vendor.gitlab-ci", &template).unwrap();
+    // The schemas refuse what is none.
+    let folder = TempDir::new().expect("a temporary folder");
+    let broken = folder.path().join("action.yml");
+    let text = fs::read_to_string(&action).expect("the action");
+    assert!(text.contains("using: composite"), "{text}");
+    fs::write(&broken, text.replace("using: composite", "using: compost")).expect("written");
+    let mistake = fits("vendor.github-actions", &broken).unwrap_err();
+    assert!(mistake.contains("runs"), "{mistake}");
+}
+
 /// The part of GitHub's API that the action asks: the comments of one pull request.
 struct Api {
     address: String,

@@ -279,6 +279,41 @@ fn the_first_slower_of_sixteen_commits_is_found_and_one_that_fails_is_skipped() 
 }
 
 #[test]
+fn a_history_foretells_how_long_it_takes_and_a_gate_on_nobody_is_refused() {
+    let repository = Repository::new();
+    repository.write("readme", "another commit");
+    repository.commit("words");
+    let flags = ["--base", "HEAD~1", "--rounds", "6"];
+    let history = |flags: &[&str]| {
+        let mut command = repository.subcommand("history", flags);
+        Run::of(command.output().expect("weigh starts")).exits_with(0)
+    };
+    let foretold = [&flags[..], &["--history", "history.jsonl"]].concat();
+    let first = repository.weigh(&foretold).exits_with(0);
+    first.says("`history.jsonl` is not there yet");
+    let recordings = fs::read_dir(repository.path("recordings")).expect("it was recorded");
+    let last = recordings.last().expect("a recording").expect("readable");
+    let last = last.path().display().to_string();
+    history(&["add", "--file", "history.jsonl", &last]);
+    let second = repository.weigh(&foretold).exits_with(0);
+    second.says("by 1 earlier run of `api` on this machine, one of 6 rounds takes about ");
+    second.says(" ms (typical)");
+    let mut bisect = repository.subcommand(
+        "bisect",
+        &[
+            "api",
+            "--good",
+            "HEAD~1",
+            "--gate",
+            "nobody typical overhead < 1us",
+        ],
+    );
+    let run = Run::of(bisect.output().expect("weigh starts")).exits_with(2);
+    run.says("is about a variant that is not there");
+    repository.expect_clean();
+}
+
+#[test]
 fn mistakes_are_told_before_anything_is_built() {
     let repository = Repository::new();
     let run = repository.weigh(&["--base", "nowhere"]).exits_with(2);

@@ -3,6 +3,7 @@
 mod calibration;
 mod flags;
 mod formats;
+mod gates;
 mod help;
 mod protocols;
 mod requests;

@@ -10,6 +10,7 @@ use super::phases;
 use super::start::StartAt;
 use crate::address;
 use crate::format::Format;
+use crate::gates::GateArgs;
 
 /// Load one HTTP server and report latency, rate and outcomes.
 ///
@@ -241,6 +242,8 @@ pub(crate) struct Args {
     /// Write the recording here as well, for weigh report.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) record: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Gates")]
+    pub(super) gates: GateArgs,
 }
 
 /// The law of gaps.
@@ -283,6 +286,8 @@ Examples:
   HTTPS with a certificate of one's own; HTTP/2 with 20 connections of 10 requests each:
     weigh load --ca ca.pem https://127.0.0.1:8443/
     weigh load --http2 -c 20 --streams 10 http://127.0.0.1:8080/
+  Fail (exit code 4) unless the load shows that limits are kept:
+    weigh load -r 500 -z 1m --gate 'p99 value < 20ms' --gate 'failures value < 0.1%' http://127.0.0.1:8080/
   Keep the recording, and read it again in another layout:
     weigh load -z 10s --record run.json http://127.0.0.1:8080/
     weigh report --format k6 run.json

@@ -240,6 +240,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         cpus: cpu.map(|cpu| vec![cpu]),
         seat: None,
         keep_slots: None,
+        keep_blocks: false,
         slices: Vec::new(),
         shard: model::Shard::WHOLE,
         yields: false,

@@ -64,6 +64,7 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
         interrupted: false,
         steps: Vec::new(),
         iterations: load::Iterations::default(),
+        blocks: Vec::new(),
         slots,
         discarded: passed(discarded),
         began: None,

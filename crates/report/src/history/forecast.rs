@@ -1,0 +1,279 @@
+//! What earlier runs say about one that is planned: how long it takes, and how much it will know.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use model::{HalfWidth, Order, Until};
+use stats::{Interval, sample, width};
+
+use super::Entry;
+use crate::confidence::CONFIDENCE;
+use crate::describe::plural;
+use crate::digits;
+use crate::metric::Metric;
+use crate::recording::METHOD;
+use crate::summary::in_words::minutes;
+
+/// The latest runs that are looked at: machines and labs change.
+const RUNS_MAX: usize = 20;
+
+/// A run that is planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// The lab.
+    pub lab: &'a str,
+    /// The machine, as a history names it: see [`machine_of`](super::machine_of).
+    pub machine: &'a str,
+    /// How rounds will measure the variants.
+    pub order: Order,
+    /// How many rounds; with `until`, those of the pilot.
+    pub rounds: usize,
+    /// The width to go on for.
+    pub until: Option<&'a Until>,
+}
+
+/// What earlier runs of the same lab say about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// The lab.
+    pub lab: String,
+    /// How many runs it is from.
+    pub runs: usize,
+    /// Whether they are of the same machine; else of others, which may be faster or more restless.
+    pub is_same_machine: bool,
+    /// How many rounds it will take.
+    pub rounds: usize,
+    /// How long they take together, in seconds; absent where the history does not say.
+    pub seconds: Option<f64>,
+    /// The figure of the overhead.
+    pub metric: Metric,
+    /// Half of the width of its interval to expect after so many rounds, in the unit of the metric; of
+    /// requests per second as a share of the baseline.
+    pub half_width: f64,
+}
+
+impl Forecast {
+    /// From the latest runs of the lab with the same order and method, on this machine if there are any. None
+    /// where the history has no such run.
+    #[must_use]
+    pub fn of(history: &[Entry], plan: Plan<'_>) -> Option<Forecast> {
+        let is_like = |entry: &&Entry| {
+            entry.lab == plan.lab && entry.order == plan.order && entry.method == METHOD
+        };
+        let alike: Vec<&Entry> = history.iter().filter(is_like).collect();
+        let here = alike.iter().copied();
+        let here: Vec<&Entry> = here.filter(|it| it.machine == plan.machine).collect();
+        let is_same_machine = !here.is_empty();
+        let entries = latest(if is_same_machine { here } else { alike });
+        // A lab whose load was changed has entries of another figure, which say nothing about the latest.
+        let metric = entries.last()?.metric;
+        let entries: Vec<&Entry> = entries
+            .into_iter()
+            .filter(|it| it.metric == metric)
+            .collect();
+        let rounds = match plan.until {
+            Some(until) => rounds_until(until, metric, &entries).unwrap_or(plan.rounds),
+            None => plan.rounds,
+        };
+        let rounds = rounds.max(plan.rounds);
+        let widths: Vec<f64> = entries
+            .iter()
+            .filter_map(|it| width::half_width_expected(&interval(it), it.rounds, rounds))
+            .collect();
+        let took: Vec<f64> = entries.iter().filter_map(|it| it.round_s).collect();
+        let runs: BTreeSet<&str> = entries.iter().map(|it| it.sha256.as_str()).collect();
+        Some(Forecast {
+            lab: plan.lab.to_owned(),
+            runs: runs.len(),
+            is_same_machine,
+            rounds,
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a run has far fewer rounds than 2^53"
+            )]
+            seconds: sample::median(&took).map(|seconds| seconds * rounds as f64),
+            metric,
+            half_width: sample::median(&widths)?,
+        })
+    }
+}
+
+/// The entries of the latest runs, which a history has in the order in which they were added.
+fn latest(entries: Vec<&Entry>) -> Vec<&Entry> {
+    let mut runs: BTreeSet<&str> = BTreeSet::new();
+    let mut kept: Vec<&Entry> = Vec::new();
+    for entry in entries.into_iter().rev() {
+        runs.insert(&entry.sha256);
+        if runs.len() > RUNS_MAX {
+            break;
+        }
+        kept.push(entry);
+    }
+    kept.reverse();
+    kept
+}
+
+/// The rounds after which intervals are as narrow as asked for; none where the history has another figure.
+fn rounds_until(until: &Until, metric: Metric, entries: &[&Entry]) -> Option<usize> {
+    let wanted = |entry: &Entry| match until.half_width {
+        HalfWidth::Amount(amount) if metric != Metric::Requests => Some(amount),
+        // A history has overheads of requests per second as shares.
+        HalfWidth::Share(share) if metric == Metric::Requests => Some(share),
+        HalfWidth::Share(share) => Some(share * (entry.value - entry.overhead.value)),
+        HalfWidth::Amount(_) => None,
+    };
+    let mut rounds: Vec<usize> = entries
+        .iter()
+        .filter(|_| until.metric == metric)
+        .filter_map(|it| width::rounds_expected(&interval(it), it.rounds, wanted(it)?))
+        .collect();
+    rounds.sort_unstable();
+    rounds.get(rounds.len() / 2).copied()
+}
+
+fn interval(entry: &Entry) -> Interval {
+    Interval {
+        low: entry.overhead.low,
+        high: entry.overhead.high,
+        confidence: CONFIDENCE,
+        achieved: CONFIDENCE,
+    }
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let machine = if self.is_same_machine {
+            "on this machine"
+        } else {
+            "on other machines"
+        };
+        let runs = plural(self.runs as u64, "earlier run");
+        let rounds = plural(self.rounds as u64, "round");
+        let took = self.seconds.map_or_else(String::new, |seconds| {
+            format!(
+                " takes about {}, without what is built, and",
+                minutes(seconds)
+            )
+        });
+        let half_width = match self.metric {
+            Metric::Requests => format!("{} of the rate", digits::percent(self.half_width)),
+            metric => {
+                let unit = metric.unit();
+                let shown = unit.shown(self.half_width);
+                format!(
+                    "{} {}",
+                    digits::value(shown, Some(shown * 0.2)),
+                    unit.sign()
+                )
+            }
+        };
+        write!(
+            formatter,
+            "by {runs} of `{}` {machine}, one of {rounds}{took} knows its overhead to about ±{half_width} ({})",
+            self.lab,
+            self.metric.name()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::entry;
+    use super::*;
+
+    fn plan() -> Plan<'static> {
+        Plan {
+            lab: "api",
+            machine: "here",
+            order: Order::SideBySide,
+            rounds: 8,
+            until: None,
+        }
+    }
+
+    fn history() -> Vec<Entry> {
+        let of = |number: usize| Entry {
+            lab: "api".to_owned(),
+            machine: "here".to_owned(),
+            order: Order::SideBySide,
+            method: METHOD,
+            rounds: 8,
+            round_s: Some(6.0),
+            sha256: format!("{number}"),
+            ..entry(number, 30.0)
+        };
+        (0..30).map(of).collect()
+    }
+
+    #[test]
+    fn earlier_runs_say_how_long_it_takes_and_how_narrow_it_gets() {
+        let found = Forecast::of(&history(), plan()).unwrap();
+        assert_eq!((found.runs, found.rounds), (RUNS_MAX, 8));
+        assert_eq!(found.seconds, Some(48.0));
+        assert!(
+            (found.half_width - 4.0).abs() < 1e-9,
+            "{}",
+            found.half_width
+        );
+        assert_eq!(
+            found.to_string(),
+            "by 20 earlier runs of `api` on this machine, one of 8 rounds takes about 48 s, without what is \
+             built, and knows its overhead to about ±0.0040 ms (typical)"
+        );
+        let longer = Plan {
+            rounds: 32,
+            ..plan()
+        };
+        let found = Forecast::of(&history(), longer).unwrap();
+        assert!(
+            (1.4..2.0).contains(&found.half_width),
+            "{}",
+            found.half_width
+        );
+    }
+
+    #[test]
+    fn a_wish_for_a_narrow_interval_says_how_many_rounds() {
+        for (wish, least, most) in [
+            ("typical ±2us", 20, 40),
+            ("typical ±10us", 8, 8),
+            // The history knows nothing of this figure.
+            ("p99 ±1us", 8, 8),
+        ] {
+            let until: Until = wish.parse().unwrap();
+            let plan = Plan {
+                until: Some(&until),
+                ..plan()
+            };
+            let found = Forecast::of(&history(), plan).unwrap().rounds;
+            assert!((least..=most).contains(&found), "{wish}: {found}");
+        }
+    }
+
+    #[test]
+    fn runs_of_another_lab_order_or_method_say_nothing_and_other_machines_little() {
+        let history = history();
+        let elsewhere = Plan {
+            machine: "there",
+            ..plan()
+        };
+        assert!(!Forecast::of(&history, elsewhere).unwrap().is_same_machine);
+        for other in [
+            Plan {
+                lab: "other",
+                ..plan()
+            },
+            Plan {
+                order: Order::InTurn,
+                ..plan()
+            },
+        ] {
+            assert_eq!(Forecast::of(&history, other), None);
+        }
+        let old: Vec<Entry> = history
+            .into_iter()
+            .map(|it| Entry { method: 1, ..it })
+            .collect();
+        assert_eq!(Forecast::of(&old, plan()), None);
+    }
+}

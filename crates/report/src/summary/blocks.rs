@@ -1,0 +1,220 @@
+//! Intervals of a single load, from its blocks.
+//!
+//! A lab has rounds, and the round is the unit of statistics. A single load has none; its blocks say how well
+//! it knows its own figures, and nothing about another start of what it loaded.
+
+use std::collections::BTreeMap;
+
+use stats::{Histogram, blocks, sample};
+
+use super::estimate::MetricSummary;
+use super::{rate_windows, tail};
+use crate::confidence::CONFIDENCE;
+use crate::metric::Metric;
+use crate::recording::RoundRecord;
+
+/// Into how many blocks a load may be divided, the most first: a tail needs long ones. Each is a whole
+/// number of those recorded, and six are the fewest that have an interval.
+const NUMBERS: [usize; 4] = [24, 12, 8, 6];
+
+/// Gives the figures of a load intervals, as far as its blocks have them. Its shortest and its longest latency,
+/// and what was counted once, have none.
+pub(super) fn give_intervals(round: &RoundRecord, metrics: &mut BTreeMap<Metric, MetricSummary>) {
+    let recorded: Vec<Histogram> = round
+        .blocks_latency_ns_hdr
+        .iter()
+        .map(crate::Hdr::histogram)
+        .collect();
+    if recorded.is_empty() {
+        return;
+    }
+    for (metric, summary) in metrics {
+        summary.has_blocks = true;
+        let Some(values) = values(*metric, round, &recorded) else {
+            continue;
+        };
+        let found = blocks::estimate(&values, CONFIDENCE);
+        let Some(interval) = found.and_then(|found| found.interval) else {
+            continue;
+        };
+        // One block that was much slower than the others moves the figure of the load, and hardly that of its
+        // blocks: then the interval reaches to the former.
+        summary.low = Some(interval.low.min(summary.value));
+        summary.high = Some(interval.high.max(summary.value));
+        summary.blocks = Some(values.len());
+    }
+}
+
+/// The figure of each of as many blocks as it can be told of; none with fewer than six of them.
+fn values(metric: Metric, round: &RoundRecord, recorded: &[Histogram]) -> Option<Vec<f64>> {
+    if metric == Metric::Requests {
+        return rates(round);
+    }
+    let of = latency(metric)?;
+    let divided = |number: usize| -> Option<Vec<f64>> {
+        let parts = recorded.len() / number;
+        let blocks = recorded.chunks(parts.max(1)).map(|parts| {
+            let mut whole = Histogram::new();
+            parts.iter().for_each(|part| whole.add(part));
+            whole
+        });
+        let is_enough = |block: &Histogram| match tail::share_of(metric) {
+            Some(share) => tail::has_enough(block.len(), share),
+            None => tail::has_enough(block.len(), 0.5),
+        };
+        let values = blocks.map(|block| is_enough(&block).then(|| of(&block)).flatten());
+        values.collect()
+    };
+    NUMBERS.into_iter().find_map(divided)
+}
+
+/// How a metric is computed of latencies, in microseconds; none for one that blocks say nothing about.
+fn latency(metric: Metric) -> Option<fn(&Histogram) -> Option<f64>> {
+    fn us(ns: f64) -> f64 {
+        ns / 1e3
+    }
+    fn quantile(of: &Histogram, share: f64) -> Option<f64> {
+        of.quantile_ns(share).map(crate::float::float).map(us)
+    }
+    Some(match metric {
+        Metric::Mean => |of| of.mean_ns().map(us),
+        Metric::Typical => |of| of.trimmed_mean_ns(Histogram::TYPICAL_SHARE).map(us),
+        Metric::Stdev => |of| of.stddev_ns().map(us),
+        Metric::P50 => |of| quantile(of, 0.5),
+        Metric::P75 => |of| quantile(of, 0.75),
+        Metric::P90 => |of| quantile(of, 0.9),
+        Metric::P95 => |of| quantile(of, 0.95),
+        Metric::P99 => |of| quantile(of, 0.99),
+        Metric::P999 => |of| quantile(of, 0.999),
+        _ => return None,
+    })
+}
+
+/// Answers that passed, per second, from the windows of the load.
+fn rates(round: &RoundRecord) -> Option<Vec<f64>> {
+    let rates = rate_windows::passed(round);
+    let number = NUMBERS.into_iter().find(|number| rates.len() >= *number)?;
+    // What is left over at the end is less than a window for each block.
+    let blocks = rates.chunks_exact(rates.len() / number).take(number);
+    blocks.map(sample::mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Hdr;
+    use crate::gate::{Ruling, Undecided};
+    use crate::sample::Sample;
+    use crate::{Recording, Summary};
+
+    /// A load whose blocks have latencies around these, in microseconds, each of so many requests.
+    fn load(requests: u64, blocks: [u64; 24]) -> Recording {
+        let mut recording = Sample::load_alone(true);
+        let round = &mut recording.rounds[0];
+        let mut whole = Histogram::new();
+        round.blocks_latency_ns_hdr = blocks
+            .into_iter()
+            .map(|us| {
+                let mut block = Histogram::new();
+                (0..requests).for_each(|at| block.record_ns(us * 1_000 + at));
+                whole.add(&block);
+                Hdr::of(&block)
+            })
+            .collect();
+        round.latency_ns_hdr = Hdr::of(&whole);
+        recording
+    }
+
+    fn restless() -> [u64; 24] {
+        std::array::from_fn(|at| 1_000 + 10 * (at as u64 * 7 % 12))
+    }
+
+    fn ruled(recording: &Recording, gate: &str) -> (Ruling, String) {
+        let gates = [gate.parse().unwrap()];
+        let summary = Summary::of(recording).judged(&gates, Undecided::Fails);
+        let [judgement] = &summary.gates[..] else {
+            panic!("{gate}: {:?}", summary.gates);
+        };
+        (judgement.ruling, judgement.reason.clone())
+    }
+
+    #[test]
+    fn a_gate_on_a_load_is_judged_on_its_blocks() {
+        let recording = load(2_000, restless());
+        for (gate, ruling) in [
+            ("p99 value < 2ms", Ruling::Holds),
+            ("p99 value < 1ms", Ruling::Broken),
+            ("p50 value < 1.055ms", Ruling::Undecided),
+            ("requests/s value > 3900/s", Ruling::Holds),
+        ] {
+            let (found, reason) = ruled(&recording, gate);
+            assert_eq!(found, ruling, "{gate}: {reason}");
+            assert!(reason.contains("24 blocks of one load"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_tail_takes_fewer_and_longer_blocks_and_at_last_has_none() {
+        let blocks = |requests: u64, metric: Metric| {
+            let summary = Summary::of(&load(requests, restless()));
+            summary.variants[0].metric(metric).unwrap().blocks
+        };
+        assert_eq!(blocks(1_000, Metric::P99), Some(24));
+        assert_eq!(blocks(500, Metric::P99), Some(12));
+        assert_eq!(blocks(250, Metric::P99), Some(6));
+        assert_eq!(blocks(240, Metric::P99), None);
+        assert_eq!(blocks(240, Metric::P90), Some(24));
+        assert_eq!(blocks(1_000, Metric::Max), None);
+        let (ruling, reason) = ruled(&load(240, restless()), "p99 value < 2ms");
+        assert_eq!(ruling, Ruling::Undecided);
+        assert!(reason.contains("load for longer"), "{reason}");
+    }
+
+    #[test]
+    fn one_slow_block_is_no_part_of_a_gate_that_holds() {
+        let mut blocks = restless();
+        blocks[11] = 90_000;
+        let (ruling, reason) = ruled(&load(2_000, blocks), "p99 value < 2ms");
+        assert_eq!(ruling, Ruling::Undecided, "{reason}");
+    }
+
+    #[test]
+    fn what_was_counted_is_compared_as_it_is() {
+        let mut recording = load(2_000, restless());
+        let longest = ruled(&recording, "max value < 2ms");
+        assert_eq!(longest.0, Ruling::Holds, "{}", longest.1);
+        assert_eq!(
+            ruled(&recording, "failures value < 1%"),
+            (Ruling::Holds, "0 % (0 of 100,000)".to_owned())
+        );
+        let round = &mut recording.rounds[0];
+        round.outcomes.passed = 98_000;
+        round.outcomes.mismatched.status = 2_000;
+        for (gate, ruling) in [
+            ("failures value < 1%", Ruling::Broken),
+            ("failures value <= 2%", Ruling::Holds),
+            ("failures value < 2%", Ruling::Broken),
+            // Of wrong answers no latency is judged …
+            ("p99 value < 2s", Ruling::Undecided),
+        ] {
+            let (found, reason) = ruled(&recording, gate);
+            assert_eq!(found, ruling, "{gate}: {reason}");
+        }
+        // … unless a gate allows so many.
+        let gates = ["p99 value < 2s", "failures value < 3%"].map(|gate| gate.parse().unwrap());
+        let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
+        assert!(
+            summary.gates.iter().all(|gate| gate.is_passed),
+            "{:?}",
+            summary.gates
+        );
+        assert!(summary.allows_failures());
+    }
+
+    #[test]
+    fn a_load_without_blocks_has_no_intervals() {
+        let (ruling, reason) = ruled(&Sample::load_alone(true), "p99 value < 2s");
+        assert_eq!(ruling, Ruling::Undecided);
+        assert!(reason.contains("recorded without blocks"), "{reason}");
+    }
+}
