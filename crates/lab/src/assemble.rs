@@ -63,6 +63,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     let target = assembly.target()?.to_owned();
     let mut variants = variants.into_iter();
     let baseline = variants.next()?;
+    let gates = file.gates.0.iter();
     Some(Lab {
         name: name(path),
         question,
@@ -71,6 +72,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         sources: Vec::new(),
         load: sending.load,
         capacity: sending.capacity,
+        sweep: sending.sweep,
         slice: sending.slice,
         requests: baseline.requests.clone(),
         steps,
@@ -95,12 +97,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         systems: systems.domain(),
         settings: values(&file.settings),
         expect: baseline.expect.clone(),
-        gates: file
-            .gates
-            .0
-            .iter()
-            .map(|gate| gate.value.0.clone())
-            .collect(),
+        gates: gates.map(|gate| gate.value.0.clone()).collect(),
         baseline,
         variants: variants.collect(),
     })

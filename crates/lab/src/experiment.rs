@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::{Capacity, Data, Expectation, Gate, Load, Order, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
+use crate::level::Level;
 use crate::text::Text;
 
 /// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
@@ -27,6 +28,9 @@ pub struct Lab {
     /// The search for the highest rate that is sustained, which every round makes anew; `load` is
     /// then its first step.
     pub capacity: Option<Capacity>,
+    /// The loads at which the lab is measured one after the other, the lowest first, which `load` then is;
+    /// empty for one load. All are of one kind, and [`Lab::at`] gives the lab of each.
+    pub sweep: Vec<Level>,
     /// About how long one variant has a closed loop side by side before the next one has it. At least
     /// 50 ms.
     pub slice: Duration,

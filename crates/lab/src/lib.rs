@@ -29,6 +29,7 @@ mod fields;
 mod formats;
 mod groups;
 mod include;
+mod level;
 mod limits;
 mod load;
 mod manual;
@@ -48,6 +49,7 @@ mod setups;
 mod shared_systems;
 mod steps;
 mod structure;
+mod sweep;
 mod systems;
 mod table;
 mod template;
@@ -65,6 +67,7 @@ pub use experiment::{
     Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
     SeenNumber, SeenRule, Setup, System, Variant,
 };
+pub use level::Level;
 pub use manual::manual;
 pub use reading::Files;
 pub use schema::{scenario_schema, schema};

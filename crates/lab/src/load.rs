@@ -9,8 +9,10 @@ use yaml_with_places::{At, Entry, Finding, Findings, Node};
 use crate::capacity;
 use crate::experiment::Protocol;
 use crate::formats::{Format, Written};
+use crate::level::Level;
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
+use crate::sweep;
 use crate::ways::WAYS;
 use crate::wire::{LoadFile, PhaseFile, Switch, default};
 
@@ -24,6 +26,7 @@ pub(crate) use protocol::{check_certificate, keeps_connections};
 pub(crate) struct Sending {
     pub(crate) load: Load,
     pub(crate) capacity: Option<Capacity>,
+    pub(crate) sweep: Vec<Level>,
     pub(crate) slice: Duration,
     pub(crate) timeout: Duration,
     pub(crate) keep_alive: bool,
@@ -45,12 +48,14 @@ pub(crate) fn check(
     // Read from the tree: a rate that is misspelled is still the choice of a rate.
     let choice = choice(entry, reading)?;
     check_neighbors(choice, &entry.node, reading);
-    let (load, capacity) = match &file.capacity {
-        Some(_) => {
-            let (load, capacity) = capacity::check(file, seed, reading)?;
-            (load, Some(capacity))
-        }
-        None => (load(file, seed)?, None),
+    let (load, capacity, sweep) = if file.capacity.is_some() {
+        let (load, capacity) = capacity::check(file, seed, reading)?;
+        (load, Some(capacity), Vec::new())
+    } else if file.sweep.is_some() {
+        let (load, sweep) = sweep::check(file, choice, seed, reading)?;
+        (load, None, sweep)
+    } else {
+        (load(file, seed)?, None, Vec::new())
     };
     let finds = &mut reading.findings;
     check_plan(choice, &load, finds);
@@ -74,6 +79,7 @@ pub(crate) fn check(
             .is_none_or(|awake| awake.value == Switch::On),
         load,
         capacity,
+        sweep,
         slice: time_span(
             file.slice.as_ref().map(|slice| &slice.value),
             default::SLICE,
@@ -137,7 +143,7 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
         }
         findings.add(
             Finding::new(load.key_place, "nothing says how requests arrive").help(
-                "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), or `capacity` (which looks for the highest rate)",
+                "give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), `capacity` (which looks for the highest rate), or `sweep` (several loads)",
             ),
         );
         return None;
@@ -200,7 +206,7 @@ fn check_slice(file: &LoadFile, findings: &mut Findings) {
 fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
     let findings = &mut reading.findings;
     let ends: &[&str] = match choice.key.as_str() {
-        "capacity" => &["duration"],
+        "capacity" | "sweep" => &["duration"],
         _ => &["duration", "count"],
     };
     // Asked of the tree: a `duration` that was misspelled is not a missing one.
@@ -208,6 +214,7 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
     if choice.key != "phases" && !stops && !reading.has_gaps {
         let help = match choice.key.as_str() {
             "capacity" => "give `duration: 5s`: each rate is held that long",
+            "sweep" => "give `duration: 5s`: each level is held that long in a round",
             _ => "give `duration: 5s`, `count: 10000`, or both: then the first to come ends it",
         };
         findings.add(Finding::new(choice.key_place, "nothing says when the load ends").help(help));
@@ -220,6 +227,10 @@ fn check_neighbors(choice: &Entry, load: &Node, reading: &mut Reading<'_>) {
             "duration" => (
                 "`duration` beside `phases`",
                 "each phase has a duration of its own; remove this one",
+            ),
+            "count" if choice.key == "sweep" => (
+                "`count` beside `sweep`",
+                "each level is held for `duration`, so that all take as long; remove this key",
             ),
             "count" => (
                 "`count` beside `capacity`",

@@ -8,6 +8,7 @@ use crate::formats::{
     Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer, RequestPath,
     SettingPath, Title, UrlPath, VariableName,
 };
+use crate::level::Level;
 use crate::quantities::{Bytes, Cores, Limit, LongerThanZero, Numbers, PositiveRate};
 use crate::template::{Command, Template};
 
@@ -20,6 +21,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<Limit<Bytes>>(),
     reader::<PositiveRate>(),
     reader::<Rate>(),
+    reader::<Level>(),
     reader::<Method>(),
     reader::<UrlPath>(),
     reader::<RequestPath>(),

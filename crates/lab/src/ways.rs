@@ -8,7 +8,7 @@ pub(crate) struct Way {
 }
 
 /// Each excludes the others.
-pub(crate) const WAYS: [Way; 4] = [
+pub(crate) const WAYS: [Way; 5] = [
     Way {
         key: "connections",
         misplaced: &["arrival", "connections-max", "spin", "realtime"],
@@ -25,7 +25,19 @@ pub(crate) const WAYS: [Way; 4] = [
         key: "capacity",
         misplaced: &["count", "slice"],
     },
+    // What else is misplaced depends on its levels.
+    Way {
+        key: "sweep",
+        misplaced: &["count"],
+    },
 ];
+
+/// The way of this key.
+pub(crate) fn way(key: &str) -> &'static Way {
+    let mut ways = WAYS.iter();
+    ways.find(|way| way.key == key)
+        .expect("only keys of the list are asked for")
+}
 
 impl Way {
     /// Whether a key contradicts this one.

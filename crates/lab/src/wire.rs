@@ -15,6 +15,7 @@ use yaml_with_places::{At, OneOrMany};
 
 use crate::fields::Table;
 use crate::formats::{Method, Name, RequestPath, Title, Verbatim, Written};
+use crate::level::Level;
 use crate::quantities::{LongerThanZero, PositiveRate};
 
 mod capacity;
@@ -144,8 +145,8 @@ pub(crate) struct LabFile {
 
 /// How requests arrive: `connections` (closed loop: each connection sends its next request when its
 /// last answer is complete), `rate` or `phases` (open loop: requests leave by plan, and latency
-/// counts from the planned time), or `capacity` (open loop at one rate after the other). Give exactly
-/// one of the four, and say when it ends with `duration`, `count` or both; phases have durations of
+/// counts from the planned time), `capacity` (open loop at one rate after the other), or `sweep` (several
+/// rates, or numbers of connections). Give exactly one of the five, and say when it ends with `duration`, `count` or both; phases have durations of
 /// their own.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -162,6 +163,12 @@ pub(crate) struct LoadFile {
     /// The highest rate that is sustained, looked for anew in every round. It decides the verdict,
     /// and all other figures are those of the load at that rate.
     pub(crate) capacity: Option<At<CapacityFile>>,
+    /// Several loads, 2 to 16: rates of an open loop (`[100/s, 400/s]`) or connections of a closed one
+    /// (`[1, 8, 64]`). The lab is measured at each, in an order drawn from the seed, and the answer is what
+    /// a request pays by load. Each level has a recording of its own.
+    // More make a run of hours and a picture that is hard to read.
+    #[schemars(length(min = 2, max = 16))]
+    pub(crate) sweep: Option<At<Vec<At<Verbatim<Level>>>>>,
     /// The gaps between requests of an open loop: equal, or random as independent users make them.
     #[schemars(extend("default" = "uniform"))]
     pub(crate) arrival: Option<At<ArrivalFile>>,

@@ -1,5 +1,6 @@
 //! The answer as a comment on a pull request: at most [`LINES`] lines of Markdown, the answer first.
 
+use crate::answer;
 use crate::cell;
 use crate::describe;
 use crate::explain;
@@ -7,7 +8,7 @@ use crate::gate::{self, Ruling};
 use crate::markdown::{capital, escape, grid};
 use crate::metric::Metric;
 use crate::recording::Recording;
-use crate::summary::{Summary, VariantSummary, Verdict};
+use crate::summary::{Summary, VariantSummary};
 
 /// The most lines that a comment has.
 const LINES: usize = 30;
@@ -29,7 +30,7 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
             "{}\n**{}**: {}",
             marker(summary),
             escape(&summary.title),
-            answer(summary)
+            escape(&answer::sentence(recording, summary))
         ),
         table(summary),
     ];
@@ -48,57 +49,6 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
 fn marker(summary: &Summary) -> String {
     // Two dashes would end the comment within a comment.
     format!("<!-- weighbridge: {} -->", summary.title.replace("--", "-"))
-}
-
-/// What was found, in a sentence.
-fn answer(summary: &Summary) -> String {
-    if let Some(interruption) = explain::interruption(summary) {
-        return format!("{interruption}.");
-    }
-    let compared: Vec<&VariantSummary> = summary
-        .variants
-        .iter()
-        .filter(|row| !row.is_baseline)
-        .collect();
-    match compared.as_slice() {
-        [row] => {
-            let base = summary
-                .variant(&row.baseline)
-                .filter(|base| !base.has_number());
-            // What is wrong with a baseline is why a variant has no verdict.
-            let told = base.unwrap_or(row);
-            let words = told.in_words.clone();
-            let words = words.unwrap_or_else(|| format!("`{}`: {}", told.name, told.verdict_text));
-            escape(&words) + "."
-        }
-        // A single load, which is compared with nothing.
-        [] => summary
-            .variants
-            .iter()
-            .map(|row| escape(&row.verdict_text))
-            .collect(),
-        rows => counts(rows),
-    }
-}
-
-/// `2 slower, 1 faster, 5 without a difference shown, 1 without a number.`
-fn counts(rows: &[&VariantSummary]) -> String {
-    let count =
-        |is_meant: fn(&Verdict) -> bool| rows.iter().filter(|row| is_meant(&row.verdict)).count();
-    let slower = count(|it| matches!(it, Verdict::Slower { .. }));
-    let faster = count(|it| matches!(it, Verdict::Faster { .. }));
-    let alike = count(|it| matches!(it, Verdict::NoDifferenceShown));
-    let counted = [
-        (slower, "slower"),
-        (faster, "faster"),
-        (alike, "without a difference shown"),
-        (rows.len() - slower - faster - alike, "without a verdict"),
-    ];
-    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
-    let counted: Vec<String> = counted
-        .map(|(count, words)| format!("{count} {words}"))
-        .collect();
-    format!("{}.", counted.join(", "))
 }
 
 fn table(summary: &Summary) -> String {
@@ -229,7 +179,7 @@ mod tests {
             .collect();
         let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
         let found = comment(&recording, &summary);
-        assert!(found.contains("20 slower."), "{found}");
+        assert!(found.contains("than with `baseline`"), "{found}");
         assert!(found.contains("13 more in the report."), "{found}");
         assert!(found.contains("more of the gates"), "{found}");
     }

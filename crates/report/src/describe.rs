@@ -110,8 +110,9 @@ fn search(capacity: &Capacity, load: &Load) -> String {
     )
 }
 
-fn rates(phases: &[Phase]) -> String {
-    let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
+/// `100 requests/s`; of several phases, each with its length.
+pub(crate) fn rates(phases: &[Phase]) -> String {
+    let rate = digits::planned;
     let phase = |phase: &Phase| {
         // Compared as text: rates that look the same to the reader are the same to the reader.
         let (from, to) = (rate(phase.from.per_second()), rate(phase.to.per_second()));

@@ -136,6 +136,20 @@ pub(crate) fn value(value: f64, half_width: Option<f64>) -> String {
     place(value, half_width).min(most).show(value)
 }
 
+/// A value that somebody chose, to the digit: `100`, `1,600`, `0.25`.
+///
+/// Four significant digits, and no zeros after the point: nothing was measured, so that they say nothing.
+pub(crate) fn planned(chosen: f64) -> String {
+    let text = value(chosen, Some(chosen * RESOLUTION));
+    match text.split_once('.') {
+        Some((whole, part)) => match part.trim_end_matches('0') {
+            "" => whole.to_owned(),
+            part => format!("{whole}.{part}"),
+        },
+        None => text,
+    }
+}
+
 /// A value and its error: `0.90 ±0.03`; without an error the value alone.
 pub(crate) fn value_with_error(value: f64, half_width: Option<f64>) -> String {
     let place = place(value, half_width);
@@ -280,6 +294,18 @@ pub(crate) fn percent(share: f64) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_was_chosen_is_shown_as_it_was_chosen() {
+        for (chosen, shown) in [
+            (100.0, "100"),
+            (1_600.0, "1,600"),
+            (0.25, "0.25"),
+            (12.5, "12.5"),
+        ] {
+            assert_eq!(planned(chosen), shown);
+        }
+    }
 
     #[test]
     fn the_error_decides_how_many_digits_are_shown() {

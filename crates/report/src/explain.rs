@@ -14,6 +14,19 @@ use crate::summary::{
 /// `8 rounds, every variant once a round in shuffled order, seed 7`.
 // What was planned is only said where it differs from what was measured.
 pub(crate) fn rounds(summary: &Summary) -> String {
+    rounds_with(summary, &company::in_words(summary))
+}
+
+/// The same without who was in which group, which takes several lines.
+pub(crate) fn rounds_in_short(summary: &Summary) -> String {
+    let groups = match summary.groups.len() {
+        0 => String::new(),
+        groups => format!(", in {}", plural(groups as u64, "group")),
+    };
+    rounds_with(summary, &groups)
+}
+
+fn rounds_with(summary: &Summary, groups: &str) -> String {
     let planned = summary.rounds_planned;
     let rounds = if summary.rounds_measured == planned {
         plural(planned as u64, "round")
@@ -49,7 +62,6 @@ pub(crate) fn rounds(summary: &Summary) -> String {
     let because = because.map_or(String::new(), |because| {
         format!(", in turn and not side by side: {because}")
     });
-    let groups = company::in_words(summary);
     format!(
         "{rounds}, {order}{groups}{because}, seed {}{until}",
         summary.seed

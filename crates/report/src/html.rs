@@ -6,6 +6,7 @@
 //! recording without intervals, errors or systems has a shorter page and no empty frames.
 
 mod cost;
+mod curve;
 mod forest;
 mod history;
 mod markup;
@@ -23,6 +24,7 @@ use crate::recording::{Kind, Recording};
 use crate::summary::{CheckState, Summary};
 use markup::{escape, list, prose};
 
+pub use curve::curve;
 pub use history::history;
 
 const STYLE: &str = include_str!("html/style.css");

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::recording::InstanceUsage;
     use crate::sample::Sample;
-    use crate::{Terminal, html, json, markdown, text};
+    use crate::{Terminal, full_text, html, json, markdown};
 
     #[test]
     fn every_rendering_says_what_each_instance_answered() {
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(found[1][3], digits::count(second));
         assert_eq!(found[2][3], digits::count(3000 * rounds + second));
         let shown = [
-            text(&recording, &summary, Terminal::plain(100)),
+            full_text(&recording, &summary, Terminal::plain(100)),
             markdown(&recording, &summary),
             html(&recording, &summary),
         ];

@@ -32,6 +32,11 @@ pub(crate) enum Outcome {
 /// A variant without a number is an error, one that was not needed is skipped; a gate that is
 /// broken or undecided is a failure.
 pub fn junit(recording: &Recording, summary: &Summary) -> String {
+    document(&summary.title, &cases(recording, summary), &summary.gates)
+}
+
+/// A test case for each variant.
+pub(crate) fn cases(recording: &Recording, summary: &Summary) -> Vec<Case> {
     let case = |row: &VariantSummary| {
         let measured_us: u64 = recording
             .rounds_of(&row.name)
@@ -50,8 +55,7 @@ pub fn junit(recording: &Recording, summary: &Summary) -> String {
             },
         }
     };
-    let cases: Vec<Case> = summary.variants.iter().map(case).collect();
-    document(&summary.title, &cases, &summary.gates)
+    summary.variants.iter().map(case).collect()
 }
 
 /// A verdict, and what it means for a person.

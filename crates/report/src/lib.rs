@@ -6,6 +6,7 @@
 //!
 //! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
 
+mod answer;
 mod cell;
 mod comment;
 mod company;
@@ -13,6 +14,7 @@ pub mod compare;
 mod confidence;
 mod cost;
 mod csv;
+pub mod curve;
 mod describe;
 mod digits;
 mod explain;
@@ -55,7 +57,7 @@ pub use confidence::CONFIDENCE;
 pub use csv::csv;
 pub use gate::Gate;
 pub use hdr::Hdr;
-pub use html::{history as history_page, html};
+pub use html::{curve as curve_page, history as history_page, html};
 pub use import::{ForeignRun, ImportError};
 pub use json::json;
 pub use junit::junit;
@@ -67,4 +69,4 @@ pub use recording::{METHOD, ReadError, Recording};
 pub use single::load_text;
 pub use summary::{Summary, Verdict};
 pub use terminal::{Terminal, ascii, harmless, printable};
-pub use text::text;
+pub use text::{full_text, text};

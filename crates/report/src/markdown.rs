@@ -4,6 +4,7 @@
 //! difference from the baseline in brackets below each figure. Side by side, the latency that decides
 //! comes first.
 
+use crate::answer;
 use crate::cell;
 use crate::cost;
 use crate::describe;
@@ -25,8 +26,10 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     if let Some(question) = &summary.question {
         out += &format!("**{}**\n\n", escape(question));
     }
-    if let Some(interruption) = explain::interruption(summary) {
-        out += &format!("> **{interruption}**\n\n");
+    let answer = escape(&answer::sentence(recording, summary));
+    match summary.interrupted {
+        true => out += &format!("> **{answer}**\n\n"),
+        false => out += &format!("{answer}\n\n"),
     }
     let facts = [describe::load(recording), explain::rounds(summary)];
     out += &list(

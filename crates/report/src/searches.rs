@@ -56,7 +56,7 @@ mod tests {
     use crate::recording::{SearchRecord, SearchStep};
     use crate::sample::Sample;
     use crate::summary::Verdict;
-    use crate::{Terminal, html, markdown, text};
+    use crate::{Terminal, full_text, html, markdown};
 
     #[test]
     fn every_rendering_says_which_rate_was_sustained_and_which_was_not() {
@@ -94,7 +94,7 @@ mod tests {
         };
         assert!(sentence.ends_with("more requests/s"), "{sentence}");
         for page in [
-            text(&recording, &summary, Terminal::plain(160)),
+            full_text(&recording, &summary, Terminal::plain(160)),
             markdown(&recording, &summary),
             html(&recording, &summary),
         ] {

@@ -150,7 +150,7 @@ mod tests {
     fn the_steps_are_in_every_report_for_readers() {
         let recording = recording();
         let summary = Summary::of(&recording);
-        let text = crate::text(&recording, &summary, Terminal::plain(100));
+        let text = crate::full_text(&recording, &summary, Terminal::plain(100));
         let markdown = crate::markdown(&recording, &summary);
         let html = crate::html(&recording, &summary);
         for (report, step) in [

@@ -1,6 +1,7 @@
 //! The report for a terminal: readable at 100 columns, and without color.
 
 pub(crate) mod plots;
+mod short;
 
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
@@ -12,7 +13,7 @@ use crate::describe;
 use crate::digits;
 use crate::explain;
 use crate::gate;
-use crate::hottest;
+use crate::hottest as functions;
 use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
@@ -21,8 +22,10 @@ use crate::step;
 use crate::summary::{Distribution, Summary, VariantSummary, Verdict, named_outcomes};
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
-/// Renders a lab's recording for a terminal.
-pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
+pub use short::text;
+
+/// Renders a lab's recording for a terminal, with every table.
+pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
     let width = terminal.width;
     let mut out = heading(recording, summary, width);
     let mut add = |title: &str, body: &str| {
@@ -56,11 +59,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     );
     add("Cost by system", &systems(summary, width));
     add("Requests by instance", &by_instance(summary, width));
-    let profiles = recording.profiles.iter();
-    let hottest: Vec<String> = profiles
-        .map(|profile| hot_functions(profile, width))
-        .collect();
-    add("Hottest functions", &hottest.join("\n"));
+    add("Hottest functions", &hottest(recording, width));
     let troubles = explain::troubles(summary);
     // Said explicitly, so that a reader knows that checks were made.
     let checks = if troubles.is_empty() {
@@ -130,6 +129,19 @@ fn results(summary: &Summary, width: usize) -> String {
     )
 }
 
+/// In one word where figures beside it say how much, in the color of what it says.
+pub(crate) fn verdict_word(row: &VariantSummary) -> String {
+    let (tone, word) = match &row.verdict {
+        Verdict::Slower { .. } => (Tone::Worse, "slower"),
+        Verdict::Faster { .. } => (Tone::Better, "faster"),
+        _ => return verdict(row),
+    };
+    match &row.remark {
+        Some(remark) => toned(tone, &format!("{word}; {remark}")),
+        None => toned(tone, word),
+    }
+}
+
 /// In few words, in the color of what it says.
 fn verdict(row: &VariantSummary) -> String {
     let text = row.verdict_short();
@@ -141,7 +153,7 @@ fn verdict(row: &VariantSummary) -> String {
     }
 }
 
-fn heading_of(metric: Metric) -> String {
+pub(crate) fn heading_of(metric: Metric) -> String {
     match metric.unit() {
         Unit::Milliseconds => format!("{}\nms", metric.label()),
         Unit::Microseconds => "CPU\nus/req".to_owned(),
@@ -332,10 +344,19 @@ fn searches(summary: &Summary, width: usize) -> String {
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 4])
 }
 
+/// The functions that took most, of each system that was sampled.
+fn hottest(recording: &Recording, width: usize) -> String {
+    let profiles = recording.profiles.iter();
+    let tables: Vec<String> = profiles
+        .map(|profile| hot_functions(profile, width))
+        .collect();
+    tables.join("\n")
+}
+
 fn hot_functions(profile: &Profile, width: usize) -> String {
-    let title = wrapped("", &hottest::title(profile), width);
-    let rows = hottest::rows(profile).into_iter();
-    let header = hottest::HEADINGS.map(str::to_owned).to_vec();
+    let title = wrapped("", &functions::title(profile), width);
+    let rows = functions::rows(profile).into_iter();
+    let header = functions::HEADINGS.map(str::to_owned).to_vec();
     title + &table(width, header, rows.map(Vec::from), &[0])
 }
 
@@ -441,7 +462,7 @@ mod tests {
     #[test]
     fn a_lab_reads_well_at_100_columns() {
         let recording = Sample::graphql_server();
-        insta::assert_snapshot!(text(
+        insta::assert_snapshot!(full_text(
             &recording,
             &Summary::of(&recording),
             Terminal::plain(100)

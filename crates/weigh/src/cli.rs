@@ -25,7 +25,7 @@ struct Cli {
     #[command(subcommand)]
     command: Subcommands,
     /// Do not color anything (as does a non-empty NO_COLOR in the environment).
-    #[arg(long, global = true, env = "NO_COLOR", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    #[arg(long, global = true, env = "NO_COLOR", hide_env = true, value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     no_color: bool,
     /// Log what is done and waited for to stderr; -vv logs more.
     ///

@@ -2,14 +2,17 @@
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use report::curve::{self, Curve};
 use report::recording::Kind;
 use report::{Layout, LayoutError, Recording, Summary, Terminal};
 
 /// A layout of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Page {
-    /// A table for a terminal.
+    /// The answer, one table and what failed: a screen of a terminal.
     Text,
+    /// Every table for a terminal.
+    Full,
     /// Markdown, to paste into a pull request.
     Md,
     /// One page that works offline.
@@ -33,8 +36,11 @@ impl Page {
         terminal: Terminal,
     ) -> String {
         match self {
-            Page::Text if recording.kind == Kind::Load => report::load_text(recording, summary),
+            Page::Text | Page::Full if recording.kind == Kind::Load => {
+                report::load_text(recording, summary)
+            }
             Page::Text => report::text(recording, summary, terminal),
+            Page::Full => report::full_text(recording, summary, terminal),
             Page::Md => report::markdown(recording, summary),
             Page::Html => report::html(recording, summary),
             Page::Json => report::json(recording, summary),
@@ -42,6 +48,39 @@ impl Page {
             Page::Comment => report::comment(recording, summary),
             Page::Junit => report::junit(recording, summary),
         }
+    }
+}
+
+impl Page {
+    /// Renders a lab at several loads.
+    pub(crate) fn render_curve(self, curve: &Curve, terminal: Terminal) -> String {
+        match self {
+            Page::Text | Page::Full => curve::text(curve, terminal),
+            Page::Md => curve::markdown(curve),
+            Page::Html => report::curve_page(curve),
+            Page::Json => curve.json(),
+            Page::Csv => curve::csv(curve),
+            Page::Comment => curve::comment(curve),
+            Page::Junit => curve::junit(curve),
+        }
+    }
+}
+
+/// The layout of a comparison, as flags say it.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct PageArgs {
+    /// Layout of the answer.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Page,
+    /// Every table on the terminal, as --format full.
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
+}
+
+impl PageArgs {
+    /// The layout that is meant.
+    pub(crate) fn page(self) -> Page {
+        if self.full { Page::Full } else { self.format }
     }
 }
 
@@ -73,6 +112,7 @@ impl Format {
 /// Ours, then theirs.
 const ALL: &[Format] = &[
     Format::Page(Page::Text),
+    Format::Page(Page::Full),
     Format::Page(Page::Json),
     Format::Page(Page::Csv),
     Format::Page(Page::Md),

@@ -14,7 +14,13 @@ pub(crate) struct GateArgs {
     #[arg(long = "gate", value_name = "GATE", long_help = long_help())]
     gates: Vec<Gate>,
     /// Whether an undecided gate passes.
-    #[arg(long, value_enum, value_name = "END", default_value = "fail")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "END",
+        default_value = "fail",
+        hide_short_help = true
+    )]
     undecided: Undecided,
 }
 

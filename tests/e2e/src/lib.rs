@@ -364,6 +364,31 @@ impl Run {
         assert!(is_shown, "no `{words}` on stdout:\n{answer}");
     }
 
+    /// Every table of the recording of this run, as text.
+    ///
+    /// # Panics
+    ///
+    /// When it recorded nothing that can be read.
+    #[must_use]
+    pub fn full(&self) -> String {
+        let mut command = weigh_command();
+        command
+            .arg("report")
+            .arg(self.recording_folder())
+            .arg("--full");
+        Run::of(command.output().expect("weigh starts")).answer()
+    }
+
+    /// Claims that these words are in the full report, wherever its lines are broken.
+    ///
+    /// # Panics
+    ///
+    /// When they are not.
+    pub fn shows_in_full(&self, words: &str) {
+        let full = self.full();
+        assert!(unwrapped(&full).contains(words), "no `{words}` in\n{full}");
+    }
+
     /// Claims that these words are on standard error, wherever its lines are broken.
     ///
     /// # Panics

@@ -114,7 +114,7 @@ fn a_load_is_closed_or_open() {
     2 | load:
       | ^^^^
       |
-      = help: give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), or `capacity` (which looks for the highest rate)
+      = help: give `connections: 100` (closed loop), `rate: 100/s` or `phases` (open loop), `capacity` (which looks for the highest rate), or `sweep` (several loads)
     ");
 }
 

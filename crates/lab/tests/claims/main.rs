@@ -19,6 +19,7 @@ mod revisions;
 mod scenario;
 mod sent;
 mod slices;
+mod sweep;
 mod systems;
 mod together;
 

@@ -141,7 +141,7 @@ fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
 }
 
 /// `80 us`, `1.2 ms`, `8,180 requests`
-fn amount(unit: Unit, value: f64) -> String {
+pub(crate) fn amount(unit: Unit, value: f64) -> String {
     let (scale, sign) = scale(unit, value);
     // Two digits are what a person says of a size without an interval.
     let shown = digits::value(value / scale, Some(value.abs() / scale * 0.2));
@@ -151,9 +151,9 @@ fn amount(unit: Unit, value: f64) -> String {
 /// What a value in the unit of the recording is divided by, and the sign behind it.
 fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
     match unit {
-        Unit::Milliseconds if value.abs() >= 1e6 => (1e6, " s"),
-        Unit::Milliseconds if value.abs() >= 1e3 => (1e3, " ms"),
-        Unit::Milliseconds => (1.0, " us"),
+        Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e6 => (1e6, " s"),
+        Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e3 => (1e3, " ms"),
+        Unit::Milliseconds | Unit::Microseconds => (1.0, " us"),
         _ => (1.0, " requests"),
     }
 }

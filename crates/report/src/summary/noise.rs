@@ -120,7 +120,7 @@ mod tests {
             .iter()
             .find(|check| check.name == CheckName::NoiseFloor);
         assert_eq!(check.unwrap().state, CheckState::Ok);
-        let text = crate::text(&recording, &summary, crate::Terminal::plain(120));
+        let text = crate::full_text(&recording, &summary, crate::Terminal::plain(120));
         assert!(text.contains("noise floor: mean 5"), "{text}");
     }
 }

@@ -14,7 +14,7 @@ use crate::address;
 use crate::build_cache::BuildCache;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::format::Page;
+use crate::format::PageArgs;
 use crate::gates::GateArgs;
 use crate::stop::Stop;
 use crate::systems::ConsentArgs;
@@ -96,9 +96,8 @@ pub(crate) struct Args {
     /// Seed of everything random.
     #[arg(long, value_name = "N", help_heading = "Output")]
     seed: Option<u64>,
-    /// Layout of the answer.
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: Page,
+    #[command(flatten, next_help_heading = "Output")]
+    page: PageArgs,
     /// Where the recording goes.
     #[arg(
         long,
@@ -138,7 +137,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         consent: &args.consent,
         flamegraph: false,
         quick: false,
-        format: args.format,
+        format: args.page.page(),
         gates: &args.gates,
         revisions: None,
     };

@@ -62,6 +62,13 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             lab.name
         )));
     }
+    if !lab.sweep.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "`{}` is a sweep, which has a verdict at each of its loads, and a commit has one; give the \
+             lab one load, `rate` or `connections`",
+            lab.name
+        )));
+    }
     let repository = Repository::here()?;
     let place = repository.place_of(&lab.path)?;
     let good = repository.state(&args.good)?;

@@ -15,13 +15,17 @@ use crate::command::tare::Tare;
 use crate::console::Console;
 use crate::environment;
 use crate::exit::{Exit, Failure};
-use crate::format::Page;
+use crate::format::{Page, PageArgs};
 use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
 use crate::record;
 use crate::stop::Stop;
 use crate::systems::{Addresses, ConsentArgs};
+
+mod sweep;
+
+pub(super) use sweep::curve_in;
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
@@ -70,9 +74,8 @@ pub(crate) struct Args {
     /// Needs `perf` (linux-perf) and symbols in the programs; see docs/flamegraph.md.
     #[arg(long)]
     flamegraph: bool,
-    /// Layout of the answer.
-    #[arg(long, value_enum, default_value = "text")]
-    format: Page,
+    #[command(flatten)]
+    page: PageArgs,
     #[command(flatten)]
     pub(super) gates: GateArgs,
 }
@@ -163,7 +166,7 @@ impl Args {
             consent: &self.consent,
             flamegraph: self.flamegraph,
             quick: self.quick,
-            format: self.format,
+            format: self.page.page(),
             gates: &self.gates,
             revisions: None,
         }
@@ -191,13 +194,19 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Exit, Failure> {
+        if !lab.sweep.is_empty() {
+            return self.swept(lab, builds, console, stop);
+        }
         let run = self.recorded(lab, builds, console, stop)?;
         if run.recording.revisions.is_some() {
             summarize(&report::comment(&run.recording, &run.summary))?;
         }
         let terminal = console.terminal();
         console.answer(&self.format.render(&run.recording, &run.summary, terminal));
-        console.say(format_args!("weigh: recorded in {}", run.folder.display()));
+        console.say(format_args!(
+            "weigh: recorded in {}; report.html there has the rest, and so has `weigh report --full`",
+            run.folder.display()
+        ));
         Ok(run.exit())
     }
 
@@ -209,8 +218,19 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Recorded, Failure> {
-        let addresses = Addresses::of(lab, self.consent)?;
         let folder = record::new_folder(self.out, &lab.name)?;
+        self.recorded_in(folder, lab, builds, (console, stop))
+    }
+
+    /// Runs one lab and records it in this folder.
+    fn recorded_in(
+        &self,
+        folder: PathBuf,
+        lab: &Lab,
+        builds: &mut BuildCache,
+        (console, stop): (Console, &Stop),
+    ) -> Result<Recorded, Failure> {
+        let addresses = Addresses::of(lab, self.consent)?;
         let tare = Tare::stored(&rig::machine::snapshot());
         let mut experiment = Experiment::new(lab, addresses, &folder, (console, stop))?;
         if self.flamegraph {

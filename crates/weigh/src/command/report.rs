@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use report::{Recording, Summary};
 
+use super::lab::curve_in;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files;
-use crate::format::Format;
+use crate::format::{Format, Page};
 use crate::gates::{self, GateArgs};
 
 /// Render a recording again.
@@ -19,6 +20,9 @@ pub(crate) struct Args {
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Every table on the terminal, as --format full.
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
     /// Which variant a layout of another tool shows [default: the baseline].
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
@@ -27,23 +31,35 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    if let (Some(_), Format::Page(_)) = (&args.variant, args.format) {
+    let format = match args.full {
+        true => Format::Page(Page::Full),
+        false => args.format,
+    };
+    if let (Some(_), Format::Page(_)) = (&args.variant, format) {
         return Err(Failure::bad_input(
             "`--variant` is for the layouts of other tools; this one shows all variants",
         ));
+    }
+    if let Format::Page(page) = format
+        && let Some(curve) = curve_in(&args.recording, &args.gates)?
+    {
+        console.answer(&page.render_curve(&curve, console.terminal()));
+        let levels = curve.levels().iter();
+        let gates = levels.map(|level| gates::exit_of(&level.summary.gates));
+        return Ok(gates.max().unwrap_or(Exit::Done));
     }
     let recording = read(&args.recording)?;
     let names = recording.variants.iter().map(|variant| &*variant.name);
     args.gates.check(&names.collect::<Vec<_>>())?;
     let summary = args.gates.judge(Summary::of(&recording));
-    let answer = match args.format {
+    let answer = match format {
         Format::Page(page) => page.render(&recording, &summary, console.terminal()),
         Format::Theirs(layout) => layout
             .render(&recording, args.variant.as_deref())
             .map_err(|error| Failure::bad_input(error.to_string()))?,
     };
     console.answer(&answer);
-    if let Format::Theirs(_) = args.format {
+    if let Format::Theirs(_) = format {
         gates::say(&summary.gates, console);
     }
     Ok(gates::exit_of(&summary.gates))

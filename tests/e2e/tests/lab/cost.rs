@@ -105,5 +105,5 @@ fn a_limit_is_in_the_table_whether_or_not_it_is_in_force() {
         "LIMITS NOT"
     };
     assert!(line.contains(expected), "{line}");
-    run.shows(&expected[..10]);
+    run.shows_in_full(&expected[..10]);
 }

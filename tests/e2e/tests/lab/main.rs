@@ -22,6 +22,7 @@ mod scenarios;
 mod side_by_side;
 mod slices;
 mod stopping;
+mod sweep;
 mod together;
 mod until;
 mod verdicts;

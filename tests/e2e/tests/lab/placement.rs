@@ -67,7 +67,7 @@ fn systems_of_one_core_run_on_the_same_one_in_all_variants() {
     // What is recorded is what was done.
     let cores = cores_of_rounds(&world);
     assert_eq!(cores, vec![core.to_string(); 6]);
-    run.shows("`server` ran on one core each, the same for all variants");
+    run.shows_in_full("`server` ran on one core each, the same for all variants");
     judged::ran();
 }
 

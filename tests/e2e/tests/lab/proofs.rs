@@ -187,7 +187,7 @@ fn payload_sizes_are_each_compared_with_a_baseline_of_their_own() {
         overhead.is_object()
     });
     assert_eq!(summary["comparisons"], overheads.count());
-    run.shows("the baseline of its group");
+    run.shows_in_full("the baseline of its group");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn four_instances_all_serve_and_their_answers_sum_up() {
         return;
     }
     judged::ran();
-    for format in ["text", "md", "html"] {
+    for format in ["full", "md", "html"] {
         let page = render(&run, format);
         assert!(page.contains("Requests by instance"), "{format}:\n{page}");
         for name in ["shop-1", "shop-2", "shop-3", "shop-4", "shop-balancer"] {
@@ -272,7 +272,7 @@ fn the_highest_rate_that_is_sustained_is_found() {
         sustained("quick")
     );
     assert_eq!(sustained("slow"), 10.0, "11 a second at the most");
-    let answer = run.text();
+    let answer = run.full();
     // A machine that is too busy for a verdict has no such table.
     let is_withheld = ["quick", "slow"].map(|variant| run.verdict_of(variant).contains("invalid"));
     assert!(

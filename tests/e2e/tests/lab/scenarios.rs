@@ -114,7 +114,7 @@ fn a_lab_measures_a_scenario_and_records_its_steps() {
         let passed: Vec<&Value> = steps.iter().map(|it| &it["outcomes"]["passed"]).collect();
         assert_eq!(passed, [20, 20, 20], "{round:#}");
     }
-    run.shows("look again");
+    run.shows_in_full("look again");
 }
 
 #[test]

@@ -32,7 +32,9 @@ fn groups_that_the_lab_names_are_measured_one_after_the_other() {
     for row in summary["variants"].as_array().expect("variants") {
         assert_eq!(row["rounds"], 6, "{}", row["name"]);
     }
-    run.shows("measured in 2 groups, each with the baseline: again; third (as the lab says)");
+    run.shows_in_full(
+        "measured in 2 groups, each with the baseline: again; third (as the lab says)",
+    );
     for row in summary["variants"].as_array().expect("variants") {
         let overhead = &row["metrics"]["latency_us_p50"]["overhead"];
         if row["is_baseline"] == false && !overhead.is_null() {
@@ -59,7 +61,7 @@ fn a_variant_that_burns_a_core_is_in_a_group_of_its_own() {
             "{}",
             recording["measured"]
         );
-        run.shows(
+        run.shows_in_full(
             "measured in 2 groups, each with the baseline: again; burner (since `burner` uses",
         );
         let summary = summary_of(&run.recording_folder());
@@ -170,7 +172,7 @@ fn a_shared_system_starts_once_a_round_and_is_in_no_figure() {
         assert_eq!(round["systems"][0]["name"], "server");
         assert_eq!(round["shared"][0]["name"], "origin");
     }
-    run.shows("All variants that were up together shared one `origin`");
+    run.shows_in_full("All variants that were up together shared one `origin`");
 }
 
 #[test]

@@ -44,10 +44,11 @@ fn every_layout_says_what_became_of_a_gate() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("run.json");
     let recording = path.to_str().expect("a path of ours");
-    let server = Server::start(&[]);
+    // Slow enough that a busy machine does not keep the generator from its work for most of the load.
+    let server = Server::start(&["--delay-us", "2000"]);
     let gate = "p50 value < 1ns";
     for format in ["text", "md", "html", "csv", "junit", "comment", "json"] {
-        let short = ["-n", "200", "--gate", gate, "--format", format];
+        let short = ["-c", "8", "-n", "200", "--gate", gate, "--format", format];
         let run = server.load(&short).exits_with(4);
         let answer = run.answer();
         assert!(answer.contains("broken"), "{format}: {answer}");

@@ -172,7 +172,7 @@ fn the_page_of_a_lab_loads_alone_and_says_what_the_table_says() {
     let absent: Vec<_> = wanted.iter().filter(|id| !has(id)).collect();
     assert!(absent.is_empty(), "{absent:?} of {sections}");
 
-    let text = rendered(recording, "text");
+    let text = rendered(recording, "full");
     let figures = browser.ask(FIGURES);
     let results = table(&text, "variant  ");
     assert_eq!(results.len(), 4, "{text}");
@@ -254,7 +254,7 @@ fn the_page_of_a_lab_in_which_variants_failed_says_why_and_gives_no_number() {
 
 /// What `weigh report` prints on a terminal with this locale, and with `NO_COLOR` or without.
 fn on_a_terminal(locale: &str, no_color: &str) -> String {
-    let command = format!("'{}' report '{RECORDING}'", weigh().display());
+    let command = format!("'{}' report --full '{RECORDING}'", weigh().display());
     // `script` of util-linux gives the command a terminal of its own.
     let output = Command::new("script")
         .args(["-qec", &command, "/dev/null"])
@@ -277,6 +277,6 @@ fn a_terminal_gets_colors_unless_refused_and_ascii_unless_it_shows_more() {
     assert!(ascii.is_ascii(), "{ascii}");
     assert!(ascii.contains("+-") && ascii.contains("|-"), "{ascii}");
     // Elsewhere neither happens, whatever the locale.
-    let piped = rendered(Path::new(RECORDING), "text");
+    let piped = rendered(Path::new(RECORDING), "full");
     assert!(!piped.contains('\u{1b}') && piped.contains("±"));
 }

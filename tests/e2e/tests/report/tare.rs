@@ -92,7 +92,7 @@ fn a_lab_shows_the_tare_of_its_machine_and_of_no_other() {
             .expect("weigh starts");
         world.finish(child)
     };
-    lab().shows("noise floor: mean ");
+    lab().shows_in_full("noise floor: mean ");
     let text = std::fs::read_to_string(&kept).expect("the tare was kept");
     let mut other: Value = serde_json::from_str(&text).expect("a tare is JSON");
     other["machine"]["cores"] = 4096.into();

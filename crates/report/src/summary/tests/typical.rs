@@ -81,7 +81,7 @@ fn every_rendering_shows_what_decides() {
     let name = "a-variant-of-some-length";
     let recording = beside(&[("baseline", 1200.0), (name, 1270.0)]);
     let summary = Summary::of(&recording);
-    let text = crate::text(&recording, &summary, crate::Terminal::plain(100));
+    let text = crate::full_text(&recording, &summary, crate::Terminal::plain(100));
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{text}");
     }

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// line. -n ends the load earlier.
     #[arg(long, help_heading = "Load", value_parser = phases::phases, group = "plan")]
     pub(super) phases: Option<phases::Phases>,
-    /// Gaps of the open loop: uniform, or poisson as independent users make them.
+    /// Gaps of the open loop: uniform or poisson.
     #[arg(
         long,
         value_enum,
@@ -186,7 +186,7 @@ pub(crate) struct Args {
     /// Refuse answers whose body is not exactly that of this file.
     #[arg(long, value_name = "FILE", help_heading = "Check")]
     pub(super) expect_body: Option<PathBuf>,
-    /// What --expect-body does not look at, such as /extensions/timing (JSON pointer).
+    /// JSON pointer to what --expect-body passes over: /extensions/timing.
     ///
     /// May be given several times. Bodies are then equal when they are the same bytes, or the same
     /// JSON without these members.

@@ -1,0 +1,59 @@
+//! One load of a sweep.
+
+use std::fmt;
+
+use model::Rate;
+use yaml_with_places::Misspelling;
+
+use crate::formats::Format;
+
+/// One load of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Level {
+    /// An open loop at this rate, above 0.
+    Rate(Rate),
+    /// A closed loop with so many connections, at least 1.
+    Connections(u32),
+}
+
+impl Level {
+    /// How much load it is: requests per second, or connections.
+    #[must_use]
+    pub fn amount(self) -> f64 {
+        match self {
+            Level::Rate(rate) => rate.per_second(),
+            Level::Connections(connections) => f64::from(connections),
+        }
+    }
+}
+
+/// `100/s`, `8 connections`.
+impl fmt::Display for Level {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Rate(rate) => write!(formatter, "{rate}"),
+            Level::Connections(1) => formatter.write_str("1 connection"),
+            Level::Connections(connections) => write!(formatter, "{connections} connections"),
+        }
+    }
+}
+
+impl Format for Level {
+    const NAME: &'static str = "level";
+    const EXAMPLE: Option<&'static str> = Some("100/s");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if let Ok(connections) = text.parse::<u32>()
+            && connections > 0
+        {
+            return Ok(Level::Connections(connections));
+        }
+        match Rate::read(text) {
+            Ok(rate) if rate > Rate::ZERO => Ok(Level::Rate(rate)),
+            _ => Err(Misspelling::new(
+                format!("`{text}` is not a level of load"),
+                "write a rate, `100/s`, for an open loop, or a number of connections, `8`, for a closed one",
+            )),
+        }
+    }
+}

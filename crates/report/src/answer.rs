@@ -1,0 +1,166 @@
+//! The answer in one sentence, which every rendering begins with.
+
+use model::Load;
+
+use crate::cell;
+use crate::describe;
+use crate::explain;
+use crate::metric::Metric;
+use crate::recording::Recording;
+use crate::summary::in_words::amount;
+use crate::summary::{ClaimName, OverheadSummary, Summary, VariantSummary};
+
+/// The most variants of which each has its figure in the sentence.
+const NAMED_MAX: usize = 4;
+
+/// What was found, as a person would say it: what a request pays, at which load, and what else moved. A run
+/// that was stopped, and a baseline without a number, are said instead.
+pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
+    if let Some(interruption) = explain::interruption(summary) {
+        return format!("{interruption}.");
+    }
+    let rows = summary.variants.iter();
+    let compared: Vec<&VariantSummary> = rows.filter(|row| !row.is_baseline).collect();
+    match compared.as_slice() {
+        // A single load, which is compared with nothing.
+        [] => {
+            let rows = summary.variants.iter();
+            let verdicts: Vec<&str> = rows.map(|row| row.verdict_text.as_str()).collect();
+            verdicts.join("; ")
+        }
+        [row] => of_one(recording, summary, row),
+        rows => of_several(recording, summary, rows),
+    }
+}
+
+/// `` `rhai` costs a typical request 52 us (46 to 60), some 28 % of the baseline's typical 190 us, at 100
+/// requests/s; processor time +56 us a request; p99 +0.23 ms. ``
+fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> String {
+    let baseline = summary.variant(&row.baseline);
+    // What is wrong with a baseline is why a variant has no verdict.
+    let told = baseline.filter(|it| !it.has_number()).unwrap_or(row);
+    let Some(words) = &told.in_words else {
+        return format!("`{}`: {}.", told.name, told.verdict_text);
+    };
+    let mut parts = vec![format!("{words}{}", at(recording))];
+    parts.extend(moved(row, Metric::Cpu, "processor time"));
+    parts.extend(moved(row, Metric::P99, "p99"));
+    parts.join("; ") + "."
+}
+
+/// `processor time +56 us`, `p99 unchanged within 0.2 ms`; none without an interval.
+fn moved(row: &VariantSummary, metric: Metric, name: &str) -> Option<String> {
+    let figure = row.metric(metric).filter(|figure| !figure.is_sparse)?;
+    let overhead = figure.overhead.as_ref()?;
+    let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
+    let unit = metric.unit();
+    Some(match overhead.claim {
+        ClaimName::Higher | ClaimName::Lower => {
+            let sign = if overhead.difference < 0.0 { '-' } else { '+' };
+            format!("{name} {sign}{}", amount(unit, overhead.difference.abs()))
+        }
+        ClaimName::NoDifferenceShown => {
+            let most = low.abs().max(high.abs());
+            format!("{name} unchanged within {}", amount(unit, most))
+        }
+        ClaimName::TooFewRounds => return None,
+    })
+}
+
+/// ` at 100 requests/s`; nothing where a search or a plan has several rates.
+fn at(recording: &Recording) -> String {
+    let load = &recording.load;
+    if load.capacity.is_some() {
+        return String::new();
+    }
+    match &load.model {
+        Load::Closed { connections, .. } => {
+            let connections = describe::plural(u64::from(*connections), "connection");
+            format!(", with {connections}")
+        }
+        Load::Open { phases, .. } if phases.len() == 1 => {
+            format!(", at {}", describe::rates(phases))
+        }
+        Load::Open { .. } => String::new(),
+    }
+}
+
+/// Of a few, each; of many, the ends.
+fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]) -> String {
+    let metric = summary.headline;
+    let mut shown: Vec<(&VariantSummary, &OverheadSummary)> = rows
+        .iter()
+        .filter_map(|row| Some((*row, row.metric(metric)?.overhead.as_ref()?)))
+        .filter(|(_, overhead)| matches!(overhead.claim, ClaimName::Higher | ClaimName::Lower))
+        .collect();
+    shown.sort_by(|(_, one), (_, other)| one.difference.total_cmp(&other.difference));
+    let count = |is_meant: &dyn Fn(&VariantSummary) -> bool| {
+        rows.iter().filter(|row| is_meant(row)).count()
+    };
+    let alike = count(&|row| {
+        let overhead = row
+            .metric(metric)
+            .and_then(|figure| figure.overhead.as_ref());
+        overhead.is_some_and(|it| it.claim == ClaimName::NoDifferenceShown)
+    });
+    let rest = rows.len() - shown.len() - alike;
+    let mut parts = Vec::new();
+    if !shown.is_empty() {
+        parts.push(sizes(recording, summary, &shown));
+    }
+    let kinds = [(alike, "no difference shown for"), (rest, "no verdict on")];
+    for (count, words) in kinds.into_iter().filter(|(count, _)| *count > 0) {
+        parts.push(format!("{words} {} of {}", count, rows.len()));
+    }
+    begun(&parts.join("; ")) + "."
+}
+
+/// As a sentence begins.
+fn begun(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(rest).collect()
+    })
+}
+
+/// What each of these costs, the cheapest first.
+fn sizes(
+    recording: &Recording,
+    summary: &Summary,
+    shown: &[(&VariantSummary, &OverheadSummary)],
+) -> String {
+    let metric = summary.headline;
+    let size = |(row, overhead): &(&VariantSummary, &OverheadSummary)| {
+        let name = &row.name;
+        if metric == Metric::Requests {
+            let change = cell::change(row, metric).unwrap_or_default();
+            return format!("{change} with `{name}`");
+        }
+        let words = overhead.in_words(metric).unwrap_or_default();
+        let way = if overhead.difference < 0.0 {
+            "less"
+        } else {
+            "longer"
+        };
+        format!("{words} {way} with `{name}`")
+    };
+    let sizes = match shown {
+        [least, .., most] if shown.len() > NAMED_MAX => {
+            format!("from {} to {}", size(least), size(most))
+        }
+        few => few.iter().map(size).collect::<Vec<_>>().join(", "),
+    };
+    let baseline = summary
+        .variant(&summary.baseline)
+        .and_then(|it| it.metric(metric))
+        // Each of several baselines has a figure of its own.
+        .filter(|_| summary.baselines == 1)
+        .map(|figure| format!(" ({})", amount(metric.unit(), figure.value)));
+    let against = format!("{}{}", summary.against(), baseline.unwrap_or_default());
+    let at = at(recording);
+    match metric {
+        Metric::Requests => format!("Requests a second against {against}{at}: {sizes}"),
+        Metric::Typical => format!("A typical request takes {sizes}, than with {against}{at}"),
+        _ => format!("On average a request takes {sizes}, than with {against}{at}"),
+    }
+}

@@ -1,0 +1,272 @@
+//! A curve as tables: for a terminal, in Markdown, as lines for scripts, for CI.
+
+use super::{Curve, Level, overhead_of};
+use crate::cell;
+use crate::digits;
+use crate::gate::{Judgement, Ruling, shown};
+use crate::junit as cases;
+use crate::markdown::{capital, escape, gates_table, grid};
+use crate::metric::Metric;
+use crate::summary::{ClaimName, VariantSummary, Verdict};
+use crate::terminal::{Terminal, Tone, finished, toned};
+use crate::text::{heading_of, list, table, verdict_word, wrapped};
+
+/// The most rows of the table in a comment.
+const ROWS_MAX: usize = 12;
+/// The most gates in a comment.
+const GATES_MAX: usize = 6;
+
+/// The curve for a terminal.
+#[must_use]
+pub fn text(curve: &Curve, terminal: Terminal) -> String {
+    let width = terminal.width;
+    let mut out = wrapped("", &toned(Tone::Heading, &title(curve)), width);
+    out += &list(&sentences(curve), width);
+    let words = [0, 1, headings(curve).len() - 1];
+    // Why a level is invalid is told below the table, where there is room for it.
+    let verdict = |row: &VariantSummary| match row.verdict {
+        Verdict::Invalid { .. } => toned(Tone::Worse, "invalid"),
+        _ => verdict_word(row),
+    };
+    let rows = rows(curve, verdict).into_iter();
+    out += &format!("\n{}", table(width, headings(curve), rows, &words));
+    let invalid = invalid(curve);
+    if !invalid.is_empty() {
+        let lines = list(&invalid, width);
+        out += &format!("\n{}\n{lines}", toned(Tone::Heading, "Invalid"));
+    }
+    let gates = judgements(curve);
+    if !gates.is_empty() {
+        let lines = list(&shown::lines(&gates), width);
+        out += &format!("\n{}\n{lines}", toned(Tone::Heading, "Gates"));
+    }
+    finished(&out, terminal)
+}
+
+/// The curve in Markdown.
+#[must_use]
+pub fn markdown(curve: &Curve) -> String {
+    let mut parts = vec![
+        format!("# {}", escape(&title(curve))),
+        crate::markdown::list(&sentences(curve))
+            .trim_end()
+            .to_owned(),
+        whole_table(curve, usize::MAX),
+    ];
+    let gates = judgements(curve);
+    if !gates.is_empty() {
+        parts.push(format!("## Gates\n\n{}", gates_table(&gates).trim_end()));
+    }
+    parts.join("\n\n") + "\n"
+}
+
+/// The curve as a comment on a pull request, of at most 30 lines.
+#[must_use]
+pub fn comment(curve: &Curve) -> String {
+    let mut gates = judgements(curve);
+    gates.sort_by_key(|judgement| judgement.is_passed);
+    let more = gates.len().saturating_sub(GATES_MAX);
+    gates.truncate(GATES_MAX);
+    let mut lines: Vec<String> = shown::lines(&gates)
+        .iter()
+        .map(|line| format!("- gate {}", escape(line)))
+        .collect();
+    if more > 0 {
+        lines.push(format!("- and {more} more of the gates"));
+    }
+    let answer = sentences(curve).into_iter().take(3);
+    let mut parts = vec![format!(
+        "<!-- weighbridge: {} -->\n**{}**: {}",
+        curve.title().replace("--", "-"),
+        escape(curve.title()),
+        answer.map(|it| escape(&it)).collect::<Vec<_>>().join("; ")
+    )];
+    parts.push(whole_table(curve, ROWS_MAX));
+    if !lines.is_empty() {
+        parts.push(lines.join("\n"));
+    }
+    parts.join("\n\n").replace('@', "@\u{200b}") + "\n"
+}
+
+/// Every figure of every level as a line; the first field is the lab with its load.
+#[must_use]
+pub fn csv(curve: &Curve) -> String {
+    let mut out = String::new();
+    for level in curve.levels() {
+        let mut summary = level.summary.clone();
+        summary.title = at(curve.title(), level);
+        let lines = crate::csv(&level.recording, &summary);
+        let lines = match out.is_empty() {
+            true => lines.as_str(),
+            false => lines.split_once('\n').map_or("", |(_, lines)| lines),
+        };
+        out += lines;
+    }
+    out
+}
+
+/// A test case for each variant and gate at each level.
+#[must_use]
+pub fn junit(curve: &Curve) -> String {
+    let of_level = |level: &Level| -> Vec<cases::Case> {
+        let all = cases::cases(&level.recording, &level.summary).into_iter();
+        all.map(|case| cases::Case {
+            name: at(&case.name, level),
+            ..case
+        })
+        .collect()
+    };
+    let all: Vec<cases::Case> = curve.levels().iter().flat_map(of_level).collect();
+    cases::document(curve.title(), &all, &judgements(curve))
+}
+
+fn at(name: &str, level: &Level) -> String {
+    format!("{name} at {}", level.load())
+}
+
+fn title(curve: &Curve) -> String {
+    match &curve.levels()[0].summary.question {
+        Some(question) => format!("{}: {question}", curve.title()),
+        None => curve.title().to_owned(),
+    }
+}
+
+/// What each variant costs at the lowest and at the highest load where that is known.
+pub(crate) fn sentences(curve: &Curve) -> Vec<String> {
+    let metric = curve.metric();
+    let stopped = curve
+        .levels()
+        .iter()
+        .filter(|level| level.summary.interrupted);
+    let stopped = stopped.map(|level| format!("INTERRUPTED at {}", level.load()));
+    let of_variant = |name: &str| {
+        let known: Vec<String> = curve
+            .levels()
+            .iter()
+            .filter_map(|level| {
+                let row = level.summary.variant(name)?;
+                Some(format!("{} at {}", size(row, metric)?, level.load()))
+            })
+            .collect();
+        match known.as_slice() {
+            [] => format!("`{name}`: no level has a verdict"),
+            [one] => format!("`{name}`: {one}"),
+            [first, .., last] => format!("`{name}`: {first}, {last}"),
+        }
+    };
+    stopped
+        .chain(curve.variants().into_iter().map(of_variant))
+        .collect()
+}
+
+/// `30 us (26 to 34) slower`; none without an interval.
+fn size(row: &VariantSummary, metric: Metric) -> Option<String> {
+    let overhead = overhead_of(row, metric)?;
+    if metric == Metric::Requests {
+        return Some(format!("{} requests/s", cell::change(row, metric)?));
+    }
+    let words = overhead.in_words(metric)?;
+    Some(match overhead.claim {
+        ClaimName::Higher => format!("{words} slower"),
+        ClaimName::Lower => format!("{words} faster"),
+        _ => "no difference shown".to_owned(),
+    })
+}
+
+/// `late at 100 requests/s: invalid: interrupted`.
+fn invalid(curve: &Curve) -> Vec<String> {
+    let of_level = |level: &Level| -> Vec<String> {
+        let rows = level.summary.variants.iter();
+        rows.filter(|row| matches!(row.verdict, Verdict::Invalid { .. }))
+            .map(|row| format!("{}: {}", at(&row.name, level), row.verdict_short()))
+            .collect()
+    };
+    curve.levels().iter().flat_map(of_level).collect()
+}
+
+/// What stands in the columns.
+fn headings(curve: &Curve) -> Vec<String> {
+    let mut all = vec![
+        curve.kind().replace("requests", "load\nreq"),
+        "variant".to_owned(),
+    ];
+    all.extend(
+        [curve.metric(), Metric::P99, Metric::Cpu]
+            .into_iter()
+            .flat_map(|metric| [heading_of(metric), "overhead".to_owned()]),
+    );
+    all.push("verdict".to_owned());
+    all
+}
+
+/// A row for each variant at each level, baselines included.
+pub(crate) fn rows(curve: &Curve, verdict: impl Fn(&VariantSummary) -> String) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for level in curve.levels() {
+        for (index, row) in level.summary.variants.iter().enumerate() {
+            // Said once for all variants of the level.
+            let load = if index == 0 {
+                level.number()
+            } else {
+                String::new()
+            };
+            let mut cells = vec![load, row.name.clone()];
+            for metric in [curve.metric(), Metric::P99, Metric::Cpu] {
+                let overhead = match metric {
+                    Metric::Requests => cell::change(row, metric),
+                    _ => cell::difference(row, metric),
+                };
+                let nothing = if row.is_baseline { "" } else { cell::NOTHING };
+                cells.push(cell::value(row, metric));
+                cells.push(overhead.unwrap_or_else(|| nothing.to_owned()));
+            }
+            cells.push(verdict(row));
+            rows.push(cells);
+        }
+    }
+    rows
+}
+
+fn whole_table(curve: &Curve, most: usize) -> String {
+    let header: Vec<String> = headings(curve)
+        .iter()
+        .map(|heading| match heading.split_once('\n') {
+            Some((name, unit)) => format!("{} ({unit})", capital(name)),
+            None => capital(heading),
+        })
+        .collect();
+    let mut rows: Vec<Vec<String>> = rows(curve, VariantSummary::verdict_short)
+        .into_iter()
+        .map(|cells| cells.iter().map(|cell| escape(cell)).collect())
+        .collect();
+    let more = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    let more = match more {
+        0 => String::new(),
+        more => format!(
+            "\n\n{} more rows in the report.",
+            digits::count(more as u64)
+        ),
+    };
+    grid(&header, &rows).trim_end().to_owned() + &more
+}
+
+/// The gates of all levels, each with its load beside the variant.
+pub(crate) fn judgements(curve: &Curve) -> Vec<Judgement> {
+    let of_level = |level: &Level| -> Vec<Judgement> {
+        let gates = level.summary.gates.iter();
+        gates
+            .map(|judgement| Judgement {
+                variant: at(&judgement.variant, level),
+                reason: match judgement.ruling {
+                    Ruling::Undecided => judgement
+                        .reason
+                        .replace("more rounds", "more rounds at this load"),
+                    _ => judgement.reason.clone(),
+                },
+                ..judgement.clone()
+            })
+            .collect()
+    };
+    curve.levels().iter().flat_map(of_level).collect()
+}

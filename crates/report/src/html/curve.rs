@@ -1,0 +1,230 @@
+//! A curve as one page: overhead against load, with bands.
+
+use super::document;
+use super::markup::{Grid, escape, figure, list, name, prose, words};
+use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
+use crate::curve::text::{judgements, rows, sentences};
+use crate::curve::{Curve, Level, Point};
+use crate::digits;
+use crate::gate;
+use crate::metric::Metric;
+use crate::summary::VariantSummary;
+
+/// Loads that span at least this factor are shown on a logarithmic scale.
+const LOG_FROM: f64 = 8.0;
+
+/// Renders a curve as one HTML file.
+#[must_use]
+pub fn curve(curve: &Curve) -> String {
+    let title = curve.title();
+    let question = curve.levels()[0].summary.question.as_deref();
+    let header = format!(
+        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span></p>\n<h1>{}</h1>\n\
+         <p class=\"lead\">{}</p>\n</header>\n",
+        escape(title),
+        escape(question.unwrap_or("What does a request pay by load?"))
+    );
+    let gates = judgements(curve);
+    let gates = if gates.is_empty() {
+        String::new()
+    } else {
+        let lines = gate::shown::lines(&gates);
+        format!(
+            "<section id=\"gates\">\n<h2>Gates</h2>\n{}</section>\n",
+            list(&lines)
+        )
+    };
+    document(
+        title,
+        &format!(
+            "{header}<main>\n<section id=\"curve\">\n{}{}</section>\n{gates}\
+             <section id=\"levels\">\n<h2>By load</h2>\n{}{}</section>\n</main>\n",
+            list(&sentences(curve)),
+            picture(curve),
+            table(curve),
+            links(curve)
+        ),
+    )
+}
+
+fn picture(curve: &Curve) -> String {
+    let names = curve.variants();
+    let lines: Vec<(usize, &str, Vec<Point>)> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| (index + 1, *name, curve.points(name)))
+        .filter(|(_, _, points)| !points.is_empty())
+        .collect();
+    if lines.is_empty() {
+        return "<p>No level has an overhead with an interval.</p>\n".to_owned();
+    }
+    let across = scale_of_loads(curve);
+    let all = lines.iter().flat_map(|(_, _, points)| points);
+    let up = Scale::around_zero(all.flat_map(|point| [point.low, point.high]));
+    let zero = 100.0 - up.percent(0.0);
+    let mut body = format!(
+        "<line class=\"zero\" x1=\"0\" x2=\"100%\" y1=\"{zero:.2}%\" y2=\"{zero:.2}%\"/>\n{STRETCHED}"
+    );
+    for (index, _, points) in &lines {
+        let x = |point: &Point| across.percent(point.load);
+        let there = points.iter().map(|it| (x(it), up.percent(it.high)));
+        let back = points.iter().rev().map(|it| (x(it), up.percent(it.low)));
+        let class = series(*index, false);
+        body += &format!(
+            "<path class=\"band {class}\" d=\"{}Z\"/><path class=\"curve {class}\" d=\"{}\"/>",
+            path(there.chain(back)),
+            path(points.iter().map(|it| (x(it), up.percent(it.value))))
+        );
+    }
+    body += "</svg>\n";
+    for (index, name, points) in &lines {
+        for point in points {
+            body += &mark(curve, *index, name, point, (across, up));
+        }
+    }
+    let unit = unit(curve);
+    let tick = |level: &Level| Tick {
+        percent: across.percent(level.amount()),
+        is_minor: false,
+        label: level.number(),
+    };
+    let frame = Frame {
+        title: &format!("{}: overhead by load", curve.title()),
+        description: &sentences(curve).join("; ").replace('`', ""),
+        class: "shift",
+        across: curve.levels().iter().map(tick).collect(),
+        up: up
+            .ticks(5.0)
+            .into_iter()
+            .map(|(value, label)| Tick {
+                percent: up.percent(value),
+                is_minor: false,
+                label,
+            })
+            .collect(),
+    };
+    let kind = curve.kind();
+    format!(
+        "<figure>\n<figcaption>overhead ({unit}) by load ({kind}); bands are intervals</figcaption>\n\
+         {}{}</figure>\n",
+        frame.draw(&body),
+        legend(&lines)
+    )
+}
+
+fn scale_of_loads(curve: &Curve) -> Scale {
+    let loads: Vec<f64> = curve.levels().iter().map(Level::amount).collect();
+    let (low, high) = (loads[0], loads[loads.len() - 1]);
+    // A margin on both sides, so that no mark is cut.
+    if high / low >= LOG_FROM {
+        let margin = (high / low).powf(0.06);
+        Scale::log(low / margin, high * margin)
+    } else {
+        let margin = (high - low) * 0.06;
+        Scale::linear(low - margin, high + margin)
+    }
+}
+
+/// A mark whose shape tells variants apart without color, with its figures for those who point at it.
+fn mark(
+    curve: &Curve,
+    index: usize,
+    name: &str,
+    point: &Point,
+    (across, up): (Scale, Scale),
+) -> String {
+    let (from, to) = digits::interval_ends(point.low, point.high);
+    let shown = format!(
+        "{name} at {}: {from} to {to} {}",
+        digits::planned(point.load),
+        unit(curve)
+    );
+    format!(
+        "<text class=\"sign {}\" x=\"{:.2}%\" y=\"{:.2}%\" dy=\".35em\" text-anchor=\"middle\">\
+         <title>{}</title>{}</text>\n",
+        series(index, false),
+        across.percent(point.load),
+        100.0 - up.percent(point.value),
+        escape(&shown),
+        sign(index)
+    )
+}
+
+/// A sign for each variant.
+fn sign(index: usize) -> char {
+    const SIGNS: [char; 8] = ['●', '■', '▲', '◆', '○', '□', '△', '◇'];
+    SIGNS[(index - 1) % SIGNS.len()]
+}
+
+fn legend(lines: &[(usize, &str, Vec<Point>)]) -> String {
+    let entry = |(index, name, _): &(usize, &str, Vec<Point>)| {
+        format!(
+            "<li><span class=\"sign {}\" aria-hidden=\"true\">{}</span> {}</li>\n",
+            series(*index, false),
+            sign(*index),
+            escape(name)
+        )
+    };
+    let entries: String = lines.iter().map(entry).collect();
+    format!("<ul class=\"signs\">\n{entries}</ul>\n")
+}
+
+/// What the overhead is in.
+fn unit(curve: &Curve) -> &'static str {
+    match curve.metric() {
+        Metric::Requests => "% of requests/s",
+        metric => metric.unit().sign(),
+    }
+}
+
+fn table(curve: &Curve) -> String {
+    let row = |cells: Vec<String>| {
+        let last = cells.len() - 1;
+        let cells: String = cells
+            .iter()
+            .enumerate()
+            .map(|(index, cell)| match index {
+                0 => name(cell),
+                1 => words(cell),
+                index if index == last => words(cell),
+                _ => figure(cell),
+            })
+            .collect();
+        format!("<tr>{cells}</tr>\n")
+    };
+    let metric = curve.metric();
+    let header = [
+        format!("Load ({})", curve.kind()),
+        "Variant".to_owned(),
+        format!("{} ({})", metric.label(), metric.unit().sign()),
+        "Overhead".to_owned(),
+        "p99 (ms)".to_owned(),
+        "Overhead".to_owned(),
+        "CPU (us/request)".to_owned(),
+        "Overhead".to_owned(),
+        "Verdict".to_owned(),
+    ];
+    Grid {
+        caption: "",
+        header: header.to_vec(),
+        words: &[0, 1, 8],
+        rows: rows(curve, VariantSummary::verdict_short)
+            .into_iter()
+            .map(row)
+            .collect(),
+    }
+    .draw("figures by load")
+}
+
+/// To the report of each level.
+fn links(curve: &Curve) -> String {
+    let link = |level: &Level| {
+        format!(
+            "<li><a href=\"{}/report.html\">{}</a></li>\n",
+            escape(&level.folder),
+            prose(&level.load())
+        )
+    };
+    let links: String = curve.levels().iter().map(link).collect();
+    format!("<p>The whole report of each level:</p>\n<ul>\n{links}</ul>\n")
+}

@@ -1,0 +1,138 @@
+//! The report on one screen: the answer, one table, and what failed.
+
+use super::{heading_of, hottest, invalid, list, table, verdict_word, wrapped};
+use crate::answer;
+use crate::cell;
+use crate::explain;
+use crate::gate;
+use crate::metric::Metric;
+use crate::recording::Recording;
+use crate::summary::{Summary, VariantSummary};
+use crate::terminal::{Terminal, Tone, finished, toned};
+
+/// Checks beyond this many are counted: the full report has them all.
+const TROUBLES_MAX: usize = 4;
+
+/// Renders a lab's recording for a terminal: what one needs to decide. [`super::full_text`] has the rest.
+pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
+    let width = terminal.width;
+    let title = match &summary.question {
+        Some(question) => format!("{}: {question}", summary.title),
+        None => summary.title.clone(),
+    };
+    let answer = answer::sentence(recording, summary);
+    let answer = if summary.interrupted {
+        toned(Tone::Refused, &answer)
+    } else {
+        answer
+    };
+    let mut lines = vec![toned(Tone::Heading, &title), answer];
+    lines.extend(summary.revisions.clone());
+    lines.push(explain::rounds_in_short(summary));
+    // What the intervals do not hold must not be missed.
+    lines.extend(summary.starts_omitted.clone());
+    let mut out: String = lines.iter().map(|line| wrapped("", line, width)).collect();
+    let mut add = |title: &str, body: &str| {
+        if !body.is_empty() {
+            let title = match title {
+                "" => String::new(),
+                title => format!("{}\n", toned(Tone::Heading, title)),
+            };
+            out += &format!("\n{title}{body}");
+        }
+    };
+    add("", &figures(summary, width));
+    add("Gates", &list(&gate::shown::lines(&summary.gates), width));
+    add("Invalid", &list(&invalid(summary), width));
+    // Only where they were asked for.
+    add("Hottest functions", &hottest(recording, width));
+    let mut troubles = explain::troubles(summary);
+    let more = troubles.len().saturating_sub(TROUBLES_MAX);
+    troubles.truncate(TROUBLES_MAX);
+    if more > 0 {
+        troubles.push(format!("and {more} more, which --full shows"));
+    }
+    add("Checks that were not in order", &list(&troubles, width));
+    finished(&out, terminal)
+}
+
+/// The figures that one decides by; those that a variant costs beside what they differ by from the baseline.
+fn figures(summary: &Summary, width: usize) -> String {
+    let is_compared = summary.comparisons > 0;
+    let columns = [summary.headline, Metric::P99, Metric::Cpu, Metric::Memory];
+    let has_overhead =
+        |metric: Metric| is_compared && !matches!(metric, Metric::P99 | Metric::Memory);
+    let mut header = vec!["variant".to_owned()];
+    for metric in columns {
+        header.push(heading_of(metric));
+        if has_overhead(metric) {
+            header.push("overhead".to_owned());
+        }
+    }
+    header.push("verdict".to_owned());
+    let last = header.len() - 1;
+    let row = |row: &VariantSummary| {
+        let mut cells = vec![row.name.clone()];
+        for metric in columns {
+            cells.push(cell::value(row, metric));
+            if has_overhead(metric) {
+                let overhead = match metric {
+                    Metric::Requests => cell::change(row, metric),
+                    _ => cell::difference(row, metric),
+                };
+                // The baseline's own place stays empty: it is no missing figure.
+                let nothing = if row.is_baseline { "" } else { cell::NOTHING };
+                cells.push(overhead.unwrap_or_else(|| nothing.to_owned()));
+            }
+        }
+        cells.push(verdict_word(row));
+        cells
+    };
+    table(width, header, summary.variants.iter().map(row), &[0, last])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Undecided;
+    use crate::sample::Sample;
+
+    #[test]
+    fn a_lab_is_one_screen() {
+        let recording = Sample::graphql_server();
+        let gates = ["p99 overhead < 1us".parse().unwrap()];
+        let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
+        let text = text(&recording, &summary, Terminal::plain(100));
+        assert!(text.lines().count() <= 24, "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn nine_variants_are_one_screen() {
+        let mut sample = Sample::side_by_side().rounds(12).variant("baseline", 190.0);
+        for (index, name) in [
+            "config", "rhai", "rust", "go", "node", "csharp", "java", "python",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            sample = sample.variant(name, 200.0 + 40.0 * index as f64);
+        }
+        let recording = sample.build();
+        let text = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        assert!(text.lines().count() <= 24, "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said_first() {
+        let mut recording = Sample::side_by_side()
+            .variant("baseline", 190.0)
+            .variant("rhai", 250.0)
+            .build();
+        recording.interrupted = true;
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let second = said.lines().nth(1).unwrap();
+        assert!(second.starts_with("INTERRUPTED"), "{said}");
+    }
+}

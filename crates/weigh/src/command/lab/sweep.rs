@@ -1,0 +1,140 @@
+//! A lab at each load of its sweep: a recording each, and the curve of them all.
+
+use std::fs;
+use std::path::Path;
+
+use lab::{Lab, Level};
+use report::Summary;
+use report::curve::{self, Curve};
+
+use super::{Recorded, Run, summarize};
+use crate::build_cache::BuildCache;
+use crate::command::report::{parse, read_text};
+use crate::console::Console;
+use crate::environment;
+use crate::exit::{Exit, Failure};
+use crate::gates::GateArgs;
+use crate::record;
+use crate::stop::Stop;
+
+/// How the folder of a level begins, within that of the run.
+const PREFIX: &str = "at-";
+
+impl Run<'_> {
+    /// Runs one lab at each load of its sweep, records them, and answers.
+    ///
+    /// The order of the levels is drawn, so that a machine that gets warmer or busier does not look like a
+    /// cost of more load.
+    pub(super) fn swept(
+        &self,
+        lab: &Lab,
+        builds: &mut BuildCache,
+        console: Console,
+        stop: &Stop,
+    ) -> Result<Exit, Failure> {
+        let folder = record::new_folder(self.out, &lab.name)?;
+        let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
+        let mut worst = Exit::Done;
+        let mut levels = Vec::new();
+        for index in schedule::round_order(lab.sweep.len(), 1, seed).concat() {
+            let level = lab.sweep[index];
+            console.say(format_args!(
+                "weigh: {} at {level}, {} of {} levels",
+                lab.name,
+                levels.len() + 1,
+                lab.sweep.len()
+            ));
+            let at = Lab {
+                seed: Some(seed),
+                ..lab.at(level)
+            };
+            let name = format!("{PREFIX}{}", slug(level));
+            let own = folder.join(&name);
+            fs::create_dir(&own).map_err(|error| {
+                Failure::not_ready(format!("`{}` cannot be made: {error}", own.display()))
+            })?;
+            let run = self.recorded_in(own, &at, builds, (console, stop))?;
+            worst = worst.max(run.exit());
+            let Recorded {
+                recording, summary, ..
+            } = run;
+            levels.push(curve::Level {
+                folder: name,
+                recording,
+                summary,
+            });
+            if stop.is_asked() {
+                break;
+            }
+        }
+        let curve = Curve::new(levels).map_err(|error| Failure::bug(error.to_string()))?;
+        save(&folder, &curve)?;
+        if self.revisions.is_some() {
+            summarize(&curve::comment(&curve))?;
+        }
+        console.answer(&self.format.render_curve(&curve, console.terminal()));
+        console.say(format_args!(
+            "weigh: recorded in {}; curve.html there has the picture",
+            folder.display()
+        ));
+        Ok(worst)
+    }
+}
+
+/// `100-per-s`, `8-connections`.
+fn slug(level: Level) -> String {
+    record::file_name(&level.to_string().replace("/s", "-per-s").replace(' ', "-"))
+}
+
+fn save(folder: &Path, curve: &Curve) -> Result<(), Failure> {
+    for (name, text) in [
+        ("curve.json", curve.json()),
+        ("curve.md", curve::markdown(curve)),
+        ("curve.html", report::curve_page(curve)),
+        ("junit.xml", curve::junit(curve)),
+    ] {
+        record::write(folder, name, &text)?;
+    }
+    Ok(())
+}
+
+/// The curve of a folder of a sweep, with its gates judged; none for another folder.
+///
+/// # Errors
+///
+/// When a recording in it cannot be read, or is of another lab.
+pub(in crate::command) fn curve_in(
+    folder: &Path,
+    gates: &GateArgs,
+) -> Result<Option<Curve>, Failure> {
+    if folder.join("recording.json").exists() || !folder.is_dir() {
+        return Ok(None);
+    }
+    let refuse = |error: std::io::Error| {
+        Failure::bad_input(format!("`{}` cannot be read: {error}", folder.display()))
+    };
+    let mut levels = Vec::new();
+    for entry in fs::read_dir(folder).map_err(refuse)? {
+        let entry = entry.map_err(refuse)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(PREFIX) {
+            continue;
+        }
+        let recording = parse(&entry.path(), &read_text(&entry.path())?)?;
+        let names = recording.variants.iter().map(|variant| &*variant.name);
+        gates.check(&names.collect::<Vec<_>>())?;
+        let summary = gates.judge(Summary::of(&recording));
+        levels.push(curve::Level {
+            folder: name,
+            recording,
+            summary,
+        });
+    }
+    if levels.is_empty() {
+        return Ok(None);
+    }
+    let curve = Curve::new(levels);
+    curve
+        .map(Some)
+        .map_err(|error| Failure::bad_input(format!("`{}`: {error}", folder.display())))
+}
