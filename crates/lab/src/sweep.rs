@@ -105,6 +105,15 @@ fn check_neighbors(first: Level, entry: &Entry, file: &LoadFile, reading: &mut R
 }
 
 impl Lab {
+    /// The lab at each level of its sweep; itself where it has none.
+    #[must_use]
+    pub fn levels(&self) -> Vec<Lab> {
+        match self.sweep.as_slice() {
+            [] => vec![self.clone()],
+            levels => levels.iter().map(|level| self.at(*level)).collect(),
+        }
+    }
+
     /// The same lab at one level of its sweep.
     ///
     /// # Panics

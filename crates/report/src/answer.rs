@@ -73,14 +73,10 @@ fn at(recording: &Recording) -> String {
     if load.capacity.is_some() {
         return String::new();
     }
+    let amount = describe::amount(&load.model);
     match &load.model {
-        Load::Closed { connections, .. } => {
-            let connections = describe::plural(u64::from(*connections), "connection");
-            format!(", with {connections}")
-        }
-        Load::Open { phases, .. } if phases.len() == 1 => {
-            format!(", at {}", describe::rates(phases))
-        }
+        Load::Closed { .. } => format!(", with {amount}"),
+        Load::Open { phases, .. } if phases.len() == 1 => format!(", at {amount}"),
         Load::Open { .. } => String::new(),
     }
 }

@@ -67,12 +67,7 @@ impl Level {
     /// `100 requests/s`, `8 connections`.
     #[must_use]
     pub fn load(&self) -> String {
-        match &self.recording.load.model {
-            Load::Closed { connections, .. } => {
-                describe::plural(u64::from(*connections), "connection")
-            }
-            Load::Open { phases, .. } => describe::rates(phases),
-        }
+        describe::amount(&self.recording.load.model)
     }
 }
 

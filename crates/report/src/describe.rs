@@ -110,6 +110,14 @@ fn search(capacity: &Capacity, load: &Load) -> String {
     )
 }
 
+/// `100 requests/s`, `8 connections`.
+pub(crate) fn amount(model: &Load) -> String {
+    match model {
+        Load::Closed { connections, .. } => plural(u64::from(*connections), "connection"),
+        Load::Open { phases, .. } => rates(phases),
+    }
+}
+
 /// `100 requests/s`; of several phases, each with its length.
 pub(crate) fn rates(phases: &[Phase]) -> String {
     let rate = digits::planned;

@@ -1,8 +1,8 @@
 //! What a variant cost over time: one line a run and variant, in a file that is only ever added to.
 //!
 //! The figure is the overhead, which was paired with its baseline in one run; so runs of different days
-//! compare, where absolute figures would not. Runs of different machines, methods or orders are series of
-//! their own. Where the level of a series changes is found by [`stats::change_points`].
+//! compare, where absolute figures would not. Runs of different machines, loads, methods or orders are
+//! series of their own. Where the level of a series changes is found by [`stats::change_points`].
 
 mod forecast;
 mod series;
@@ -13,10 +13,11 @@ pub(crate) use series::name_of;
 pub use series::{Change, Series};
 pub use text::text;
 
-use model::Order;
+use model::{Load, Order};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::describe;
 use crate::metric::Metric;
 use crate::recording::{Environment, Recording};
 use crate::summary::{MetricSummary, Summary, VariantSummary};
@@ -32,6 +33,10 @@ pub struct Entry {
     pub variant: String,
     /// With whom.
     pub baseline: String,
+    /// The load, `100 requests/s` or `8 connections`; empty in lines of older versions, and where the highest
+    /// rate was searched.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub load: String,
     /// The figure that decided the verdict.
     pub metric: Metric,
     /// Variant minus baseline, in the unit of the metric; of requests per second their ratio minus 1.
@@ -131,6 +136,10 @@ impl Entry {
             lab: lab.name.clone(),
             variant: row.name.clone(),
             baseline: row.baseline.clone(),
+            load: match recording.load.capacity {
+                Some(_) => String::new(),
+                None => load_of(&recording.load.model),
+            },
             metric,
             overhead: overhead(metric, figure)?,
             cpu_us: row
@@ -154,6 +163,12 @@ impl Entry {
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("an entry has only text and finite numbers")
     }
+}
+
+/// A load as an entry names it: `100 requests/s`, `8 connections`.
+#[must_use]
+pub fn load_of(model: &Load) -> String {
+    describe::amount(model)
 }
 
 /// Reads the lines of a history; empty ones are left out.
@@ -234,6 +249,7 @@ pub(crate) mod tests {
             lab: "api".to_owned(),
             variant: "head".to_owned(),
             baseline: "base".to_owned(),
+            load: "100 requests/s".to_owned(),
             metric: Metric::Typical,
             overhead: Figure {
                 value,

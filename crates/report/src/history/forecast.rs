@@ -22,6 +22,8 @@ const RUNS_MAX: usize = 20;
 pub struct Plan<'a> {
     /// The lab.
     pub lab: &'a str,
+    /// The load, as a history names it: see [`load_of`](super::load_of).
+    pub load: &'a str,
     /// The machine, as a history names it: see [`machine_of`](super::machine_of).
     pub machine: &'a str,
     /// How rounds will measure the variants.
@@ -53,12 +55,16 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// From the latest runs of the lab with the same order and method, on this machine if there are any. None
+    /// From the latest runs of the lab with the same load, order and method, on this machine if there are any. None
     /// where the history has no such run.
     #[must_use]
     pub fn of(history: &[Entry], plan: Plan<'_>) -> Option<Forecast> {
         let is_like = |entry: &&Entry| {
-            entry.lab == plan.lab && entry.order == plan.order && entry.method == METHOD
+            // Lines of older versions name no load.
+            entry.lab == plan.lab
+                && (entry.load.is_empty() || entry.load == plan.load)
+                && entry.order == plan.order
+                && entry.method == METHOD
         };
         let alike: Vec<&Entry> = history.iter().filter(is_like).collect();
         let here = alike.iter().copied();
@@ -184,6 +190,7 @@ mod tests {
     fn plan() -> Plan<'static> {
         Plan {
             lab: "api",
+            load: "100 requests/s",
             machine: "here",
             order: Order::SideBySide,
             rounds: 8,
@@ -265,6 +272,10 @@ mod tests {
             },
             Plan {
                 order: Order::InTurn,
+                ..plan()
+            },
+            Plan {
+                load: "400 requests/s",
                 ..plan()
             },
         ] {

@@ -8,7 +8,7 @@ use super::{Entry, Figure};
 use crate::digits;
 use crate::metric::{Metric, Unit};
 
-/// Runs of one comparison on one machine.
+/// Runs of one comparison under one load on one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// By the time at which they began; at least one.
@@ -31,7 +31,7 @@ pub struct Change {
 }
 
 impl Series {
-    /// All series of a history, by lab, variant and machine.
+    /// All series of a history, by lab, variant, load and machine.
     #[must_use]
     pub fn all(entries: &[Entry]) -> Vec<Series> {
         let mut groups: BTreeMap<_, Vec<Entry>> = BTreeMap::new();
@@ -40,13 +40,14 @@ impl Series {
                 lab,
                 variant,
                 baseline,
+                load,
                 machine,
                 metric,
                 method,
                 order,
                 ..
             } = entry;
-            let names = (lab, variant, baseline, machine);
+            let names = (lab, variant, baseline, load, machine);
             let key = (names, *metric, *method, order.word());
             groups.entry(key).or_default().push(entry.clone());
         }
@@ -88,10 +89,11 @@ impl Series {
         format!("{lab}: `{variant}` against `{baseline}`")
     }
 
-    /// `typical latency, side by side, on AMD EPYC, 2 cores`
+    /// `typical latency at 100 requests/s, side by side, method 2, on AMD EPYC, 2 cores`
     pub(crate) fn about(&self) -> String {
         let Entry {
             metric,
+            load,
             order,
             machine,
             method,
@@ -101,8 +103,12 @@ impl Series {
             Metric::Requests => "requests/s".to_owned(),
             latency => format!("{} latency", latency.label()),
         };
+        let load = match load.as_str() {
+            "" => String::new(),
+            load => format!(" at {load}"),
+        };
         let order = order.word().replace('-', " ");
-        format!("{figure}, {order}, method {method}, on {machine}")
+        format!("{figure}{load}, {order}, method {method}, on {machine}")
     }
 
     /// `+52 us (46 to 60)`
@@ -202,10 +208,11 @@ mod tests {
     }
 
     #[test]
-    fn machines_and_methods_are_told_apart() {
+    fn machines_loads_and_methods_are_told_apart() {
         let mut entries: Vec<Entry> = (0..4).map(|number| entry(number, 50.0)).collect();
         entries[1].machine = "another".to_owned();
         entries[2].method = 1;
-        assert_eq!(Series::all(&entries).len(), 3);
+        entries[3].load = "400 requests/s".to_owned();
+        assert_eq!(Series::all(&entries).len(), 4);
     }
 }

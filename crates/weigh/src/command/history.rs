@@ -19,7 +19,7 @@ use crate::record::sha256;
 ///
 /// The history is a file of lines, one a run and variant, that `weigh history add` adds to: it can live on
 /// a branch, in a cache or as an artifact. What it keeps is the overhead, paired with its baseline in one
-/// run; runs of different machines, methods and orders are told apart.
+/// run; runs of different machines, loads, methods and orders are told apart.
 ///
 /// A change is a new level that at least three runs have (optimal partitioning, PELT).
 #[derive(Debug, clap::Args)]

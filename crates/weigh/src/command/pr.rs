@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::{Lab, Setup, Variant};
-use report::history::{Forecast, Plan, machine_of};
+use report::history::{Forecast, Plan, load_of, machine_of};
 use report::recording::Revisions;
 
 use super::{history, lab as labs_command};
@@ -227,18 +227,28 @@ fn foretell(file: &Path, labs: &[Lab], console: Console) -> Result<(), Failure> 
     };
     let here = environment::describe(&rig::machine::snapshot(), None, false);
     let machine = machine_of(&here);
-    for lab in labs {
+    let levels = labs.iter().flat_map(|lab| {
+        let is_sweep = !lab.sweep.is_empty();
+        lab.levels().into_iter().map(move |level| (is_sweep, level))
+    });
+    for (is_sweep, lab) in levels {
+        let load = load_of(&lab.load);
+        let at = match is_sweep {
+            true => format!("at {load}, "),
+            false => String::new(),
+        };
         let plan = Plan {
             lab: &lab.name,
+            load: &load,
             machine: &machine,
             order: lab.order().0,
             rounds: lab.rounds as usize,
             until: lab.until.as_ref(),
         };
         match Forecast::of(&entries, plan) {
-            Some(forecast) => console.say(format_args!("weigh: {forecast}")),
+            Some(forecast) => console.say(format_args!("weigh: {at}{forecast}")),
             None => console.say(format_args!(
-                "weigh: `{}` has no run of `{}` like this one, so nothing is foretold",
+                "weigh: {at}`{}` has no run of `{}` like this one, so nothing is foretold",
                 file.display(),
                 lab.name
             )),

@@ -59,9 +59,7 @@ fn each_load_has_its_recording_and_all_are_one_curve() {
             assert!(own.join(name).exists(), "{name}");
         }
         // Each is a recording like any other.
-        report(&own, &["--full"])
-            .exits_with(0)
-            .shows("side by side");
+        report(&own, &["--full"]).ran().shows("side by side");
     }
     for words in ["50 requests/s", "100 requests/s", "200 requests/s", "later"] {
         run.shows(words);
@@ -69,9 +67,7 @@ fn each_load_has_its_recording_and_all_are_one_curve() {
     // Rendered again, it says the same, but for gates, which are no part of a recording.
     let again = report(&folder, &[]).ran().answer();
     assert!(run.answer().starts_with(again.trim_end()), "{again}");
-    let page = report(&folder, &["--format", "html"])
-        .exits_with(0)
-        .answer();
+    let page = report(&folder, &["--format", "html"]).ran().answer();
     assert!(
         page.contains("<svg") && page.contains("at-50-per-s/report.html"),
         "{page}"
@@ -79,7 +75,7 @@ fn each_load_has_its_recording_and_all_are_one_curve() {
     let broken = report(&folder, &["--gate", "typical overhead < 1ns"]);
     assert_ne!(broken.status().code(), Some(0));
     broken.shows("`typical overhead < 1ns` on later at 50 requests/s");
-    let csv = report(&folder, &["--format", "csv"]).exits_with(0).answer();
+    let csv = report(&folder, &["--format", "csv"]).ran().answer();
     assert_eq!(csv.matches("lab,variant,verdict").count(), 1, "{csv}");
 }
 
