@@ -12,14 +12,52 @@ pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     let Some(summary) = row.metric(metric) else {
         return NOTHING.to_owned();
     };
-    if summary.is_sparse {
+    let shown = if is_pooled(row, metric) {
         let pooled = row.distribution.as_ref();
-        return single(
-            pooled.and_then(|of| of.percentile_us(metric)),
-            metric.unit(),
-        );
+        let figure = pooled.and_then(|of| match metric {
+            Metric::Max => Some(of.latency_us_max),
+            tail => of.percentile_us(tail),
+        });
+        single(figure, metric.unit())
+    } else {
+        of(summary, metric.unit())
+    };
+    not_below_the_one_before(row, metric, shown)
+}
+
+/// Whether the figure is over the requests of all rounds together: that of a tail of which a round has too
+/// few requests, and beside it the longest, which in a typical round may be shorter than that tail.
+pub(crate) fn is_pooled(row: &VariantSummary, metric: Metric) -> bool {
+    let is_sparse = |metric| row.metric(metric).is_some_and(|figure| figure.is_sparse);
+    is_sparse(metric) || metric == Metric::Max && is_sparse(Metric::P99)
+}
+
+/// Of two figures that both rise, the second may be rounded more, and would then seem to fall: it is shown as
+/// the first, which is as near to it.
+fn not_below_the_one_before(row: &VariantSummary, metric: Metric, shown: String) -> String {
+    const RISING: [Metric; 8] = [
+        Metric::Min,
+        Metric::P50,
+        Metric::P75,
+        Metric::P90,
+        Metric::P95,
+        Metric::P99,
+        Metric::P999,
+        Metric::Max,
+    ];
+    let Some(index) = RISING.iter().position(|rising| *rising == metric) else {
+        return shown;
+    };
+    let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
+    let before = RISING[..index].iter().rev().find_map(|metric| {
+        row.metric(*metric)?;
+        let shown = value(row, *metric);
+        Some((number(&shown)?, shown))
+    });
+    match (before, number(&shown)) {
+        (Some((before, text)), Some(own)) if own < before => text,
+        _ => shown,
     }
-    of(summary, metric.unit())
 }
 
 /// The same for a figure that is not in the row's metrics.
@@ -37,7 +75,7 @@ pub(crate) fn with_error(summary: &MetricSummary, unit: Unit) -> String {
 /// `+0.22 ±0.03`; none for the baseline and where nothing was compared.
 pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let summary = row.metric(metric)?;
-    if summary.is_sparse {
+    if is_pooled(row, metric) {
         return pooled_difference(row, metric);
     }
     difference_of(summary, metric.unit(), summary.value)
@@ -97,4 +135,52 @@ pub(crate) fn single(value: Option<f64>, unit: Unit) -> String {
         || NOTHING.to_owned(),
         |value| digits::value(unit.shown(value), None),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+    use crate::summary::Summary;
+
+    fn row() -> VariantSummary {
+        let recording = Sample::open().variant("plain", 700.0).build();
+        Summary::of(&recording).variants.remove(0)
+    }
+
+    fn set(row: &mut VariantSummary, metric: Metric, us: f64, half_us: f64) {
+        let figure = row.metrics.get_mut(&metric).unwrap();
+        figure.value = us;
+        (figure.low, figure.high) = (Some(us - half_us), Some(us + half_us));
+    }
+
+    #[test]
+    fn a_wide_interval_does_not_make_a_figure_of_nothing() {
+        let mut row = row();
+        set(&mut row, Metric::P50, 300.0, 20_000.0);
+        assert_eq!(value(&row, Metric::P50), "0.3");
+        let figure = row.metric(Metric::P50).unwrap();
+        assert_eq!(with_error(figure, Unit::Milliseconds), "0.3 ±20");
+    }
+
+    #[test]
+    fn percentiles_never_fall() {
+        let mut row = row();
+        for lower in [Metric::Min, Metric::P50, Metric::P75] {
+            set(&mut row, lower, 500.0, 10.0);
+        }
+        set(&mut row, Metric::P90, 634.0, 10.0);
+        set(&mut row, Metric::P95, 640.0, 500.0);
+        assert_eq!(value(&row, Metric::P90), "0.634");
+        assert_eq!(value(&row, Metric::P95), "0.634", "0.6 would be less");
+        // Beside a tail of all requests stands the longest of all requests.
+        for metric in [Metric::P99, Metric::P999] {
+            row.metrics.get_mut(&metric).unwrap().is_sparse = true;
+        }
+        let pooled = row.distribution.as_mut().unwrap();
+        (pooled.latency_us_p99, pooled.latency_us_max) = (98_600.0, 120_000.0);
+        set(&mut row, Metric::Max, 98_200.0, 100.0);
+        assert_eq!(value(&row, Metric::P99), "98.6");
+        assert_eq!(value(&row, Metric::Max), "120");
+    }
 }

@@ -126,7 +126,7 @@ fn gates(summary: &Summary) -> Option<String> {
 fn folded(recording: &Recording, summary: &Summary) -> String {
     let troubles = explain::troubles(summary);
     let checks = match troubles.len() {
-        0 => "all in order".to_owned(),
+        0 => explain::untroubled(summary).to_owned(),
         _ => troubles.join("; "),
     };
     let revisions = summary.revisions.clone();

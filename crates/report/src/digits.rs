@@ -154,11 +154,11 @@ pub(crate) fn planned(chosen: f64) -> String {
 pub(crate) fn value_with_error(value: f64, half_width: Option<f64>) -> String {
     let place = place(value, half_width);
     match half_width {
-        Some(half) => format!(
-            "{} ±{}",
-            place.show(value),
-            place.show(at_least_resolution(half, value))
-        ),
+        Some(half) => {
+            let half = at_least_resolution(half, value);
+            let error = Place::of_error(half).min(place).show(half);
+            format!("{} ±{error}", place.show(value))
+        }
         None => place.show(value),
     }
 }
@@ -213,9 +213,14 @@ pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
     (place.show(place.floor(low)), place.show(place.ceil(high)))
 }
 
+/// However wide the error, one digit of the value is kept: a 0 would be another value.
 fn place(value: f64, half_width: Option<f64>) -> Place {
     match half_width {
-        Some(half) => Place::of_error(at_least_resolution(half, value)),
+        Some(half) => {
+            let by_error = Place::of_error(at_least_resolution(half, value));
+            let first_digit = Place(Place::of_value(value).0 - 2);
+            by_error.max(first_digit)
+        }
         None => Place::of_value(value),
     }
 }
@@ -314,6 +319,7 @@ mod tests {
         assert_eq!(value_with_error(137_164.04, Some(812.0)), "137,200 ±800");
         assert_eq!(value_with_error(137_164.04, Some(1812.0)), "137,200 ±1,800");
         assert_eq!(value_with_error(12.7, Some(40.0)), "10 ±40");
+        assert_eq!(value_with_error(0.27, Some(40.0)), "0.3 ±40");
         assert_eq!(value_with_error(5.04, Some(0.0996)), "5.04 ±0.10");
         assert_eq!(value_with_error(5.04, Some(0.096)), "5.04 ±0.10");
     }

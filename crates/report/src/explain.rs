@@ -80,6 +80,15 @@ pub(crate) fn interruption(summary: &Summary) -> Option<String> {
     })
 }
 
+/// What is said of the checks where none is weak or failed.
+pub(crate) fn untroubled(summary: &Summary) -> &'static str {
+    if summary.variants.iter().all(|row| row.checks.is_empty()) {
+        "nothing was measured, so nothing was checked"
+    } else {
+        "all in order"
+    }
+}
+
 /// How to read the figures, a sentence each.
 pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     let mut sentences = vec![

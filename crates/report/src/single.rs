@@ -213,6 +213,10 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             ));
         }
     }
+    // Without an answer there is no time from the first to the last, of which anything could be a share.
+    if elapsed_us == 0 {
+        return listed(&facts);
+    }
     let available_us = float(elapsed_us) * f64::from(round.generator.threads);
     let cpu = row.metric(Metric::GeneratorCpu).map(|cpu| cpu.value);
     facts.push((
@@ -231,6 +235,10 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
         ),
     ));
     facts.push(("Time", digits::duration_ns(float(elapsed_us) * 1e3)));
+    listed(&facts)
+}
+
+fn listed(facts: &[(&str, String)]) -> String {
     facts
         .iter()
         .map(|(label, fact)| format!("  {label:<13} {fact}\n"))

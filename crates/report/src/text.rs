@@ -63,7 +63,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     let troubles = explain::troubles(summary);
     // Said explicitly, so that a reader knows that checks were made.
     let checks = if troubles.is_empty() {
-        vec!["all in order".to_owned()]
+        vec![explain::untroubled(summary).to_owned()]
     } else {
         troubles
     };

@@ -168,13 +168,14 @@ fn invalid_build(error: BuildError) -> Invalid {
             name,
             command,
             status,
+            log,
             last_lines,
             ..
         } => Invalid::new(
             InvalidKind::BuildFailed,
             format!(
                 "`{command}` (building `{name}`) ended with {status}{}",
-                last_words(&last_lines)
+                last_words(&last_lines, &log)
             ),
         ),
     }

@@ -65,7 +65,7 @@ use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::record::{self, Outline};
 use crate::stop::Stop;
-use crate::systems::{Addresses, Invalid};
+use crate::systems::{Addresses, Invalid, LOGS};
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
@@ -126,7 +126,7 @@ impl<'a> Experiment<'a> {
         folder: &Path,
         (console, stop): (Console, &'a Stop),
     ) -> Result<Experiment<'a>, Failure> {
-        let logs = folder.join("logs");
+        let logs = folder.join(LOGS);
         // Before the keeper starts: it is the load of the machine without anything of ours.
         let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
         let rig = start_rig(&logs, console)?;

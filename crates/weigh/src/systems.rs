@@ -313,7 +313,7 @@ impl RunningSystems {
                 State::Exited { status, .. } => Some(format!(
                     "{} ended with {status}{}",
                     running.called(),
-                    last_words(&system.last_lines())
+                    last_words(&system.last_lines(), system.log())
                 )),
             }
         })
@@ -453,16 +453,48 @@ pub(crate) fn render_all(
     words.iter().map(|word| word.render(find)).collect()
 }
 
-/// The last line of a log, as the end of a sentence.
-pub(crate) fn last_words(lines: &[String]) -> String {
-    lines
+/// What a log's last lines say of why its program ended, and where the log is, as the end of a sentence.
+pub(crate) fn last_words(lines: &[String], log: &Path) -> String {
+    let said: Vec<&str> = lines
         .iter()
-        .rev()
         .map(|line| line.trim())
-        .find(|line| !line.is_empty())
-        .map(|line| format!("; its last words: {line}"))
-        .unwrap_or_default()
+        .filter(|line| !line.is_empty())
+        .collect();
+    // Programs say what is wrong, and then how to get help, or where in themselves it happened.
+    let is_reason = |line: &&str| {
+        let line = line.to_lowercase();
+        ["error:", "error[", "fatal:", "panicked at", "exception"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let reason = said.iter().rposition(is_reason);
+    let words = match reason {
+        // Rust names the place on one line and the reason on the next.
+        Some(at) if said[at].contains("panicked at") => {
+            said[at..].iter().take(2).copied().collect()
+        }
+        Some(at) => vec![said[at]],
+        None => said.last().copied().into_iter().collect(),
+    };
+    let words = match words.as_slice() {
+        [] => String::new(),
+        words => format!(
+            "; its last words: {}",
+            words.join(" ").trim_end_matches('.')
+        ),
+    };
+    words + &kept(log).map_or_else(String::new, |log| format!("; its log is `{log}`"))
 }
+
+/// The path of a log within the folder of the recording; none of a log that is not kept there.
+fn kept(log: &Path) -> Option<String> {
+    let parts: Vec<&str> = log.iter().filter_map(|part| part.to_str()).collect();
+    let logs = parts.iter().rposition(|part| *part == LOGS)?;
+    Some(parts[logs..].join("/"))
+}
+
+/// The folder of logs within that of a recording.
+pub(crate) const LOGS: &str = "logs";
 
 /// A system that could not be started, as the reason of a row.
 pub(crate) fn invalid_spawn(error: &SpawnError) -> Invalid {
@@ -484,26 +516,26 @@ fn invalid_ready(error: ReadyError) -> Invalid {
         ReadyError::Exited {
             system,
             status,
+            log,
             last_lines,
-            ..
         } => Invalid::new(
             InvalidKind::NotReady,
             format!(
                 "`{system}` ended with {status} before it was ready{}",
-                last_words(&last_lines)
+                last_words(&last_lines, &log)
             ),
         ),
         ReadyError::TimedOut {
             system,
             within,
             last_reason,
+            log,
             last_lines,
-            ..
         } => Invalid::new(
             InvalidKind::NotReady,
             format!(
                 "`{system}` was not ready within {within:?}: {last_reason}{}",
-                last_words(&last_lines)
+                last_words(&last_lines, &log)
             ),
         ),
     }
@@ -512,4 +544,39 @@ fn invalid_ready(error: ReadyError) -> Invalid {
 /// A message of several lines as one: a row of a table has no room for more.
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_are_the_reason_and_not_the_advice() {
+        let of = |lines: &[&str], log: &str| {
+            let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            last_words(&lines, Path::new(log))
+        };
+        let clap = [
+            "error: invalid value '0us' for '--delay'",
+            "",
+            "For more information, try '--help'.",
+        ];
+        assert_eq!(
+            of(&clap, "/runs/a/logs/plain/proof/server.log"),
+            "; its last words: error: invalid value '0us' for '--delay'; its log is \
+             `logs/plain/proof/server.log`"
+        );
+        let rust = [
+            "listening",
+            "thread 'main' panicked at src/main.rs:5:9:",
+            "no such table.",
+            "note: run with `RUST_BACKTRACE=1`",
+        ];
+        assert_eq!(
+            of(&rust, "/tmp/x/server.log"),
+            "; its last words: thread 'main' panicked at src/main.rs:5:9: no such table"
+        );
+        assert_eq!(of(&["bye", " "], "/tmp/x"), "; its last words: bye");
+        assert_eq!(of(&[], "/tmp/x"), "");
+    }
 }

@@ -257,12 +257,14 @@ impl Frame {
     }
 
     fn row(&self, of_a: &Side, of_b: &Side) -> Row {
-        let no_number = [of_a, of_b].into_iter().find_map(|side| {
-            side.no_number.as_ref().map(|none| NoNumber {
-                kind: none.kind,
-                reason: format!("{}: {}", side.name, none.reason),
-            })
-        });
+        let no_number = [("A", of_a), ("B", of_b)]
+            .into_iter()
+            .find_map(|(side, of)| {
+                of.no_number.as_ref().map(|none| NoNumber {
+                    kind: none.kind,
+                    reason: format!("in {side}: {}", none.reason),
+                })
+            });
         let metrics = match no_number {
             None => self.metrics(of_a, of_b),
             Some(_) => BTreeMap::new(),
@@ -373,7 +375,7 @@ impl Frame {
         figure: Option<&Compared>,
     ) -> (Option<Verdict>, String) {
         if let Some(none) = no_number {
-            return (None, format!("no number: {}", none.reason));
+            return (None, format!("no number {}", none.reason));
         }
         let Some(figure) = figure else {
             let label = self.headline.label();

@@ -223,7 +223,7 @@ fn a_variant_without_a_number_is_a_row_that_says_why() {
     );
     assert_eq!(
         found.rows[1].verdict_text,
-        "no number: rhai: it exited with 1"
+        "no number in B: it exited with 1"
     );
     assert!(found.rows[1].metrics.is_empty());
     assert!(

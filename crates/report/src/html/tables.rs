@@ -99,7 +99,7 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
     format!(
         "<td data-metric=\"{}\" title=\"{}\"><span>{}</span>{}</td>",
         metric.key(),
-        if summary.is_sparse {
+        if cell::is_pooled(row, metric) {
             "over the requests of all rounds together".to_owned()
         } else {
             cell::with_error(summary, metric.unit())

@@ -140,11 +140,22 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
     // The kernel counts in hundredths of a second: no more digits than whole percents.
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut parts = Vec::new();
-    parts.extend(before.map(|share| format!("{} before the run", percent(share))));
-    parts.extend(
-        meanwhile.map(|share| format!("{} by others during the measurements", percent(share))),
-    );
-    let text = format!("of all cores were busy: {}", parts.join(", "));
+    parts.extend(before.map(|share| {
+        format!(
+            "{} of all cores' time was used before the run",
+            percent(share)
+        )
+    }));
+    parts.extend(meanwhile.map(|share| {
+        format!(
+            "others used {} of it during the measurements",
+            percent(share)
+        )
+    }));
+    let text = match before {
+        Some(_) => parts.join(", "),
+        None => parts.join(", ").replace("of it", "of all cores' time"),
+    };
     Some(Limits::only_weak(0.1).judge(CheckName::MachineLoad, share, text))
 }
 

@@ -262,7 +262,7 @@ fn other_guests_and_other_programs_are_seen() {
     let summary = Summary::of(&before);
     let checks = &summary.variants[0].checks;
     let check = checks.iter().find(|c| c.name == CheckName::MachineLoad);
-    insta::assert_snapshot!(check.unwrap().text, @"of all cores were busy: 50 % before the run, 1 % by others during the measurements");
+    insta::assert_snapshot!(check.unwrap().text, @"50 % of all cores' time was used before the run, others used 1 % of it during the measurements");
 }
 
 /// The state of the arrival law where Poisson arrivals of 4,000 requests/s were asked for.

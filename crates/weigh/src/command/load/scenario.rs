@@ -16,8 +16,12 @@ use crate::sending;
 ///
 /// When the scenario has mistakes; all of them are shown.
 pub(super) fn job(args: &Args, path: &Path, url: &Uri) -> Result<(Uri, Job), Failure> {
-    let scenario = lab::scenario(path, &Disk)
-        .map_err(|mistakes| Failure::bad_input(format!("\n{}", mistakes.render(false))))?;
+    let scenario = lab::scenario(path, &Disk).map_err(|mistakes| {
+        Failure::bad_input(format!(
+            "the scenario has mistakes\n{}",
+            mistakes.render(false)
+        ))
+    })?;
     let requests = scenario.requests.iter().map(|asked| {
         let request = sending::request(asked, &scenario.expect);
         load::Request {
