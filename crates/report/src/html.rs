@@ -15,8 +15,10 @@ mod plot;
 mod provenance;
 mod shift;
 mod tables;
+mod terms;
 mod timeline;
 
+use crate::answer;
 use crate::describe;
 use crate::explain;
 use crate::metric::Metric;
@@ -30,6 +32,9 @@ pub use history::history;
 const STYLE: &str = include_str!("html/style.css");
 /// Nothing may be loaded from anywhere, whatever a name in the recording says.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// What one decides by; it stands before the contents.
+const FIRST: [&str; 2] = ["answer", "gates"];
 
 /// A part of the page.
 struct Section {
@@ -77,16 +82,29 @@ pub fn html(recording: &Recording, summary: &Summary) -> String {
     let mut sections = sections(recording, summary);
     // Empty sections are removed before links are made, so that no link leads nowhere.
     sections.retain(|section| !section.body.is_empty());
-    let links: String = sections
+    // The answer comes first, then what is on the page, then all the rest.
+    let first = sections
+        .iter()
+        .take_while(|it| FIRST.contains(&it.id))
+        .count();
+    let rest = sections.split_off(first);
+    let links: String = rest
         .iter()
         .map(|section| format!("<a href=\"#{}\">{}</a>\n", section.id, section.title))
         .collect();
-    let body: String = sections.iter().map(Section::draw).collect();
+    let drawn = |sections: &[Section]| -> String { sections.iter().map(Section::draw).collect() };
+    let body = format!(
+        "{}<main>\n{}{}<nav aria-label=\"sections\">\n{links}</nav>\n{}",
+        heading(recording, summary),
+        drawn(&sections),
+        facts(recording, summary),
+        drawn(&rest)
+    );
     document(
         &format!("{title}: what it costs"),
         &format!(
-            "{}<nav aria-label=\"sections\">\n{links}</nav>\n<main>\n{body}</main>\n{}",
-            heading(recording, summary),
+            "{body}{}</main>\n{}",
+            terms::meanings(&body),
             footer(recording)
         ),
     )
@@ -106,7 +124,11 @@ fn document(title: &str, body: &str) -> String {
 
 fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
     vec![
-        Section::new("answer", "The answer", answer(summary)).lead(answer_lead(summary)),
+        Section::new(
+            "answer",
+            "What each variant costs",
+            answer(summary) + &answer_note(summary),
+        ),
         Section::new("gates", "Gates", tables::gates(summary)),
         Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
@@ -176,18 +198,21 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
     // The day only; RFC 3339 begins with ten characters of date.
     // An ISO date is ten characters; a recording by another hand may have anything.
     let day = recording.started_at.get(..10).unwrap_or_default();
-    let mut out = format!(
+    let said = prose(&answer::sentence(recording, summary));
+    let (class, role) = match summary.interrupted {
+        true => ("alarm", " role=\"alert\""),
+        false => ("said-first", ""),
+    };
+    format!(
         "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span>{name}<time>{}</time></p>\n\
-         <h1>{}</h1>\n",
+         <h1>{}</h1>\n<p class=\"{class}\"{role}>{said}</p>\n</header>\n",
         escape(day),
         escape(title)
-    );
-    if let Some(interruption) = explain::interruption(summary) {
-        out += &format!(
-            "<p class=\"alarm\" role=\"alert\">{}</p>\n",
-            escape(&interruption)
-        );
-    }
+    )
+}
+
+/// How it was measured, in few words.
+fn facts(recording: &Recording, summary: &Summary) -> String {
     let facts = [
         ("Load", prose(&describe::load(recording))),
         ("Rounds", escape(&explain::rounds(summary))),
@@ -205,7 +230,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
         format!("<div><dt>{label}</dt><dd>{text}</dd></div>\n")
     };
     let facts: String = facts.iter().map(fact).collect();
-    out + &format!("<dl class=\"facts\">\n{facts}</dl>\n</header>\n")
+    format!("<dl class=\"facts\">\n{facts}</dl>\n")
 }
 
 /// `AMD EPYC, 2 cores, virtual machine`.
@@ -255,7 +280,11 @@ fn answer(summary: &Summary) -> String {
     }
 }
 
-fn answer_lead(summary: &Summary) -> String {
+/// What the picture shows; nothing beside a single load.
+fn answer_note(summary: &Summary) -> String {
+    if summary.kind == Kind::Load {
+        return String::new();
+    }
     let baseline = escape(&summary.baseline);
     let what = match summary.headline {
         Metric::Requests => "Change in requests per second",
@@ -264,6 +293,7 @@ fn answer_lead(summary: &Summary) -> String {
         }
         _ => "Difference in mean latency",
     };
+    let note = |text: &str| format!("<p class=\"note\">{text}</p>\n");
     let has_intervals = summary.variants.iter().any(|row| {
         let overhead = row
             .metric(summary.headline)
@@ -271,18 +301,17 @@ fn answer_lead(summary: &Summary) -> String {
         overhead.is_some_and(|overhead| overhead.difference_low.is_some())
     });
     if has_intervals {
-        format!(
-            "{what} against <b>{baseline}</b>, with {} intervals. A line that crosses zero shows \
-             no difference.",
-            describe::percent(summary.confidence_each)
-        )
+        note(&format!(
+            "{what} against <b>{baseline}</b>, with {}. A line that crosses zero shows no difference.",
+            terms::intervals(summary)
+        ))
     } else if summary.comparisons > 0 {
-        format!(
+        note(&format!(
             "{what} against <b>{baseline}</b>: {}.",
             prose(&explain::difference(summary))
-        )
+        ))
     } else {
-        "Nothing could be compared; each row says why.".to_owned()
+        note("Nothing could be compared; each row says why.")
     }
 }
 

@@ -45,7 +45,11 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     };
     add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
-    add("In words", &list(&explain::in_words(summary)));
+    let in_words = explain::in_words(summary);
+    // One alone is the answer at the top.
+    if in_words.len() > 1 {
+        add("In words", &list(&in_words));
+    }
     add("Rate and cost", &cost_table(summary));
     add(
         "The highest rate sustained, by round",

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::panic::Location;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The environment variable that names the file to append to.
@@ -62,6 +62,34 @@ pub fn is_installed(program: &str) -> bool {
         not_run(format_args!("{program} is not installed"));
     }
     is_installed
+}
+
+/// Whether this package of npm can be used: it is installed into `node_modules` of the folder, in the version
+/// of the lock file there, so that all machines use the same. Notes the answer for the calling test.
+///
+/// # Panics
+///
+/// When npm is there and cannot install it.
+#[track_caller]
+#[must_use]
+pub fn has_package(folder: &Path, package: &str) -> bool {
+    for program in ["node", "npm"] {
+        if !is_installed(program) {
+            return false;
+        }
+    }
+    let installed = folder
+        .join("node_modules")
+        .join(package)
+        .join("package.json");
+    if !installed.exists() {
+        let mut install = Command::new("npm");
+        install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]);
+        let status = install.current_dir(folder).status();
+        let is_done = status.is_ok_and(|status| status.success());
+        assert!(is_done, "`npm ci` in {} failed", folder.display());
+    }
+    true
 }
 
 fn note(state: &str, reason: &str, place: &Location<'_>) {

@@ -19,8 +19,7 @@ pub fn curve(curve: &Curve) -> String {
     let title = curve.title();
     let question = curve.levels()[0].summary.question.as_deref();
     let header = format!(
-        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span></p>\n<h1>{}</h1>\n\
-         <p class=\"lead\">{}</p>\n</header>\n",
+        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span><b>{}</b></p>\n<h1>{}</h1>\n</header>\n",
         escape(title),
         escape(question.unwrap_or("What does a request pay by load?"))
     );
@@ -178,7 +177,13 @@ fn unit(curve: &Curve) -> &'static str {
 }
 
 fn table(curve: &Curve) -> String {
-    let row = |cells: Vec<String>| {
+    let mut load = String::new();
+    let row = |mut cells: Vec<String>| {
+        // Heard row by row, each needs its load.
+        if cells[0].is_empty() {
+            cells[0].clone_from(&load);
+        }
+        load.clone_from(&cells[0]);
         let last = cells.len() - 1;
         let cells: String = cells
             .iter()

@@ -1,5 +1,6 @@
 //! Text as markup: escaping, tables, lists.
 
+use super::terms::explained;
 use crate::cell;
 
 /// A table with its header; columns named in `words` are aligned left. Nothing without rows.
@@ -25,7 +26,12 @@ impl Grid<'_> {
             } else {
                 ""
             };
-            let label = escape(label).replace('\n', "<br>");
+            // The unit on a second line is no part of the word.
+            let (word, unit) = label.split_once('\n').unwrap_or((label, ""));
+            let mut label = explained(word, word);
+            if !unit.is_empty() {
+                label += &format!("<br>{}", escape(unit));
+            }
             format!("<th scope=\"col\"{class}>{label}</th>")
         };
         let head: String = self.header.iter().enumerate().map(head).collect();

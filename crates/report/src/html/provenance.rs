@@ -81,7 +81,7 @@ pub(super) fn requests(recording: &Recording) -> String {
             .map(|header| format!("{}: {}", header.name, header.value))
             .collect();
         let body = match &request.body {
-            Some(body) => format!("<pre><code>{}</code></pre>", escape(body)),
+            Some(body) => format!("<pre tabindex=\"0\"><code>{}</code></pre>", escape(body)),
             // Bodies are left out of a recording when they are long or not text; the size remains.
             None if request.body_bytes > 0 => {
                 format!("{}, not kept", digits::bytes(float(request.body_bytes)))
@@ -117,7 +117,7 @@ pub(super) fn requests(recording: &Recording) -> String {
 /// The command, and every file the lab was read from.
 pub(super) fn reproduced(recording: &Recording) -> String {
     let command = escape(&describe::command(recording));
-    let mut out = format!("<pre class=\"command\"><code>{command}</code></pre>\n");
+    let mut out = format!("<pre class=\"command\" tabindex=\"0\"><code>{command}</code></pre>\n");
     let rows = [
         ("seed", recording.seed.to_string()),
         (
@@ -147,7 +147,7 @@ pub(super) fn reproduced(recording: &Recording) -> String {
         );
         out += &folded(
             &title,
-            &format!("<pre><code>{}</code></pre>\n", escape(text)),
+            &format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(text)),
         );
     }
     out

@@ -64,7 +64,8 @@ pub(super) fn results(summary: &Summary) -> String {
     let caption = if summary.comparisons > 0 {
         format!(
             // The caption is markup already, where backticks would mean code.
-            "Below each figure, against <b>{}</b>: {}.",
+            "Below each figure, against <b>{}</b>: {}. Each is an estimate over rounds of its own, so a \
+             difference need not be that of two figures.",
             escape(&summary.against().replace('`', "")),
             explain::difference(summary)
         )
@@ -112,7 +113,8 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
 /// What each verdict means; nothing where nothing was compared.
 pub(super) fn in_words(summary: &Summary) -> String {
     let sentences = explain::in_words(summary);
-    if sentences.is_empty() {
+    // One alone is the answer at the top.
+    if sentences.len() < 2 {
         return String::new();
     }
     list(&sentences)
@@ -155,7 +157,8 @@ pub(super) fn distributions(summary: &Summary) -> String {
         Some(format!("<tr>{}{}</tr>\n", name(&row.name), cells.concat()))
     };
     let table = Grid {
-        caption: "In ms, over the requests of all rounds together.",
+        caption: "In ms, over the requests of all rounds together. Results has what a round comes to, which is \
+                  another figure: slow rounds weigh more here.",
         header: header.map(str::to_owned).to_vec(),
         words: &[0],
         rows: summary.variants.iter().filter_map(row).collect(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use e2e::{Browser, Run, weigh_command};
 use tempfile::TempDir;
 
-use crate::page::look;
+use crate::page::{has_no_barrier, look};
 
 /// The recordings of this repository.
 fn committed() -> Vec<PathBuf> {
@@ -69,7 +69,9 @@ fn the_recordings_of_this_repository_make_a_page_that_reads_on_every_screen() {
         weigh(&folder, &["--format", "html"]).exits_with(0).answer(),
     )
     .expect("the page");
-    look(&mut Browser::start(), &page);
+    let mut browser = Browser::start();
+    look(&mut browser, &page);
+    has_no_barrier(&mut browser, &page);
 }
 
 #[test]

@@ -31,7 +31,11 @@ const VIEWS: [View; 4] = [
         is_dark: true,
     },
 ];
-const MEBIBYTE: usize = 1024 * 1024;
+/// Nine variants side by side.
+const NINE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../labs/router-extensibility/records/static-subgraph.json"
+);
 
 fn rendered(recording: &Path, format: &str) -> String {
     let output = weigh_command()
@@ -95,9 +99,28 @@ pub(crate) fn look(browser: &mut Browser, page: &Path) {
     assert_ne!(grounds[0], grounds[1], "light and dark look alike");
 }
 
-/// Labels of one picture that lie on one another.
+/// What axe-core finds that keeps somebody from reading the page, rule by rule.
+const VIOLATIONS: &str = "axe.run().then(found => found.violations.map(rule =>
+  rule.id + ': ' + rule.nodes.map(node => node.html.slice(0, 200)).join(' | ')))";
+
+/// Whether the page can be read by those who do not see it, or see it otherwise.
+pub(crate) fn has_no_barrier(browser: &mut Browser, page: &Path) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("axe");
+    if !judged::has_package(&folder, "axe-core") {
+        return;
+    }
+    let rules = fs::read_to_string(folder.join("node_modules/axe-core/axe.min.js"));
+    let rules = rules.expect("the package has it");
+    for view in VIEWS {
+        browser.open(&url_of(page), view);
+        browser.ask(&format!("{rules};0"));
+        assert_eq!(browser.ask(VIOLATIONS), json!([]), "{view:?}");
+    }
+}
+
+/// Labels of one picture that lie on one another; marks may, where values are alike.
 const TOUCHING: &str = "[...document.querySelectorAll('svg')].flatMap(picture => {
-  const boxes = [...picture.querySelectorAll('text')]
+  const boxes = [...picture.querySelectorAll('text:not(.sign)')]
     .map(text => [text.textContent, text.getBoundingClientRect()])
     .filter(([, box]) => box.width > 0);
   return boxes.flatMap(([one, a], index) => boxes.slice(index + 1)
@@ -143,9 +166,6 @@ fn the_page_of_a_lab_loads_alone_and_says_what_the_table_says() {
     let folder = TempDir::new().expect("a temporary folder");
     let recording = Path::new(RECORDING);
     let page = page_of(recording, &folder);
-    let size = fs::metadata(&page).expect("the page was written").len();
-    assert!(size < 2 * MEBIBYTE as u64, "{size} bytes");
-
     let mut browser = Browser::start();
     look(&mut browser, &page);
     let sections = browser.ask("[...document.querySelectorAll('section')].map(part => part.id)");
@@ -203,6 +223,66 @@ fn the_page_of_a_lab_loads_alone_and_says_what_the_table_says() {
             assert_eq!(figures[variant][metric][1], *cell, "{metric} of {variant}");
         }
     }
+}
+
+#[test]
+fn a_page_of_nine_variants_is_small_and_begins_with_the_answer() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let page = page_of(Path::new(NINE), &folder);
+    let size = fs::metadata(&page).expect("the page was written").len();
+    assert!(size < 400_000, "{size} bytes");
+    let mut browser = Browser::start();
+    look(&mut browser, &page);
+    has_no_barrier(&mut browser, &page);
+    for width in [390, 1280] {
+        let is_dark = false;
+        browser.open(&url_of(&page), View { width, is_dark });
+        for part in [".said-first", "#answer .row:nth-child(2)"] {
+            let end = browser.ask(&format!(
+                "document.querySelector('{part}').getBoundingClientRect().bottom"
+            ));
+            let end = end.as_f64().expect("a length");
+            assert!(end < 600.0, "{part} ends at {end} of {width} px");
+        }
+    }
+    // A word is explained by a key, and on paper by a list.
+    let opened = "(() => {
+      const word = [...document.querySelectorAll('button.term')].find(it => it.textContent == 'p99');
+      word.focus(); word.click();
+      return document.querySelector(':popover-open').textContent;
+    })()";
+    assert_eq!(browser.ask(opened), "p99 99 of 100 requests were faster.");
+    let listed = browser.ask("document.querySelector('#glossary').textContent");
+    assert!(
+        listed
+            .as_str()
+            .is_some_and(|words| words.contains("99 of 100 requests"))
+    );
+}
+
+#[test]
+fn a_sweep_is_a_page_of_its_own() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let text = fs::read_to_string(NINE).expect("the recording is committed");
+    let mut recording: Value = serde_json::from_str(&text).expect("a recording is JSON");
+    for rate in [100.0, 400.0, 1600.0] {
+        let phase = &mut recording["load"]["model"]["phases"][0];
+        assert!(phase["rate_from_per_s"].is_number(), "{phase}");
+        phase["rate_from_per_s"] = json!(rate);
+        phase["rate_to_per_s"] = json!(rate);
+        let level = folder.path().join(format!("at-{rate}-per-s"));
+        fs::create_dir(&level).expect("a folder can be made");
+        fs::write(level.join("recording.json"), recording.to_string()).expect("it can be written");
+    }
+    let text = rendered(folder.path(), "text");
+    assert!(text.contains("at 1,600 requests/s"), "{text}");
+    let page = folder.path().join("curve.html");
+    fs::write(&page, rendered(folder.path(), "html")).expect("the page can be written");
+    let mut browser = Browser::start();
+    look(&mut browser, &page);
+    has_no_barrier(&mut browser, &page);
+    let marks = browser.ask("document.querySelectorAll('figure .sign title').length");
+    assert_eq!(marks, 8 * 3);
 }
 
 #[test]

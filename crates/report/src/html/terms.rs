@@ -1,0 +1,131 @@
+//! Words that a reader may not know, explained where they stand: by pointing at them, by opening them with a
+//! key or a finger, and at the end of the page on paper.
+
+use super::markup::escape;
+use crate::describe;
+use crate::summary::Summary;
+
+/// A word and what it means here.
+struct Term {
+    /// The word, as tables and sentences have it.
+    word: &'static str,
+    meaning: &'static str,
+}
+
+const TERMS: [Term; 18] = [
+    Term {
+        word: "baseline",
+        meaning: "The variant that the others are compared with, each time in the same round.",
+    },
+    Term {
+        word: "interval",
+        meaning: "From where to where the difference would lie if the run were repeated often. It is as wide \
+                  as it must be for all verdicts of the page to hold together at 95 %, so each alone is \
+                  somewhat more certain.",
+    },
+    Term {
+        word: "requests/s",
+        meaning: "Answers a second that passed.",
+    },
+    Term {
+        word: "min",
+        meaning: "The fastest request of a round.",
+    },
+    Term {
+        word: "mean",
+        meaning: "The average over the requests of a round; a few very slow ones move it.",
+    },
+    Term {
+        word: "typical",
+        meaning: "The mean of the fastest three quarters of a round's requests: what a request pays when \
+                  nothing else is in its way.",
+    },
+    Term {
+        word: "stdev",
+        meaning: "Standard deviation: how far values lie from their mean.",
+    },
+    Term {
+        word: "p50",
+        meaning: "The median: half of the requests were faster.",
+    },
+    Term {
+        word: "p75",
+        meaning: "Three of four requests were faster.",
+    },
+    Term {
+        word: "p90",
+        meaning: "Nine of ten requests were faster.",
+    },
+    Term {
+        word: "p95",
+        meaning: "19 of 20 requests were faster.",
+    },
+    Term {
+        word: "p99",
+        meaning: "99 of 100 requests were faster.",
+    },
+    Term {
+        word: "p99.9",
+        meaning: "999 of 1,000 requests were faster.",
+    },
+    Term {
+        word: "max",
+        meaning: "The slowest request: of a typical round, or of all rounds where p99 is of all rounds.",
+    },
+    Term {
+        word: "CPU",
+        meaning: "Processor time of all systems of the variant for each answer.",
+    },
+    Term {
+        word: "memory",
+        meaning: "The sum of the peaks of all systems of the variant.",
+    },
+    Term {
+        word: "Verdict",
+        meaning: "What the interval of the figure that decides supports. No difference shown means that it \
+                  contains 0; it does not prove that there is none.",
+    },
+    Term {
+        word: "generator CPU",
+        meaning: "Processor time of the program that sends the requests, for each answer.",
+    },
+];
+
+/// Text of the page in which a word is explained where it is known; `shown` is text, not markup.
+pub(super) fn explained(word: &str, shown: &str) -> String {
+    let Some(index) = TERMS.iter().position(|term| term.word == word) else {
+        return escape(shown);
+    };
+    format!(
+        "<button class=\"term\" popovertarget=\"term-{index}\" title=\"{}\">{}</button>",
+        escape(TERMS[index].meaning),
+        escape(shown)
+    )
+}
+
+/// `98.33 % intervals`, explained.
+pub(super) fn intervals(summary: &Summary) -> String {
+    let shown = format!("{} intervals", describe::percent(summary.confidence_each));
+    explained("interval", &shown)
+}
+
+/// The meanings of the words in a page: one to open for each, and a list for paper.
+pub(super) fn meanings(page: &str) -> String {
+    let used = TERMS.iter().enumerate().filter(|(index, _)| {
+        let target = format!("popovertarget=\"term-{index}\"");
+        page.contains(&target)
+    });
+    let (mut opened, mut listed) = (String::new(), String::new());
+    for (index, Term { word, meaning }) in used {
+        opened += &format!(
+            "<div class=\"meaning\" popover id=\"term-{index}\"><b>{word}</b> {meaning}</div>\n"
+        );
+        listed += &format!("<dt>{word}</dt><dd>{meaning}</dd>\n");
+    }
+    match opened.as_str() {
+        "" => String::new(),
+        opened => format!(
+            "{opened}<section id=\"glossary\">\n<h2>Words</h2>\n<dl class=\"list\">\n{listed}</dl>\n</section>\n"
+        ),
+    }
+}
