@@ -2,7 +2,9 @@
 
 use clap::Parser;
 
-use crate::{aa, attack, bench, calibrate, chores, gateway_bench, method, results, shape, slices};
+use crate::{
+    aa, attack, bench, calibrate, chores, dist, gateway_bench, method, results, shape, slices,
+};
 
 /// Chores of the repository.
 #[derive(Debug, Parser)]
@@ -30,6 +32,8 @@ pub(crate) enum Chore {
     Attack(attack::Args),
     /// Ask a service for hours, at half load, and see whether it takes more and more memory.
     Soak(attack::soak::Args),
+    /// Build what people install: static programs, archives, Debian packages, completions, manual pages.
+    Dist(dist::Args),
     /// Write RESULTS.md of a folder of labs from the recordings committed with it.
     Results(results::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
@@ -47,6 +51,7 @@ impl Chore {
             Chore::Shape => shape::shape(),
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
+            Chore::Dist(args) => dist::run(&args),
             Chore::Results(args) => results::run(&args),
             Chore::Aa(args) => aa::run(&args),
             Chore::Attack(args) => attack::run(&args),

@@ -7,6 +7,7 @@ mod calibrate;
 mod chores;
 mod clock;
 mod command_line;
+mod dist;
 mod gateway_bench;
 mod judged;
 mod method;

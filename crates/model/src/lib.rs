@@ -9,6 +9,12 @@
 //! Absent on purpose: anything that plans, sends, reads files or draws. A type that only one crate
 //! uses stays in that crate.
 
+// Here, because everything that needs Linux waits for this crate: one sentence, and no list of missing names.
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "weigh runs on Linux only: it measures with epoll, control groups and /proc; use a Linux machine, or a virtual one"
+);
+
 pub mod as_micros;
 mod capacity;
 mod data;

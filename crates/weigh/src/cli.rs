@@ -2,11 +2,11 @@
 
 use std::io::ErrorKind;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::command::{
-    ab, bisect, check, compare, demo, history, init, lab, load, merge, null_server, pr, report,
-    tare, up,
+    ab, bisect, check, compare, completions, demo, history, init, lab, load, man_pages, merge,
+    null_server, pr, report, tare, up,
 };
 use crate::console::Console;
 use crate::debug_log;
@@ -51,6 +51,13 @@ enum Subcommands {
     History(history::Args),
     Tare(tare::Args),
     NullServer(null_server::Args),
+    Completions(completions::Args),
+    ManPages(man_pages::Args),
+}
+
+/// The whole command line, as those need it who describe it.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the whole program.
@@ -89,6 +96,8 @@ pub(crate) fn main() -> Exit {
         Subcommands::History(args) => history::run(&args, console),
         Subcommands::Tare(args) => tare::run(&args, console, &stop),
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),
+        Subcommands::Completions(args) => completions::run(&args, console),
+        Subcommands::ManPages(args) => man_pages::run(&args),
     };
     ended.unwrap_or_else(|failure| {
         console.error(&failure.message);

@@ -2,6 +2,7 @@
 
 mod compare;
 mod compare_help;
+mod dist;
 mod docs_ci;
 mod gates;
 mod history;

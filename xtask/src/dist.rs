@@ -1,0 +1,197 @@
+//! `cargo xtask dist`: what people install: archives and Debian packages of a static `weigh`, with completions,
+//! manual pages and the licences of all that is in it, and sums to check them by.
+
+mod licences;
+mod package;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use sha2::{Digest as _, Sha256};
+
+use crate::chores::root;
+use package::Contents;
+
+/// What is built.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only this target; may be given several times.
+    #[arg(long, value_name = "TRIPLE", value_parser = clap::builder::PossibleValuesParser::new(TARGETS.map(|it| it.triple)))]
+    target: Vec<String>,
+    /// Where the files go.
+    #[arg(long, value_name = "FOLDER", default_value = "target/dist/files")]
+    out: PathBuf,
+    /// Use this static program, of the first target, instead of building.
+    #[arg(long, value_name = "FILE", hide = true)]
+    program: Option<PathBuf>,
+}
+
+/// A kind of machine.
+struct Target {
+    triple: &'static str,
+    /// Its name in Debian.
+    debian: &'static str,
+    /// What compiles the C that a dependency brings, with the Debian package it is from.
+    compiler: (&'static str, &'static str),
+}
+
+const TARGETS: [Target; 2] = [
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        debian: "amd64",
+        compiler: ("musl-gcc", "musl-tools"),
+    },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        debian: "arm64",
+        compiler: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    },
+];
+
+/// Builds for each target and packs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let out = root().join(&args.out);
+    fs::create_dir_all(&out)?;
+    let version = version()?;
+    let wanted = TARGETS.iter().filter(|target| match &args.program {
+        Some(_) => target.triple == TARGETS[0].triple,
+        None => args.target.is_empty() || args.target.iter().any(|it| it == target.triple),
+    });
+    let work = tempfile::tempdir()?;
+    let mut files = Vec::new();
+    let mut said = Vec::new();
+    // Described by a program that runs here, whatever the other targets are.
+    let mut described: Option<PathBuf> = None;
+    for target in wanted {
+        let program = match &args.program {
+            Some(program) => program.clone(),
+            None => build(target)?,
+        };
+        let runs = runs(&program);
+        if described.is_none() {
+            ensure!(
+                runs,
+                "{} does not run here, and nothing else describes its flags; build the target of this machine first",
+                program.display()
+            );
+            described = Some(program.clone());
+        }
+        let contents = Contents {
+            version: &version,
+            target: target.triple,
+            debian: target.debian,
+            program: &program,
+            describer: described.as_deref().expect("set above"),
+            licences: licences::of(target.triple)?,
+        };
+        let folder = contents.gather(work.path())?;
+        files.push(package::archive(&folder, &out)?);
+        files.push(package::debian(&contents, &folder, work.path(), &out)?);
+        said.push(format!(
+            "{}: {}",
+            target.triple,
+            if runs {
+                "built, and it runs here"
+            } else {
+                "built; it was not run, since this machine is another"
+            }
+        ));
+    }
+    files.push(recipe(&out, &version)?);
+    sums(&out, &files)?;
+    said.push(format!("{} files in {}", files.len() + 1, out.display()));
+    say(&said);
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "what was built is this chore's result")]
+fn say(lines: &[String]) {
+    for line in lines {
+        println!("{line}");
+    }
+}
+
+fn version() -> anyhow::Result<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
+    let line = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("version = \""));
+    let version = line.and_then(|rest| rest.split('"').next());
+    Ok(version.context("the workspace has a version")?.to_owned())
+}
+
+/// Builds the program of a target; static, so that it runs on every Linux.
+fn build(target: &Target) -> anyhow::Result<PathBuf> {
+    let (compiler, package) = target.compiler;
+    let is_there = Command::new(compiler).arg("--version").output().is_ok();
+    ensure!(
+        is_there,
+        "{} needs `{compiler}`: ./setup dist, or install the package {package}",
+        target.triple
+    );
+    let added = Command::new("rustup")
+        .args(["target", "add", target.triple])
+        .status();
+    ensure!(
+        added.is_ok_and(|status| status.success()),
+        "rustup cannot add {}; see whether `rustup` is installed and can reach its server",
+        target.triple
+    );
+    let variable = target.triple.replace('-', "_");
+    let status = Command::new("cargo")
+        .args(["build", "--locked", "--release", "--package", "weigh"])
+        .args(["--target", target.triple, "--target-dir", "target/dist"])
+        .env(format!("CC_{variable}"), compiler)
+        // The linker of Rust links for all targets; the C library is that of the target's component.
+        .env(
+            format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()),
+            "rust-lld",
+        )
+        .current_dir(root())
+        .status()?;
+    ensure!(status.success(), "{} does not build", target.triple);
+    Ok(root()
+        .join("target/dist")
+        .join(target.triple)
+        .join("release/weigh"))
+}
+
+fn runs(program: &Path) -> bool {
+    let output = Command::new(program).arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// The recipe of a container image, which is nothing but the program.
+fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
+    let path = out.join("Containerfile");
+    let archive = format!("weigh-{version}-{}", TARGETS[0].triple);
+    fs::write(
+        &path,
+        format!(
+            "# podman build -t weigh . && podman run --rm weigh demo\n\
+             FROM docker.io/library/debian:stable-slim AS unpacked\n\
+             ADD {archive}.tar.gz /\n\
+             FROM scratch\n\
+             COPY --from=unpacked /{archive}/weigh /weigh\n\
+             COPY --from=unpacked /tmp /tmp\n\
+             WORKDIR /work\n\
+             ENTRYPOINT [\"/weigh\"]\n"
+        ),
+    )?;
+    Ok(path)
+}
+
+/// Writes `SHA256SUMS`, as `sha256sum --check` reads it.
+fn sums(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for file in files {
+        let digest = Sha256::digest(fs::read(file)?);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = file.file_name().and_then(|name| name.to_str());
+        text += &format!("{digest}  {}\n", name.context("a name of ours")?);
+    }
+    fs::write(out.join("SHA256SUMS"), text)?;
+    Ok(())
+}
