@@ -1,5 +1,7 @@
 //! A single load: what users of wrk, bombardier and vegeta look for.
 
+mod pictures;
+
 use crate::cell;
 use crate::describe;
 use crate::digits;
@@ -35,7 +37,9 @@ pub fn load_text(recording: &Recording, summary: &Summary) -> String {
     out += &statistics(row, summary);
     if let Some(distribution) = &row.distribution {
         out += &percentiles(distribution);
+        out += &pictures::histogram(&round.latency_ns_hdr.histogram());
     }
+    out += &pictures::rate(&round.windows);
     out += &steps(round);
     out += &facts(row, round, summary.is_open_loop);
     let troubles = row
@@ -302,6 +306,18 @@ mod tests {
                  99.9 %      1.75 ms
                 99.99 %      1.87 ms
 
+          Requests by latency
+              <= 350 us █                                                 900
+              <= 445 us ███████                                         5,350
+              <= 565 us ███████████████████████                        16,850
+              <= 718 us ████████████████████████████████████████       29,000
+              <= 913 us ███████████████████████████████████████        28,300
+             <= 1.16 ms █████████████████████                          14,950
+             <= 1.47 ms █████                                           3,950
+             <= 1.87 ms █                                                 700
+
+                   Rate ███████   133,000 to 139,000/s, from 0 s to 700 ms
+
           Outcomes      passed 100,000; 2xx 100,000
           Throughput    21.7 MB/s in, 19.0 MB/s out
           Connections   100 opened, in 58.9 us (median)
@@ -327,6 +343,18 @@ mod tests {
                    99 %      1.44 ms
                  99.9 %      1.86 ms
                 99.99 %      2.20 ms
+
+          Requests by latency
+              <= 323 us ▏                                                 350
+              <= 425 us ████                                            3,350
+              <= 559 us █████████████████████                          17,400
+              <= 735 us ████████████████████████████████████████       32,400
+              <= 967 us ███████████████████████████████████████        31,500
+             <= 1.27 ms ███████████████                                12,550
+             <= 1.67 ms ███                                             2,200
+             <= 2.20 ms ▏                                                 250
+
+                   Rate ███████████████████████████████████   3,980 to 4,020/s, from 0 s to 24.5 s
 
           Outcomes      passed 100,000; 2xx 100,000
           Throughput    0.640 MB/s in, 0.560 MB/s out
@@ -369,6 +397,18 @@ mod tests {
                    99 %      1.36 ms
                  99.9 %      1.75 ms
                 99.99 %      1.87 ms
+
+          Requests by latency
+              <= 350 us █                                                 900
+              <= 445 us ███████                                         5,350
+              <= 565 us ███████████████████████                        16,850
+              <= 718 us ████████████████████████████████████████       29,000
+              <= 913 us ███████████████████████████████████████        28,300
+             <= 1.16 ms █████████████████████                          14,950
+             <= 1.47 ms █████                                           3,950
+             <= 1.87 ms █                                                 700
+
+                   Rate ███████   133,000 to 139,000/s, from 0 s to 700 ms
 
           Outcomes      passed 99,990, mismatched 10 (status 10); 2xx 99,990, 4xx 10
           Throughput    21.7 MB/s in, 19.0 MB/s out

@@ -8,7 +8,8 @@ use crate::summary::{MetricSummary, Summary, VariantSummary};
 const WIDTH_MAX: usize = 60;
 /// A picture narrower than this shows nothing.
 const WIDTH_MIN: usize = 24;
-const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// From little to all.
+pub(crate) const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The overhead in the headline metric, a line a variant on one scale, with the axis below:
 /// `├──●──┤`. Nothing without intervals or room.

@@ -1,0 +1,150 @@
+//! Small pictures of characters of one load: how its latencies are spread, and its rate over time.
+
+use stats::Histogram;
+
+use crate::digits;
+use crate::float::float;
+use crate::recording::Windows;
+use crate::text::plots::LEVELS;
+
+/// Rows of the histogram.
+const ROWS: u32 = 8;
+/// Columns of its longest bar, and of the rate over time.
+const COLUMNS: usize = 40;
+
+/// How many requests took how long, in steps of equal ratio from the fastest to the slowest: a tail of a
+/// hundredfold fits beside the bulk. Nothing where all took as long.
+pub(super) fn histogram(latency: &Histogram) -> String {
+    let (Some(min), Some(max)) = (latency.min_ns(), latency.max_ns()) else {
+        return String::new();
+    };
+    let ratio = float(max) / float(min.max(1));
+    if ratio < 1.1 {
+        return String::new();
+    }
+    let end = |row: u32| float(min.max(1)) * ratio.powf(f64::from(row + 1) / f64::from(ROWS));
+    let mut counts = [0_u64; ROWS as usize];
+    for (value, count) in latency.recorded() {
+        // The slowest belongs to the last row, whatever rounding makes of its end.
+        let row = (0..ROWS - 1)
+            .find(|row| float(value) <= end(*row))
+            .unwrap_or(ROWS - 1);
+        counts[row as usize] += count;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let line = |(row, count): (u32, u64)| {
+        let bar = "█".repeat(length(float(count) / float(most)));
+        // A row with few requests is not an empty one.
+        let bar = if count > 0 && bar.is_empty() {
+            "▏".to_owned()
+        } else {
+            bar
+        };
+        format!(
+            "  {:>13} {bar:<COLUMNS$} {:>12}\n",
+            format!("<= {}", digits::duration_ns(end(row).min(float(max)))),
+            digits::count(count)
+        )
+    };
+    let lines: String = (0..ROWS).zip(counts).map(line).collect();
+    format!("  Requests by latency\n{lines}\n")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of the columns is within them"
+)]
+fn length(share: f64) -> usize {
+    (share.clamp(0.0, 1.0) * COLUMNS as f64).round() as usize
+}
+
+/// Answers per second from the beginning to the end of the load, each column a part of it as long as the
+/// others; nothing of a load too short for two.
+pub(super) fn rate(windows: &Windows) -> String {
+    // The last may be cut short, and would look like a drop.
+    let whole = windows.completed.len().saturating_sub(1);
+    if whole < 2 {
+        return String::new();
+    }
+    let each = whole.div_ceil(COLUMNS);
+    let seconds = float(windows.width_us) / 1e6;
+    let rates: Vec<f64> = windows.completed[..whole]
+        .chunks_exact(each)
+        .map(|part| float(part.iter().sum()) / (float(part.len() as u64) * seconds))
+        .collect();
+    let (low, high) = rates
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), rate| {
+            (low.min(*rate), high.max(*rate))
+        });
+    if rates.len() < 2 || high <= 0.0 {
+        return String::new();
+    }
+    // From zero: a wave of some percent must not look like one of the whole.
+    let drawn: String = rates.iter().map(|rate| level(rate / high)).collect();
+    format!(
+        "  {:>13} {drawn}   {} to {}/s, from 0 s to {}\n\n",
+        "Rate",
+        digits::value(low, None),
+        digits::value(high, None),
+        digits::duration_ns(float((whole / each * each) as u64) * seconds * 1e9)
+    )
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of eight levels is within them"
+)]
+fn level(share: f64) -> char {
+    LEVELS[((share * 8.0).ceil() as usize).clamp(1, 8) - 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_in_one_row_and_the_tail_is_seen() {
+        let mut latency = Histogram::new();
+        latency.record_n_ns(100_000, 10_000);
+        latency.record_n_ns(200_000, 5_000);
+        latency.record_ns(10_000_000);
+        insta::assert_snapshot!(histogram(&latency), @"
+        Requests by latency
+            <= 178 us ████████████████████████████████████████       10,000
+            <= 316 us ████████████████████                            5,000
+            <= 562 us                                                     0
+          <= 1,000 us                                                     0
+           <= 1.78 ms                                                     0
+           <= 3.16 ms                                                     0
+           <= 5.62 ms                                                     0
+           <= 10.0 ms ▏                                                   1
+        ");
+        assert_eq!(histogram(&Histogram::new()), "");
+        let mut alike = Histogram::new();
+        alike.record_n_ns(100_000, 10);
+        assert_eq!(histogram(&alike), "");
+    }
+
+    #[test]
+    fn a_pause_is_a_gap_in_the_rate() {
+        let mut completed = vec![100; 61];
+        completed[30..33].fill(0);
+        let windows = Windows {
+            width_us: 100_000,
+            errors: vec![0; 61],
+            latency_sum_ns: vec![0; 61],
+            completed,
+        };
+        insta::assert_snapshot!(rate(&windows), @"
+                   Rate ███████████████▁▄█████████████   0 to 1,000/s, from 0 s to 6.00 s
+        ");
+        let short = Windows {
+            completed: vec![100, 3],
+            ..windows
+        };
+        assert_eq!(rate(&short), "");
+    }
+}
