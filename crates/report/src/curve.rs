@@ -314,6 +314,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn what_the_user_wrote_is_text_and_never_markup() {
+        let evil = "<script>alert(1)</script>\"'&";
+        let mut levels = vec![level(100.0, 30.0), level(400.0, 45.0)];
+        for level in &mut levels {
+            level.folder = format!("at-{evil}");
+            level.summary.title = evil.to_owned();
+            level.summary.question = Some(evil.to_owned());
+            for row in &mut level.summary.variants {
+                row.name = evil.to_owned();
+                row.baseline = evil.to_owned();
+            }
+        }
+        let page = crate::curve_page(&Curve::new(levels).unwrap());
+        assert!(!page.contains("<script"), "{page}");
+        assert!(page.contains("<title>&lt;script&gt;"));
+    }
+
+    #[test]
     fn every_rendering_says_which_level_breaks_a_gate() {
         let curve = curve();
         let text = text(&curve, crate::Terminal::plain(100));

@@ -34,7 +34,7 @@ pub fn curve(curve: &Curve) -> String {
         )
     };
     document(
-        title,
+        &escape(title),
         &format!(
             "{header}<main>\n<section id=\"curve\">\n{}{}</section>\n{gates}\
              <section id=\"levels\">\n<h2>By load</h2>\n{}{}</section>\n</main>\n",
