@@ -171,7 +171,8 @@ impl Keeper {
             .args(["shepherd", &job.name])
             .stdin(Stdio::from(OwnedFd::from(its_socket)))
             .stdout(Stdio::null())
-            .spawn()?;
+            .spawn()
+            .map_err(|error| explained(error, |path| Path::new(path).exists()))?;
         let shepherd = Shepherd {
             pid: i32::try_from(child.id()).map_err(io::Error::other)?,
             name: job.name.clone(),
@@ -291,5 +292,45 @@ fn remove(folder: &Path) {
         && let Some(error) = last
     {
         console::complain("keeper", &format!("`{}` stays: {error}", folder.display()));
+    }
+}
+
+/// What every process here is started with, and where a bare container or a chroot lacks it.
+const NEEDED: [(&str, &str); 2] = [("/proc/self/exe", "/proc"), ("/dev/null", "/dev")];
+
+/// Says which file is missing, which the system's error does not.
+fn explained(error: io::Error, exists: impl Fn(&str) -> bool) -> io::Error {
+    let missing = NEEDED.iter().find(|(path, _)| !exists(path));
+    match missing.filter(|_| error.kind() == io::ErrorKind::NotFound) {
+        Some((path, mount)) => io::Error::new(
+            error.kind(),
+            format!("`{path}` is not there; mount `{mount}` where weigh runs"),
+        ),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_bare_container_lacks_is_named() {
+        let not_found = || io::Error::from(io::ErrorKind::NotFound);
+        let said = explained(not_found(), |path| path != "/dev/null").to_string();
+        assert_eq!(
+            said,
+            "`/dev/null` is not there; mount `/dev` where weigh runs"
+        );
+        let other = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(
+            explained(other, |_| false).kind(),
+            io::ErrorKind::PermissionDenied
+        );
+        assert!(
+            !explained(not_found(), |_| true)
+                .to_string()
+                .contains("mount")
+        );
     }
 }
