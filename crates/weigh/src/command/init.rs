@@ -1,9 +1,11 @@
 //! `weigh init`: a first lab that runs, for what its user has: a command, a proxy, two URLs.
 
+mod artillery;
 mod har;
 mod lab_text;
 mod openapi;
 mod requests;
+mod values;
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -56,6 +58,9 @@ pub(crate) struct Args {
     /// Requests that an OpenAPI 3 description, in JSON or YAML, has examples for.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har"])]
     openapi: Option<PathBuf>,
+    /// Requests of a test that Artillery runs, in YAML or JSON, as far as they are known beforehand.
+    #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi"])]
+    artillery: Option<PathBuf>,
     /// The folder that the lab is written into, as a file of the same name.
     #[arg(short, long, value_name = "FOLDER", default_value = "labs/first")]
     out: PathBuf,
@@ -141,7 +146,8 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
 
 /// The requests of the file that the flags name.
 fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> {
-    let Some(path) = args.har.as_ref().or(args.openapi.as_ref()) else {
+    let files = [&args.har, &args.openapi, &args.artillery];
+    let Some(path) = files.into_iter().find_map(Option::as_ref) else {
         return Ok(None);
     };
     let shown = path.display();
@@ -151,9 +157,12 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
         .file_name()
         .unwrap_or(path.as_os_str())
         .to_string_lossy();
-    let found = match &args.har {
-        Some(_) => har::read(&source, &text),
-        None => openapi::read(&source, &text, console.color),
+    let found = if args.har.is_some() {
+        har::read(&source, &text)
+    } else if args.openapi.is_some() {
+        openapi::read(&source, &text, console.color)
+    } else {
+        artillery::read(&source, &text, console.color)
     };
     let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
     if found.is_empty() {

@@ -5,12 +5,10 @@
 
 mod example;
 
-use std::path::PathBuf;
-
 use serde_json::{Map, Value};
-use yaml_with_places::{Document, Findings, Source};
 
 use super::requests::{Given, Requests};
+use super::values::{encoded, plain, tree};
 use example::Description;
 
 /// Those that are made. What others need is deleted by the one that is not.
@@ -71,26 +69,6 @@ pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, St
         }
     }
     Ok(requests)
-}
-
-/// The file as a tree: JSON is read as such, since it may be larger than a person writes.
-fn tree(source: &str, text: &str, color: bool) -> Result<Value, String> {
-    if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text)
-            .map_err(|error| format!("expected JSON or YAML, found a mistake: {error}"));
-    }
-    let mut findings = Findings::default();
-    let document = yaml_with_places::read(0, text, "a description is one document", &mut findings);
-    let sources = vec![Source {
-        path: PathBuf::from(source),
-        text: text.to_owned(),
-    }];
-    let settled = findings.settle(sources);
-    settled.map_err(|mistakes| format!("it has mistakes\n{}", mistakes.render(color)))?;
-    match document {
-        Document::Tree(node) => Ok(node.json()),
-        Document::Empty | Document::Unreadable => Ok(Value::Null),
-    }
 }
 
 /// What stands before every path: the path of the first server.
@@ -255,15 +233,6 @@ impl Operation<'_> {
     }
 }
 
-/// A scalar as text; nothing for a list or a mapping.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(_) | Value::Bool(_) => value.to_string(),
-        _ => String::new(),
-    }
-}
-
 /// The values of a parameter as texts: several for a list, none for a mapping.
 fn texts(value: &Value) -> Option<Vec<String>> {
     match value {
@@ -271,20 +240,6 @@ fn texts(value: &Value) -> Option<Vec<String>> {
         Value::Object(_) | Value::Null => None,
         scalar => Some(vec![plain(scalar)]),
     }
-}
-
-/// A text as it stands in a path or a query (RFC 3986, section 2.3).
-fn encoded(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b',' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

@@ -106,6 +106,12 @@ impl Requests {
 
     /// Takes a request, or says why not. One that is there already gets a larger weight.
     pub(super) fn add(&mut self, given: Given) {
+        self.add_times(given, 1);
+    }
+
+    /// The same for a request that is sent so many times, at least once.
+    pub(super) fn add_times(&mut self, given: Given, times: u32) {
+        let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
         if let Err(why) = check(&given) {
             return self.leave_out(&what, &why);
@@ -123,7 +129,7 @@ impl Requests {
             body: given.body,
             status: given.status,
             notes,
-            weight: 1,
+            weight: times,
         };
         let is_same = |known: &Request| {
             (&known.method, &known.path, &known.headers, &known.body)
@@ -137,7 +143,7 @@ impl Requests {
         match self.sent.iter().position(is_same) {
             Some(index) => {
                 let known = &mut self.sent[index];
-                known.weight = (known.weight + 1).min(WEIGHT_MAX);
+                known.weight = (known.weight + times).min(WEIGHT_MAX);
             }
             None if self.sent.len() == REQUESTS_MAX => {
                 self.leave_out(&what, &format!("it comes after {REQUESTS_MAX} others"));
