@@ -215,7 +215,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
 fn facts(recording: &Recording, summary: &Summary) -> String {
     let facts = [
         ("Load", prose(&describe::load(recording))),
-        ("Rounds", escape(&explain::rounds(summary))),
+        ("Rounds", prose(&explain::rounds(summary))),
         (
             "Revisions",
             escape(summary.revisions.as_deref().unwrap_or_default()),
