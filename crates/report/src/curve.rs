@@ -36,7 +36,7 @@ pub struct Level {
 /// Why recordings are no curve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CurveError {
-    /// There is none.
+    /// No recording was given.
     #[error("expected the recordings of a sweep, found none")]
     Empty,
     /// One is of another lab, or of another kind of load.
@@ -76,7 +76,7 @@ impl Curve {
     ///
     /// # Errors
     ///
-    /// When there is none, or they are not of one lab and one kind of load.
+    /// When no recording is given, or they are not of one lab and one kind of load.
     pub fn new(mut levels: Vec<Level>) -> Result<Curve, CurveError> {
         let Some(first) = levels.first() else {
             return Err(CurveError::Empty);

@@ -83,7 +83,7 @@ const TERMS: [Term; 18] = [
     Term {
         word: "Verdict",
         meaning: "What the interval of the figure that decides supports. No difference shown means that it \
-                  contains 0; it does not prove that there is none.",
+                  contains 0; it does not prove that both are equal.",
     },
     Term {
         word: "generator CPU",

@@ -218,19 +218,20 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Recorded, Failure> {
-        let folder = record::new_folder(self.out, &lab.name)?;
+        let folder = || record::new_folder(self.out, &lab.name);
         self.recorded_in(folder, lab, builds, (console, stop))
     }
 
-    /// Runs one lab and records it in this folder.
+    /// Runs one lab and records it in a folder, which is made when the addresses may be loaded.
     fn recorded_in(
         &self,
-        folder: PathBuf,
+        folder: impl FnOnce() -> Result<PathBuf, Failure>,
         lab: &Lab,
         builds: &mut BuildCache,
         (console, stop): (Console, &Stop),
     ) -> Result<Recorded, Failure> {
         let addresses = Addresses::of(lab, self.consent)?;
+        let folder = folder()?;
         let tare = Tare::stored(&rig::machine::snapshot());
         let mut experiment = Experiment::new(lab, addresses, &folder, (console, stop))?;
         if self.flamegraph {

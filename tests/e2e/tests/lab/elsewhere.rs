@@ -155,8 +155,10 @@ fn another_machine_is_not_loaded_without_consent_and_not_without_bounds() {
     // An address for documentation (RFC 5737): nothing is there.
     let (here, there) = (null_server(&[]), "http://192.0.2.1:9/");
     let refused = |flags: &[&str], words: &str| {
-        let run = Comparison::of(&url(&here), there, flags).run.exits_with(2);
-        run.says(words);
+        let comparison = Comparison::of(&url(&here), there, flags);
+        comparison.run.exits_with(2).says(words);
+        let left = fs::read_dir(comparison.folder.path()).expect("a folder");
+        assert_eq!(left.count(), 0, "a refused run leaves nothing: {flags:?}");
     };
     refused(&[], "add `--yes-load 192.0.2.1`");
     refused(&["--yes-load", "192.0.2.2"], "add `--yes-load 192.0.2.1`");

@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::gates::GateArgs;
 use crate::record;
 use crate::stop::Stop;
+use crate::systems::Addresses;
 
 /// How the folder of a level begins, within that of the run.
 const PREFIX: &str = "at-";
@@ -32,6 +33,8 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Exit, Failure> {
+        // Refused before anything is made; each level asks for its own.
+        Addresses::of(lab, self.consent)?;
         let folder = record::new_folder(self.out, &lab.name)?;
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
         let mut worst = Exit::Done;
@@ -50,10 +53,14 @@ impl Run<'_> {
             };
             let name = format!("{PREFIX}{}", slug(level));
             let own = folder.join(&name);
-            fs::create_dir(&own).map_err(|error| {
-                Failure::not_ready(format!("`{}` cannot be made: {error}", own.display()))
-            })?;
-            let run = self.recorded_in(own, &at, builds, (console, stop))?;
+            let made = || match fs::create_dir(&own) {
+                Ok(()) => Ok(own),
+                Err(error) => Err(Failure::not_ready(format!(
+                    "`{}` cannot be made: {error}",
+                    own.display()
+                ))),
+            };
+            let run = self.recorded_in(made, &at, builds, (console, stop))?;
             worst = worst.max(run.exit());
             let Recorded {
                 recording, summary, ..
