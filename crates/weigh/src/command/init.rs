@@ -2,8 +2,10 @@
 
 mod artillery;
 mod har;
+mod k6;
 mod lab_text;
 mod openapi;
+mod origins;
 mod requests;
 mod values;
 
@@ -61,6 +63,10 @@ pub(crate) struct Args {
     /// Requests of a test that Artillery runs, in YAML or JSON, as far as they are known beforehand.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi"])]
     artillery: Option<PathBuf>,
+    /// Requests and thresholds of a script that k6 runs, in JavaScript, as far as they are known
+    /// beforehand. The script is read and not run.
+    #[arg(long, value_name = "SCRIPT", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery"])]
+    k6: Option<PathBuf>,
     /// The folder that the lab is written into, as a file of the same name.
     #[arg(short, long, value_name = "FOLDER", default_value = "labs/first")]
     out: PathBuf,
@@ -73,6 +79,7 @@ Examples:
   weigh init --command 'my-server --listen {{addr}}' \\
       --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
   weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
+  weigh init --command 'env PORT={{port}} node server.js' --k6 script.js
   weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/";
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
@@ -146,7 +153,7 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
 
 /// The requests of the file that the flags name.
 fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> {
-    let files = [&args.har, &args.openapi, &args.artillery];
+    let files = [&args.har, &args.openapi, &args.artillery, &args.k6];
     let Some(path) = files.into_iter().find_map(Option::as_ref) else {
         return Ok(None);
     };
@@ -161,6 +168,8 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
         har::read(&source, &text)
     } else if args.openapi.is_some() {
         openapi::read(&source, &text, console.color)
+    } else if args.k6.is_some() {
+        k6::read(path, &source, &text)
     } else {
         artillery::read(&source, &text, console.color)
     };

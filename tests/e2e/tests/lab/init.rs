@@ -146,6 +146,46 @@ fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
     );
 }
 
+/// A script for k6 with a threshold, and a request that is known only when it runs.
+const SCRIPT: &str = "\
+import http from 'k6/http';
+export const options = { thresholds: { http_req_duration: ['p(95)<5000'], http_req_failed: ['rate<0.01'] } };
+const order = open('./order.json');
+export default function () {
+  const answer = http.get(`${__ENV.BASE_URL}/items`);
+  http.post(`${__ENV.BASE_URL}/orders`, order, { headers: { 'Content-Type': 'application/json' } });
+  http.get(`${__ENV.BASE_URL}/orders/${answer.json('id')}`);
+}
+";
+
+#[test]
+fn a_script_of_k6_becomes_requests_and_gates() {
+    let here = Here::new();
+    let command = null_servers::command();
+    fs::create_dir(here.path().join("k6")).expect("a folder");
+    fs::write(here.path().join("k6/shop.js"), SCRIPT).expect("a file");
+    fs::write(here.path().join("k6/order.json"), "{\"item\": 7}").expect("a file");
+    let flags = [
+        "init",
+        "--command",
+        &command,
+        "--k6",
+        "k6/shop.js",
+        "-o",
+        "shop",
+    ];
+    here.weigh(&flags).exits_with(0);
+    here.weigh(&["check", "shop/shop.yaml"]).exits_with(0);
+    // One round gives no interval, so that the gate on a percentile stays open: exit code 4.
+    let run = here.weigh(&["lab", "shop/shop.yaml", "--rounds", "1"]);
+    run.exits_with(4).shows("p95 value < 5000ms");
+    let lab = here.read("shop/shop.yaml");
+    assert!(lab.contains("path: \"/items\""), "{lab}");
+    assert!(lab.contains("- \"p95 value < 5000ms\""), "{lab}");
+    assert!(lab.contains("known only when it runs"), "{lab}");
+    assert_eq!(here.read("shop/requests/2.json"), "{\"item\": 7}");
+}
+
 #[test]
 fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
     let here = Here::new();

@@ -4,6 +4,7 @@ use http::Uri;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::origins::{Origins, origin};
 use super::requests::{Given, Requests};
 use crate::address;
 
@@ -74,47 +75,21 @@ pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
             },
         }
     }
-    let Some(origin) = most_asked(&found) else {
-        return Ok(requests);
-    };
-    let mut others: Vec<((String, u16), u32)> = Vec::new();
+    let mut origins = Origins::default();
+    for (_, url) in &found {
+        origins.count(&origin(url));
+    }
+    let most = origins.most();
     for (entry, url) in found {
-        let own = address::origin(&url);
-        if own == origin {
+        if most.as_ref() == Some(&origin(&url)) {
             match given(entry, &url) {
                 Ok(given) => requests.add(given),
                 Err((what, why)) => requests.leave_out(&what, why),
             }
-        } else if let Some((_, count)) = others.iter_mut().find(|(known, _)| *known == own) {
-            *count += 1;
-        } else {
-            others.push((own, 1));
         }
     }
-    for ((host, port), count) in others {
-        let what = match count {
-            1 => "1 request".to_owned(),
-            many => format!("{many} requests"),
-        };
-        let why = format!("to {host}:{port}, another server than most ({})", origin.0);
-        requests.leave_out(&what, &why);
-    }
+    origins.leave_out_others(&mut requests);
     Ok(requests)
-}
-
-/// Host and port to which most requests went; of equal ones the first.
-fn most_asked(found: &[(Entry, Uri)]) -> Option<(String, u16)> {
-    let mut counts: Vec<((String, u16), usize)> = Vec::new();
-    for (_, url) in found {
-        let own = address::origin(url);
-        match counts.iter_mut().find(|(known, _)| *known == own) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((own, 1)),
-        }
-    }
-    // The last of equal ones wins, so they are looked at from behind.
-    let most = counts.into_iter().rev().max_by_key(|(_, count)| *count);
-    most.map(|(origin, _)| origin)
 }
 
 /// A request as it was sent, or what it is and why it is left out.
@@ -238,7 +213,7 @@ mod tests {
           # - entry 7: its URL is neither http nor https
           # - entry 8: missing field `method`
           # - GET /aborted: it was not answered
-          # - 1 request: to cdn.example:443, another server than most (shop.example)
+          # - 1 request: to cdn.example:443, another server than most (shop.example:443)
         "#);
         assert!(!text.contains("123456789") && !text.contains("abcdefghij"));
     }

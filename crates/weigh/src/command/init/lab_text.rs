@@ -90,6 +90,7 @@ impl Draft<'_> {
         let _ = writeln!(text, "question: {}\n", quoted(&self.question()));
         text += &self.load();
         text += EXPECT;
+        text += &self.requests.map(Requests::gates).unwrap_or_default();
         text += &self.systems();
         text += &self.variants();
         text

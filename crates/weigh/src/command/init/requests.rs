@@ -67,6 +67,8 @@ pub(super) struct Requests {
     secrets: Vec<String>,
     /// What was left out, a line each.
     left_out: Vec<String>,
+    /// Limits of the file that a lab can judge, as its gates.
+    gates: Vec<String>,
 }
 
 impl Requests {
@@ -76,6 +78,7 @@ impl Requests {
             sent: Vec::new(),
             secrets: Vec::new(),
             left_out: Vec::new(),
+            gates: Vec::new(),
         }
     }
 
@@ -94,6 +97,29 @@ impl Requests {
         // Parameters may be secret.
         let what = what.split('?').next().unwrap_or_default();
         self.left_out.push(format!("{what}: {why}"));
+    }
+
+    /// Takes a limit, which is a gate of labs.
+    pub(super) fn add_gate(&mut self, gate: String) {
+        if !self.gates.contains(&gate) {
+            self.gates.push(gate);
+        }
+    }
+
+    /// The lines of `gates` in a lab; empty without one.
+    pub(super) fn gates(&self) -> String {
+        if self.gates.is_empty() {
+            return String::new();
+        }
+        let mut text = comment(
+            0,
+            &format!("Limits of {}, for every row but the baseline.", self.source),
+        );
+        text += "gates:\n";
+        for gate in &self.gates {
+            let _ = writeln!(text, "  - {}", quoted(gate));
+        }
+        text
     }
 
     /// Says that a header or parameter was left out since its name says that it is a credential.
