@@ -18,6 +18,7 @@ use gateway_federation::{
 use gateway_remote::{Merged, RestEndpoints};
 
 use crate::admission::{Admission, Rate};
+use crate::apq;
 use crate::cors;
 use crate::engine::Engine;
 use crate::environment::{self, Environment};
@@ -73,6 +74,8 @@ pub(crate) enum GenerationError {
 pub(crate) struct Generation {
     pub(crate) config: Arc<Config>,
     pub(crate) engine: Engine,
+    /// Texts that clients have sent with their hashes. Absent when `apq` is off.
+    pub(crate) persisted: Option<apq::Queries>,
     /// Stored operations. Absent when no endpoint is configured.
     pub(crate) rest: Option<RestEndpoints>,
     /// How long a source of merged schemas may take, by its position.
@@ -158,6 +161,7 @@ impl Generation {
         let shaping = names().map(|name| SubgraphShaping::new(config, name));
         let subgraphs = shaping.collect();
         Ok(Self {
+            persisted: apq::Queries::new(&config.apq),
             engine: ground.engine,
             rest: Some(RestEndpoints::new(config)).filter(|it| !it.is_empty()),
             timeouts: ground.timeouts,

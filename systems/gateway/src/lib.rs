@@ -13,6 +13,7 @@
 //! and the configuration's keys (`gateway-config`).
 
 mod admission;
+mod apq;
 mod authorization;
 mod clock;
 mod command_line;

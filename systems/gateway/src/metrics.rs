@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gateway_extensions::{Observer, StageKind};
+use operation_cache::CacheStats;
 
 /// Upper bounds of the histograms' buckets, in microseconds.
 const BUCKETS_US: [u64; 15] = [
@@ -240,6 +241,15 @@ pub(crate) struct PlanCache {
     pub(crate) bytes: u64,
     /// Operations that wait to be planned.
     pub(crate) queued: u64,
+}
+
+/// The caches that all workers share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Caches {
+    /// Of plans.
+    pub(crate) plans: PlanCache,
+    /// Of the texts of automatic persisted queries, where they are on.
+    pub(crate) persisted: Option<CacheStats>,
 }
 
 #[cfg(test)]

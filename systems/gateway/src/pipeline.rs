@@ -19,6 +19,7 @@ use graphql_http::{DecodeError, GraphqlRequest, Media, Negotiated, RawObject, Ra
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
+use crate::apq;
 use crate::authorization;
 use crate::engine::{Engine, Operation, Outcome};
 use crate::planning::{Allowed, NotPlanned, Order};
@@ -67,6 +68,10 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
         summary.client = client_of(serving, &exchange);
 
         if let Err(refusal) = authorization::require(serving, &exchange) {
+            break 'router *refusal;
+        }
+        let persisted = serving.generation.persisted.as_ref();
+        if let Err(refusal) = apq::supply(persisted, &exchange, media, &mut text) {
             break 'router *refusal;
         }
         authorization::announce(serving, &exchange, &text).await;
@@ -146,12 +151,25 @@ fn understand(request: &Request) -> Result<(Media, Bytes), Refused> {
     };
     if request.method == Method::GET {
         let parameters = request.uri.query().unwrap_or_default();
-        return match graphql_http::from_parameters::<RawObjectBuf, RawObjectBuf>(parameters) {
-            Ok(graphql) if graphql.query.is_empty() => {
+        let read = graphql_http::from_parameters_or_hash::<RawObjectBuf, RawObjectBuf>(parameters);
+        return match read {
+            // A hash may stand in its place, among the extensions.
+            Ok(read)
+                if read.extensions.is_none()
+                    && read.query.as_deref().unwrap_or_default().is_empty() =>
+            {
                 Err(Box::new(not_a_request(&DecodeError::NoQueryParameter)))
             }
-            // As JSON from here on, so that all stages see GET and POST alike.
-            Ok(graphql) => Ok((media, graphql_http::to_json(&graphql).into())),
+            Ok(read) => {
+                let graphql = GraphqlRequest {
+                    query: read.query.unwrap_or_default(),
+                    operation_name: read.operation_name,
+                    variables: read.variables,
+                    extensions: read.extensions,
+                };
+                // As JSON from here on, so that all stages see GET and POST alike.
+                Ok((media, graphql_http::to_json(&graphql).into()))
+            }
             Err(error) => Err(Box::new(not_a_request(&error))),
         };
     }

@@ -30,7 +30,7 @@ use crate::front::{self, Entrance};
 use crate::generation::Generation;
 use crate::health::Health;
 use crate::listen::{Accepted, Place, Site};
-use crate::metrics::{Metrics, PlanCache, Shard};
+use crate::metrics::{Caches, Metrics, PlanCache, Shard};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
@@ -253,7 +253,9 @@ impl Worker {
             bytes: stats.bytes as u64,
             queued: self.common.planning.queued() as u64,
         };
-        let text = self.common.metrics.text(plans, &self.common.connections);
+        let persisted = generation.persisted.as_ref().map(|it| it.stats());
+        let caches = Caches { plans, persisted };
+        let text = self.common.metrics.text(caches, &self.common.connections);
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }

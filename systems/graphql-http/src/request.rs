@@ -27,6 +27,19 @@ pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
     pub extensions: Option<E>,
 }
 
+/// A request that may lack its document.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Incomplete<'a, V, E> {
+    /// The text of the document, where it was sent.
+    pub query: Option<Cow<'a, str>>,
+    /// As of a request.
+    pub operation_name: Option<Cow<'a, str>>,
+    /// As of a request.
+    pub variables: Option<V>,
+    /// As of a request.
+    pub extensions: Option<E>,
+}
+
 /// Why there is no request to execute.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -101,6 +114,21 @@ where
     V: Deserialize<'a>,
     E: Deserialize<'a>,
 {
+    complete(from_checked_body_or_hash(body)?, DecodeError::NoQuery)
+}
+
+/// The same of a body whose extensions may say by a hash which document is meant: without a `query` it is
+/// `None`.
+///
+/// # Errors
+/// When it is not a JSON object, or an entry has the wrong type.
+pub fn from_checked_body_or_hash<'a, V, E>(
+    body: &'a [u8],
+) -> Result<Incomplete<'a, V, E>, DecodeError>
+where
+    V: Deserialize<'a>,
+    E: Deserialize<'a>,
+{
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase", expecting = "a JSON object")]
     #[serde(bound(deserialize = "V: Deserialize<'de>, E: Deserialize<'de>"))]
@@ -132,11 +160,23 @@ where
             DecodeError::NotJson(error)
         }
     })?;
-    Ok(GraphqlRequest {
-        query: body.query.ok_or(DecodeError::NoQuery)?.0,
+    Ok(Incomplete {
+        query: body.query.map(|query| query.0),
         operation_name: body.operation_name.map(|name| name.0),
         variables: body.variables,
         extensions: body.extensions,
+    })
+}
+
+fn complete<V, E>(
+    read: Incomplete<'_, V, E>,
+    without: DecodeError,
+) -> Result<GraphqlRequest<'_, V, E>, DecodeError> {
+    Ok(GraphqlRequest {
+        query: read.query.ok_or(without)?,
+        operation_name: read.operation_name,
+        variables: read.variables,
+        extensions: read.extensions,
     })
 }
 
@@ -149,6 +189,19 @@ where
 /// When there is no `query`, a parameter is given twice, or is not the JSON it must be, which every
 /// reader must understand alike.
 pub fn from_parameters<V, E>(parameters: &str) -> Result<GraphqlRequest<'_, V, E>, DecodeError>
+where
+    V: DeserializeOwned,
+    E: DeserializeOwned,
+{
+    let read = from_parameters_or_hash(parameters)?;
+    complete(read, DecodeError::NoQueryParameter)
+}
+
+/// The same of a URL whose extensions may say by a hash which document is meant.
+///
+/// # Errors
+/// When a parameter is given twice, or is not the JSON it must be.
+pub fn from_parameters_or_hash<V, E>(parameters: &str) -> Result<Incomplete<'_, V, E>, DecodeError>
 where
     V: DeserializeOwned,
     E: DeserializeOwned,
@@ -168,8 +221,8 @@ where
             return Err(DecodeError::GivenTwice(name));
         }
     }
-    Ok(GraphqlRequest {
-        query: query.ok_or(DecodeError::NoQueryParameter)?,
+    Ok(Incomplete {
+        query,
         operation_name: operation_name.filter(|name| !name.is_empty()),
         variables: json_parameter("variables", variables)?,
         extensions: json_parameter("extensions", extensions)?,

@@ -111,14 +111,25 @@ impl Scrape<'_> {
     ///
     /// # Errors
     /// Those of the scrape.
-    pub fn gauge(
+    pub fn gauge(&mut self, name: &str, help: &str, sample: (&Labels<'_>, u64)) -> fmt::Result {
+        self.gauges(name, help, [sample])
+    }
+
+    /// What can go up and down, for several labels.
+    ///
+    /// # Errors
+    /// Those of the scrape.
+    pub fn gauges<'l>(
         &mut self,
         name: &str,
         help: &str,
-        (labels, value): (&Labels<'_>, u64),
+        samples: impl IntoIterator<Item = (&'l Labels<'l>, u64)>,
     ) -> fmt::Result {
         let mut metric = self.metric(name, help, MetricType::Gauge)?;
-        with_labels(&mut metric, labels, |metric| metric.encode_gauge(&value))
+        for (labels, value) in samples {
+            with_labels(&mut metric, labels, |metric| metric.encode_gauge(&value))?;
+        }
+        Ok(())
     }
 
     /// A histogram.

@@ -178,8 +178,12 @@ const WITHOUT_EFFECT: &[(&[&str], &str)] = &[
         "the system's resolver decides",
     ),
     (
-        &["apq"],
-        "there are no automatic persisted queries; clients send the text of each operation",
+        &["apq", "router", "cache", "redis"],
+        "each process remembers the texts that it got, and asks clients for others",
+    ),
+    (
+        &["apq", "subgraph"],
+        "subgraphs get the text of each operation",
     ),
     (&["subscription"], "subscriptions are not served"),
     (&["batching"], "each request is one operation"),

@@ -19,6 +19,7 @@
 
 mod actions;
 mod agreement;
+mod apq;
 mod authentication;
 mod authorization;
 mod condition;
@@ -53,6 +54,7 @@ pub use actions::{
     Action, ActionArgument, ActionKind, BodyAction, BodyTransform, HeaderTransform,
     RequestTransform, ResponseTransform, TemplateEngine, TransformVersion,
 };
+pub use apq::{Apq, ApqCache, ApqInMemory, ApqRouter};
 pub use authentication::{
     Algorithm, Authentication, ClientNames, Jwks, JwksHeader, Jwt, OnTokenError, Prometheus,
     RouterAuthentication, Telemetry,
@@ -136,8 +138,8 @@ pub struct Config {
     pub subscription: Option<NotServed>,
     /// Accepted when it is off; each request is one operation.
     pub batching: Option<NotServed>,
-    /// Accepted; there are no automatic persisted queries, clients send the text of each operation.
-    pub apq: Option<NotServed>,
+    /// Hashes that clients send in place of texts.
+    pub apq: Apq,
     /// Accepted when it is off; there are no persisted queries and no safelist of them.
     pub persisted_queries: Option<NotServed>,
     /// Accepted when it is empty; there are no native plugins.

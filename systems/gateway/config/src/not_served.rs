@@ -1,4 +1,4 @@
-//! Keys of the original for what this gateway does not do: `subscription`, `batching`, `apq`,
+//! Keys of the original for what this gateway does not do: `subscription`, `batching`,
 //! `persisted_queries`, `plugins`, and exporters of traces.
 //!
 //! What is turned off, or what no client relies on, is accepted with a warning. What is turned on and

@@ -404,13 +404,14 @@ fn keys_without_effect_are_said_with_their_lines() {
 fn what_is_off_and_not_served_here_is_accepted_with_a_warning() {
     let text = "subscription: {enabled: false, mode: {callback: {public_url: 'https://a'}}}\n\
         batching: {mode: batch_http_link}\n\
-        apq: {router: {cache: {in_memory: {limit: 5}}}}\n\
+        apq: {router: {cache: {in_memory: {limit: 5}, redis: {urls: []}}}, subgraph: {all: {enabled: true}}}\n\
         persisted_queries: {enabled: false, safelist: {enabled: false}}\n\
         plugins: {}\n\
         telemetry: {exporters: {tracing: {otlp: {enabled: true}, common: {sampler: 0.5}}}}\n";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
     assert_snapshot!(reading.warnings.join("\n"), @r"
-    line 3: `apq` has no effect here: there are no automatic persisted queries; clients send the text of each operation
+    line 3: `apq.router.cache.redis` has no effect here: each process remembers the texts that it got, and asks clients for others
+    line 3: `apq.subgraph` has no effect here: subgraphs get the text of each operation
     line 1: `subscription` has no effect here: subscriptions are not served
     line 2: `batching` has no effect here: each request is one operation
     line 4: `persisted_queries` has no effect here: there are no persisted queries

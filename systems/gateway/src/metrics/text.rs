@@ -10,17 +10,17 @@ use chassis::ConnectionTable;
 use telemetry::metrics::{self, Buckets, Counts, Scrape};
 
 use super::{
-    BUCKETS_US, CallCounts, Client, Histogram, Metrics, PlanCache, Planning, STAGES, Shard, lock,
+    BUCKETS_US, Caches, CallCounts, Client, Histogram, Metrics, Planning, STAGES, Shard, lock,
 };
 
 impl Metrics {
     /// Everything counted so far, and what the process uses now.
-    pub(crate) fn text(&self, plans: PlanCache, connections: &Arc<ConnectionTable>) -> String {
+    pub(crate) fn text(&self, caches: Caches, connections: &Arc<ConnectionTable>) -> String {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
         let snapshot = Arc::new(Snapshot {
             shards,
-            plans,
+            caches,
             planning: self.planning(),
         });
         metrics::text(Arc::new((snapshot, Arc::clone(connections))))
@@ -31,7 +31,7 @@ impl Metrics {
 #[derive(Debug)]
 struct Snapshot {
     shards: Vec<Arc<Shard>>,
-    plans: PlanCache,
+    caches: Caches,
     planning: Arc<Planning>,
 }
 
@@ -41,8 +41,8 @@ impl Counts for Snapshot {
         self.subgraphs(scrape)?;
         self.coprocessors(scrape)?;
         self.clients(scrape)?;
-        plan_cache(scrape, self.plans)?;
-        planning(scrape, &self.planning, self.plans.queued)
+        caches(scrape, self.caches)?;
+        planning(scrape, &self.planning, self.caches.plans.queued)
     }
 }
 
@@ -185,26 +185,34 @@ fn durations(scrape: &mut Scrape<'_>, (name, help): (&str, &str), calls: &[Calls
     scrape.histograms(name, help, samples)
 }
 
-fn plan_cache(scrape: &mut Scrape<'_>, plans: PlanCache) -> Result {
-    let kind = [("kind", "query planner")];
-    for (name, help, count) in [
-        (
-            "apollo_router_cache_hit_count",
-            "Requests whose plan was there",
-            plans.hits,
-        ),
-        (
-            "apollo_router_cache_miss_count",
-            "Requests whose plan had to be made",
-            plans.misses,
-        ),
-    ] {
-        scrape.counters(name, help, [(&kind[..], count)])?;
+fn caches(scrape: &mut Scrape<'_>, Caches { plans, persisted }: Caches) -> Result {
+    let mut kinds = vec![([("kind", "query planner")], plans.hits, plans.misses)];
+    let mut kept = vec![([("kind", "query planner")], plans.entries, plans.bytes)];
+    if let Some(stats) = persisted {
+        let kind = [("kind", "APQ")];
+        kinds.push((kind, stats.hits, stats.misses));
+        kept.push((kind, stats.entries as u64, stats.bytes as u64));
     }
-    let help = "Plans that are kept";
-    scrape.gauge("apollo_router_cache_size", help, (&kind, plans.entries))?;
-    let help = "Bytes that the plans take, roughly";
-    scrape.gauge("apollo_router_cache_bytes", help, (&kind, plans.bytes))
+    scrape.counters(
+        "apollo_router_cache_hit_count",
+        "Requests whose plan, or whose text, was there",
+        kinds.iter().map(|(kind, hits, _)| (&kind[..], *hits)),
+    )?;
+    scrape.counters(
+        "apollo_router_cache_miss_count",
+        "Requests whose plan had to be made, or whose text had to be sent",
+        kinds.iter().map(|(kind, _, misses)| (&kind[..], *misses)),
+    )?;
+    scrape.gauges(
+        "apollo_router_cache_size",
+        "Plans, or texts, that are kept",
+        kept.iter().map(|(kind, entries, _)| (&kind[..], *entries)),
+    )?;
+    scrape.gauges(
+        "apollo_router_cache_bytes",
+        "Bytes that they take, roughly",
+        kept.iter().map(|(kind, _, bytes)| (&kind[..], *bytes)),
+    )
 }
 
 fn planning(scrape: &mut Scrape<'_>, planning: &Planning, queued: u64) -> Result {

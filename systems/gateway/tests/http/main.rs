@@ -20,6 +20,7 @@ mod keys;
 mod lifecycle;
 mod limits;
 mod overrides;
+mod persisted_queries;
 mod planning;
 
 mod quick_start;
