@@ -7,7 +7,7 @@ use crate::describe;
 use crate::explain;
 use crate::metric::Metric;
 use crate::recording::Recording;
-use crate::summary::in_words::amount;
+use crate::summary::in_words::{self, amount};
 use crate::summary::{ClaimName, OverheadSummary, Summary, VariantSummary};
 
 /// The most variants of which each has its figure in the sentence.
@@ -151,7 +151,7 @@ fn sizes(
         .and_then(|it| it.metric(metric))
         // Each of several baselines has a figure of its own.
         .filter(|_| summary.baselines == 1)
-        .map(|figure| format!(" ({})", amount(metric.unit(), figure.value)));
+        .map(|figure| format!(" ({})", in_words::figure(metric.unit(), figure.value)));
     let against = format!("{}{}", summary.against(), baseline.unwrap_or_default());
     let at = at(recording);
     match metric {

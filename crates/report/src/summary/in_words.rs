@@ -58,7 +58,7 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
     let (metric, whose) = (compared.headline, compared.whose);
     let is_higher = overhead.claim == ClaimName::Higher;
     let share = share_of_baseline(overhead.difference, compared.of_baseline);
-    let baseline = amount(metric.unit(), compared.of_baseline);
+    let baseline = figure(metric.unit(), compared.of_baseline);
     let size = overhead.in_words(metric)?;
     Some(match metric {
         Metric::Requests => {
@@ -85,7 +85,7 @@ fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Opti
     let shown = overhead.detectable?;
     let unit = compared.headline.unit();
     let of = share_of_baseline(shown, compared.of_baseline);
-    let baseline = amount(unit, compared.of_baseline);
+    let baseline = figure(unit, compared.of_baseline);
     let half = match overhead.rounds_for_half {
         Some(rounds) => {
             let seconds = compared.round_s.map(|one| one * float(rounds as u64));
@@ -146,6 +146,12 @@ pub(crate) fn amount(unit: Unit, value: f64) -> String {
     // Two digits are what a person says of a size without an interval.
     let shown = digits::value(value / scale, Some(value.abs() / scale * 0.2));
     format!("{shown}{sign}")
+}
+
+/// A figure of one row as the table has it, with its three digits: `105 us`.
+pub(crate) fn figure(unit: Unit, value: f64) -> String {
+    let (scale, sign) = scale(unit, value);
+    format!("{}{sign}", digits::value(value / scale, None))
 }
 
 /// What a value in the unit of the recording is divided by, and the sign behind it.
@@ -256,6 +262,8 @@ mod tests {
             .build();
         let summary = Summary::of(&recording);
         assert_eq!(summary.variants[0].in_words, None);
-        insta::assert_snapshot!(summary.variants[1].in_words.as_ref().unwrap(), @"`b` answers 17,800 requests a second fewer (17,000 to 18,500), some 12 % of the baseline's 140,000");
+        insta::assert_snapshot!(summary.variants[1].in_words.as_ref().unwrap(), @r##"
+        `b` answers 17,800 requests a second fewer (17,000 to 18,500), some 12 % of the baseline's 144,000
+        "##);
     }
 }
