@@ -5,6 +5,7 @@ mod action;
 mod cost;
 mod debug_log;
 mod demo;
+mod documents;
 mod elsewhere;
 mod faults;
 mod files;

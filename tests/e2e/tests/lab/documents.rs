@@ -1,0 +1,225 @@
+//! Every command of the README and of `docs/` that can run here does.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use e2e::{Server, weigh};
+
+use crate::pr::Repository;
+
+/// What the beginning of a command that does not run here is, and why it does not.
+const ELSEWHERE: [(&str, &str); 7] = [
+    ("make ", "it sets the machine up and runs these tests"),
+    ("./setup ", "it sets the machine up"),
+    ("cargo xtask dist", "report::dist has tests of it"),
+    ("cargo xtask attack", "systems::attack has tests of it"),
+    (
+        "weigh lab graphql-server --flamegraph",
+        "it needs perf; lab::flamegraph has tests of it",
+    ),
+    (
+        "weigh bisect api --good v1.4.0",
+        "lab::pr has tests of it, among 16 commits",
+    ),
+    ("weigh pr api other", "two labs, of which lab::pr has tests"),
+];
+
+/// What is long or has another name where a person types it.
+const SHORTER: [(&str, &str); 5] = [
+    ("-n 1000000", "-n 2000"),
+    ("-z 30s", "-z 1s"),
+    ("-z 1m", "-z 1s"),
+    ("-z 5s", "-z 1s"),
+    ("my-lab-…", "my-lab-monday"),
+];
+
+/// A server for the examples: it takes any flags after its address.
+const MY_SERVER: &str = "#!/bin/sh\nexec weigh null-server --listen \"$2\"\n";
+
+/// What a page tells its reader to type.
+struct Block {
+    page: PathBuf,
+    text: String,
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The blocks of commands of the README and of the pages of `docs/`.
+fn blocks() -> Vec<Block> {
+    let docs = fs::read_dir(repository().join("docs")).expect("the pages");
+    let mut pages: Vec<PathBuf> = docs.map(|entry| entry.expect("a page").path()).collect();
+    pages.retain(|page| page.extension().is_some_and(|it| it == "md"));
+    pages.push(repository().join("README.md"));
+    pages.sort();
+    let mut found = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("a page");
+        for block in text.split("\n```").skip(1) {
+            let Some((language, body)) = block.split_once('\n') else {
+                continue;
+            };
+            let text = match language {
+                "sh" => body.to_owned(),
+                "console" => {
+                    let typed = body.lines().filter_map(|line| line.strip_prefix("$ "));
+                    typed.collect::<Vec<_>>().join("\n")
+                }
+                _ => continue,
+            };
+            let page = page.clone();
+            found.push(Block { page, text });
+        }
+    }
+    found
+}
+
+impl Block {
+    /// What is typed at once: the block where its lines belong together, else a line each.
+    fn commands(&self) -> Vec<String> {
+        let whole = self.text.replace("\\\n", " ");
+        match whole.contains(" &\n") {
+            true => vec![whole],
+            false => whole
+                .lines()
+                .map(|line| line.trim().to_owned())
+                .filter(|line| !line.is_empty() && !line.starts_with('#'))
+                .collect(),
+        }
+    }
+}
+
+/// A repository of a person who has a lab, recordings, results of another tool, and a server that is up.
+struct Stage {
+    home: Repository,
+    server: Server,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let home = Repository::new();
+        home.write("delay", "150us");
+        home.commit("a server that waits longer");
+        let server = Server::of(&weigh(), &["null-server"]);
+        fs::create_dir_all(home.path("bin")).expect("a folder");
+        symlink(weigh(), home.path("bin/weigh")).expect("a link");
+        home.write("bin/my-server", MY_SERVER);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(home.path("bin/my-server"), executable).expect("it is ours");
+        for folder in [
+            ".local/share/bash-completion/completions",
+            ".zfunc",
+            ".config/fish/completions",
+        ] {
+            fs::create_dir_all(home.path(folder)).expect("a folder");
+        }
+        home.write(
+            "labs/graphql-server.yaml",
+            "question: What does another server cost?\nload: {rate: 200/s, duration: 300ms, path: /}\n\
+             warmup: 50ms\nrounds: 6\ntarget: server\nsystems:\n  server: {run: \"my-server --listen {{addr}}\"}\n\
+             baseline: {name: first}\nvariants:\n  - {name: juniper-ntex-tuned}\n",
+        );
+        symlink(
+            repository().join("labs/router-extensibility"),
+            home.path("labs/router-extensibility"),
+        )
+        .expect("a link");
+        let stage = Stage { home, server };
+        stage.record();
+        stage
+    }
+
+    /// The lab of the README as it is printed, and what the pages call its recordings.
+    fn record(&self) {
+        let readme = fs::read_to_string(repository().join("README.md")).expect("the README");
+        let (_, lab) = readme
+            .split_once("```yaml\n")
+            .expect("the lab of the README");
+        let (lab, _) = lab.split_once("```").expect("its end");
+        self.home.write("labs/my-lab.yaml", lab);
+        for day in ["monday", "tuesday"] {
+            let run = self.output("weigh lab labs/my-lab.yaml --rounds 6 --out recordings");
+            // Checks may withhold the verdict here; the recording is there all the same.
+            assert!([Some(0), Some(7)].contains(&run.status.code()), "{run:?}");
+            self.runs(&format!("mv recordings/my-lab-2* recordings/my-lab-{day}"));
+        }
+        self.runs("cp -r recordings/my-lab-monday recordings/api-monday");
+        let url = format!("http://{}/", self.server.address());
+        self.runs(&format!(
+            "mkdir before after; for run in 1 2 3 4 5 6; do for side in before after; do \
+             weigh load -n 500 -c 2 --format artillery {url} > $side/$run.json; done; done; \
+             cp before/1.json before.json; cp after/1.json after.json"
+        ));
+    }
+
+    fn runs(&self, command: &str) {
+        let output = self.output(command);
+        assert!(output.status.success(), "{command}: {output:?}");
+    }
+
+    /// What a person types in bash.
+    fn output(&self, command: &str) -> Output {
+        Command::new("bash")
+            .args(["-c", &format!("PATH=\"$BIN:$PATH\"; {command}")])
+            .current_dir(self.home.folder())
+            .env("BIN", self.home.path("bin"))
+            .env("HOME", self.home.folder())
+            .env("XDG_STATE_HOME", self.home.path("state"))
+            .env_remove("GITHUB_STEP_SUMMARY")
+            .output()
+            .expect("bash starts")
+    }
+
+    /// The command with free ports, and as short as it can be.
+    fn fitted(&self, command: &str) -> String {
+        let mut fitted = command.to_owned();
+        for (long, short) in SHORTER {
+            fitted = fitted.replace(long, short);
+        }
+        if !fitted.contains("null-server") {
+            return fitted.replace("127.0.0.1:8080", self.server.address());
+        }
+        let free = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        for (typed, listener) in ["127.0.0.1:8080", "127.0.0.1:8081"].iter().zip(&free) {
+            let address = listener.local_addr().expect("an address");
+            fitted = fitted.replace(typed, &address.to_string());
+        }
+        fitted
+    }
+}
+
+#[test]
+fn every_command_of_the_documents_that_can_run_here_does() {
+    let stage = Stage::new();
+    let (mut ran, mut elsewhere, mut failed) = (0, BTreeSet::new(), Vec::new());
+    for block in blocks() {
+        for command in block.commands() {
+            let why = ELSEWHERE
+                .iter()
+                .find(|(begin, _)| command.starts_with(begin));
+            if let Some((begin, _)) = why {
+                elsewhere.insert(*begin);
+                continue;
+            }
+            ran += 1;
+            let output = stage.output(&stage.fitted(&command));
+            let code = output.status.code();
+            // A limit may be broken here: it is a limit on the reader's server.
+            let is_right = code == Some(0) || command.contains("--gate") && code == Some(4);
+            // Checks withhold verdicts where the machine is too busy for them.
+            if !is_right && code != Some(7) {
+                let page = block.page.display();
+                failed.push(format!("{page}: {command}: {output:?}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+    assert!(ran >= 20, "{ran}");
+    let known: BTreeSet<&str> = ELSEWHERE.iter().map(|(begin, _)| *begin).collect();
+    assert_eq!(elsewhere, known, "commands that are on no page any more");
+}
