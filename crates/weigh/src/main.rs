@@ -16,6 +16,7 @@ mod measure;
 mod perf;
 mod progress;
 mod prove;
+mod published;
 mod record;
 mod sending;
 mod stop;

@@ -63,6 +63,7 @@ use crate::console::Console;
 use crate::environment::{self, instant};
 use crate::exit::Failure;
 use crate::progress::Progress;
+use crate::published::Account;
 use crate::record::{self, Outline};
 use crate::stop::Stop;
 use crate::systems::{Addresses, Invalid, LOGS};
@@ -166,6 +167,12 @@ impl<'a> Experiment<'a> {
         })
     }
 
+    /// Tells others what is measured, while it is.
+    pub(crate) fn published(mut self, account: Option<Account>) -> Self {
+        self.session.progress = self.session.progress.published(account);
+        self
+    }
+
     /// Samples the systems too, in rounds of their own, and draws flamegraphs into this folder.
     pub(crate) fn with_flamegraphs(self, folder: &Path) -> Self {
         Experiment {
@@ -241,9 +248,18 @@ impl<'a> Experiment<'a> {
                 planned = round.planned,
                 "a round begins"
             );
+            let known = self.records.len();
+            if let Some(account) = self.session.progress.account() {
+                account.round(round.number + 1, round.planned);
+            }
             match self.design.order {
                 Order::SideBySide => self.side_by_side(&round),
                 Order::InTurn => self.in_turn(&round),
+            }
+            if let Some(account) = self.session.progress.account() {
+                self.records[known..]
+                    .iter()
+                    .for_each(|record| account.measured(record));
             }
             if self.has_yielded {
                 self.end_all("the run was ended, because a server asked for less load");

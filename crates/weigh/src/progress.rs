@@ -1,5 +1,6 @@
 //! Live progress on a terminal, plain lines elsewhere.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use load::Live;
 
 use crate::console::Console;
 use crate::environment::instant;
+use crate::published::{Account, Receiver};
 
 /// How often a terminal is redrawn.
 const REDRAW: Duration = Duration::from_millis(150);
@@ -18,6 +20,8 @@ pub(crate) struct Progress {
     console: Console,
     /// One step a measurement; hidden where there is no terminal.
     bar: ProgressBar,
+    /// Where others may read it.
+    published: Option<Account>,
 }
 
 impl Progress {
@@ -38,7 +42,21 @@ impl Progress {
         Progress {
             console,
             bar: bar.with_style(style),
+            published: None,
         }
+    }
+
+    /// The same, told to others as well.
+    pub(crate) fn published(self, account: Option<Account>) -> Progress {
+        Progress {
+            published: account,
+            ..self
+        }
+    }
+
+    /// What is told to others.
+    pub(crate) fn account(&self) -> Option<&Account> {
+        self.published.as_ref()
     }
 
     /// A line that stays.
@@ -57,16 +75,36 @@ impl Progress {
         self.bar.tick();
     }
 
-    /// Does `work`, and shows meanwhile what the generator counts.
+    /// Does `work`, and shows meanwhile what the generator counts of a load that is thrown away.
     pub(crate) fn during<T>(&self, label: &str, work: impl FnOnce(&Live) -> T) -> T {
-        let live = Live::new();
+        self.measuring(label, Vec::new(), work)
+    }
+
+    /// The same of a load that counts, with who gets it.
+    pub(crate) fn measuring<T>(
+        &self,
+        label: &str,
+        receivers: Vec<Receiver>,
+        work: impl FnOnce(&Live) -> T,
+    ) -> T {
+        let Some(account) = &self.published else {
+            return self.shown(label, &Live::new(), work);
+        };
+        let live = Arc::new(Live::with_jobs(receivers.len()));
+        account.begin(receivers, &live);
+        let result = self.shown(label, &live, work);
+        account.end();
+        result
+    }
+
+    fn shown<T>(&self, label: &str, live: &Live, work: impl FnOnce(&Live) -> T) -> T {
         if !self.console.is_live {
-            return work(&live);
+            return work(live);
         }
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
-            let ticker = scope.spawn(|| self.redraw_until(&done, label, &live));
-            let result = work(&live);
+            let ticker = scope.spawn(|| self.redraw_until(&done, label, live));
+            let result = work(live);
             done.store(true, Ordering::Relaxed);
             // It may have just begun to wait, and the next measurement must not wait for it.
             ticker.thread().unpark();

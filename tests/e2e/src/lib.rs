@@ -8,6 +8,7 @@ mod believed;
 mod browser;
 mod processes;
 mod program;
+mod scrape;
 mod server;
 
 use std::fs;
@@ -28,6 +29,7 @@ pub use program::{
     catalog, fixture, gateway, modern, planets, ratelimiter, runner, shop, weigh, weigh_command,
     xtask,
 };
+pub use scrape::{Collector, free_port, get, sample};
 pub use server::Server;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.

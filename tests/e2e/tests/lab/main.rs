@@ -17,6 +17,7 @@ mod placement;
 mod pr;
 mod proofs;
 mod protocols;
+mod published;
 mod replicas;
 mod scenarios;
 mod side_by_side;

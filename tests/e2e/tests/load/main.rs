@@ -6,6 +6,7 @@ mod formats;
 mod gates;
 mod help;
 mod protocols;
+mod published;
 mod requests;
 mod servers;
 mod shards;
