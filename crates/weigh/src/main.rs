@@ -18,6 +18,7 @@ mod progress;
 mod prove;
 mod published;
 mod record;
+mod screen;
 mod sending;
 mod stop;
 mod systems;

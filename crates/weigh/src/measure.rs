@@ -71,6 +71,9 @@ use crate::systems::{Addresses, Invalid, LOGS};
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
 
+/// With more rounds, the live table is not made anew after each.
+const INTERIM_MOST: usize = 32;
+
 /// How long is looked at what else the machine does, before anything of the run is started.
 pub(crate) const LOOK_BEFORE: Duration = Duration::from_millis(200);
 
@@ -261,6 +264,7 @@ impl<'a> Experiment<'a> {
                     .iter()
                     .for_each(|record| account.measured(record));
             }
+            self.show_interim(round.number + 1);
             if self.has_yielded {
                 self.end_all("the run was ended, because a server asked for less load");
                 break;
@@ -270,6 +274,23 @@ impl<'a> Experiment<'a> {
                 break;
             }
         }
+    }
+
+    /// Shows on a terminal what the rounds so far, of this number, amount to. Between rounds, when
+    /// nothing is measured that it could disturb.
+    fn show_interim(&mut self, rounds: usize) {
+        // It reads all rounds again, so of many not after each.
+        let is_due = rounds.is_multiple_of((rounds / INTERIM_MOST).max(1));
+        if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
+            return;
+        }
+        let profiles = std::mem::take(&mut self.profiles);
+        let recording = self.recording();
+        let width = self.session.progress.width();
+        let lines = report::interim(&report::Summary::of(&recording), width);
+        self.session.progress.table(&lines);
+        self.records = recording.rounds;
+        self.profiles = profiles;
     }
 
     /// Whether the rounds so far, which took so long, are all that is wanted.

@@ -10,6 +10,7 @@ mod processes;
 mod program;
 mod scrape;
 mod server;
+mod terminal;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ pub use program::{
 };
 pub use scrape::{Collector, free_port, get, sample};
 pub use server::Server;
+pub use terminal::on_a_terminal;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.
 #[derive(Debug)]

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let published = args.publish.start(console)?;
     let awake = (!args.no_awake).then(load::keep_cores_awake).flatten();
     let account = published.as_ref().map(Published::account);
-    let progress = Progress::new(console, 1).published(account);
+    let progress = Progress::new(console, 1).alone().published(account);
     if let Some(StartAt(at)) = args.start_at {
         start::wait_until(at, stop);
     }

@@ -20,6 +20,7 @@ mod protocols;
 mod published;
 mod replicas;
 mod scenarios;
+mod screen;
 mod side_by_side;
 mod slices;
 mod stopping;

@@ -8,5 +8,6 @@ mod help;
 mod protocols;
 mod published;
 mod requests;
+mod screen;
 mod servers;
 mod shards;
