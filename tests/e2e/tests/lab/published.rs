@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use e2e::{PATIENCE, free_port, get, sample, wait_until};
+use serde_json::Value;
 
 use crate::null_servers::NullServers;
 
@@ -27,7 +28,8 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
         seen = get(port, "/metrics").unwrap_or_default();
         let round = sample(&seen, "weighbridge_round");
         let cost = "weighbridge_system_cpu_seconds_total";
-        round.is_some_and(|round| round >= 2.0) && seen.contains(cost)
+        let is_measuring = sample(&seen, "weighbridge_phase{phase=\"measuring\"}") == Some(1.0);
+        round.is_some_and(|round| round >= 2.0) && seen.contains(cost) && is_measuring
     });
     assert_eq!(sample(&seen, "weighbridge_rounds_planned"), Some(3.0));
     for variant in ["plain", "again"] {
@@ -39,5 +41,27 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
         let labels = format!("target=\"{variant}\",system=");
         assert!(seen.contains(&labels), "{variant}: {seen}");
     }
+    for name in names_in_the_dashboard() {
+        assert!(seen.contains(&name), "{name} is in the dashboard: {seen}");
+    }
     let _ = world.finish(child).ran();
+}
+
+/// Every metric that a panel of the dashboard asks for.
+fn names_in_the_dashboard() -> Vec<String> {
+    let text = include_str!("../../../../deploy/grafana/weighbridge.json");
+    let dashboard: Value = serde_json::from_str(text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels
+        .iter()
+        .flat_map(|it| it["targets"].as_array().unwrap());
+    let part = |character: char| character.is_ascii_lowercase() || character == '_';
+    let names: Vec<String> = targets
+        .map(|target| target["expr"].as_str().unwrap())
+        .flat_map(|expression| expression.split(|character| !part(character)))
+        .filter(|word| word.starts_with("weighbridge_"))
+        .map(str::to_owned)
+        .collect();
+    assert!(names.len() >= panels.len(), "{names:?}");
+    names
 }
