@@ -50,14 +50,14 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
 /// Every metric that a panel of the dashboard asks for.
 fn names_in_the_dashboard() -> Vec<String> {
     let text = include_str!("../../../../deploy/grafana/weighbridge.json");
-    let dashboard: Value = serde_json::from_str(text).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap();
+    let dashboard: Value = serde_json::from_str(text).expect("it is JSON");
+    let panels = dashboard["panels"].as_array().expect("a list");
     let targets = panels
         .iter()
-        .flat_map(|it| it["targets"].as_array().unwrap());
+        .flat_map(|it| it["targets"].as_array().expect("a list"));
     let part = |character: char| character.is_ascii_lowercase() || character == '_';
     let names: Vec<String> = targets
-        .map(|target| target["expr"].as_str().unwrap())
+        .map(|target| target["expr"].as_str().expect("a query"))
         .flat_map(|expression| expression.split(|character| !part(character)))
         .filter(|word| word.starts_with("weighbridge_"))
         .map(str::to_owned)
