@@ -28,18 +28,35 @@ const SAMPLES: u64 = 100_000_000;
 
 fn main() {
     // One request every 100 us: the 10^8 last close to three hours of the simulated clock.
-    run("closed loop, one read", SAMPLES, |now_ns, bits| Times {
-        due_ns: now_ns,
-        sent_ns: now_ns,
-        first_byte_ns: now_ns + service_ns(bits),
-        done_ns: now_ns + service_ns(bits),
+    run("closed loop, one read", (SAMPLES, false), |now_ns, bits| {
+        Times {
+            due_ns: now_ns,
+            sent_ns: now_ns,
+            first_byte_ns: now_ns + service_ns(bits),
+            done_ns: now_ns + service_ns(bits),
+        }
     });
-    run("open loop, two reads", SAMPLES / 4, |now_ns, bits| Times {
-        due_ns: now_ns - (bits & 0xffff),
-        sent_ns: now_ns,
-        first_byte_ns: now_ns + service_ns(bits) / 2,
-        done_ns: now_ns + service_ns(bits),
-    });
+    run(
+        "open loop, two reads",
+        (SAMPLES / 4, false),
+        |now_ns, bits| Times {
+            due_ns: now_ns - (bits & 0xffff),
+            sent_ns: now_ns,
+            first_byte_ns: now_ns + service_ns(bits) / 2,
+            done_ns: now_ns + service_ns(bits),
+        },
+    );
+    // What `--prometheus`, `--otlp` and the screen of a terminal add to the first line.
+    run(
+        "closed loop, one read, looked at",
+        (SAMPLES, true),
+        |now_ns, bits| Times {
+            due_ns: now_ns,
+            sent_ns: now_ns,
+            first_byte_ns: now_ns + service_ns(bits),
+            done_ns: now_ns + service_ns(bits),
+        },
+    );
 }
 
 /// 50 us to 1.1 ms.
@@ -48,8 +65,9 @@ fn service_ns(bits: u64) -> u64 {
 }
 
 #[expect(clippy::print_stdout, reason = "the answer of a bench")]
-fn run(name: &str, samples: u64, times: impl Fn(u64, u64) -> Times) {
-    let mut recorder = Recorder::new(0, 3);
+fn run(name: &str, (samples, is_looked_at): (u64, bool), times: impl Fn(u64, u64) -> Times) {
+    let mut recorder = Recorder::new(0, 3).with_live(is_looked_at);
+    let live = live::Live::with_jobs(usize::from(is_looked_at));
     let (mut bits, mut now_ns) = (0x9e37_79b9_7f4a_7c15_u64, 1_000_000_000);
     let mut answer = |recorder: &mut Recorder| {
         bits ^= bits << 13;
@@ -67,8 +85,12 @@ fn run(name: &str, samples: u64, times: impl Fn(u64, u64) -> Times) {
         answer(&mut recorder);
     }
     let early = resident_kib();
-    for _ in samples / 100..samples {
+    for sample in samples / 100..samples {
         answer(&mut recorder);
+        // As often as at 100,000 answers a second.
+        if is_looked_at && sample % 10_000 == 0 {
+            recorder.publish(&live, 0, (sample, sample));
+        }
     }
     let took_ns = start.elapsed().as_nanos() as f64;
     let late = resident_kib();

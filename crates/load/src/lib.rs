@@ -59,7 +59,7 @@ pub use job::{
     Address, BodyRule, Bounds, Data, Expectation, Job, Protocol, Range, Request, RowOrder,
     StatusRule, Target, Trust, Version,
 };
-pub use live::{Live, Progress};
+pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
     FailureKind, FailureSample, GeneratorCost, Iterations, Measurement, Outcomes, Pause, SlotTimes,
     Statuses, StepMeasurement, Window,

@@ -83,8 +83,9 @@ impl<'a> Pacer<'a> {
         // At the end whatever the time, so that a display ends with all counts.
         if is_over || is_stopped || now_ns >= self.publish_ns {
             self.publish_ns = now_ns + PUBLISH_NS;
-            for lane in lanes {
-                lane.recorder.publish(self.controls.live);
+            for (job, lane) in lanes.iter_mut().enumerate() {
+                let slots = (lane.queue.taken(), lane.recorder.slots_ended());
+                lane.recorder.publish(self.controls.live, job, slots);
             }
         }
         priority.review(now_ns);

@@ -14,9 +14,11 @@ use crate::measurement::{
 };
 
 mod blocks;
+mod finer;
 mod windows;
 
 pub(crate) use blocks::Blocks;
+use finer::Finer;
 use windows::Windows;
 
 /// Bytes of a request or an answer that are kept as evidence.
@@ -75,7 +77,8 @@ pub(crate) struct Recorder {
     last_answer_ns: u64,
     latency_sum_ns: u64,
     windows: Windows,
-    blocks: Option<Blocks>,
+    /// What few loads want of each answer.
+    finer: Option<Finer>,
     failures: Vec<FailureSample>,
     failures_kept: usize,
     pauses: Vec<Pause>,
@@ -120,7 +123,7 @@ impl Recorder {
             last_answer_ns: 0,
             latency_sum_ns: 0,
             windows: Windows::new(start_ns),
-            blocks: None,
+            finer: None,
             failures: Vec::new(),
             failures_kept,
             pauses: Vec::new(),
@@ -143,7 +146,9 @@ impl Recorder {
 
     /// Keeps latency in blocks as well.
     pub(crate) fn with_blocks(mut self, blocks: Option<Blocks>) -> Recorder {
-        self.blocks = blocks;
+        if blocks.is_some() {
+            self.finer.get_or_insert_default().blocks = blocks;
+        }
         self
     }
 
@@ -273,8 +278,8 @@ impl Recorder {
         let window = self.windows.at(times.done_ns);
         window.completed += 1;
         window.latency_sum_ns += latency_ns;
-        if let Some(blocks) = &mut self.blocks {
-            blocks.record(times.done_ns, latency_ns);
+        if let Some(finer) = &mut self.finer {
+            finer.record(times);
         }
         if is_right {
             self.outcomes.passed += 1;
@@ -332,7 +337,8 @@ impl Recorder {
     }
 
     /// Adds to the live counts what happened since it last did.
-    pub(crate) fn publish(&mut self, live: &Live) {
+    /// `job` is the number of its job, and `slots` says how many were begun and have ended.
+    pub(crate) fn publish(&mut self, live: &Live, job: usize, slots: (u64, u64)) {
         let now = Progress {
             planned: 0,
             sent: self.sent,
@@ -357,6 +363,7 @@ impl Recorder {
             missed: now.missed - before.missed,
             latency_sum_ns: now.latency_sum_ns - before.latency_sum_ns,
         });
+        self.publish_job(live, job, slots);
     }
 
     /// Puts the account of another thread on top.
@@ -384,8 +391,8 @@ impl Recorder {
         self.last_sent_ns = self.last_sent_ns.max(other.last_sent_ns);
         self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
         self.windows.absorb(other.windows);
-        if let (Some(blocks), Some(others)) = (&mut self.blocks, &other.blocks) {
-            blocks.absorb(others);
+        if let (Some(finer), Some(others)) = (&mut self.finer, &other.finer) {
+            finer.absorb(others);
         }
         // Perhaps too many of a kind by now: `into_measurement` keeps the first of each.
         self.failures.extend(other.failures);
@@ -450,7 +457,7 @@ impl Recorder {
             steps: self.steps,
             iterations: self.iterations,
             slots,
-            blocks: self.blocks.map_or_else(Vec::new, Blocks::into_latencies),
+            blocks: self.finer.map_or_else(Vec::new, Finer::into_latencies),
             discarded: self.discarded,
             began: None,
         }

@@ -270,11 +270,12 @@ impl Group<'_> {
         // From here on: opening connections before the load is no cost of the load.
         let (cpu, waited) = (cpu_time(), waited_for_cpu());
         if let Some(start_ns) = begin {
-            let load = |lane: &Prepared<'_>| {
+            let load = |(job, lane): (usize, &Prepared<'_>)| {
                 let supply = lane.supply(thread, self.threads, start_ns);
-                (supply, lane.recorder(self.threads, start_ns))
+                let recorder = lane.recorder(self.threads, start_ns);
+                (supply, recorder.with_live(controls.live.wants(job)))
             };
-            let loads = self.lanes.iter().map(load).collect();
+            let loads = self.lanes.iter().enumerate().map(load).collect();
             generator.run(loads, &mut priority);
         }
         let realtime = priority.end(controls.clock.now_ns());

@@ -27,6 +27,9 @@ struct Cli {
     /// Do not color anything (as does a non-empty NO_COLOR in the environment).
     #[arg(long, global = true, env = "NO_COLOR", hide_env = true, value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     no_color: bool,
+    /// Show no live screen on a terminal, but the plain lines that a file would get.
+    #[arg(long, global = true, hide_short_help = true)]
+    no_tui: bool,
     /// Log what is done and waited for to stderr; -vv logs more.
     ///
     /// The variable WEIGH_LOG chooses levels by target: `debug`, `rig=trace,weigh=debug`.
@@ -66,7 +69,7 @@ pub(crate) fn main() -> Exit {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    let console = Console::new(cli.no_color);
+    let console = Console::new(cli.no_color, cli.no_tui);
     // Before anything else runs, so that the log is complete.
     let wanted = environment::inherited(debug_log::VARIABLE);
     if let Err(failure) = debug_log::start(cli.verbose, wanted.as_deref()) {

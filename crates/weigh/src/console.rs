@@ -9,7 +9,7 @@ use crate::environment;
 /// Where output goes, and what the other side can show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Console {
-    /// Is stderr a terminal, so that progress can be redrawn in place?
+    /// Is stderr a terminal on which progress may be redrawn in place?
     pub(crate) is_live: bool,
     /// May diagnostics be colored?
     pub(crate) color: bool,
@@ -27,8 +27,10 @@ pub(crate) struct Console {
 const PLAIN_WIDTH: usize = 100;
 
 impl Console {
-    pub(crate) fn new(no_color: bool) -> Console {
-        let is_live = io::stderr().is_terminal();
+    pub(crate) fn new(no_color: bool, no_tui: bool) -> Console {
+        let is_terminal = io::stderr().is_terminal();
+        // One that says it can do nothing is not asked to go up a line.
+        let is_dumb = environment::inherited("TERM").is_some_and(|name| name == "dumb");
         let is_read_live = io::stdout().is_terminal();
         let width = if is_read_live {
             terminal_width().unwrap_or(PLAIN_WIDTH)
@@ -36,8 +38,8 @@ impl Console {
             PLAIN_WIDTH
         };
         Console {
-            is_live,
-            color: is_live && !no_color,
+            is_live: is_terminal && !no_tui && !is_dumb,
+            color: is_terminal && !no_color,
             width,
             answer_color: is_read_live && !no_color,
             is_read_live,
@@ -51,6 +53,14 @@ impl Console {
             width: self.width,
             has_color: self.answer_color,
         }
+    }
+
+    /// Columns of the live screen, which is on stderr, and whether it shows more than ASCII.
+    pub(crate) fn screen(self) -> (usize, bool) {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+        let columns = size.map(|size| usize::from(size.ws_col));
+        // Some terminals say 0 when they do not know.
+        (columns.filter(|it| *it > 0).unwrap_or(80), is_utf8())
     }
 
     /// Writes the answer. A reader that went away (`weigh … | head`) ends the

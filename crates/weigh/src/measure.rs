@@ -63,12 +63,16 @@ use crate::console::Console;
 use crate::environment::{self, instant};
 use crate::exit::Failure;
 use crate::progress::Progress;
+use crate::published::Account;
 use crate::record::{self, Outline};
 use crate::stop::Stop;
 use crate::systems::{Addresses, Invalid, LOGS};
 
 /// Pairs of request and answer kept of each kind of failure, per measurement.
 pub(crate) const FAILURES_KEPT: usize = 3;
+
+/// With more rounds, the live table is not made anew after each.
+const INTERIM_MOST: usize = 32;
 
 /// How long is looked at what else the machine does, before anything of the run is started.
 pub(crate) const LOOK_BEFORE: Duration = Duration::from_millis(200);
@@ -166,6 +170,12 @@ impl<'a> Experiment<'a> {
         })
     }
 
+    /// Tells others what is measured, while it is.
+    pub(crate) fn published(mut self, account: Option<Account>) -> Self {
+        self.session.progress = self.session.progress.published(account);
+        self
+    }
+
     /// Samples the systems too, in rounds of their own, and draws flamegraphs into this folder.
     pub(crate) fn with_flamegraphs(self, folder: &Path) -> Self {
         Experiment {
@@ -241,10 +251,20 @@ impl<'a> Experiment<'a> {
                 planned = round.planned,
                 "a round begins"
             );
+            let known = self.records.len();
+            if let Some(account) = self.session.progress.account() {
+                account.round(round.number + 1, round.planned);
+            }
             match self.design.order {
                 Order::SideBySide => self.side_by_side(&round),
                 Order::InTurn => self.in_turn(&round),
             }
+            if let Some(account) = self.session.progress.account() {
+                self.records[known..]
+                    .iter()
+                    .for_each(|record| account.measured(record));
+            }
+            self.show_interim(round.number + 1);
             if self.has_yielded {
                 self.end_all("the run was ended, because a server asked for less load");
                 break;
@@ -254,6 +274,23 @@ impl<'a> Experiment<'a> {
                 break;
             }
         }
+    }
+
+    /// Shows on a terminal what the rounds so far, of this number, amount to. Between rounds, when
+    /// nothing is measured that it could disturb.
+    fn show_interim(&mut self, rounds: usize) {
+        // It reads all rounds again, so of many not after each.
+        let is_due = rounds.is_multiple_of((rounds / INTERIM_MOST).max(1));
+        if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
+            return;
+        }
+        let profiles = std::mem::take(&mut self.profiles);
+        let recording = self.recording();
+        let width = self.session.progress.width();
+        let lines = report::interim(&report::Summary::of(&recording), width);
+        self.session.progress.table(&lines);
+        self.records = recording.rounds;
+        self.profiles = profiles;
     }
 
     /// Whether the rounds so far, which took so long, are all that is wanted.

@@ -1,23 +1,31 @@
 //! Live progress on a terminal, plain lines elsewhere.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use load::Live;
+use model::Load;
 
 use crate::console::Console;
 use crate::environment::instant;
+use crate::published::{Account, Receiver};
+use crate::screen::Look;
 
 /// How often a terminal is redrawn.
-const REDRAW: Duration = Duration::from_millis(150);
+const REDRAW: Duration = Duration::from_millis(500);
 
 /// The progress of one run.
 pub(crate) struct Progress {
     console: Console,
     /// One step a measurement; hidden where there is no terminal.
     bar: ProgressBar,
+    /// Whether a load has the screen to itself.
+    is_alone: bool,
+    /// Where others may read it.
+    published: Option<Account>,
 }
 
 impl Progress {
@@ -38,7 +46,54 @@ impl Progress {
         Progress {
             console,
             bar: bar.with_style(style),
+            is_alone: false,
+            published: None,
         }
+    }
+
+    /// The same, of a load that has the screen to itself.
+    pub(crate) fn alone(self) -> Progress {
+        if self.console.is_live {
+            let style = ProgressStyle::with_template("{msg}");
+            let style = style.expect("the template is a constant that indicatif accepts");
+            self.bar.set_style(style);
+        }
+        Progress {
+            is_alone: true,
+            ..self
+        }
+    }
+
+    /// Whether somebody looks at a screen that is redrawn.
+    pub(crate) fn is_live(&self) -> bool {
+        self.console.is_live
+    }
+
+    /// Columns of that screen.
+    pub(crate) fn width(&self) -> usize {
+        self.console.screen().0
+    }
+
+    /// Lines above the bar, in place of those before.
+    pub(crate) fn table(&self, lines: &[String]) {
+        let template = "{prefix}\n{bar:24} {pos}/{len}  {wide_msg}  {eta} left";
+        let style = ProgressStyle::with_template(template);
+        self.bar
+            .set_style(style.expect("the template is a constant that indicatif accepts"));
+        self.bar.set_prefix(report::harmless(&lines.join("\n")));
+    }
+
+    /// The same, told to others as well.
+    pub(crate) fn published(self, account: Option<Account>) -> Progress {
+        Progress {
+            published: account,
+            ..self
+        }
+    }
+
+    /// What is told to others.
+    pub(crate) fn account(&self) -> Option<&Account> {
+        self.published.as_ref()
     }
 
     /// A line that stays.
@@ -57,16 +112,49 @@ impl Progress {
         self.bar.tick();
     }
 
-    /// Does `work`, and shows meanwhile what the generator counts.
+    /// Does `work`, and shows meanwhile what the generator counts of a load that is thrown away.
     pub(crate) fn during<T>(&self, label: &str, work: impl FnOnce(&Live) -> T) -> T {
-        let live = Live::new();
+        self.measuring(label, Vec::new(), work)
+    }
+
+    /// The same of a load that counts, with who gets it.
+    pub(crate) fn measuring<T>(
+        &self,
+        label: &str,
+        receivers: Vec<Receiver>,
+        work: impl FnOnce(&Live) -> T,
+    ) -> T {
+        let screen = receivers
+            .first()
+            .filter(|_| self.is_alone && self.console.is_live);
+        let screen = screen.map(|receiver| receiver.load.clone());
+        let Some(account) = &self.published else {
+            let jobs = screen.as_ref().map_or(0, |_| 1);
+            return self.shown((label, screen), &Live::with_jobs(jobs), work);
+        };
+        let live = Arc::new(Live::with_jobs(receivers.len()));
+        account.begin(receivers, &live);
+        let result = self.shown((label, screen), &live, work);
+        account.end();
+        result
+    }
+
+    fn shown<T>(
+        &self,
+        (label, screen): (&str, Option<Load>),
+        live: &Live,
+        work: impl FnOnce(&Live) -> T,
+    ) -> T {
         if !self.console.is_live {
-            return work(&live);
+            return work(live);
         }
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
-            let ticker = scope.spawn(|| self.redraw_until(&done, label, &live));
-            let result = work(&live);
+            let ticker = scope.spawn(|| match &screen {
+                Some(load) => self.screen_until(&done, (label, load), live),
+                None => self.redraw_until(&done, label, live),
+            });
+            let result = work(live);
             done.store(true, Ordering::Relaxed);
             // It may have just begun to wait, and the next measurement must not wait for it.
             ticker.thread().unpark();
@@ -87,6 +175,32 @@ impl Progress {
     /// Clears the terminal's line.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+
+    fn screen_until(&self, done: &AtomicBool, (label, load): (&str, &Load), live: &Live) {
+        let start = instant();
+        let (mut rates, mut second) = (Vec::new(), (start, 0));
+        while !done.load(Ordering::Relaxed) {
+            let seen = live.read_jobs().into_iter().next().unwrap_or_default();
+            let passed = second.0.elapsed();
+            if passed >= Duration::from_secs(1) {
+                let ended = seen.counts.ended;
+                let rate = (ended - second.1) as f64 / passed.as_secs_f64();
+                rates.push(rate);
+                second = (instant(), ended);
+            }
+            let (width, is_utf8) = self.console.screen();
+            let look = Look {
+                label,
+                load,
+                elapsed: start.elapsed(),
+                seen: &seen,
+                rates: &rates,
+                is_utf8,
+            };
+            self.show(&look.text(width));
+            thread::park_timeout(REDRAW);
+        }
     }
 
     fn redraw_until(&self, done: &AtomicBool, label: &str, live: &Live) {

@@ -8,7 +8,9 @@ mod believed;
 mod browser;
 mod processes;
 mod program;
+mod scrape;
 mod server;
+mod terminal;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,9 @@ pub use program::{
     catalog, fixture, gateway, modern, planets, ratelimiter, runner, shop, weigh, weigh_command,
     xtask,
 };
+pub use scrape::{Collector, free_port, get, sample};
 pub use server::Server;
+pub use terminal::on_a_terminal;
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.
 #[derive(Debug)]

@@ -185,3 +185,36 @@ fn an_open_loop_has_the_priority_it_asks_for_and_is_given() {
     job.load = closed(1, 1);
     assert!(!priority(&job), "a closed loop");
 }
+
+#[test]
+fn what_is_read_of_a_job_at_its_end_is_what_was_measured() {
+    for threads in [1, 2] {
+        let server = Server::tcp(polite);
+        let mut job = job(&server.target, open(500.0, Duration::from_millis(200)));
+        job.threads = threads;
+        let live = Live::with_jobs(1);
+        let measured = run(&job, &live, &AtomicBool::new(false)).unwrap();
+        let seen = live.read_jobs().pop().unwrap();
+        assert_eq!((seen.counts.begun, seen.counts.ended), (100, 100));
+        assert_eq!((seen.counts.sent, seen.counts.passed), (100, 100));
+        assert_eq!(seen.counts.under_way(), 0);
+        assert_eq!((seen.latency.len(), seen.lateness.len()), (100, 100));
+        // Cells and histogram hold the same answers, each with its own width.
+        for share in [0.5, 0.9, 1.0] {
+            let exact = measured.latency.quantile_ns(share).unwrap() as f64;
+            let shown = seen.latency.quantile_ns(share).unwrap() as f64;
+            let ratio = shown / exact;
+            assert!((0.99..=1.07).contains(&ratio), "{share}: {shown} {exact}");
+        }
+    }
+}
+
+#[test]
+fn without_being_asked_for_no_job_is_counted_apart() {
+    let server = Server::tcp(polite);
+    let job = job(&server.target, open(500.0, Duration::from_millis(20)));
+    let live = Live::new();
+    run(&job, &live, &AtomicBool::new(false)).unwrap();
+    assert_eq!(live.read().passed, 10);
+    assert!(live.read_jobs().is_empty());
+}

@@ -140,6 +140,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         format: args.page.page(),
         gates: &args.gates,
         revisions: None,
+        account: None,
     };
     running.of(&lab, &mut BuildCache::default(), console, stop)
 }

@@ -12,6 +12,7 @@ use crate::build_cache::BuildCache;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::labs;
+use crate::published::Published;
 use crate::stop::Stop;
 
 /// Find the commit since which a gate is broken, by measuring commits between two, halving what is left.
@@ -200,8 +201,10 @@ impl Search<'_> {
             }
         };
         let describe = |lab: &Lab| change.revisions(lab);
+        let published = self.args.lab.publish.start(console)?;
         let running = labs_command::Run {
             revisions: Some(&describe),
+            account: published.as_ref().map(Published::account),
             ..self.args.lab.running()
         };
         // The folders get other files from commit to commit, so nothing stays built.

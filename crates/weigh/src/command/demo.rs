@@ -49,6 +49,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         format: Page::Text,
         gates: &GateArgs::default(),
         revisions: None,
+        account: None,
     };
     console.say("weigh: two servers are measured side by side, for some 12 s");
     let run = running.recorded(&lab, &mut BuildCache::default(), console, stop)?;

@@ -19,6 +19,7 @@ use crate::format::{Page, PageArgs};
 use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
+use crate::published::{Account, PublishArgs, Published};
 use crate::record;
 use crate::stop::Stop;
 use crate::systems::{Addresses, ConsentArgs};
@@ -75,6 +76,8 @@ pub(crate) struct Args {
     #[arg(long)]
     flamegraph: bool,
     #[command(flatten)]
+    pub(super) publish: PublishArgs,
+    #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
     pub(super) gates: GateArgs,
@@ -117,7 +120,11 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let mut worst = Exit::Done;
     // What one lab has built, the next one has as well.
     let mut builds = BuildCache::default();
-    let running = args.running();
+    let published = args.publish.start(console)?;
+    let running = Run {
+        account: published.as_ref().map(Published::account),
+        ..args.running()
+    };
     for lab in &labs {
         worst = worst.max(running.of(lab, &mut builds, console, stop)?);
         if stop.is_asked() {
@@ -169,6 +176,7 @@ impl Args {
             format: self.page.page(),
             gates: &self.gates,
             revisions: None,
+            account: None,
         }
     }
 }
@@ -183,6 +191,8 @@ pub(super) struct Run<'a> {
     pub(super) gates: &'a GateArgs,
     /// Two revisions that a lab compares. Asked when all is built; none where no revisions are compared.
     pub(super) revisions: Option<&'a dyn Fn(&Lab) -> Revisions>,
+    /// What is told to others while labs run.
+    pub(super) account: Option<Account>,
 }
 
 impl Run<'_> {
@@ -233,7 +243,8 @@ impl Run<'_> {
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = folder()?;
         let tare = Tare::stored(&rig::machine::snapshot());
-        let mut experiment = Experiment::new(lab, addresses, &folder, (console, stop))?;
+        let mut experiment = Experiment::new(lab, addresses, &folder, (console, stop))?
+            .published(self.account.clone());
         if self.flamegraph {
             experiment = experiment.with_flamegraphs(&folder);
         }

@@ -22,6 +22,7 @@ use crate::format::Format;
 use crate::gates;
 use crate::measure::{FAILURES_KEPT, LOOK_BEFORE};
 use crate::progress::Progress;
+use crate::published::{Published, Receiver};
 use crate::record;
 use crate::stop::Stop;
 
@@ -46,16 +47,25 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let started_at = environment::now().to_string();
     let machine = rig::machine::snapshot();
     let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
+    let published = args.publish.start(console)?;
     let awake = (!args.no_awake).then(load::keep_cores_awake).flatten();
-    let progress = Progress::new(console, 1);
+    let account = published.as_ref().map(Published::account);
+    let progress = Progress::new(console, 1).alone().published(account);
     if let Some(StartAt(at)) = args.start_at {
         start::wait_until(at, stop);
     }
+    let receiver = Receiver {
+        target: job.target.host.clone(),
+        load: job.load.clone(),
+    };
     // Right before and after the load, so that the machine's use is that of the load.
     let moment = rig::moment();
-    let measured = progress.during(&url, |live| load::run(&job, live, stop.flag()));
+    let measured = progress.measuring(&url, vec![receiver], |live| {
+        load::run(&job, live, stop.flag())
+    });
     let machine_use = record::machine(moment, rig::moment());
     progress.finish();
+    drop(published);
     let measurement = measured.map_err(|error| match error {
         // Certificates come from the command line; anything else is the machine's.
         LoadError::Tls(error) => Failure::bad_input(error.to_string()),

@@ -17,6 +17,7 @@ use crate::environment;
 use crate::exit::{Exit, Failure};
 use crate::files::Disk;
 use crate::labs;
+use crate::published::Published;
 use crate::stop::Stop;
 pub(super) use repository::{Repository, State, git};
 pub(super) use worktrees::{Worktrees, WorktreesArgs};
@@ -115,8 +116,10 @@ impl<'a> Change<'a> {
         let mut builds = BuildCache::default();
         let mut worst = Exit::Done;
         let describe = |lab: &Lab| self.revisions(lab);
+        let published = args.lab.publish.start(console)?;
         let running = labs_command::Run {
             revisions: Some(&describe),
+            account: published.as_ref().map(Published::account),
             ..args.lab.running()
         };
         for lab in &labs {

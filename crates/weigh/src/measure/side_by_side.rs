@@ -30,6 +30,7 @@ use super::running::root_cause;
 use super::session::load_failed;
 use super::turn::Turn;
 use super::up::{Spoiled, Up, nanoseconds};
+use crate::published::Receiver;
 use crate::record;
 use crate::systems::{Invalid, UsageReading};
 
@@ -305,7 +306,10 @@ impl Experiment<'_> {
             };
             load::run_together(&loads.jobs, live, self.session.stop.flag(), look)
         };
-        let (sent, host) = HostWatch::during(|| self.session.progress.during(&label, send));
+        let (sent, host) = HostWatch::during(|| {
+            let progress = &self.session.progress;
+            progress.measuring(&label, receivers(&turns, &loads.jobs), send)
+        });
         let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
         let shared = systems_used(&shared_before, &looks.shared, &[]);
         tracing::debug!(label, "the load has ended");
@@ -390,6 +394,16 @@ fn slots_kept(job: &Job) -> Option<usize> {
     let slots = plan_of(job)?.len();
     (slots <= SLOTS_MAX && job.steps.is_empty())
         .then(|| usize::try_from(slots).expect("less than the bound"))
+}
+
+/// Who is sent to.
+fn receivers(turns: &[Turn<'_>], jobs: &[Job]) -> Vec<Receiver> {
+    let each = turns.iter().zip(jobs);
+    each.map(|(turn, job)| Receiver {
+        target: turn.candidate.name().to_owned(),
+        load: job.load.clone(),
+    })
+    .collect()
 }
 
 /// Which cycles of the round count; none where slots were not kept or the load was cut short.

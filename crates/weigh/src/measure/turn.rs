@@ -21,6 +21,7 @@ use super::running::Running;
 use super::session::{Session, load_failed};
 use super::settling::Settling;
 use crate::prove::{Proven, Subject, prove};
+use crate::published::Receiver;
 use crate::record;
 use crate::systems::{Invalid, RunningSystems};
 
@@ -382,7 +383,12 @@ impl<'t> Turn<'t> {
             let look = || reading.look(rig);
             load::run_and_look(job, live, self.session.stop.flag(), look)
         };
-        let sent = self.session.progress.during(&label, send);
+        let receiver = Receiver {
+            target: self.candidate.name().to_owned(),
+            load: job.load.clone(),
+        };
+        let progress = &self.session.progress;
+        let sent = progress.measuring(&label, vec![receiver], send);
         let (measurement, look) = sent.map_err(|error| load_failed(&error))?;
         tracing::debug!(
             label,

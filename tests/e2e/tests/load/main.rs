@@ -6,6 +6,8 @@ mod formats;
 mod gates;
 mod help;
 mod protocols;
+mod published;
 mod requests;
+mod screen;
 mod servers;
 mod shards;

@@ -11,6 +11,7 @@ use super::start::StartAt;
 use crate::address;
 use crate::format::Format;
 use crate::gates::GateArgs;
+use crate::published::PublishArgs;
 
 /// Load one HTTP server and report latency, rate and outcomes.
 ///
@@ -242,6 +243,8 @@ pub(crate) struct Args {
     /// Write the recording here as well, for weigh report.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) publish: PublishArgs,
     #[command(flatten, next_help_heading = "Gates")]
     pub(super) gates: GateArgs,
 }

@@ -1,0 +1,102 @@
+//! What a program serves at `/metrics`, and a collector of OpenTelemetry.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A port of loopback that was free a moment ago.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a free port")
+        .port()
+}
+
+/// The whole answer to a GET at a port of loopback; `None` while nobody answers there.
+#[must_use]
+pub fn get(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+/// The value of one series of a scrape, named with its labels.
+#[must_use]
+pub fn sample(scrape: &str, series: &str) -> Option<f64> {
+    let rest = scrape.lines().find_map(|line| line.strip_prefix(series))?;
+    rest.strip_prefix(' ')?.trim().parse().ok()
+}
+
+/// A collector that keeps the bodies of all requests, as long as the program lives.
+#[derive(Debug)]
+pub struct Collector {
+    port: u16,
+    bodies: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Collector {
+    /// Starts one on a port of loopback.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn start() -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let bodies = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bodies);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let body = taken(stream).expect("a request of HTTP/1.1 with a length");
+                kept.lock().expect("no panic before").push(body);
+            }
+        });
+        Collector { port, bodies }
+    }
+
+    /// Where it takes metrics.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What was pushed until now.
+    ///
+    /// # Panics
+    /// When a push could not be read.
+    #[must_use]
+    pub fn bodies(&self) -> Vec<Vec<u8>> {
+        self.bodies.lock().expect("no panic before").clone()
+    }
+}
+
+/// Reads one push, holds it to what the protocol asks of its head, and answers it.
+fn taken(stream: TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut length) = (String::new(), 0);
+    while reader.read_line(&mut head)? > 2 {
+        let last = head.lines().last().unwrap_or_default().to_ascii_lowercase();
+        if let Some(value) = last.strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a length is a number");
+        }
+    }
+    assert!(head.starts_with("POST /v1/metrics HTTP/1.1"), "{head}");
+    let head = head.to_ascii_lowercase();
+    assert!(
+        head.contains("content-type: application/x-protobuf"),
+        "{head}"
+    );
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    reader.get_mut().write_all(answer)?;
+    Ok(body)
+}

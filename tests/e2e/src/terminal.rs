@@ -1,0 +1,34 @@
+//! A terminal: programs that draw on one are run below `script`, which gives them a real one.
+
+use std::process::{Command, Stdio};
+
+/// All that `weigh` writes with these arguments on a terminal of 100 columns, with its control
+/// sequences, and its exit code.
+///
+/// # Panics
+/// When `script` (util-linux) is missing.
+#[must_use]
+pub fn on_a_terminal(arguments: &[&str], folder: &std::path::Path) -> (String, Option<i32>) {
+    let weigh = crate::weigh();
+    let words = std::iter::once(weigh.display().to_string())
+        .chain(arguments.iter().map(|word| (*word).to_owned()))
+        .map(|word| format!("'{word}'"));
+    let line = format!(
+        "stty cols 100 rows 40; {}",
+        words.collect::<Vec<_>>().join(" ")
+    );
+    let output = Command::new("script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .env("LC_ALL", "C.UTF-8")
+        .env("TERM", "xterm-256color")
+        .env("SHELL", "/bin/sh")
+        .env("XDG_STATE_HOME", "/nowhere")
+        .env_remove("NO_COLOR")
+        .env_remove("WEIGH_LOG")
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("script of util-linux starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (text, output.status.code())
+}

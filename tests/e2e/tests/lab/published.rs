@@ -1,0 +1,67 @@
+//! What a lab shows of itself while it runs.
+
+use std::process::Stdio;
+
+use e2e::{PATIENCE, free_port, get, sample, wait_until};
+use serde_json::Value;
+
+use crate::null_servers::NullServers;
+
+#[test]
+fn prometheus_reads_rounds_variants_and_what_systems_cost() {
+    let load = "{rate: 50/s, duration: 1s}";
+    let world = NullServers::under(load)
+        .key("order: side-by-side")
+        .rounds(3)
+        .world();
+    let port = free_port();
+    let child = world
+        .command("lab")
+        .args(["--prometheus", &format!("127.0.0.1:{port}")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut seen = String::new();
+    // What a system cost is known when its round is over.
+    wait_until("a second round is measured", PATIENCE, || {
+        seen = get(port, "/metrics").unwrap_or_default();
+        let round = sample(&seen, "weighbridge_round");
+        let cost = "weighbridge_system_cpu_seconds_total";
+        let is_measuring = sample(&seen, "weighbridge_phase{phase=\"measuring\"}") == Some(1.0);
+        round.is_some_and(|round| round >= 2.0) && seen.contains(cost) && is_measuring
+    });
+    assert_eq!(sample(&seen, "weighbridge_rounds_planned"), Some(3.0));
+    for variant in ["plain", "again"] {
+        let passed =
+            format!("weighbridge_requests_total{{target=\"{variant}\",outcome=\"passed\"}}");
+        // At least the first round; loads that warm up are not in it.
+        let passed = sample(&seen, &passed).unwrap_or_default();
+        assert!((50.0..=150.0).contains(&passed), "{variant}: {seen}");
+        let labels = format!("target=\"{variant}\",system=");
+        assert!(seen.contains(&labels), "{variant}: {seen}");
+    }
+    for name in names_in_the_dashboard() {
+        assert!(seen.contains(&name), "{name} is in the dashboard: {seen}");
+    }
+    let _ = world.finish(child).ran();
+}
+
+/// Every metric that a panel of the dashboard asks for.
+fn names_in_the_dashboard() -> Vec<String> {
+    let text = include_str!("../../../../deploy/grafana/weighbridge.json");
+    let dashboard: Value = serde_json::from_str(text).expect("it is JSON");
+    let panels = dashboard["panels"].as_array().expect("a list");
+    let targets = panels
+        .iter()
+        .flat_map(|it| it["targets"].as_array().expect("a list"));
+    let part = |character: char| character.is_ascii_lowercase() || character == '_';
+    let names: Vec<String> = targets
+        .map(|target| target["expr"].as_str().expect("a query"))
+        .flat_map(|expression| expression.split(|character| !part(character)))
+        .filter(|word| word.starts_with("weighbridge_"))
+        .map(str::to_owned)
+        .collect();
+    assert!(names.len() >= panels.len(), "{names:?}");
+    names
+}

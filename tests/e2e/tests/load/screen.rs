@@ -1,0 +1,39 @@
+//! The live screen of a load, on a real terminal.
+
+use std::path::Path;
+
+use e2e::{Server, on_a_terminal};
+
+/// A load long enough to be drawn, on a terminal.
+fn screen(flags: &[&str]) -> String {
+    let server = Server::start(&[]);
+    let url = format!("http://{}/graphql", server.address());
+    let all = [&["load", &url, "-r", "40", "-z", "2s"], flags].concat();
+    let (text, code) = on_a_terminal(&all, Path::new("."));
+    assert_eq!(code, Some(0), "{text}");
+    text
+}
+
+#[test]
+fn a_terminal_shows_progress_rate_and_percentiles_and_then_the_answer() {
+    let text = screen(&[]);
+    for words in ["of 2.0 s", "under way", "/s so far", "(so far, to 6 %)"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // It is drawn again in place: the cursor goes up, or to the start of a line that is cleared.
+    assert!(text.contains("\u{1b}["), "{text}");
+    // The screen is gone when the answer comes, which says what it always says.
+    let (_, answer) = text.rsplit_once("(so far, to 6 %)").unwrap();
+    assert!(answer.contains("Outcomes      passed 80"), "{answer}");
+    // Nothing has to be put back at whatever end: no cursor is hidden, no other screen is opened.
+    for mode in ["\u{1b}[?25l", "\u{1b}[?1049h"] {
+        assert!(!text.contains(mode), "{text:?}");
+    }
+}
+
+#[test]
+fn without_a_screen_a_terminal_gets_plain_lines() {
+    let text = screen(&["--no-tui"]);
+    assert!(!text.contains("so far"), "{text}");
+    assert!(text.contains("Outcomes      passed 80"), "{text}");
+}
