@@ -12,10 +12,11 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// What the beginning of a command that does not run here is, and why it does not.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 8] = [
     ("make ", "it sets the machine up and runs these tests"),
     ("./setup ", "it sets the machine up"),
     ("cargo xtask dist", "report::dist has tests of it"),
+    ("cargo bench", "it measures"),
     ("cargo xtask attack", "systems::attack has tests of it"),
     (
         "weigh lab graphql-server --flamegraph",
@@ -29,11 +30,14 @@ const ELSEWHERE: [(&str, &str); 7] = [
 ];
 
 /// What is long or has another name where a person types it.
-const SHORTER: [(&str, &str); 5] = [
+const SHORTER: [(&str, &str); 8] = [
     ("-n 1000000", "-n 2000"),
     ("-z 30s", "-z 1s"),
     ("-z 1m", "-z 1s"),
     ("-z 5s", "-z 1s"),
+    ("-z 5m", "-z 1s"),
+    ("--prometheus 9464", "--prometheus 0"),
+    ("lab my-lab.yaml", "lab labs/my-lab.yaml --rounds 2"),
     ("my-lab-…", "my-lab-monday"),
 ];
 
