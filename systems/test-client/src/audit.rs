@@ -1,7 +1,8 @@
 //! Every server audit of the npm package graphql-http: what MUST, SHOULD and MAY be.
 
 use std::path::Path;
-use std::process::Command;
+
+use crate::node;
 
 /// What the audit found.
 #[derive(Debug)]
@@ -20,15 +21,8 @@ pub struct Report {
 #[must_use]
 pub fn run(url: &str, headers: &[&str]) -> Option<Report> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
-    if !judged::has_package(&folder, "graphql-http") {
-        return None;
-    }
-    let mut audit = Command::new("node");
-    audit.args(["audit.mjs", url]).args(headers);
-    let output = audit.current_dir(&folder).output();
-    let output = output.unwrap_or_else(|error| panic!("{audit:?}: {error}"));
-    let said = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&said).into_owned();
+    let words = [&["audit.mjs", url], headers].concat();
+    let text = node::run(&folder, "graphql-http", &words)?;
     assert!(text.contains(" audits ok"), "it did not end: {text}");
     let not_ok = text
         .lines()

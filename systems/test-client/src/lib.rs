@@ -10,6 +10,7 @@ pub mod audit;
 pub mod bench;
 mod client;
 mod connection;
+pub mod node;
 mod process;
 
 pub use client::{Client, JSON};

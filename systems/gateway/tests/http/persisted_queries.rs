@@ -1,5 +1,7 @@
 //! Automatic persisted queries: hashes in place of texts.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::client::{Request, code, get, post};
@@ -125,13 +127,47 @@ fn a_client_cannot_fill_the_memory_or_push_all_others_out_with_one_text() {
 fn scripts_see_the_text_and_whether_it_was_known() {
     let planets = Stub::planets();
     let script = "fn supergraph_service(service) { service.map_request(Fn(\"ask\")); }\n\
-        fn ask(request) { request.context[\"seen\"] = request.body.query + request.context[\"apollo::apq::cache_hit\"]; }\n";
-    let gateway =
-        crate::gateway::Setup::new(&planets.config("rhai: {scripts: ., main: main.rhai}"))
-            .file("main.rhai", script)
-            .start();
-    let before = gateway.send(&post(&hashed(HASH)));
-    assert_eq!(code(&before), "PERSISTED_QUERY_NOT_FOUND");
+        fn ask(request) {\n\
+          let hit = request.context[\"apollo::apq::cache_hit\"];\n\
+          let registered = request.context[\"apollo::apq::registered\"];\n\
+          request.headers[\"x-seen\"] = `${hit} ${registered} ${request.body.query}`;\n\
+        }\n";
+    let config = "rhai: {scripts: ., main: main.rhai}\n\
+        headers: {all: {request: [{propagate: {named: x-seen}}]}}";
+    let setup = crate::gateway::Setup::new(&planets.config(config));
+    let gateway = setup.file("main.rhai", script).start();
     gateway.send(&post(&registering(QUERY, HASH)));
-    assert_eq!(gateway.send(&post(&hashed(HASH))).text(), ANSWER);
+    gateway.send(&post(&hashed(HASH)));
+    let seen = planets.seen();
+    let told: Vec<_> = seen.iter().map(|it| it.header("x-seen")).collect();
+    let (first, second) = (format!(" true {QUERY}"), format!("true  {QUERY}"));
+    assert_eq!(told, [Some(first.trim()), Some(&*second)]);
+}
+
+#[test]
+fn apollo_client_sends_a_text_once() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+    let first = "hash alone\n";
+    for (config, how, expected) in [
+        ("", "post", ["POST", "POST with text", "POST"]),
+        ("", "get", ["GET", "POST with text", "GET"]),
+    ] {
+        let planets = Stub::planets();
+        let gateway = Gateway::start(&planets.config(config));
+        let url = format!("http://{}/", gateway.address);
+        let Some(said) = test_client::node::run(&folder, "@apollo/client", &["apq.mjs", &url, how])
+        else {
+            return;
+        };
+        let [one, two, three] = expected;
+        let expected = format!("{one} {first}{two}\n{three} {first}[\"A\",\"B\"]\n");
+        assert_eq!(said, expected);
+    }
+    // Where it is off, the client is told so, and sends texts from then on.
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config("apq: {enabled: false}"));
+    let url = format!("http://{}/", gateway.address);
+    let said = test_client::node::run(&folder, "@apollo/client", &["apq.mjs", &url, "post"]);
+    let expected = format!("POST {first}POST with text\nPOST with text\n[\"A\",\"B\"]\n");
+    assert_eq!(said, Some(expected));
 }
