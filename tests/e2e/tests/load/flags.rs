@@ -50,6 +50,42 @@ fn a_target_that_is_not_there_is_said_so() {
 }
 
 #[test]
+fn a_load_without_an_answer_has_no_figures_of_one() {
+    let output = weigh_command()
+        .args(["load", "http://127.0.0.1:1/", "-z", "300ms"])
+        .output();
+    let run = Run::of(output.expect("weigh starts")).exits_with(3);
+    run.shows("100 % of the requests had no complete answer");
+    run.shows("Latency – – –");
+    // The generator only waited between refused connections.
+    let text = run.answer();
+    assert!(!text.contains("busy") && !text.contains(" 0 us"), "{text}");
+}
+
+#[test]
+fn the_mistakes_of_a_scenario_have_a_sentence_before_them() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("bad.yaml");
+    for (text, mistake) in [
+        ("steps:\n  - path: /\n   x: [\n", "error: this is not YAML"),
+        ("stepz:\n  - path: /\n", "error: unknown key `stepz`"),
+    ] {
+        std::fs::write(&path, text).expect("a file");
+        let output = weigh_command()
+            .args(["load", "http://127.0.0.1:1/", "-n", "1", "--scenario"])
+            .arg(&path)
+            .output();
+        let run = Run::of(output.expect("weigh starts")).exits_with(2);
+        assert!(
+            run.talk().starts_with("weigh: the scenario has mistakes\n"),
+            "{}",
+            run.talk()
+        );
+        run.says(mistake);
+    }
+}
+
+#[test]
 fn other_protocols_are_refused_with_help() {
     for url in ["ftp://127.0.0.1/", "127.0.0.1:80/x"] {
         let output = weigh_command()
