@@ -163,7 +163,8 @@ fn runs(program: &Path) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// The recipe of a container image, which is nothing but the program.
+/// The recipe of a container image, which is nothing but what the archive holds: no other image is
+/// needed to build it.
 fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
     let path = out.join("Containerfile");
     let archive = format!("weigh-{version}-{}", TARGETS[0].triple);
@@ -171,13 +172,12 @@ fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
         &path,
         format!(
             "# podman build -t weigh . && podman run --rm weigh demo\n\
-             FROM docker.io/library/debian:stable-slim AS unpacked\n\
-             ADD {archive}.tar.gz /\n\
              FROM scratch\n\
-             COPY --from=unpacked /{archive}/weigh /weigh\n\
-             COPY --from=unpacked /tmp /tmp\n\
+             ADD {archive}.tar.gz /\n\
+             # Programs expect a folder for temporary files.\n\
+             WORKDIR /tmp\n\
              WORKDIR /work\n\
-             ENTRYPOINT [\"/weigh\"]\n"
+             ENTRYPOINT [\"/{archive}/weigh\"]\n"
         ),
     )?;
     Ok(path)
