@@ -5,6 +5,7 @@
 //! goes into METHODOLOGY.md. Each piece runs alone, and says before it begins how long it takes.
 
 mod burners;
+mod choices;
 mod effects;
 mod figures;
 mod gateways;
@@ -12,7 +13,6 @@ mod in_turn;
 mod labs;
 mod neighbors;
 mod orders;
-mod placement;
 mod planted;
 
 use std::cell::Cell;
@@ -90,6 +90,9 @@ enum Piece {
     Twice,
     /// Side by side: the same gateway twice, with systems on one core each and placed by the scheduler.
     Placement,
+    /// Side by side: the same gateway twice, with systems and generator before other programs and among
+    /// them.
+    Precedence,
     /// Side by side: the same gateway three times.
     Thrice,
     /// Side by side: the same gateway nine times.
@@ -158,7 +161,8 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::Delay => in_turn::delay(bench),
         Piece::Cpu => in_turn::cpu(bench),
         Piece::Twice => gateways::section(bench, 2, repeat(60)),
-        Piece::Placement => placement::section(bench, repeat(8)),
+        Piece::Placement => choices::section(bench, &choices::PLACEMENT, repeat(8)),
+        Piece::Precedence => choices::section(bench, &choices::PRECEDENCE, repeat(8)),
         Piece::Thrice => gateways::section(bench, 3, repeat(20)),
         Piece::Nine => gateways::section(bench, 9, repeat(20)),
         Piece::PlantedDelay => planted::delay(bench, &args.amount, repeat(30)),

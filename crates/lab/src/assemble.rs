@@ -83,6 +83,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         spin_percent: sending.spin_percent,
         realtime: sending.realtime,
         awake: sending.awake,
+        precedence: sending.precedence,
         threads: sending.threads,
         warmup: time_span::<Duration>(file.warmup.as_ref(), default::WARMUP),
         settle: file.settle.map(settle),

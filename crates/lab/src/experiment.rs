@@ -53,6 +53,8 @@ pub struct Lab {
     pub realtime: bool,
     /// Whether idle cores are asked to stay awake.
     pub awake: bool,
+    /// Whether systems and generator are to go before other programs on the same cores.
+    pub precedence: bool,
     /// Generator threads. At least 1, and in a closed loop at most one for each connection.
     pub threads: u32,
     /// Load that is sent and thrown away before each measurement; 0 for none.

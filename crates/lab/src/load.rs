@@ -35,6 +35,7 @@ pub(crate) struct Sending {
     pub(crate) spin_percent: u32,
     pub(crate) realtime: bool,
     pub(crate) awake: bool,
+    pub(crate) precedence: bool,
 }
 
 /// Checks `load`. `entry` is the same key in the tree, where values that were wrong still show
@@ -77,6 +78,10 @@ pub(crate) fn check(
             .awake
             .as_ref()
             .is_none_or(|awake| awake.value == Switch::On),
+        precedence: file
+            .precedence
+            .as_ref()
+            .is_none_or(|precedence| precedence.value == Switch::On),
         load,
         capacity,
         sweep,

@@ -251,6 +251,12 @@ pub(crate) struct LoadFile {
     /// Where it is refused (it wants root), recordings say so.
     #[schemars(extend("default" = "on"))]
     pub(crate) awake: Option<At<Switch>>,
+    /// Ask the system to let all systems and the generator go before other programs on the same
+    /// cores, such as a compiler in another terminal. What they have of the cores among each other
+    /// stays as it is. Where it is refused (it wants root or `CAP_SYS_NICE`) or the kernel does not
+    /// weigh programs by session, recordings say so.
+    #[schemars(extend("default" = "on"))]
+    pub(crate) precedence: Option<At<Switch>>,
 }
 
 /// Load after a start, until a target gets no faster. It is sent in windows of half a second; when

@@ -16,7 +16,8 @@
 //! folder that a killed run has left can be told from one in use.
 //!
 //! Absent on purpose: mounting hierarchies, enabling controllers in groups that
-//! are not the run's own, weights.
+//! are not the run's own, weights of one system against another. What the whole run
+//! weighs against other programs is a matter of [`crate::precedence`].
 
 mod limit;
 mod run;
@@ -158,6 +159,19 @@ impl Hierarchies {
 
     fn v1(&self, controller: &str) -> Option<&Hierarchy> {
         self.v1.iter().find(|h| h.offers(controller))
+    }
+
+    /// The group of a run in version 1's hierarchy with the `cpu` controller, if there is one; the
+    /// outer `None` where this process is in a group of either version's `cpu` controller itself.
+    pub(crate) fn cpu_below_root(&self, run: &str) -> Option<Option<PathBuf>> {
+        if self.v2.as_ref().is_some_and(|v2| v2.offers("cpu")) {
+            return None;
+        }
+        match self.v1("cpu") {
+            None => Some(None),
+            Some(v1) if v1.own == v1.mount => Some(Some(v1.own.join(run))),
+            Some(_) => None,
+        }
     }
 
     /// The groups that this process itself is in, as far as they are shown.

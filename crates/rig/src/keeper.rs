@@ -23,6 +23,7 @@ use rustix::process::Signal;
 
 use crate::cgroup::{self, Hierarchies};
 use crate::lines::{Lines, wait_readable, write_value};
+use crate::precedence::Precedence;
 use crate::protocol::{Begin, Begun, Event, Job, Order, Step, instance_name};
 use crate::reaper::{KILL_WITHIN, Reaped, adopt_orphans, kill_everything, reap};
 use crate::wakeups::Wakeups;
@@ -66,12 +67,14 @@ fn run() -> io::Result<()> {
     write_value(&mut events, &begun)?;
     let mut keeper = Keeper {
         run,
+        owner_pid: begin.owner_pid,
         launch: begin.launch,
         hierarchies,
         wakeups,
         events,
         shepherds: BTreeMap::new(),
         folders: Vec::new(),
+        precedence: None,
     };
     keeper.keep(&mut orders, &mut lines);
     keeper.end_everything()
@@ -79,6 +82,7 @@ fn run() -> io::Result<()> {
 
 struct Keeper {
     run: String,
+    owner_pid: i32,
     launch: Vec<String>,
     hierarchies: Hierarchies,
     wakeups: Wakeups,
@@ -87,6 +91,8 @@ struct Keeper {
     shepherds: BTreeMap<u64, Shepherd>,
     /// To be removed last of all.
     folders: Vec<PathBuf>,
+    /// To be given back.
+    precedence: Option<Precedence>,
 }
 
 struct Shepherd {
@@ -160,7 +166,18 @@ impl Keeper {
                 }
             }
             Order::RemoveAtEnd(folder) => self.folders.push(folder),
+            Order::TakePrecedence => self.take_precedence(),
         }
+    }
+
+    fn take_precedence(&mut self) {
+        if self.precedence.is_none() {
+            let own_pid = processes::own_pid();
+            self.precedence =
+                Precedence::take(self.owner_pid, own_pid, &self.hierarchies, &self.run);
+        }
+        let taken = self.precedence.clone();
+        self.tell_owner(&Event::Precedence { taken });
     }
 
     fn start(&mut self, job: Box<Job>) -> io::Result<()> {
@@ -249,6 +266,9 @@ impl Keeper {
     }
 
     fn end_everything(mut self) -> io::Result<()> {
+        if let Some(precedence) = &self.precedence {
+            precedence.give_back();
+        }
         // At once where the kernel can do that; shepherds see to the rest as
         // their sockets close.
         cgroup::kill_run(&self.hierarchies, &self.run);

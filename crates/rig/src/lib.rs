@@ -26,6 +26,7 @@ pub mod machine;
 mod moment;
 mod outcome;
 mod port;
+mod precedence;
 mod processes;
 mod program;
 mod protocol;

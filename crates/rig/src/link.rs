@@ -13,6 +13,7 @@ use crate::error::RigError;
 use crate::lines::{Lines, wait_readable, write_value};
 use crate::log_tail::last_lines;
 use crate::outcome::{Leftover, Manner, Status};
+use crate::precedence::Precedence;
 use crate::protocol::{Begin, Begun, Event, Order, Refusal, Started};
 use crate::reaper::KILL_WITHIN;
 use crate::spec::KeeperCommand;
@@ -41,6 +42,8 @@ pub(crate) struct Link {
     /// What was seen when the keeper was lost.
     lost: Option<String>,
     unkillable: Vec<i32>,
+    /// What the keeper has answered about the run's precedence, once it was asked.
+    precedence: Option<Option<Precedence>>,
 }
 
 /// What the keeper has said of a system.
@@ -94,6 +97,7 @@ impl Link {
             log_start_bytes,
             lost: None,
             unkillable: Vec::new(),
+            precedence: None,
         };
         link.begin(command.launch)?;
         Ok(link)
@@ -174,6 +178,20 @@ impl Link {
         }
     }
 
+    /// Asks the keeper to let the run go before other programs, and says whether it does.
+    pub(crate) fn take_precedence(&mut self) -> Result<bool, RigError> {
+        self.order(&Order::TakePrecedence)?;
+        let deadline = clock::now() + ANSWER_WITHIN;
+        loop {
+            if let Some(answered) = &self.precedence {
+                return Ok(answered.is_some());
+            }
+            self.check()?;
+            self.receive(deadline);
+            self.note_events();
+        }
+    }
+
     /// Notes down what the keeper has said, waiting at most `timeout` for more.
     pub(crate) fn listen(&mut self, timeout: Duration) {
         if self.lost.is_some() {
@@ -235,6 +253,7 @@ impl Link {
                 });
             }
             Event::Lost { id } => known(id, &mut |known| known.is_lost = true),
+            Event::Precedence { taken } => self.precedence = Some(taken),
             Event::Unkillable { pids } => self.unkillable.extend(pids),
         }
     }
@@ -254,6 +273,9 @@ impl Link {
         self.orders = None;
         let _has_ended = self.keeper.kill();
         let _was_reaped = self.keeper.wait();
+        if let Some(Some(precedence)) = &self.precedence {
+            precedence.give_back();
+        }
         let shepherds: Vec<(i32, u64)> = self
             .known
             .values()

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Groups;
 use crate::outcome::{Enforced, Leftover, Manner, Status};
+use crate::precedence::Precedence;
 use crate::spec::Limits;
 use crate::usage::Usage;
 
@@ -48,6 +49,8 @@ pub(crate) enum Order {
     },
     /// Remove this folder when everything is ended.
     RemoveAtEnd(PathBuf),
+    /// Let the run go before other programs until it ends.
+    TakePrecedence,
 }
 
 /// Something to run: a system or a build step.
@@ -107,6 +110,8 @@ pub(crate) enum Event {
     },
     /// The shepherd was killed; nothing of the system is left.
     Lost { id: u64 },
+    /// The run goes before other programs now, or the system refuses that.
+    Precedence { taken: Option<Precedence> },
     /// SIGKILL did not help; the keeper's last word.
     Unkillable { pids: Vec<i32> },
 }

@@ -102,6 +102,19 @@ impl Rig {
         self.link.order(&Order::RemoveAtEnd(absolute(folder)))
     }
 
+    /// Lets this process and all systems go before other programs on the same cores until the rig ends,
+    /// however that comes about; `false` where the system refuses or has no such weights, and then
+    /// nothing is changed. What systems and this process have of the cores among each other stays as
+    /// it is.
+    ///
+    /// It is the session of this process that goes first, with whatever else runs in it.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn take_precedence(&mut self) -> Result<bool, RigError> {
+        self.link.take_precedence()
+    }
+
     /// Starts a system; returns when the kernel has accepted its program.
     ///
     /// The system inherits the environment, the CPU affinity and the resource

@@ -119,6 +119,7 @@ pub(crate) fn describe(
         accounting: Some(before.cgroups.clone()),
         smt: before.smt,
         cores_awake: Some(cores_awake),
+        precedence: None,
         transparent_huge_pages: before.transparent_huge_pages.clone(),
         busy_share_before: None,
         load_average_before: before.load_average,

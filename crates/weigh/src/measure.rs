@@ -116,6 +116,9 @@ struct Host {
     busy_share_before: Option<f64>,
     /// Holds on for the whole run, proofs included; none where the lab or the system does not want it.
     awake: Option<AwakeCores>,
+    /// Whether systems and generator go before other programs; from the first round on, as builds need
+    /// not.
+    precedence: bool,
 }
 
 impl<'a> Experiment<'a> {
@@ -142,6 +145,7 @@ impl<'a> Experiment<'a> {
             before: machine::snapshot(),
             busy_share_before,
             awake: lab.awake.then(keep_cores_awake).flatten(),
+            precedence: false,
         };
         // Of a stopping rule this is a first guess; `has_enough` corrects it.
         let measurements = rounds.planned() * candidates.len();
@@ -241,6 +245,9 @@ impl<'a> Experiment<'a> {
 
     /// All rounds.
     fn measure(&mut self) {
+        // A keeper that is gone is noticed by what is started next.
+        self.host.precedence =
+            self.session.lab.precedence && self.rig.take_precedence().unwrap_or(false);
         self.choose_design();
         let began = instant();
         while !self.is_over()
@@ -389,6 +396,7 @@ impl<'a> Experiment<'a> {
             is_interrupted,
             environment: Environment {
                 busy_share_before: self.host.busy_share_before,
+                precedence: Some(self.host.precedence),
                 ..described
             },
             variants,

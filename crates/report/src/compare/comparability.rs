@@ -151,6 +151,12 @@ fn machines(found: &mut Comparability, a: &Environment, b: &Environment) {
         ),
         (
             false,
+            "systems before other programs",
+            yes(a.precedence),
+            yes(b.precedence),
+        ),
+        (
+            false,
             "accounting",
             flat(&a.accounting),
             flat(&b.accounting),

@@ -117,6 +117,17 @@ fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
             .map(|are_awake| if are_awake { "kept awake" } else { "asleep" }.to_owned()),
     );
     add(
+        "other programs",
+        environment.precedence.map(|is_taken| {
+            if is_taken {
+                "come after"
+            } else {
+                "as important"
+            }
+            .to_owned()
+        }),
+    );
+    add(
         "memory",
         environment
             .memory_bytes

@@ -33,6 +33,10 @@ pub struct Environment {
     /// Whether idle cores were kept from sleeping; absent in recordings that are older than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores_awake: Option<bool>,
+    /// Whether systems and generator went before other programs on the same cores; absent in recordings
+    /// that are older than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<bool>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
     /// Share of all cores that was busy before anything of the run was started.

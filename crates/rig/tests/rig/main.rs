@@ -6,6 +6,8 @@ mod ending;
 #[cfg(test)]
 mod measuring;
 #[cfg(test)]
+mod precedence;
+#[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod starting;

@@ -53,6 +53,16 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
     ] {
         assert!(names.contains(name), "{name}: {names}");
     }
+    let (url, program_in_it) = binstall();
+    let file_name = archive.file_name().expect("a file").to_string_lossy();
+    assert!(
+        url.ends_with(&format!("/{file_name}")),
+        "{url}: {file_name}"
+    );
+    assert!(
+        names.lines().any(|name| name == program_in_it),
+        "{program_in_it}: {names}"
+    );
     // Nothing in it tells who made it, or when.
     let first = fs::read(&archive).expect("it is there");
     dist().exits_with(0);
@@ -105,4 +115,26 @@ fn a_shell_completes_subcommands_and_flags() {
     let found = complete("weigh his", 1);
     assert_eq!(found, "history\n");
     assert!(complete("weigh load --ga", 2).contains("--gate\n"));
+}
+
+/// Where `cargo binstall` looks for the archive of x86-64, and for the program in it.
+fn binstall() -> (String, String) {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/weigh/Cargo.toml");
+    let manifest = fs::read_to_string(manifest).expect("it is there");
+    let value = |key: &str| {
+        let line = manifest.lines().find(|line| line.starts_with(key));
+        let (_, value) = line.expect(key).split_once(" = ").expect("a value");
+        let replaced = [
+            ("name", "weigh"),
+            ("bin", "weigh"),
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("target", "x86_64-unknown-linux-musl"),
+            ("binary-ext", ""),
+        ];
+        let value = value.trim_matches('"').to_owned();
+        replaced.iter().fold(value, |value, (name, by)| {
+            value.replace(&format!("{{ {name} }}"), by)
+        })
+    };
+    (value("pkg-url"), value("bin-dir"))
 }
