@@ -468,6 +468,12 @@ impl Setup {
         }
     }
 
+    /// Whether it is a process that is started here, by its command.
+    #[must_use]
+    pub fn is_process(&self) -> bool {
+        matches!(self.origin, Origin::Run(_))
+    }
+
     /// All that it is told when it starts: the words of its command and the values of its variables.
     pub fn told(&self) -> impl Iterator<Item = &Text> {
         let variables = self.env.iter().map(|(_, text)| text);

@@ -253,8 +253,8 @@ pub(crate) struct LoadFile {
     pub(crate) awake: Option<At<Switch>>,
     /// Ask the system to let all systems and the generator go before other programs on the same
     /// cores, such as a compiler in another terminal. What they have of the cores among each other
-    /// stays as it is. Where it is refused (it wants root or `CAP_SYS_NICE`) or the kernel does not
-    /// weigh programs by session, recordings say so.
+    /// stays as it is, so it is only asked for where all systems have a `run`. Where it is refused (it
+    /// wants root or `CAP_SYS_NICE`) or the kernel does not weigh programs by session, recordings say so.
     #[schemars(extend("default" = "on"))]
     pub(crate) precedence: Option<At<Switch>>,
 }

@@ -245,9 +245,7 @@ impl<'a> Experiment<'a> {
 
     /// All rounds.
     fn measure(&mut self) {
-        // A keeper that is gone is noticed by what is started next.
-        self.host.precedence =
-            self.session.lab.precedence && self.rig.take_precedence().unwrap_or(false);
+        self.host.precedence = self.take_precedence();
         self.choose_design();
         let began = instant();
         while !self.is_over()
@@ -281,6 +279,17 @@ impl<'a> Experiment<'a> {
                 break;
             }
         }
+    }
+
+    /// Lets systems and generator go before other programs, if the lab does not say otherwise. A system
+    /// that was not started by the rig would weigh less than the generator, and be held up by it.
+    fn take_precedence(&mut self) -> bool {
+        let lab = self.session.lab;
+        let mut systems = lab.all().flat_map(lab::Variant::systems);
+        // A keeper that is gone is noticed by what is started next.
+        lab.precedence
+            && systems.all(lab::Setup::is_process)
+            && self.rig.take_precedence().unwrap_or(false)
     }
 
     /// Shows on a terminal what the rounds so far, of this number, amount to. Between rounds, when
