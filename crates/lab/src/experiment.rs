@@ -10,6 +10,10 @@ use yaml_with_places::Source;
 use crate::level::Level;
 use crate::text::Text;
 
+mod compose;
+
+pub use compose::{Compose, ServiceChange};
+
 /// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lab {
@@ -421,6 +425,8 @@ pub enum Origin {
     Run(Vec<Text>),
     /// It runs already, and is neither started nor stopped.
     Elsewhere(Elsewhere),
+    /// It is a project of a compose file.
+    Compose(Compose),
 }
 
 /// A system that runs already.
@@ -448,12 +454,12 @@ pub enum Attach {
 }
 
 impl Setup {
-    /// The command that starts it; empty for a system that runs already.
+    /// The command that starts it; empty for a system that runs already, and for containers.
     #[must_use]
     pub fn command(&self) -> &[Text] {
         match &self.origin {
             Origin::Run(command) => command,
-            Origin::Elsewhere(_) => &[],
+            Origin::Elsewhere(_) | Origin::Compose(_) => &[],
         }
     }
 
@@ -461,8 +467,17 @@ impl Setup {
     #[must_use]
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         match &self.origin {
-            Origin::Run(_) => None,
+            Origin::Run(_) | Origin::Compose(_) => None,
             Origin::Elsewhere(elsewhere) => Some(elsewhere),
+        }
+    }
+
+    /// The project that it is; none for a system of another origin.
+    #[must_use]
+    pub fn compose(&self) -> Option<&Compose> {
+        match &self.origin {
+            Origin::Compose(compose) => Some(compose),
+            _ => None,
         }
     }
 

@@ -22,6 +22,7 @@ mod assemble;
 mod capacity;
 mod choices;
 mod command_line;
+mod compose_keys;
 mod data;
 mod elsewhere;
 mod experiment;
@@ -63,9 +64,9 @@ use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
-    Attach, Balance, Balances, DistinctValues, Elsewhere, Expect, HeaderValues, Lab, Limits,
-    Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
-    SeenNumber, SeenRule, Setup, System, Variant,
+    Attach, Balance, Balances, Compose, DistinctValues, Elsewhere, Expect, HeaderValues, Lab,
+    Limits, Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
+    SeenNumber, SeenRule, ServiceChange, Setup, System, Variant,
 };
 pub use level::Level;
 pub use manual::manual;

@@ -38,6 +38,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("ready", "`systems.*.ready`"),
     ("limits", "`systems.*.limits`"),
     ("attach", "`systems.*.attach`"),
+    ("compose", "`systems.*.compose`"),
+    ("service", "`systems.*.compose.services`"),
     ("baseline", "`baseline`"),
     ("variant", "`variants`"),
     ("sent", "`variants.*.load`"),

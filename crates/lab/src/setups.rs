@@ -4,9 +4,11 @@
 //! left but addresses.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use yaml_with_places::{At, Finding, Place};
 
+use crate::compose_keys;
 use crate::elsewhere;
 use crate::experiment::{Limits, Origin, Probe, Ready, Setup};
 use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
@@ -19,7 +21,7 @@ use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::{Command, Template};
 use crate::text::Text;
-use crate::wire::{ReadyFile, SchemeFile, SystemFile, default};
+use crate::wire::{ComposeFile, ReadyFile, SchemeFile, SystemFile, default};
 
 /// The systems that a variant needs, each after those it depends on; the target is last.
 pub(crate) fn stack(
@@ -78,12 +80,42 @@ struct System<'a> {
 
 impl System<'_> {
     fn setup(&self, reading: &mut Reading<'_>) -> Option<Setup> {
-        match (&self.file.run, &self.file.url) {
-            (Some(run_at), None) => Some(self.started(run_at, reading)),
-            (None, Some(url_at)) => self.elsewhere(url_at, reading),
-            // None or both, which is reported.
+        match (&self.file.run, &self.file.url, &self.file.compose) {
+            (Some(run_at), None, None) => Some(self.started(run_at, reading)),
+            (None, Some(url_at), None) => self.elsewhere(url_at, reading),
+            (None, None, Some(compose_at)) => self.composed(compose_at, reading),
+            // None or several, which is reported.
             _ => None,
         }
+    }
+
+    /// A project of a compose file.
+    fn composed(&self, at: &At<ComposeFile>, reading: &mut Reading<'_>) -> Option<Setup> {
+        let Name(system) = &self.name.value;
+        let compose = compose_keys::of((system, &at.value), self.scope, reading)?;
+        let mut setup = Setup {
+            system: system.clone(),
+            folder: compose
+                .file
+                .parent()
+                .map_or_else(PathBuf::new, Path::to_owned),
+            build: Vec::new(),
+            origin: Origin::Compose(compose),
+            version: None,
+            env: Vec::new(),
+            ready: self.ready(),
+            is_encrypted: self.file.scheme == Some(SchemeFile::Https),
+            limits: Limits::default(),
+            pin: None,
+            needs: self.needs(),
+            after: Vec::new(),
+            settings: self.scope.settings(system, reading),
+            replicas: None,
+            balances: None,
+            is_shared: self.file.shared.as_ref().is_some_and(|shared| shared.value),
+        };
+        setup.after = self.after(&setup);
+        Some(setup)
     }
 
     /// A system that runs already.

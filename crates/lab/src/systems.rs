@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
+use crate::compose_keys;
 use crate::experiment::System;
 use crate::fields::Table;
 use crate::formats::{Name, Written};
@@ -99,19 +100,21 @@ impl<'a> Systems<'a> {
             }
             let tree = self.tree_of(&name.value.0);
             // Asked of the tree: a command that was wrong is not a command that is missing.
+            let origins = ["run", "url", "compose"];
             let has_neither =
-                tree.is_some_and(|tree| tree.entry("run").is_none() && tree.entry("url").is_none());
+                tree.is_some_and(|tree| origins.iter().all(|key| tree.entry(key).is_none()));
             if has_neither && !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(
                         name.place,
                         format!("the system `{}` has no `run`", name.value.0),
                     )
-                    .help("give the command that runs it, or the `url` where it runs already"),
+                    .help("give the command that runs it, or the `url` where it runs already, or the `compose` file that it is a service of"),
                 );
             }
             if let Some(tree) = tree {
                 url_keys::check_keys(tree, reading);
+                compose_keys::check_keys(tree, reading);
             }
             if let Some(At {
                 value: ReadyFile::Mapping(probe),

@@ -19,6 +19,7 @@ use crate::level::Level;
 use crate::quantities::{LongerThanZero, PositiveRate};
 
 mod capacity;
+mod compose;
 pub(crate) mod default;
 mod proof;
 mod request;
@@ -28,6 +29,7 @@ mod system;
 mod variant;
 
 pub(crate) use capacity::CapacityFile;
+pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
 pub(crate) use request::{
     ExpectFile, GraphqlFile, Headers, RequestEntry, RequestFile, SameAsFile, Switch,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use yaml_with_places::{At, OneOrMany};
 
+use super::compose::ComposeFile;
 use super::default;
 use super::setting::{Settings, SettingsFile};
 use crate::fields::{Table, TextOr};
@@ -39,7 +40,7 @@ pub(crate) struct SystemFile {
     #[serde(default)]
     pub(crate) build: OneOrMany<At<Written<Command>>>,
     /// The command that runs it, in the foreground until it is told to stop. Every system has one, or
-    /// a `url`.
+    /// a `url` or `compose`.
     pub(crate) run: Option<At<Written<Command>>>,
     /// Where a system is that runs already, instead of `run`: `http://host:port` or `https://host`,
     /// without a path, which requests have. It is not built, started, limited or stopped, so intervals
@@ -49,6 +50,8 @@ pub(crate) struct SystemFile {
     /// What runs at `url`, so that its processor time and memory can be read. Without it they are
     /// unknown.
     pub(crate) attach: Option<At<AttachFile>>,
+    /// Services of a compose file, instead of `run`.
+    pub(crate) compose: Option<At<ComposeFile>>,
     /// When it is ready: `listening` (it accepts connections), or a path that must answer.
     #[schemars(extend("default" = "listening"))]
     pub(crate) ready: Option<At<ReadyFile>>,

@@ -7,6 +7,7 @@
 
 mod capacity;
 mod choices;
+mod compose;
 mod load;
 mod meaning;
 mod mistakes;
