@@ -20,8 +20,9 @@ const REPLICAS_MAX: u32 = 64;
 const NONE: &str = "none";
 
 /// Keys that say how a process is built and started, and where that is said of services.
-const OF_PROCESSES: [(&str, &str); 10] = [
+const OF_PROCESSES: [(&str, &str); 11] = [
     ("run", ONE_ORIGIN),
+    ("image", ONE_ORIGIN),
     ("url", ONE_ORIGIN),
     ("folder", "paths of a compose file are relative to it"),
     ("build", "services are built as their `build` says"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::{Capacity, Data, Expectation, Gate, Load, Order, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
+use crate::container::Container;
 use crate::level::Level;
 use crate::text::Text;
 
@@ -427,6 +428,8 @@ pub enum Origin {
     Elsewhere(Elsewhere),
     /// It is a project of a compose file.
     Compose(Compose),
+    /// It is a container, which a container engine starts.
+    Container(Container),
 }
 
 /// A system that runs already.
@@ -449,17 +452,30 @@ pub enum Attach {
     Pid(i32),
     /// The folder of a control group.
     Cgroup(PathBuf),
+    /// A container of this name or id.
+    Container(String),
     /// Its own metrics, in the text format of Prometheus, at this URL.
     Metrics(String),
 }
 
 impl Setup {
-    /// The command that starts it; empty for a system that runs already, and for containers.
+    /// The command that starts it, or that a container is given instead of its image's own; empty
+    /// where there is none.
     #[must_use]
     pub fn command(&self) -> &[Text] {
         match &self.origin {
             Origin::Run(command) => command,
+            Origin::Container(container) => &container.command,
             Origin::Elsewhere(_) | Origin::Compose(_) => &[],
+        }
+    }
+
+    /// The container that it is; none for another origin.
+    #[must_use]
+    pub fn container(&self) -> Option<&Container> {
+        match &self.origin {
+            Origin::Container(container) => Some(container),
+            Origin::Run(_) | Origin::Elsewhere(_) | Origin::Compose(_) => None,
         }
     }
 
@@ -467,7 +483,7 @@ impl Setup {
     #[must_use]
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         match &self.origin {
-            Origin::Run(_) | Origin::Compose(_) => None,
+            Origin::Run(_) | Origin::Container(_) | Origin::Compose(_) => None,
             Origin::Elsewhere(elsewhere) => Some(elsewhere),
         }
     }
@@ -508,6 +524,8 @@ pub struct Ready {
 pub enum Probe {
     /// It accepts connections.
     Listening,
+    /// The health check of its image says that it is healthy. Only containers have that.
+    Healthy,
     /// It answers `GET path` with this status.
     Answers {
         /// Path and query, beginning with `/`.

@@ -8,6 +8,7 @@
 mod capacity;
 mod choices;
 mod compose;
+mod containers;
 mod load;
 mod meaning;
 mod mistakes;

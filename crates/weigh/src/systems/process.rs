@@ -90,6 +90,11 @@ impl Watched {
             Some(Attach::Cgroup(folder)) => {
                 Watched::Machine(Attached::group(folder).map_err(|error| error.to_string())?)
             }
+            Some(Attach::Container(name)) => {
+                return Err(format!(
+                    "`{name}` is a container, which this build cannot watch"
+                ));
+            }
             Some(Attach::Metrics(url)) => {
                 let metrics = Metrics::at(url)?;
                 // Said now, and not after a load whose cost is unknown.

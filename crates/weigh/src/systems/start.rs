@@ -138,6 +138,13 @@ impl Starter<'_> {
             running.push(self.elsewhere(setup, url)?);
             return Ok(());
         }
+        if setup.container().is_some() {
+            let reason = format!(
+                "`{}` is a container, which this build cannot start",
+                setup.system
+            );
+            return Err(Invalid::new(InvalidKind::NotReady, reason));
+        }
         let Some(count) = setup.replicas else {
             let place = self.ports.take(&setup.system);
             let started = self.process(setup, &setup.system, 1, place)?;
@@ -168,7 +175,7 @@ impl Starter<'_> {
     ) -> Result<RunningProcess, Invalid> {
         let (health_path, health_status) = match &setup.ready.probe {
             // Without a path nothing is asked for, so this status is never compared.
-            Probe::Listening => (None, 200),
+            Probe::Listening | Probe::Healthy => (None, 200),
             Probe::Answers { path, status } => (Some(path.clone()), *status),
         };
         let instances = running.iter().filter(|it| it.record == balances.system);
@@ -300,7 +307,8 @@ fn connect_unix(path: &Path) -> std::io::Result<()> {
 /// Tries once whether a process is ready.
 pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
-        Probe::Listening => match &target.address {
+        // Only containers have a health, which their engine knows.
+        Probe::Listening | Probe::Healthy => match &target.address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).map(|_| ()),
             Address::Unix(path) => connect_unix(path),
         }
