@@ -343,7 +343,7 @@ fn mount(mount: &Mount, run: &str) -> WireMount {
     }
 }
 
-fn described(found: ContainerInspectResponse) -> Container {
+pub(crate) fn described(found: ContainerInspectResponse) -> Container {
     let state = found.state.unwrap_or_default();
     let is_running = state.running.unwrap_or(false);
     let health = state.health.and_then(|health| match health.status? {

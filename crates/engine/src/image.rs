@@ -28,6 +28,8 @@ pub struct Image {
     pub has_health_check: bool,
     /// Whether it says what runs in it.
     pub has_command: bool,
+    /// The ports of TCP that it says to listen on.
+    pub ports: Vec<u16>,
 }
 
 impl Image {
@@ -201,6 +203,8 @@ fn one_line(text: &str) -> String {
 fn described(found: ImageInspect) -> Image {
     let config = found.config.unwrap_or_default();
     let health = config.healthcheck.and_then(|check| check.test);
+    let ports = config.exposed_ports.into_iter().flatten();
+    let ports = ports.filter_map(|port| port.strip_suffix("/tcp")?.parse().ok());
     let has_words = |words: Option<Vec<String>>| words.is_some_and(|words| !words.is_empty());
     Image {
         id: found.id.unwrap_or_default(),
@@ -209,6 +213,7 @@ fn described(found: ImageInspect) -> Image {
             .and_then(|digests| digests.into_iter().next()),
         has_health_check: health.is_some_and(|test| test.first().is_some_and(|it| it != "NONE")),
         has_command: has_words(config.cmd) || has_words(config.entrypoint),
+        ports: ports.collect(),
     }
 }
 

@@ -15,6 +15,7 @@ mod context;
 mod error;
 mod host;
 mod image;
+mod project;
 mod run;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use container::{Container, ContainerSpec, Health, Mount, Network, Resources}
 pub use error::{ConnectError, ContainerError, ImageError, RunError};
 pub use host::{Host, Surroundings};
 pub use image::{Image, ImageBuild};
+pub use project::{Member, MemberLimits, PROJECT, Place, Published};
 pub use run::Removed;
 
 /// The label that says that an object is ours: `weighbridge`.

@@ -15,12 +15,12 @@ use crate::error::{ContainerError, RunError, status, words};
 use crate::{Engine, MANAGED_BY, RUN, WEIGHBRIDGE};
 
 /// Between two looks for what a run has left.
-const PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 /// How long nothing must be found. The engine goes on with what it was asked for by a client that has
 /// been killed since, so a container may come up after all were removed.
 const QUIET: Duration = Duration::from_millis(600);
 /// How long removal is tried again.
-const WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const WITHIN: Duration = Duration::from_secs(30);
 
 /// How much was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Removed {
         self == Removed::default()
     }
 
-    fn plus(self, other: Removed) -> Removed {
+    pub(crate) fn plus(self, other: Removed) -> Removed {
         Removed {
             containers: self.containers + other.containers,
             networks: self.networks + other.networks,
@@ -116,8 +116,13 @@ impl Engine {
     }
 
     async fn sweep_all(&self, run: &str) -> Result<Removed, Error> {
-        let label = format!("{RUN}={run}");
-        let filters = HashMap::from([("label", vec![label.as_str()])]);
+        self.sweep_labeled(&[format!("{RUN}={run}")]).await
+    }
+
+    /// Removes once what has all of these labels, written `name=value`.
+    pub(crate) async fn sweep_labeled(&self, labels: &[String]) -> Result<Removed, Error> {
+        let labels = labels.iter().map(String::as_str).collect();
+        let filters = HashMap::from([("label", labels)]);
         let mut outcome = Outcome::default();
         let options = ListContainersOptionsBuilder::new()
             .all(true)
@@ -185,6 +190,6 @@ pub(crate) fn labels(run: &str) -> HashMap<String, String> {
     clippy::disallowed_methods,
     reason = "the one place of this crate that reads a clock"
 )]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

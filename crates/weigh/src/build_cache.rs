@@ -10,6 +10,7 @@ use lab::{Container, Setup, Text};
 use model::InvalidKind;
 use rig::{BuildError, BuildSpec, Rig, Status};
 
+use crate::compose::Projects;
 use crate::containers;
 use crate::environment::{instant, search_path};
 use crate::stop::Stop;
@@ -75,20 +76,9 @@ impl BuildCache {
         let mut took = None;
         for command in &setup.build {
             let spec = step(setup, command, logs, "build")?;
-            let key = key_of(&spec);
-            if let Some(earlier) = self.built.get(&key) {
-                earlier.clone()?;
-                continue;
+            if let Some(step) = self.once(rig, &spec, key_of(&spec), stop)? {
+                took = Some(took.unwrap_or(Duration::ZERO) + step);
             }
-            let start = instant();
-            let outcome = rig
-                .build(&spec, stop.flag())
-                .map(|()| start.elapsed())
-                .map_err(invalid_build);
-            // Failures too: the build would fail for the next variant in the same way, and take as
-            // long.
-            self.built.insert(key, outcome.clone());
-            took = Some(took.unwrap_or(Duration::ZERO) + outcome?);
         }
         let of_image = self.image(setup, logs, stop)?;
         Ok(of_image.map_or(took, |more| Some(took.unwrap_or(Duration::ZERO) + more)))
@@ -115,6 +105,46 @@ impl BuildCache {
         self.images.insert(key, digest.clone());
         digest?;
         Ok(Some(start.elapsed()))
+    }
+
+    /// Builds the images of a project; those that were built before are not built again.
+    pub(crate) fn images(
+        &mut self,
+        rig: &mut Rig,
+        setup: &Setup,
+        projects: &Projects,
+        (logs, stop): (&Path, &Stop),
+    ) -> Result<Option<Duration>, Invalid> {
+        let Some(compose) = setup.compose() else {
+            return Ok(None);
+        };
+        let Some((spec, key)) = projects.build(&setup.system, compose, logs)? else {
+            return Ok(None);
+        };
+        self.once(rig, &spec, key, stop)
+    }
+
+    /// Carries out a step of a build, unless it was carried out already.
+    fn once(
+        &mut self,
+        rig: &mut Rig,
+        spec: &BuildSpec,
+        key: Vec<String>,
+        stop: &Stop,
+    ) -> Result<Option<Duration>, Invalid> {
+        if let Some(earlier) = self.built.get(&key) {
+            earlier.clone()?;
+            return Ok(None);
+        }
+        let start = instant();
+        let outcome = rig
+            .build(spec, stop.flag())
+            .map(|()| start.elapsed())
+            .map_err(invalid_build);
+        // Failures too: the build would fail for the next variant in the same way, and take as
+        // long.
+        self.built.insert(key, outcome.clone());
+        outcome.map(Some)
     }
 
     /// The first line that the version command prints; none without such a command, or when it

@@ -4,6 +4,7 @@ mod address;
 mod build_cache;
 mod cli;
 mod command;
+mod compose;
 mod console;
 mod containers;
 mod debug_log;

@@ -5,6 +5,7 @@ mod balancer;
 mod container;
 mod instances;
 mod process;
+mod project;
 mod restart;
 mod start;
 
@@ -22,6 +23,7 @@ use rig::{ReadyError, Rig, SpawnError, Usage};
 use start::probe;
 use tempfile::TempDir;
 
+use crate::compose::Projects;
 use crate::exit::Exit;
 use crate::record::secrets;
 use crate::stop::Stop;
@@ -94,6 +96,8 @@ pub(crate) struct Startup<'a> {
     pub(crate) stop: &'a Stop,
     /// Where systems are that were not started here.
     pub(crate) addresses: &'a Addresses,
+    /// The compose files of the lab.
+    pub(crate) projects: &'a Projects,
     /// Systems that run already and serve these; none where each variant has its own.
     pub(crate) shared: Option<&'a RunningSystems>,
 }
@@ -101,6 +105,8 @@ pub(crate) struct Startup<'a> {
 /// What one system of the records has used since its start, all instances of it together.
 pub(crate) struct UsageReading {
     pub(crate) system: String,
+    /// The setup that it belongs to: of the same name, but for services of a compose file.
+    pub(crate) setup: String,
     /// Absent when a process of it has ended.
     pub(crate) usage: Option<Usage>,
 }
@@ -116,6 +122,8 @@ struct RunningProcess {
     process: Process,
     /// The system of the records that it is, or is an instance of.
     record: String,
+    /// The setup that it was started for: of the same name, but for services of a compose file.
+    setup: String,
     /// The system whose address this is to others; none for an instance behind a balancer.
     serves: Option<String>,
     /// Which instance it is, where its system has several.
@@ -190,6 +198,13 @@ impl RunningSystems {
                     process::wait_ready(setup, &mut probe, stop)?;
                     continue;
                 }
+                Process::Service(service) => {
+                    // The others are up as their health checks say, and may listen nowhere.
+                    if running.serves.is_some() {
+                        service.wait_ready(setup, &mut probe, stop)?;
+                    }
+                    continue;
+                }
             };
             let time = rig
                 .wait_ready(system, setup.ready.within, &mut probe, stop.flag())
@@ -250,7 +265,10 @@ impl RunningSystems {
     /// Where each instance of a system listens, or the system itself where there is no balancer
     /// before it.
     pub(crate) fn addresses_of(&self, system: &str) -> Vec<SocketAddr> {
-        let instances = self.running.iter().filter(|it| it.record == system);
+        let is_own = |it: &&RunningProcess| {
+            it.record == system || (it.setup == system && it.serves.is_some())
+        };
+        let instances = self.running.iter().filter(is_own);
         let shared = self.shared.iter().filter(|it| it.system == system);
         let own = instances.map(|it| it.place.address);
         own.chain(shared.map(|it| it.place.address)).collect()
@@ -287,6 +305,7 @@ impl RunningSystems {
                 let usages: Vec<Option<Usage>> = group.iter().map(usage).collect();
                 UsageReading {
                     system: group[0].record.clone(),
+                    setup: group[0].setup.clone(),
                     usage: instances::together(&usages),
                 }
             })
@@ -322,7 +341,8 @@ impl RunningSystems {
 
     /// Completes the records of the systems with what only a start tells. Instances have one record,
     /// with the command of the first.
-    pub(crate) fn describe(&self, records: &mut [SystemRecord]) {
+    pub(crate) fn describe(&self, records: &mut Vec<SystemRecord>) {
+        self.list_services(records);
         for (record, group) in records.iter_mut().zip(self.by_record()) {
             assert_eq!(
                 record.name, group[0].record,
@@ -344,10 +364,30 @@ impl RunningSystems {
         }
     }
 
+    /// Puts the services of each project, which only its start tells, in the place of its record.
+    fn list_services(&self, records: &mut Vec<SystemRecord>) {
+        let listed = records.drain(..).flat_map(|record| {
+            let services = self.running.iter().filter_map(|it| match &it.process {
+                Process::Service(service) if it.setup == record.name => Some(service),
+                _ => None,
+            });
+            let services: Vec<SystemRecord> = services.map(|it| it.record(&record)).collect();
+            if services.is_empty() {
+                vec![record]
+            } else {
+                services
+            }
+        });
+        let listed = listed.collect();
+        *records = listed;
+    }
+
     /// Each system's URL, for people.
     pub(crate) fn urls(&self) -> impl Iterator<Item = (&str, String)> {
         self.running
             .iter()
+            // A service that is not loaded listens where only its project reaches it.
+            .filter(|running| running.serves.is_some() || running.instance.is_some())
             .map(|running| (running.process.name(), url_of(&running.target())))
     }
 

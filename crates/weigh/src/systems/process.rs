@@ -11,6 +11,7 @@ use model::{InvalidKind, Protocol};
 use rig::{Attached, Enforced, Rig, Source, State, Usage};
 
 use super::container::RunningContainer;
+use super::project::Service;
 use super::{GRACE, Invalid, last_words};
 use crate::address;
 use crate::containers;
@@ -30,6 +31,8 @@ pub(super) enum Process {
         name: String,
         watched: Watched,
     },
+    /// It is a service of a compose file, in containers.
+    Service(Service),
 }
 
 /// Where it can be read what a system uses that runs already.
@@ -57,6 +60,7 @@ impl Process {
             Process::Ours(system) => system.name(),
             Process::Container(container) => container.name(),
             Process::Elsewhere { name, .. } => name,
+            Process::Service(service) => service.name(),
         }
     }
 
@@ -66,6 +70,7 @@ impl Process {
             Process::Ours(system) => rig.usage(system).ok(),
             Process::Container(container) => container.usage(),
             Process::Elsewhere { watched, .. } => watched.usage(),
+            Process::Service(service) => service.usage(),
         }
     }
 
@@ -75,6 +80,7 @@ impl Process {
             Process::Ours(system) => rig.processes(system),
             Process::Container(container) => container.pids(),
             Process::Elsewhere { .. } => Vec::new(),
+            Process::Service(service) => service.pids(),
         }
     }
 
@@ -83,7 +89,8 @@ impl Process {
         match self {
             Process::Ours(system) => Some(system.enforced()),
             Process::Container(container) => Some(container.enforced()),
-            Process::Elsewhere { .. } => None,
+            // What its record says already.
+            Process::Service(_) | Process::Elsewhere { .. } => None,
         }
     }
 
@@ -99,6 +106,7 @@ impl Process {
                 )),
             },
             Process::Container(container) => container.end(),
+            Process::Service(service) => service.ended(),
             Process::Elsewhere { .. } => None,
         }
     }
@@ -107,7 +115,7 @@ impl Process {
     pub(super) fn inner(&self) -> Option<SocketAddr> {
         match self {
             Process::Container(container) => container.inner,
-            Process::Ours(_) | Process::Elsewhere { .. } => None,
+            Process::Ours(_) | Process::Service(_) | Process::Elsewhere { .. } => None,
         }
     }
 
@@ -117,6 +125,7 @@ impl Process {
             Process::Ours(system) => drop(rig.stop(system, GRACE)),
             Process::Container(container) => container.stop(),
             Process::Elsewhere { .. } => {}
+            Process::Service(service) => service.stop(),
         }
     }
 }

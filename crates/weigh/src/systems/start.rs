@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{Balances, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
+use lab::{Balances, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
@@ -17,9 +17,13 @@ use super::addresses::Addresses;
 use super::balancer::Balancer;
 use super::container::{self, ContainerStart};
 use super::process::{Process, Watched};
+use super::project::Plan;
 use super::{
     BalancedSystem, InstanceNumber, Invalid, RunningProcess, StartCost, invalid_spawn, protocol_of,
 };
+use crate::compose::Projects;
+use crate::environment::instant;
+use crate::stop::Stop;
 
 /// How long one readiness probe may take.
 const PROBE: Duration = Duration::from_secs(1);
@@ -45,6 +49,10 @@ impl Ports {
         for setup in setups.iter().copied() {
             if let Some(url) = setup.elsewhere() {
                 elsewhere.push((setup.system.clone(), addresses.endpoint(url)));
+                continue;
+            }
+            // The engine gives out the addresses of containers.
+            if setup.compose().is_some() {
                 continue;
             }
             match (&setup.balances, setup.replicas) {
@@ -110,6 +118,11 @@ impl Ports {
         self.places[name].clone()
     }
 
+    /// Where a system turned out to listen.
+    fn found(&mut self, system: &str, place: Endpoint) {
+        self.places.insert(system.to_owned(), place);
+    }
+
     fn find(&self, system: &str) -> Option<Endpoint> {
         self.places.get(system).cloned()
     }
@@ -131,6 +144,8 @@ pub(super) struct Starter<'a> {
     pub(super) lab: &'a Lab,
     pub(super) logs: &'a Path,
     pub(super) ports: Ports,
+    pub(super) projects: &'a Projects,
+    pub(super) stop: &'a Stop,
     /// The system that gets the load.
     pub(super) target: &'a str,
 }
@@ -151,6 +166,9 @@ impl Starter<'_> {
         if let Some(url) = setup.elsewhere() {
             running.push(self.elsewhere(setup, url)?);
             return Ok(());
+        }
+        if let Some(compose) = setup.compose() {
+            return self.project(setup, compose, running);
         }
         let Some(count) = setup.replicas else {
             let place = self.ports.take(&setup.system);
@@ -238,6 +256,7 @@ impl Starter<'_> {
                 watched,
             },
             record: setup.system.clone(),
+            setup: setup.system.clone(),
             serves: Some(setup.system.clone()),
             instance: None,
             balances: None,
@@ -247,6 +266,45 @@ impl Starter<'_> {
             env: BTreeMap::new(),
             start: StartCost::default(),
         })
+    }
+
+    /// The services of a compose file, the loaded one last.
+    fn project(
+        &mut self,
+        setup: &Setup,
+        compose: &Compose,
+        running: &mut Vec<RunningProcess>,
+    ) -> Result<(), Invalid> {
+        let began = instant();
+        let plan = Plan {
+            setup,
+            compose,
+            projects: self.projects,
+            logs: self.logs,
+            stop: self.stop,
+        };
+        let up = plan.start(self.rig)?;
+        self.ports.found(&setup.system, up.place.clone());
+        for service in up.services {
+            let is_loaded = service.is_of(&compose.service);
+            running.push(RunningProcess {
+                record: service.name().to_owned(),
+                process: Process::Service(service),
+                setup: setup.system.clone(),
+                serves: is_loaded.then(|| setup.system.clone()),
+                instance: None,
+                balances: None,
+                place: up.place.clone(),
+                protocol: protocol_of(self.lab, setup, self.target),
+                command: Vec::new(),
+                env: BTreeMap::new(),
+                start: StartCost {
+                    time: began.elapsed(),
+                    processor_time: Duration::ZERO,
+                },
+            });
+        }
+        Ok(())
     }
 
     /// One process or container of a setup, listening at a place of its own.
@@ -299,6 +357,7 @@ impl Starter<'_> {
         Ok(RunningProcess {
             process,
             record: setup.system.clone(),
+            setup: setup.system.clone(),
             serves: None,
             instance: None,
             balances: None,
