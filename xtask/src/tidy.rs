@@ -24,9 +24,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("report", &["model", "stats"]),
     ("load", &["model", "schedule", "stats"]),
     ("rig", &["model"]),
+    ("engine", &[]),
     (
         "weigh",
-        &["model", "lab", "schedule", "stats", "report", "load", "rig"],
+        &[
+            "model", "lab", "schedule", "stats", "report", "load", "rig", "engine",
+        ],
     ),
 ];
 

@@ -7,8 +7,13 @@ use std::time::Duration;
 use model::{Capacity, Data, Expectation, Gate, Load, Order, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
+use crate::container::Container;
 use crate::level::Level;
 use crate::text::Text;
+
+mod compose;
+
+pub use compose::{Compose, ServiceChange};
 
 /// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -423,6 +428,10 @@ pub enum Origin {
     Run(Vec<Text>),
     /// It runs already, and is neither started nor stopped.
     Elsewhere(Elsewhere),
+    /// It is a project of a compose file.
+    Compose(Compose),
+    /// It is a container, which a container engine starts.
+    Container(Container),
 }
 
 /// A system that runs already.
@@ -445,17 +454,30 @@ pub enum Attach {
     Pid(i32),
     /// The folder of a control group.
     Cgroup(PathBuf),
+    /// A container of this name or id.
+    Container(String),
     /// Its own metrics, in the text format of Prometheus, at this URL.
     Metrics(String),
 }
 
 impl Setup {
-    /// The command that starts it; empty for a system that runs already.
+    /// The command that starts it, or that a container is given instead of its image's own; empty
+    /// where there is none.
     #[must_use]
     pub fn command(&self) -> &[Text] {
         match &self.origin {
             Origin::Run(command) => command,
-            Origin::Elsewhere(_) => &[],
+            Origin::Container(container) => &container.command,
+            Origin::Elsewhere(_) | Origin::Compose(_) => &[],
+        }
+    }
+
+    /// The container that it is; none for another origin.
+    #[must_use]
+    pub fn container(&self) -> Option<&Container> {
+        match &self.origin {
+            Origin::Container(container) => Some(container),
+            Origin::Run(_) | Origin::Elsewhere(_) | Origin::Compose(_) => None,
         }
     }
 
@@ -463,7 +485,7 @@ impl Setup {
     #[must_use]
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         match &self.origin {
-            Origin::Run(_) => None,
+            Origin::Run(_) | Origin::Container(_) | Origin::Compose(_) => None,
             Origin::Elsewhere(elsewhere) => Some(elsewhere),
         }
     }
@@ -472,6 +494,15 @@ impl Setup {
     #[must_use]
     pub fn is_process(&self) -> bool {
         matches!(self.origin, Origin::Run(_))
+    }
+
+    /// The project that it is; none for a system of another origin.
+    #[must_use]
+    pub fn compose(&self) -> Option<&Compose> {
+        match &self.origin {
+            Origin::Compose(compose) => Some(compose),
+            _ => None,
+        }
     }
 
     /// All that it is told when it starts: the words of its command and the values of its variables.
@@ -501,6 +532,8 @@ pub struct Ready {
 pub enum Probe {
     /// It accepts connections.
     Listening,
+    /// The health check of its image says that it is healthy. Only containers have that.
+    Healthy,
     /// It answers `GET path` with this status.
     Answers {
         /// Path and query, beginning with `/`.

@@ -394,3 +394,23 @@ impl Format for VariableName {
         ))
     }
 }
+
+/// The name of a service in a compose file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServiceName(pub(crate) String);
+
+impl Format for ServiceName {
+    const NAME: &'static str = "service-name";
+    const EXAMPLE: Option<&'static str> = Some("nginx");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if !text.is_empty() && text.chars().all(is_allowed) {
+            return Ok(ServiceName(text.to_owned()));
+        }
+        Err(Misspelling::new(
+            format!("`{text}` is not the name of a service"),
+            "it consists of letters, digits, `.`, `_` and `-`",
+        ))
+    }
+}

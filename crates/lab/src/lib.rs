@@ -22,6 +22,9 @@ mod assemble;
 mod capacity;
 mod choices;
 mod command_line;
+mod compose_keys;
+mod container;
+mod container_keys;
 mod data;
 mod elsewhere;
 mod experiment;
@@ -62,10 +65,11 @@ mod wire;
 use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
+pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use experiment::{
-    Attach, Balance, Balances, DistinctValues, Elsewhere, Expect, HeaderValues, Lab, Limits,
-    Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
-    SeenNumber, SeenRule, Setup, System, Variant,
+    Attach, Balance, Balances, Compose, DistinctValues, Elsewhere, Expect, HeaderValues, Lab,
+    Limits, Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
+    SeenNumber, SeenRule, ServiceChange, Setup, System, Variant,
 };
 pub use level::Level;
 pub use manual::manual;

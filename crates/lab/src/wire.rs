@@ -19,6 +19,8 @@ use crate::level::Level;
 use crate::quantities::{LongerThanZero, PositiveRate};
 
 mod capacity;
+mod compose;
+mod container;
 pub(crate) mod default;
 mod proof;
 mod request;
@@ -28,13 +30,15 @@ mod system;
 mod variant;
 
 pub(crate) use capacity::CapacityFile;
+pub(crate) use compose::{ComposeFile, ServiceFile};
+pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
 pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
 pub(crate) use request::{
     ExpectFile, GraphqlFile, Headers, RequestEntry, RequestFile, SameAsFile, Switch,
 };
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use setting::{Settings, SettingsFile};
-pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, SchemeFile, SystemFile};
+pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, ReadyState, SchemeFile, SystemFile};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. The first two are required; without variants a lab is

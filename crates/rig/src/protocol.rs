@@ -51,6 +51,10 @@ pub(crate) enum Order {
     RemoveAtEnd(PathBuf),
     /// Let the run go before other programs until it ends.
     TakePrecedence,
+    /// Run this errand when everything is ended.
+    RunAtEnd(String),
+    /// The owner ends by itself: it waits for no answer of anything outside.
+    Finish,
 }
 
 /// Something to run: a system or a build step.

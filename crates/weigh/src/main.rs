@@ -4,7 +4,9 @@ mod address;
 mod build_cache;
 mod cli;
 mod command;
+mod compose;
 mod console;
+mod containers;
 mod debug_log;
 mod environment;
 mod exit;
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
     // The two helpers of the rig are this program again, so that one binary is
     // all there is to install. They are dispatched before anything else runs.
     match arguments.nth(1).as_deref().and_then(|word| word.to_str()) {
-        Some(systems::KEEPER) => rig::keeper::main(),
+        Some(systems::KEEPER) => rig::keeper::main(containers::run_errand),
         Some(systems::LAUNCH) => rig::launch::main(arguments),
         _ => cli::main().into(),
     }

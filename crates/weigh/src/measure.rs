@@ -59,6 +59,7 @@ pub(crate) use settling_together::RESETTLE;
 use stopping_rule::Next;
 
 use crate::build_cache::BuildCache;
+use crate::compose::Projects;
 use crate::console::Console;
 use crate::environment::{self, instant};
 use crate::exit::Failure;
@@ -136,7 +137,9 @@ impl<'a> Experiment<'a> {
         let logs = folder.join(LOGS);
         // Before the keeper starts: it is the load of the machine without anything of ours.
         let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
-        let rig = start_rig(&logs, console)?;
+        let projects = Projects::of(lab)?;
+        let mut rig = start_rig(&logs, console)?;
+        projects.keep(&mut rig)?;
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
         let candidates = Candidates::of(lab);
         let rounds = Rounds::of(lab, &candidates, seed);
@@ -156,6 +159,7 @@ impl<'a> Experiment<'a> {
             logs,
             seed,
             addresses,
+            projects,
             started: instant(),
             generator_cpus: candidates.free_cpus(host.before.cpus_online),
         };

@@ -2,8 +2,10 @@
 
 mod addresses;
 mod balancer;
+mod container;
 mod instances;
 mod process;
+mod project;
 mod restart;
 mod start;
 
@@ -17,10 +19,11 @@ use load::{Address, Target};
 use model::{InvalidKind, Protocol, Trust, Version};
 use process::Process;
 use report::recording::{LimitsText, SystemRecord};
-use rig::{ReadyError, Rig, SpawnError, State, Usage};
+use rig::{ReadyError, Rig, SpawnError, Usage};
 use start::probe;
 use tempfile::TempDir;
 
+use crate::compose::Projects;
 use crate::exit::Exit;
 use crate::record::secrets;
 use crate::stop::Stop;
@@ -77,6 +80,8 @@ pub(crate) struct RunningSystems {
 struct SharedSystem {
     system: String,
     place: Endpoint,
+    /// Where containers in their network find it; none of what is not in one.
+    inner: Option<SocketAddr>,
     protocol: Protocol,
 }
 
@@ -91,6 +96,8 @@ pub(crate) struct Startup<'a> {
     pub(crate) stop: &'a Stop,
     /// Where systems are that were not started here.
     pub(crate) addresses: &'a Addresses,
+    /// The compose files of the lab.
+    pub(crate) projects: &'a Projects,
     /// Systems that run already and serve these; none where each variant has its own.
     pub(crate) shared: Option<&'a RunningSystems>,
 }
@@ -98,6 +105,8 @@ pub(crate) struct Startup<'a> {
 /// What one system of the records has used since its start, all instances of it together.
 pub(crate) struct UsageReading {
     pub(crate) system: String,
+    /// The setup that it belongs to: of the same name, but for services of a compose file.
+    pub(crate) setup: String,
     /// Absent when a process of it has ended.
     pub(crate) usage: Option<Usage>,
 }
@@ -113,6 +122,8 @@ struct RunningProcess {
     process: Process,
     /// The system of the records that it is, or is an instance of.
     record: String,
+    /// The setup that it was started for: of the same name, but for services of a compose file.
+    setup: String,
     /// The system whose address this is to others; none for an instance behind a balancer.
     serves: Option<String>,
     /// Which instance it is, where its system has several.
@@ -177,9 +188,23 @@ impl RunningSystems {
             target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
             tracing::debug!(system = running.process.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
-            let Process::Ours(system) = &running.process else {
-                process::wait_ready(setup, &mut probe, stop)?;
-                continue;
+            let system = match &running.process {
+                Process::Ours(system) => system,
+                Process::Container(container) => {
+                    running.start = container.wait_ready(setup, &mut probe, stop)?;
+                    continue;
+                }
+                Process::Elsewhere { .. } => {
+                    process::wait_ready(setup, &mut probe, stop)?;
+                    continue;
+                }
+                Process::Service(service) => {
+                    // The others are up as their health checks say, and may listen nowhere.
+                    if running.serves.is_some() {
+                        service.wait_ready(setup, &mut probe, stop)?;
+                    }
+                    continue;
+                }
             };
             let time = rig
                 .wait_ready(system, setup.ready.within, &mut probe, stop.flag())
@@ -240,7 +265,10 @@ impl RunningSystems {
     /// Where each instance of a system listens, or the system itself where there is no balancer
     /// before it.
     pub(crate) fn addresses_of(&self, system: &str) -> Vec<SocketAddr> {
-        let instances = self.running.iter().filter(|it| it.record == system);
+        let is_own = |it: &&RunningProcess| {
+            it.record == system || (it.setup == system && it.serves.is_some())
+        };
+        let instances = self.running.iter().filter(is_own);
         let shared = self.shared.iter().filter(|it| it.system == system);
         let own = instances.map(|it| it.place.address);
         own.chain(shared.map(|it| it.place.address)).collect()
@@ -262,6 +290,7 @@ impl RunningSystems {
             Some(SharedSystem {
                 system: running.serves.clone()?,
                 place: running.place.clone(),
+                inner: running.process.inner(),
                 protocol: running.protocol.clone(),
             })
         });
@@ -276,6 +305,7 @@ impl RunningSystems {
                 let usages: Vec<Option<Usage>> = group.iter().map(usage).collect();
                 UsageReading {
                     system: group[0].record.clone(),
+                    setup: group[0].setup.clone(),
                     usage: instances::together(&usages),
                 }
             })
@@ -304,24 +334,15 @@ impl RunningSystems {
     /// The first process that has ended, with how it ended and its last words.
     pub(crate) fn ended(&self, rig: &mut Rig) -> Option<String> {
         self.running.iter().find_map(|running| {
-            let Process::Ours(system) = &running.process else {
-                // What was not started here is judged by its answers.
-                return None;
-            };
-            match rig.state(system) {
-                State::Running => None,
-                State::Exited { status, .. } => Some(format!(
-                    "{} ended with {status}{}",
-                    running.called(),
-                    last_words(&system.last_lines(), system.log())
-                )),
-            }
+            let end = running.process.end(rig)?;
+            Some(format!("{} {end}", running.called()))
         })
     }
 
     /// Completes the records of the systems with what only a start tells. Instances have one record,
     /// with the command of the first.
-    pub(crate) fn describe(&self, records: &mut [SystemRecord]) {
+    pub(crate) fn describe(&self, records: &mut Vec<SystemRecord>) {
+        self.list_services(records);
         for (record, group) in records.iter_mut().zip(self.by_record()) {
             assert_eq!(
                 record.name, group[0].record,
@@ -329,10 +350,9 @@ impl RunningSystems {
             );
             // Instances differ in their addresses and numbers only, so the first stands for all.
             let running = &group[0];
-            let Process::Ours(system) = &running.process else {
+            let Some(enforced) = running.process.enforced() else {
                 continue;
             };
-            let enforced = system.enforced();
             // What was really started: the record has had the templates so far.
             record.command = secrets::words(&running.command);
             record.env = secrets::variables(&running.env);
@@ -344,10 +364,30 @@ impl RunningSystems {
         }
     }
 
+    /// Puts the services of each project, which only its start tells, in the place of its record.
+    fn list_services(&self, records: &mut Vec<SystemRecord>) {
+        let listed = records.drain(..).flat_map(|record| {
+            let services = self.running.iter().filter_map(|it| match &it.process {
+                Process::Service(service) if it.setup == record.name => Some(service),
+                _ => None,
+            });
+            let services: Vec<SystemRecord> = services.map(|it| it.record(&record)).collect();
+            if services.is_empty() {
+                vec![record]
+            } else {
+                services
+            }
+        });
+        let listed = listed.collect();
+        *records = listed;
+    }
+
     /// Each system's URL, for people.
     pub(crate) fn urls(&self) -> impl Iterator<Item = (&str, String)> {
         self.running
             .iter()
+            // A service that is not loaded listens where only its project reaches it.
+            .filter(|running| running.serves.is_some() || running.instance.is_some())
             .map(|running| (running.process.name(), url_of(&running.target())))
     }
 

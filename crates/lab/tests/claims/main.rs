@@ -7,6 +7,8 @@
 
 mod capacity;
 mod choices;
+mod compose;
+mod containers;
 mod load;
 mod meaning;
 mod mistakes;

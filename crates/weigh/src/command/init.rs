@@ -1,6 +1,7 @@
 //! `weigh init`: a first lab that runs, for what its user has: a command, a proxy, two URLs.
 
 mod artillery;
+mod compose;
 mod har;
 mod k6;
 mod lab_text;
@@ -20,18 +21,20 @@ use crate::address;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files::Unwritten;
+use compose::Wanted;
 use lab_text::{Draft, Server, Setup};
 use requests::Requests;
 
 /// Write a first lab that runs, to be changed and run by weigh lab.
 ///
 /// What is compared is one of these: a command with itself, until its lab has a variant of yours; two
-/// commands; a server without and with a proxy before it; two URLs. The lab is checked before it is
-/// written, nothing is started, and no file is replaced.
+/// commands; a server without and with a proxy before it; two URLs; the services of a compose file
+/// without and with one of them. The lab is checked before it is written, nothing is started, and no file
+/// is replaced.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    group = clap::ArgGroup::new("server").args(["commands", "urls"]).required(true)
+    group = clap::ArgGroup::new("server").args(["commands", "urls", "compose"]).required(true)
 )]
 pub(crate) struct Args {
     /// A command that runs a server, with {{addr}}, {{port}} or {{url}} where it is told its address.
@@ -46,6 +49,13 @@ pub(crate) struct Args {
     /// {{server.addr}} or {{server.url}} where it is told what it stands before.
     #[arg(long, value_name = "COMMAND")]
     proxy: Option<String>,
+    /// A compose file and one of its services: they are compared without and with it.
+    #[arg(long, num_args = 2, value_names = ["FILE", "SERVICE"], conflicts_with_all = ["commands", "urls", "proxy"])]
+    compose: Vec<String>,
+    /// Beside --compose: the service that gets the load where that one is left out [default: the one that
+    /// it waits for, or that has a port].
+    #[arg(long, value_name = "NAME", requires = "compose")]
+    behind: Option<String>,
     /// Path and query of the request [default: that of the URL, else /].
     #[arg(long, value_name = "PATH", conflicts_with = "urls")]
     path: Option<String>,
@@ -80,7 +90,8 @@ Examples:
       --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
   weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
   weigh init --command 'env PORT={{port}} node server.js' --k6 script.js
-  weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/";
+  weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/
+  weigh init --compose compose.yaml nginx";
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let name = args.out.file_name().unwrap_or(OsStr::new("lab"));
@@ -115,6 +126,16 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 /// What the flags compare.
 fn setup(args: &Args) -> Result<Setup, Failure> {
+    if let [file, service] = args.compose.as_slice() {
+        let way_back = way_back(&args.out)?;
+        let wanted = Wanted {
+            file: Path::new(file),
+            service,
+            behind: args.behind.as_deref(),
+            way_back: Path::new(&way_back),
+        };
+        return compose::draft(wanted).map(Setup::Compose);
+    }
     if let Some(proxy) = &args.proxy {
         let server = match (args.commands.as_slice(), args.urls.as_slice()) {
             ([command], []) if !proxy.replace(' ', "").contains("{{server.") => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lab::{Lab, Variant};
 
 use crate::build_cache::{BuildCache, missing_program};
+use crate::compose::Projects;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::labs::{self, SettingArgs};
@@ -47,12 +48,15 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let addresses = Addresses::unasked(lab)?;
     let logs = tempfile::tempdir()
         .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
+    let projects = Projects::of(lab)?;
     let mut rig = start_rig(logs.path(), console)?;
+    projects.keep(&mut rig)?;
     let setups = variant.systems();
     let started = missing_program(setups).map_or(Ok(()), Err).and_then(|()| {
         let mut builds = BuildCache::default();
         for setup in setups {
             builds.build(&mut rig, setup, logs.path(), stop)?;
+            builds.images(&mut rig, setup, &projects, (logs.path(), stop))?;
         }
         let startup = Startup {
             lab,
@@ -60,6 +64,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             logs: logs.path(),
             stop,
             addresses: &addresses,
+            projects: &projects,
             shared: None,
         };
         RunningSystems::start(&mut rig, startup)

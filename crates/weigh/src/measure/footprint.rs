@@ -36,9 +36,15 @@ impl Footprint {
         };
         let mut shared = BTreeMap::new();
         let seen = systems.usage(rig).into_iter().zip(systems.processes(rig));
-        for (setup, (usage, processes)) in setups.iter().zip(seen) {
-            assert_eq!(usage.system, setup.system, "systems start in their order");
-            let mut fixed = rig::listening(&processes.pids);
+        for (usage, processes) in seen {
+            let mut setups = setups.iter();
+            let setup = setups.find(|setup| setup.system == usage.setup);
+            let setup = setup.expect("what runs was started for a setup");
+            // Containers of a compose file listen in networks of their own.
+            let mut fixed = match setup.compose() {
+                Some(_) => BTreeSet::new(),
+                None => rig::listening(&processes.pids),
+            };
             fixed.retain(|address| !systems.is_given(*address));
             let memory = memory(setup, &usage);
             let taken = Taken { memory, fixed };

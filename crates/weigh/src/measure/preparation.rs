@@ -55,6 +55,9 @@ impl Experiment<'_> {
                 progress.note(&line);
             }
             let took = builds.build(&mut self.rig, setup, logs, self.session.stop)?;
+            let watching = (logs.as_path(), self.session.stop);
+            let images = builds.images(&mut self.rig, setup, &self.session.projects, watching)?;
+            let took = took.or(images);
             if let Some(took) = took.filter(|took| *took > BUILD_WORTH_TELLING) {
                 progress.note(&format!(
                     "built {} for {name} in {:.1} s",

@@ -9,6 +9,7 @@ use load::{Job, LoadError, Measurement};
 use model::InvalidKind;
 use rig::Rig;
 
+use crate::compose::Projects;
 use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
@@ -26,6 +27,8 @@ pub(super) struct Session<'a> {
     pub(super) started: Instant,
     /// Where systems are that run already.
     pub(super) addresses: Addresses,
+    /// The compose files of the lab.
+    pub(super) projects: Projects,
     /// The cores that the generator may run on; none where it may run anywhere.
     pub(super) generator_cpus: Option<Vec<usize>>,
 }
@@ -71,6 +74,7 @@ impl Session<'_> {
             logs,
             stop: self.stop,
             addresses: &self.addresses,
+            projects: &self.projects,
             shared,
         }
     }

@@ -36,7 +36,7 @@ impl RunningSystems {
         let (stay, leave) = self
             .running
             .into_iter()
-            .partition(|one| kept.contains(&one.record));
+            .partition(|one| kept.contains(&one.setup));
         self.running = stay;
         let leaving: Vec<RunningProcess> = leave;
         // The target first, as when all are stopped.
@@ -57,7 +57,7 @@ impl RunningSystems {
         startup: Startup<'_>,
     ) -> Result<RunningSystems, Invalid> {
         let mut kept = std::mem::take(&mut self.running);
-        let is_kept = |setup: &&Setup| kept.iter().any(|one| one.record == setup.system);
+        let is_kept = |setup: &&Setup| kept.iter().any(|one| one.setup == setup.system);
         let (_, missing): (Vec<&Setup>, Vec<&Setup>) = startup.setups.iter().partition(is_kept);
         let begun = ports(
             (&missing, startup.addresses),
@@ -79,13 +79,15 @@ impl RunningSystems {
             lab: startup.lab,
             logs: startup.logs,
             ports,
+            projects: startup.projects,
+            stop: startup.stop,
             target: target_of(startup.setups),
         };
         // In the order of the setups, kept or not: the target is the last.
         for setup in startup.setups {
             let (own, others) = kept
                 .into_iter()
-                .partition(|one: &RunningProcess| one.record == setup.system);
+                .partition(|one: &RunningProcess| one.setup == setup.system);
             kept = others;
             let own: Vec<RunningProcess> = own;
             if !own.is_empty() {
@@ -119,7 +121,7 @@ impl RunningSystems {
         self.running
             .iter()
             .filter(is_slow)
-            .map(|one| one.record.as_str())
+            .map(|one| one.setup.as_str())
     }
 }
 
@@ -135,10 +137,12 @@ fn ports(
     for one in kept {
         if let Some(system) = &one.serves {
             ports.know(system, one.place.clone());
+            ports.know_inner(system, one.process.inner());
         }
     }
     for one in shared {
         ports.know(&one.system, one.place.clone());
+        ports.know_inner(&one.system, one.inner);
     }
     // The folders of earlier starts stay: a kept system may listen in one.
     sockets.extend(folder);

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use lab::{Balances, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
+use lab::{Balances, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
 use load::{Address, Expectation, Request, StatusRule, Target};
 use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
@@ -15,10 +15,15 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use super::addresses::Addresses;
 use super::balancer::Balancer;
+use super::container::{self, ContainerStart};
 use super::process::{Process, Watched};
+use super::project::Plan;
 use super::{
     BalancedSystem, InstanceNumber, Invalid, RunningProcess, StartCost, invalid_spawn, protocol_of,
 };
+use crate::compose::Projects;
+use crate::environment::instant;
+use crate::stop::Stop;
 
 /// How long one readiness probe may take.
 const PROBE: Duration = Duration::from_secs(1);
@@ -27,6 +32,8 @@ const PROBE: Duration = Duration::from_secs(1);
 pub(super) struct Ports {
     leases: BTreeMap<String, PortLease>,
     places: BTreeMap<String, Endpoint>,
+    /// Where containers in their network find those that are in it.
+    inner: BTreeMap<String, SocketAddr>,
 }
 
 impl Ports {
@@ -42,6 +49,10 @@ impl Ports {
         for setup in setups.iter().copied() {
             if let Some(url) = setup.elsewhere() {
                 elsewhere.push((setup.system.clone(), addresses.endpoint(url)));
+                continue;
+            }
+            // The engine gives out the addresses of containers.
+            if setup.compose().is_some() {
                 continue;
             }
             match (&setup.balances, setup.replicas) {
@@ -80,7 +91,11 @@ impl Ports {
             (name.clone(), place)
         };
         let places = leases.iter().map(place).chain(elsewhere).collect();
-        Ok(Ports { leases, places })
+        Ok(Ports {
+            leases,
+            places,
+            inner: BTreeMap::new(),
+        })
     }
 
     /// With where a system listens that runs already.
@@ -89,11 +104,23 @@ impl Ports {
         assert!(other.is_none(), "a running system needs no port");
     }
 
+    /// With where containers find one that is in their network.
+    pub(super) fn know_inner(&mut self, system: &str, inner: Option<SocketAddr>) {
+        if let Some(inner) = inner {
+            self.inner.insert(system.to_owned(), inner);
+        }
+    }
+
     /// The port is let go right before the process takes it.
     fn take(&mut self, name: &str) -> Endpoint {
         // Only now, and nothing in between: from here on another program could bind the port.
         drop(self.leases.remove(name));
         self.places[name].clone()
+    }
+
+    /// Where a system turned out to listen.
+    fn found(&mut self, system: &str, place: Endpoint) {
+        self.places.insert(system.to_owned(), place);
     }
 
     fn find(&self, system: &str) -> Option<Endpoint> {
@@ -117,6 +144,8 @@ pub(super) struct Starter<'a> {
     pub(super) lab: &'a Lab,
     pub(super) logs: &'a Path,
     pub(super) ports: Ports,
+    pub(super) projects: &'a Projects,
+    pub(super) stop: &'a Stop,
     /// The system that gets the load.
     pub(super) target: &'a str,
 }
@@ -138,9 +167,14 @@ impl Starter<'_> {
             running.push(self.elsewhere(setup, url)?);
             return Ok(());
         }
+        if let Some(compose) = setup.compose() {
+            return self.project(setup, compose, running);
+        }
         let Some(count) = setup.replicas else {
             let place = self.ports.take(&setup.system);
             let started = self.process(setup, &setup.system, 1, place)?;
+            self.ports
+                .know_inner(&setup.system, started.process.inner());
             running.push(RunningProcess {
                 serves: Some(setup.system.clone()),
                 ..started
@@ -168,7 +202,7 @@ impl Starter<'_> {
     ) -> Result<RunningProcess, Invalid> {
         let (health_path, health_status) = match &setup.ready.probe {
             // Without a path nothing is asked for, so this status is never compared.
-            Probe::Listening => (None, 200),
+            Probe::Listening | Probe::Healthy => (None, 200),
             Probe::Answers { path, status } => (Some(path.clone()), *status),
         };
         let instances = running.iter().filter(|it| it.record == balances.system);
@@ -222,6 +256,7 @@ impl Starter<'_> {
                 watched,
             },
             record: setup.system.clone(),
+            setup: setup.system.clone(),
             serves: Some(setup.system.clone()),
             instance: None,
             balances: None,
@@ -233,7 +268,46 @@ impl Starter<'_> {
         })
     }
 
-    /// One process of a setup, listening at a place of its own.
+    /// The services of a compose file, the loaded one last.
+    fn project(
+        &mut self,
+        setup: &Setup,
+        compose: &Compose,
+        running: &mut Vec<RunningProcess>,
+    ) -> Result<(), Invalid> {
+        let began = instant();
+        let plan = Plan {
+            setup,
+            compose,
+            projects: self.projects,
+            logs: self.logs,
+            stop: self.stop,
+        };
+        let up = plan.start(self.rig)?;
+        self.ports.found(&setup.system, up.place.clone());
+        for service in up.services {
+            let is_loaded = service.is_of(&compose.service);
+            running.push(RunningProcess {
+                record: service.name().to_owned(),
+                process: Process::Service(service),
+                setup: setup.system.clone(),
+                serves: is_loaded.then(|| setup.system.clone()),
+                instance: None,
+                balances: None,
+                place: up.place.clone(),
+                protocol: protocol_of(self.lab, setup, self.target),
+                command: Vec::new(),
+                env: BTreeMap::new(),
+                start: StartCost {
+                    time: began.elapsed(),
+                    processor_time: Duration::ZERO,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// One process or container of a setup, listening at a place of its own.
     fn process(
         &mut self,
         setup: &Setup,
@@ -241,12 +315,21 @@ impl Starter<'_> {
         number: u32,
         place: Endpoint,
     ) -> Result<RunningProcess, Invalid> {
+        let container = setup.container();
+        let own = container.map_or_else(
+            || place.clone(),
+            |container| container::own_place(container, &place),
+        );
         let ports = &self.ports;
         let find = |system: &str| {
-            let is_own = system == setup.system;
             // An instance listens at an address of its own, which the name of its system does not
             // lead to.
-            is_own.then(|| place.clone()).or_else(|| ports.find(system))
+            if system == setup.system {
+                return Some(own.clone());
+            }
+            let is_inside = container.is_some_and(|it| it.network != lab::Network::Host);
+            let inner = ports.inner.get(system).filter(|_| is_inside);
+            inner.map_or_else(|| ports.find(system), |inner| Some((*inner).into()))
         };
         let fill = |text: &lab::Text| {
             text.render_instance(number, &find)
@@ -257,9 +340,45 @@ impl Starter<'_> {
         for (variable, value) in &setup.env {
             env.insert(variable.clone(), fill(value)?);
         }
+        let process = match container {
+            None => self.spawn(setup, name, &command, &env)?,
+            Some(container) => {
+                let start = ContainerStart {
+                    name,
+                    place: &place,
+                    command: command.clone(),
+                    env: env.clone(),
+                    logs: self.logs,
+                };
+                let started = container::start(self.rig, setup, container, start)?;
+                Process::Container(Box::new(started))
+            }
+        };
+        Ok(RunningProcess {
+            process,
+            record: setup.system.clone(),
+            setup: setup.system.clone(),
+            serves: None,
+            instance: None,
+            balances: None,
+            place,
+            protocol: protocol_of(self.lab, setup, self.target),
+            command,
+            env,
+            start: StartCost::default(),
+        })
+    }
+
+    fn spawn(
+        &mut self,
+        setup: &Setup,
+        name: &str,
+        command: &[String],
+        env: &BTreeMap<String, String>,
+    ) -> Result<Process, Invalid> {
         let spec = SystemSpec {
             name: name.to_owned(),
-            command: command.clone(),
+            command: command.to_vec(),
             folder: setup.folder.clone(),
             env: env.clone().into_iter().collect(),
             limits: rig::Limits {
@@ -273,18 +392,7 @@ impl Starter<'_> {
             .rig
             .spawn(&spec)
             .map_err(|error| invalid_spawn(&error))?;
-        Ok(RunningProcess {
-            process: Process::Ours(system),
-            record: setup.system.clone(),
-            serves: None,
-            instance: None,
-            balances: None,
-            place,
-            protocol: protocol_of(self.lab, setup, self.target),
-            command,
-            env,
-            start: StartCost::default(),
-        })
+        Ok(Process::Ours(system))
     }
 }
 
@@ -300,7 +408,8 @@ fn connect_unix(path: &Path) -> std::io::Result<()> {
 /// Tries once whether a process is ready.
 pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
-        Probe::Listening => match &target.address {
+        // Only containers have a health, which their engine knows.
+        Probe::Listening | Probe::Healthy => match &target.address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).map(|_| ()),
             Address::Unix(path) => connect_unix(path),
         }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use http::Uri;
 
+use super::compose::ComposeDraft;
 use super::requests::Requests;
 use crate::address;
 use crate::yaml_text::quoted;
@@ -19,6 +20,8 @@ pub(super) enum Setup {
     Proxy { server: Server, proxy: String },
     /// Two servers that run already, the second with the first.
     Urls([Uri; 2]),
+    /// The services of a compose file, without and with one of them.
+    Compose(ComposeDraft),
 }
 
 impl Setup {
@@ -103,6 +106,7 @@ impl Draft<'_> {
                 "What does the second command cost, compared with the first?".to_owned()
             }
             Setup::Proxy { .. } => "What does the proxy cost?".to_owned(),
+            Setup::Compose(compose) => format!("What does {} cost?", compose.service),
             Setup::Urls(_) => {
                 let [first, second] = self.names();
                 format!("What does {second} cost, compared with {first}?")
@@ -171,6 +175,11 @@ warmup: 500ms # load before each round that is thrown away
                 text += &running("first", first);
                 text += &running("second", second);
             }
+            Setup::Compose(compose) => {
+                text += "\ntarget: stack # which of the systems gets the load\nsystems:\n";
+                text += COMPOSED;
+                text += &project(compose);
+            }
         }
         text
     }
@@ -185,8 +194,12 @@ warmup: 500ms # load before each round that is thrown away
 
     fn variants(&self) -> String {
         let [baseline, variant] = self.names();
+        let with = match self.setup {
+            Setup::Compose(compose) => without(compose),
+            _ => String::new(),
+        };
         let mut text = format!(
-            "\n# Every row of the report is compared with this one.\nbaseline: {{name: {}}}\nvariants:\n",
+            "\n# Every row of the report is compared with this one.\nbaseline: {{name: {}{with}}}\nvariants:\n",
             quoted(&baseline)
         );
         if matches!(self.setup, Setup::Alone(_)) {
@@ -194,7 +207,7 @@ warmup: 500ms # load before each round that is thrown away
         }
         let _ = writeln!(text, "  - name: {}", quoted(&variant));
         match self.setup {
-            Setup::Alone(_) => {}
+            Setup::Alone(_) | Setup::Compose(_) => {}
             Setup::Commands(_) => text += "    target: second\n",
             Setup::Proxy { .. } => text += "    target: proxy\n",
             Setup::Urls([first, second]) => {
@@ -215,6 +228,9 @@ warmup: 500ms # load before each round that is thrown away
             Setup::Commands(_) => ["first", "second"].map(str::to_owned),
             Setup::Proxy { .. } => ["without", "with proxy"].map(str::to_owned),
             Setup::Urls([first, second]) => address::names([first, second]),
+            Setup::Compose(compose) => {
+                ["without", "with"].map(|it| format!("{it} {}", compose.service))
+            }
         }
     }
 
@@ -243,6 +259,46 @@ const ALONE: &str = "  \
   # and write a variant with another value in place of this one:
   #   - {name: four workers, with: {server.workers: 4}}
 ";
+
+const COMPOSED: &str = "  \
+  # The services of a compose file. weigh starts a copy of all of them for each variant, without fixed
+  # ports and names, and removes it with its networks and volumes; the file stays as it is. Each service
+  # has a line in the report. docs/compose.md of Weighbridge says what is changed and what is refused.
+  #   port: 8080            beside `service`: the port that it listens on, where the file does not say it
+  #   env: {TAG: '1.2'}     for the ${TAG} of the file
+  #   profiles: [debug]     services of these profiles run as well
+  #   services:             what the lab changes: environment, image, number of containers
+  #     api: {env: {LOG: none}, image: 'api:next', replicas: 2}
+";
+
+/// The system of a compose file, with a setting for what differs between the variants.
+fn project(compose: &ComposeDraft) -> String {
+    let (service, setting) = match compose.is_before {
+        true => (
+            "\"{{load}}\"".to_owned(),
+            format!("load: {}, ", quoted(&compose.service)),
+        ),
+        false => (quoted(&compose.behind), String::new()),
+    };
+    format!(
+        "  stack:\n    settings: {{{setting}leave-out: none}}\n    compose:\n      file: {}\n      \
+         service: {service} # which gets the load\n      without: \"{{{{leave-out}}}}\"\n    \
+         #   ready: {{path: /health}}   ready when that is answered with 200\n",
+        quoted(&compose.file.display().to_string())
+    )
+}
+
+/// The settings of the variant without the service.
+fn without(compose: &ComposeDraft) -> String {
+    let leave_out = format!("stack.leave-out: {}", quoted(&compose.service));
+    match compose.is_before {
+        true => format!(
+            ", with: {{stack.load: {}, {leave_out}}}",
+            quoted(&compose.behind)
+        ),
+        false => format!(", with: {{{leave_out}}}"),
+    }
+}
 
 fn running(name: &str, url: &Uri) -> String {
     format!("  {name}:\n    url: {}\n", quoted(&address::root(url)))
@@ -304,6 +360,36 @@ mod tests {
         let systems = |variant: &lab::Variant| variant.systems().len();
         assert_eq!((systems(&lab.baseline), systems(&lab.variants[0])), (1, 2));
         assert_eq!(lab.names(), ["without", "with proxy"]);
+    }
+
+    fn stack(is_before: bool) -> Setup {
+        Setup::Compose(ComposeDraft {
+            file: PathBuf::from("../../compose.yaml"),
+            service: "nginx.1".to_owned(),
+            behind: "api".to_owned(),
+            is_before,
+        })
+    }
+
+    #[test]
+    fn a_service_is_left_out_in_the_baseline_and_what_stands_behind_it_loaded() {
+        let loads = |is_before: bool| {
+            let lab = parsed(&stack(is_before));
+            assert_eq!(lab.names(), ["without nginx.1", "with nginx.1"]);
+            let project = |variant: &lab::Variant| {
+                let compose = variant.systems()[0].compose();
+                let compose = compose.expect("a compose file").clone();
+                (compose.service, compose.without)
+            };
+            [project(&lab.baseline), project(&lab.variants[0])]
+        };
+        let sidecar = vec!["nginx.1".to_owned()];
+        let (api, nginx) = ("api".to_owned(), "nginx.1".to_owned());
+        assert_eq!(
+            loads(true),
+            [(api.clone(), sidecar.clone()), (nginx, vec![])]
+        );
+        assert_eq!(loads(false), [(api.clone(), sidecar), (api, vec![])]);
     }
 
     #[test]

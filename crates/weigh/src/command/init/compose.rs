@@ -1,0 +1,226 @@
+//! A service of a compose file that is weighed: what stands behind it, and what is loaded without it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use yaml_with_places::did_you_mean;
+
+use crate::compose::{Resolved, Tool};
+use crate::exit::{Exit, Failure};
+
+/// A service of a compose file with and without it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ComposeDraft {
+    /// The compose file, as it is written in the lab.
+    pub(super) file: PathBuf,
+    /// The service that is left out in the baseline.
+    pub(super) service: String,
+    /// The service that gets the load where that one is left out.
+    pub(super) behind: String,
+    /// Whether the load goes through `service` where it is there; else it goes to `behind` in both.
+    pub(super) is_before: bool,
+}
+
+/// What the flags say.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) file: &'a Path,
+    pub(super) service: &'a str,
+    /// `--behind`
+    pub(super) behind: Option<&'a str>,
+    /// The current folder, as the lab names it.
+    pub(super) way_back: &'a Path,
+}
+
+/// Asks compose what is in the file, and finds out what stands behind the service.
+///
+/// # Errors
+///
+/// What is missing or not known, and which flag says it.
+pub(super) fn draft(wanted: Wanted<'_>) -> Result<ComposeDraft, Failure> {
+    let tool = Tool::find().map_err(|invalid| Failure {
+        exit: Exit::NotReady,
+        message: invalid.reason,
+    })?;
+    let resolved = Resolved::read(&tool, wanted.file, &[], &[])
+        .map_err(|invalid| Failure::bad_input(invalid.reason))?;
+    let file = match wanted.file.is_absolute() {
+        true => wanted.file.to_owned(),
+        false => wanted.way_back.join(wanted.file),
+    };
+    let (behind, is_before) = behind(&resolved.services(), &wanted).map_err(Failure::bad_input)?;
+    Ok(ComposeDraft {
+        file,
+        service: wanted.service.to_owned(),
+        behind,
+        is_before,
+    })
+}
+
+/// The service behind the one that is weighed, and whether the load goes through the latter.
+fn behind(services: &[(String, Value)], wanted: &Wanted<'_>) -> Result<(String, bool), String> {
+    let names = || services.iter().map(|(name, _)| name.as_str());
+    let known = |name: &str| match names().any(|known| known == name) {
+        true => Ok(()),
+        false => Err(format!(
+            "there is no service `{name}` in `{}`: {}",
+            wanted.file.display(),
+            did_you_mean(name, names())
+                .unwrap_or_else(|| format!("it has {}", names().collect::<Vec<_>>().join(", ")))
+        )),
+    };
+    known(wanted.service)?;
+    if let Some(behind) = wanted.behind {
+        known(behind)?;
+        if behind == wanted.service {
+            return Err(format!(
+                "expected in `--behind` another service than `{behind}`, which is left out; it has {}",
+                names().collect::<Vec<_>>().join(", ")
+            ));
+        }
+        return Ok((behind.to_owned(), true));
+    }
+    let own = services.iter().find(|(name, _)| name == wanted.service);
+    let others = || services.iter().filter(|(name, _)| name != wanted.service);
+    let of = |names: BTreeSet<&str>| -> Vec<&(String, Value)> {
+        others()
+            .filter(|(name, _)| names.contains(name.as_str()))
+            .collect()
+    };
+    let needed = own.map_or_else(BTreeSet::new, |(_, service)| keys(&service["depends_on"]));
+    let needing = others().filter(|(_, it)| keys(&it["depends_on"]).contains(wanted.service));
+    let is_published = own.is_some_and(|(_, service)| has_port(service, "ports"));
+    if needed.is_empty() && !is_published && needing.clone().count() > 0 {
+        // What others need and what listens to them only, such as a store: the load goes past it.
+        let published: Vec<&(String, Value)> =
+            others().filter(|(_, it)| has_port(it, "ports")).collect();
+        let found = only(&published).or_else(|| only(&needing.collect::<Vec<_>>()));
+        return found
+            .map(|name| (name, false))
+            .ok_or_else(|| unknown(wanted, &names));
+    }
+    let needed = of(needed);
+    let with_port = |list: &[&(String, Value)]| -> Option<String> {
+        let list = list.iter().copied();
+        let listening = list.filter(|(_, it)| has_port(it, "ports") || has_port(it, "expose"));
+        only(&listening.collect::<Vec<_>>())
+    };
+    let all: Vec<&(String, Value)> = others().collect();
+    let found = only(&needed)
+        .or_else(|| with_port(&needed))
+        .or_else(|| with_port(&all));
+    let found = found.or_else(|| only(&all));
+    found
+        .map(|name| (name, true))
+        .ok_or_else(|| unknown(wanted, &names))
+}
+
+fn unknown<'a, I: Iterator<Item = &'a str>>(wanted: &Wanted<'_>, names: &dyn Fn() -> I) -> String {
+    let others = names().filter(|name| *name != wanted.service);
+    let others: Vec<&str> = others.collect();
+    match others.is_empty() {
+        true => format!(
+            "`{}` is the only service of `{}`, so nothing would be left without it",
+            wanted.service,
+            wanted.file.display()
+        ),
+        false => format!(
+            "which service stands behind `{}` is not clear from `{}`; name the one that gets the load without it: `--behind` {}",
+            wanted.service,
+            wanted.file.display(),
+            others.join(" or ")
+        ),
+    }
+}
+
+fn only(list: &[&(String, Value)]) -> Option<String> {
+    match list {
+        [(name, _)] => Some(name.clone()),
+        _ => None,
+    }
+}
+
+fn has_port(service: &Value, key: &str) -> bool {
+    service[key]
+        .as_array()
+        .is_some_and(|ports| !ports.is_empty())
+}
+
+/// The names in a list, or the keys of a mapping.
+fn keys(given: &Value) -> BTreeSet<&str> {
+    match given {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        Value::Object(members) => members.keys().map(String::as_str).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(
+        services: Value,
+        service: &str,
+        named: Option<&str>,
+    ) -> Result<(String, bool), String> {
+        let services: Vec<(String, Value)> = services
+            .as_object()
+            .expect("services")
+            .iter()
+            .map(|(name, it)| (name.clone(), it.clone()))
+            .collect();
+        let wanted = Wanted {
+            file: Path::new("compose.yaml"),
+            service,
+            behind: named,
+            way_back: Path::new(".."),
+        };
+        behind(&services, &wanted)
+    }
+
+    fn stack() -> Value {
+        json!({
+            "nginx": {"ports": ["80:80"], "depends_on": {"api": {}}},
+            "api": {"expose": ["8080"], "depends_on": ["redis"]},
+            "redis": {},
+        })
+    }
+
+    #[test]
+    fn what_a_sidecar_waits_for_stands_behind_it() {
+        assert_eq!(found(stack(), "nginx", None), Ok(("api".to_owned(), true)));
+        let mut several = stack();
+        several["nginx"]["depends_on"] = json!(["api", "redis"]);
+        assert_eq!(found(several, "nginx", None), Ok(("api".to_owned(), true)));
+        let mut silent = stack();
+        silent["nginx"]["depends_on"] = Value::Null;
+        assert_eq!(found(silent, "nginx", None), Ok(("api".to_owned(), true)));
+    }
+
+    #[test]
+    fn the_load_goes_past_what_others_wait_for() {
+        assert_eq!(
+            found(stack(), "redis", None),
+            Ok(("nginx".to_owned(), false))
+        );
+        let named = found(stack(), "redis", Some("api"));
+        assert_eq!(named, Ok(("api".to_owned(), true)), "the user knows better");
+    }
+
+    #[test]
+    fn what_is_not_clear_is_asked_for() {
+        let two = json!({"a": {}, "b": {"expose": [1]}, "c": {"expose": [2]}});
+        let said = found(two, "a", None).unwrap_err();
+        assert!(said.contains("`--behind` b or c"), "{said}");
+        let said = found(json!({"a": {}}), "a", None).unwrap_err();
+        assert!(said.contains("the only service"), "{said}");
+        let said = found(stack(), "ngnix", None).unwrap_err();
+        assert!(said.contains("did you mean `nginx`?"), "{said}");
+        let said = found(stack(), "nginx", Some("nginx")).unwrap_err();
+        assert!(said.contains("another service"), "{said}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Systems that are services of a compose file: reading it, and the file that is started in its place.
+//!
+//! A file is read once a run, so that all rounds have the same; what a variant makes of it is worked
+//! out anew for each start, because each start is a project of its own.
+
+mod document;
+mod tool;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use lab::{Compose, Lab, Setup, Variant};
+use model::InvalidKind;
+use rig::{BuildSpec, Rig};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) use document::{Entrance, Labels, Planned, Written};
+use document::{Wish, read, written};
+pub(crate) use tool::{OF_OTHERS, Tool};
+
+use crate::containers;
+use crate::exit::Failure;
+use crate::record::secrets;
+use crate::systems::Invalid;
+
+/// The compose files of a lab, as compose understands them.
+#[derive(Debug, Default)]
+pub(crate) struct Projects {
+    read: Vec<(Source, Result<Resolved, Invalid>)>,
+    /// Files that are started, with what they say of credentials; none without any project.
+    folder: Option<TempDir>,
+    /// How many projects have been started.
+    started: AtomicU32,
+}
+
+/// A compose file, as compose understands it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Resolved {
+    tool: Tool,
+    document: Value,
+}
+
+/// What decides how compose understands a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Source {
+    file: PathBuf,
+    profiles: Vec<String>,
+    env: Vec<(String, String)>,
+}
+
+impl Source {
+    fn of(compose: &Compose) -> Source {
+        Source {
+            file: compose.file.clone(),
+            profiles: compose.profiles.clone(),
+            env: compose.env.clone(),
+        }
+    }
+}
+
+impl Projects {
+    /// Reads every compose file of a lab. What is wrong with one is a row for the variants that need it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no folder for the files that are started.
+    pub(crate) fn of(lab: &Lab) -> Result<Projects, Failure> {
+        let setups = lab.all().flat_map(Variant::systems);
+        let mut sources: Vec<Source> = Vec::new();
+        for source in setups.filter_map(Setup::compose).map(Source::of) {
+            if !sources.contains(&source) {
+                sources.push(source);
+            }
+        }
+        if sources.is_empty() {
+            return Ok(Projects::default());
+        }
+        let folder = tempfile::Builder::new().prefix("weigh-compose-").tempdir();
+        let folder = folder.map_err(|error| {
+            Failure::not_ready(format!("no temporary folder for compose files: {error}"))
+        })?;
+        let tool = Tool::find();
+        let read = sources.into_iter().map(|source| {
+            let found = tool.clone().and_then(|tool| {
+                Resolved::read(&tool, &source.file, &source.profiles, &source.env)
+            });
+            (source, found)
+        });
+        Ok(Projects {
+            read: read.collect(),
+            folder: Some(folder),
+            started: AtomicU32::new(0),
+        })
+    }
+
+    /// Has the files that are started removed with the run, whatever way it ends.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper is gone.
+    pub(crate) fn keep(&self, rig: &mut Rig) -> Result<(), Failure> {
+        self.folder.iter().try_for_each(|folder| {
+            let kept = rig.remove_at_end(folder.path());
+            kept.map_err(|error| Failure::bug(error.to_string()))
+        })
+    }
+
+    /// The name of a new project of a run: in letters that every version of compose takes.
+    pub(crate) fn new_name(&self, run: &str) -> String {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{run}-{number}")
+    }
+
+    /// What is started for a project whose parts have these labels.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file, or why its projects would not be apart.
+    pub(crate) fn written(
+        &self,
+        system: &str,
+        compose: &Compose,
+        labels: &Labels,
+    ) -> Result<(&Tool, Written), Invalid> {
+        let source = Source::of(compose);
+        let mut known = self.read.iter();
+        let found = known.find(|(known, _)| *known == source);
+        let (_, found) = found.expect("all compose files of the lab were read");
+        let Resolved { tool, document } = found.as_ref().map_err(Clone::clone)?;
+        let is_folder = |path: &str| fs::metadata(path).map_or(true, |it| it.is_dir());
+        let wish = Wish {
+            compose,
+            labels,
+            is_folder: &is_folder,
+            image_ports: &image_ports,
+        };
+        let written = written(document, wish).map_err(|why| {
+            let reason = format!("`{system}`, {}: {}", compose.file.display(), why.join("; "));
+            Invalid::new(InvalidKind::NotReady, reason)
+        })?;
+        Ok((tool, written))
+    }
+
+    /// The command that builds the images of a project, and what it builds; none where nothing is built.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Projects::written`], or when the file cannot be written.
+    pub(crate) fn build(
+        &self,
+        system: &str,
+        compose: &Compose,
+        logs: &Path,
+    ) -> Result<Option<(BuildSpec, Vec<String>)>, Invalid> {
+        let (tool, written) = self.written(system, compose, &Labels::new())?;
+        let Some(build) = written.build else {
+            return Ok(None);
+        };
+        let file = self.save(&format!("build-{system}"), &build)?;
+        let spec = BuildSpec {
+            name: system.to_owned(),
+            command: tool.command("weighbridge", &file, &["build"]),
+            folder: PathBuf::from("/"),
+            env: Vec::new(),
+            log: logs.join(format!("build-{system}.log")),
+        };
+        Ok(Some((spec, vec![build.to_string()])))
+    }
+
+    /// Writes a file that only this user can read: environments hold credentials.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub(crate) fn save(&self, name: &str, file: &Value) -> Result<PathBuf, Invalid> {
+        let folder = self.folder.as_ref();
+        let folder = folder.expect("a lab with a project has the folder");
+        let path = folder.path().join(format!("{name}.json"));
+        write_private(&path, &format!("{file:#}\n")).map_err(|error| {
+            let reason = format!("`{}` cannot be written: {error}", path.display());
+            Invalid::new(InvalidKind::NotReady, reason)
+        })?;
+        Ok(path)
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+impl Resolved {
+    /// Has compose read a file.
+    ///
+    /// # Errors
+    ///
+    /// That it is not there, or what compose says.
+    pub(crate) fn read(
+        tool: &Tool,
+        file: &Path,
+        profiles: &[String],
+        env: &[(String, String)],
+    ) -> Result<Resolved, Invalid> {
+        let shown = file.display();
+        let wrong = |why: String| Invalid::new(InvalidKind::NotReady, format!("`{shown}`: {why}"));
+        if !file.is_file() {
+            return Err(wrong("there is no such compose file".to_owned()));
+        }
+        // Compose is run in another folder.
+        let path = std::path::absolute(file).map_err(|error| wrong(error.to_string()))?;
+        let text = tool.config(&path, profiles, env).map_err(wrong)?;
+        Ok(Resolved {
+            tool: tool.clone(),
+            document: read(&text).map_err(wrong)?,
+        })
+    }
+
+    /// Its services that are in no profile, by name.
+    pub(crate) fn services(&self) -> Vec<(String, Value)> {
+        let all = self.document["services"].as_object();
+        let all = all.into_iter().flatten();
+        let own = all.filter(|(_, service)| service.get("profiles").is_none());
+        own.map(|(name, service)| (name.clone(), service.clone()))
+            .collect()
+    }
+}
+
+/// The ports that an image says it listens on, where the engine has it already.
+fn image_ports(image: &str) -> Vec<u16> {
+    let found = containers::engine().map(|engine| engine.image(image));
+    match found {
+        Ok(Ok(Some(image))) => image.ports,
+        _ => Vec::new(),
+    }
+}
+
+/// A started file as it may be shown: values of variables that are credentials are hidden.
+pub(crate) fn shown(file: &Value) -> Value {
+    let mut shown = file.clone();
+    let services = shown["services"].as_object_mut();
+    for (_, service) in services.into_iter().flatten() {
+        let Some(Value::Object(env)) = service.get_mut("environment") else {
+            continue;
+        };
+        for (name, value) in env {
+            if let Value::String(text) = value {
+                *text = secrets::named(name, text);
+            }
+        }
+    }
+    shown
+}

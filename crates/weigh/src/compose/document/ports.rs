@@ -1,0 +1,97 @@
+//! Where the load reaches a project: which container, and which port of it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::service::Service;
+use super::{Entrance, Remarks, Wish, as_text};
+
+/// Where the loaded service is reached; none where that is not known, which is refused.
+pub(super) fn entrance(
+    services: &[Service],
+    wish: Wish<'_>,
+    remarks: &mut Remarks,
+) -> Option<Entrance> {
+    let compose = wish.compose;
+    let find = |name: &str| services.iter().find(|it| it.planned.name == name);
+    let loaded = find(&compose.service)?;
+    let name = &loaded.planned.name;
+    if loaded.planned.replicas > 1 {
+        remarks.refuse(format!(
+            "`{name}` gets the load and has {} containers: the load goes to one address; load a service that balances before them",
+            loaded.planned.replicas
+        ));
+    }
+    // A service that uses the network of another is reached at the other's address. A circle of them
+    // is compose's to refuse; it must only not hang here.
+    let (mut last, mut seen) = (loaded, BTreeSet::new());
+    while let Some(next) = last.network_of().and_then(find) {
+        if !seen.insert(&next.planned.name) {
+            break;
+        }
+        last = next;
+    }
+    if last.given["network_mode"] == "none" {
+        remarks.refuse(format!(
+            "`{name}` gets the load and has `network_mode: none`"
+        ));
+    }
+    let known = match compose.port {
+        Some(port) => [port].into(),
+        None => ports(loaded, last, wish),
+    };
+    let mut known = known.into_iter();
+    match (known.next(), known.next()) {
+        (Some(port), None) => Some(Entrance {
+            service: last.planned.name.clone(),
+            port,
+        }),
+        (None, _) => {
+            remarks.refuse(format!(
+                "`{name}` gets the load, and the file says no port of it: write the one that it listens on within its container, `port: 80`, beside `service` in the lab"
+            ));
+            None
+        }
+        (Some(first), Some(second)) => {
+            remarks.refuse(format!(
+                "`{name}` gets the load and has several ports, {first} and {second} among them: write one, `port: {first}`, beside `service` in the lab"
+            ));
+            None
+        }
+    }
+}
+
+/// The ports that are published, or else those that are exposed, by the file or by the image.
+fn ports(loaded: &Service, owner: &Service, wish: Wish<'_>) -> BTreeSet<u16> {
+    let of = |key: &str| -> BTreeSet<u16> {
+        let services = [loaded, owner].into_iter();
+        let items =
+            services.flat_map(|service| service.given[key].as_array().into_iter().flatten());
+        items.filter_map(target).collect()
+    };
+    let of_image = || (wish.image_ports)(loaded.image()).into_iter().collect();
+    let in_file = ["ports", "expose"].into_iter().map(of);
+    let mut known = in_file.filter(|ports| !ports.is_empty());
+    known.next().unwrap_or_else(of_image)
+}
+
+/// The port within the container, of TCP: `8080:80`, `127.0.0.1:8080:80/tcp`, `{target: 80}`.
+fn target(item: &Value) -> Option<u16> {
+    let text = match item {
+        Value::Object(long) => {
+            if long.get("protocol").is_some_and(|it| it == "udp") {
+                return None;
+            }
+            as_text(long.get("target")?)?
+        }
+        short => as_text(short)?,
+    };
+    let (ports, protocol) = text.split_once('/').unwrap_or((&text, "tcp"));
+    let target = ports.rsplit(':').next()?;
+    // A range is several ports, so it says of none that it is the one.
+    target
+        .parse()
+        .ok()
+        .filter(|port| *port > 0 && protocol == "tcp")
+}

@@ -1,0 +1,109 @@
+//! The program that knows compose files: `docker compose`, or else `docker-compose`.
+//!
+//! It reads the user's file and brings a project up. Looking at containers and removing them is the
+//! engine's business (`engine`), which is there without this program too.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use model::InvalidKind;
+
+use crate::environment::search_path;
+use crate::systems::{Invalid, last_words};
+
+/// How compose is called on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tool(Vec<&'static str>);
+
+/// In the order of preference: the plugin is the newer one.
+const TOOLS: [&[&str]; 2] = [&["docker", "compose"], &["docker-compose"]];
+
+impl Tool {
+    /// The first that is there.
+    ///
+    /// # Errors
+    ///
+    /// A row that says what to install.
+    pub(crate) fn find() -> Result<Tool, Invalid> {
+        let works = |words: &[&str]| {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).arg("version");
+            // `docker` may be there without the plugin.
+            let output = command.stdin(Stdio::null()).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        let is_there = |words: &&[&str]| {
+            let found = rig::find_program(words[0], Path::new("."), &search_path());
+            found.is_some() && works(words)
+        };
+        let found = TOOLS.into_iter().find(is_there);
+        found.map(|words| Tool(words.to_vec())).ok_or_else(|| {
+            Invalid::new(
+                InvalidKind::ProgramMissing,
+                "neither `docker compose` nor `docker-compose` is installed, and compose files need one of them; install Docker's compose plugin, or Debian's package `docker-compose`",
+            )
+        })
+    }
+
+    /// How it calls itself: `docker compose`.
+    pub(crate) fn name(&self) -> String {
+        self.0.join(" ")
+    }
+
+    /// The command line for a file and a project.
+    pub(crate) fn command(&self, project: &str, file: &Path, rest: &[&str]) -> Vec<String> {
+        let words = self.0.iter().map(|word| (*word).to_owned());
+        let file = file.display().to_string();
+        let own = ["-p", project, "-f", &file].map(str::to_owned);
+        let rest = rest.iter().map(|word| (*word).to_owned());
+        words.chain(own).chain(rest).collect()
+    }
+
+    /// What it makes of a file: anchors, `extends`, `${…}` and files of variables are resolved.
+    ///
+    /// # Errors
+    ///
+    /// Its own words.
+    pub(super) fn config(
+        &self,
+        file: &Path,
+        profiles: &[String],
+        env: &[(String, String)],
+    ) -> Result<String, String> {
+        let words = self.command("weighbridge", file, &["config"]);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::null());
+        // `.env` is looked for in the folder that it is run in by one, beside the file by the other.
+        command.current_dir(file.parent().unwrap_or(Path::new("/")));
+        // What a shell may have set for another project.
+        for name in OF_OTHERS {
+            command.env_remove(name);
+        }
+        if !profiles.is_empty() {
+            command.env(OF_OTHERS[0], profiles.join(","));
+        }
+        command.envs(env.iter().map(|(name, value)| (OsStr::new(name), value)));
+        let output = command
+            .output()
+            .map_err(|error| cannot(&words[0], &error))?;
+        if output.status.success() {
+            return String::from_utf8(output.stdout)
+                .map_err(|_| format!("what `{}` prints is no UTF-8 text", self.name()));
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<String> = said.lines().map(str::to_owned).collect();
+        let (name, status) = (self.name(), output.status);
+        let words = last_words(&lines, Path::new(""));
+        Err(format!("`{name} config` ended with {status}{words}"))
+    }
+}
+
+/// Variables by which compose is told what this program tells it by flags.
+pub(crate) const OF_OTHERS: [&str; 3] =
+    ["COMPOSE_PROFILES", "COMPOSE_FILE", "COMPOSE_PROJECT_NAME"];
+
+fn cannot(program: &str, error: &io::Error) -> String {
+    format!("`{program}` cannot be started: {error}")
+}
