@@ -23,10 +23,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("lab", &["model", "schedule"]),
     ("report", &["model", "stats"]),
     ("load", &["model", "schedule", "stats"]),
+    ("cluster", &[]),
     ("rig", &["model"]),
     (
         "weigh",
-        &["model", "lab", "schedule", "stats", "report", "load", "rig"],
+        &[
+            "model", "lab", "schedule", "stats", "report", "load", "rig", "cluster",
+        ],
     ),
 ];
 
