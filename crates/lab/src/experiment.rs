@@ -1,6 +1,7 @@
 //! The checked experiment: what a lab file means, in types that cannot hold the mistakes.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -434,6 +435,9 @@ pub struct Elsewhere {
     pub authority: String,
     /// What runs there, where that was said.
     pub attach: Option<Attach>,
+    /// Where each instance of it is asked what it saw, where the address leads to any of several; empty
+    /// for one.
+    pub instances: Vec<SocketAddr>,
 }
 
 /// Where the processor time and memory of a system can be read that runs already.

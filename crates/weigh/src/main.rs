@@ -14,6 +14,7 @@ mod gates;
 mod labs;
 mod measure;
 mod perf;
+mod pods;
 mod progress;
 mod prove;
 mod published;

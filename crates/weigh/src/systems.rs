@@ -242,7 +242,7 @@ impl RunningSystems {
     pub(crate) fn addresses_of(&self, system: &str) -> Vec<SocketAddr> {
         let instances = self.running.iter().filter(|it| it.record == system);
         let shared = self.shared.iter().filter(|it| it.system == system);
-        let own = instances.map(|it| it.place.address);
+        let own = instances.flat_map(|it| it.process.asked_at(it.place.address));
         own.chain(shared.map(|it| it.place.address)).collect()
     }
 

@@ -1,5 +1,6 @@
 //! What stands behind an address: a process that was started here, or a system that runs already.
 
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub(super) enum Process {
         /// The name of its system.
         name: String,
         watched: Watched,
+        /// Where each instance is asked what it saw; empty for one that is asked at its own address.
+        instances: Vec<SocketAddr>,
     },
 }
 
@@ -58,6 +61,14 @@ impl Process {
         match self {
             Process::Ours(system) => rig.usage(system).ok(),
             Process::Elsewhere { watched, .. } => watched.usage(),
+        }
+    }
+
+    /// Where each of it is asked what it saw, where it listens at `own`.
+    pub(super) fn asked_at(&self, own: SocketAddr) -> Vec<SocketAddr> {
+        match self {
+            Process::Elsewhere { instances, .. } if !instances.is_empty() => instances.clone(),
+            Process::Elsewhere { .. } | Process::Ours(_) => vec![own],
         }
     }
 

@@ -220,6 +220,7 @@ impl Starter<'_> {
             process: Process::Elsewhere {
                 name: setup.system.clone(),
                 watched,
+                instances: url.instances.clone(),
             },
             record: setup.system.clone(),
             serves: Some(setup.system.clone()),
