@@ -25,10 +25,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("load", &["model", "schedule", "stats"]),
     ("cluster", &[]),
     ("rig", &["model"]),
+    ("engine", &[]),
     (
         "weigh",
         &[
-            "model", "lab", "schedule", "stats", "report", "load", "rig", "cluster",
+            "model", "lab", "schedule", "stats", "report", "load", "rig", "cluster", "engine",
         ],
     ),
 ];

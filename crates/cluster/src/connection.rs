@@ -1,9 +1,10 @@
 //! A connection to the API server that outlives an API server that is away for a while.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http::{Method, Request, header};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -67,6 +68,29 @@ impl Connection {
         place: &Place,
         is_stopped: impl Fn() -> bool + 'static,
     ) -> Result<Connection, ClusterError> {
+        Connection::of(Kubeconfig::read(), place, Box::new(is_stopped))
+    }
+
+    /// Connects by this kubeconfig, whatever the environment says.
+    ///
+    /// # Errors
+    /// As of [`Connection::open`].
+    pub fn of_file(
+        file: &Path,
+        place: &Place,
+        is_stopped: impl Fn() -> bool + 'static,
+    ) -> Result<Connection, ClusterError> {
+        let read = Kubeconfig::read_from(file);
+        read.as_ref()
+            .map_err(|error| ClusterError::Nowhere(error.to_string()))?;
+        Connection::of(read, place, Box::new(is_stopped))
+    }
+
+    fn of(
+        read: Result<Kubeconfig, KubeconfigError>,
+        place: &Place,
+        is_stopped: Box<dyn Fn() -> bool>,
+    ) -> Result<Connection, ClusterError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -77,7 +101,7 @@ impl Connection {
             ..KubeConfigOptions::default()
         };
         let mut config = runtime.block_on(async {
-            match Kubeconfig::read() {
+            match read {
                 Ok(file) => Config::from_custom_kubeconfig(file, &options)
                     .await
                     .map_err(|error| nowhere(&error)),
@@ -96,7 +120,7 @@ impl Connection {
             namespace: namespace.unwrap_or_else(|| client.default_namespace().to_owned()),
             runtime,
             client,
-            is_stopped: Box::new(is_stopped),
+            is_stopped,
         })
     }
 

@@ -12,8 +12,10 @@ pub const GENERATORS: &str = "weighbridge/generators";
 /// The pods that send the load of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generators {
-    /// The Job's name, also that of the Service before its first pod and of the Secret that all read.
+    /// The name of the Service before its first pod.
     pub name: String,
+    /// The Job's name, also that of the Secret that all read.
+    pub object: String,
     /// The image of weigh.
     pub image: String,
     /// Whether and when it is pulled.
@@ -39,7 +41,7 @@ impl Generators {
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": {"name": self.name},
+            "metadata": {"name": self.object},
             "spec": {
                 "completionMode": "Indexed",
                 "completions": self.count,
@@ -64,7 +66,7 @@ impl Generators {
                         }],
                         "containers": [self.container()],
                         "volumes": [
-                            {"name": "told", "secret": {"secretName": self.name}},
+                            {"name": "told", "secret": {"secretName": self.object}},
                             {"name": "work", "emptyDir": {}},
                         ],
                     },
@@ -122,7 +124,7 @@ impl Generators {
         json!({
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": self.name},
+            "metadata": {"name": self.object},
             "type": "Opaque",
             "immutable": true,
             "data": {"job.json": told_base64},
@@ -150,6 +152,7 @@ mod tests {
     fn each_shard_is_sent_once_and_its_pods_are_spread() {
         let generators = Generators {
             name: "g".to_owned(),
+            object: "g-1".to_owned(),
             image: "weigh:1".to_owned(),
             pull: "IfNotPresent",
             args: vec!["shard".to_owned()],
@@ -168,8 +171,8 @@ mod tests {
             spread["labelSelector"]["matchLabels"],
             job["spec"]["template"]["metadata"]["labels"]
         );
-        assert_eq!(pod["volumes"][0]["secret"]["secretName"], "g");
-        assert_eq!(generators.secret("")["metadata"]["name"], "g");
+        assert_eq!(pod["volumes"][0]["secret"]["secretName"], "g-1");
+        assert_eq!(generators.secret("")["metadata"]["name"], "g-1");
         assert_eq!(
             generators.meeting()["spec"]["selector"]["batch.kubernetes.io/job-completion-index"],
             "0"

@@ -45,6 +45,26 @@ impl Owner {
         })
     }
 
+    /// The owner that was made; looked for where a try made it and its answer was lost.
+    fn found(
+        connection: &Connection,
+        resource: Resource,
+        (api_version, kind): (&'static str, &'static str),
+        made: &Value,
+    ) -> Result<Owner, ClusterError> {
+        if let Some(owner) = Owner::of(api_version, kind, made) {
+            return Ok(owner);
+        }
+        let selector = format!("{}={}", MANAGED_BY.0, MANAGED_BY.1);
+        let all = connection.list(resource, &selector, Heed::Stop)?;
+        let found = all.iter().find(|one| name_of(one) == name_of(made));
+        let owner = found.and_then(|found| Owner::of(api_version, kind, found));
+        owner.ok_or_else(|| ClusterError::Unreadable {
+            what: format!("create `{}`", name_of(made)),
+            reason: "it was made, and is not there".to_owned(),
+        })
+    }
+
     fn reference(&self) -> Value {
         json!([{
             "apiVersion": self.api_version,
@@ -82,14 +102,7 @@ impl<'c> Run<'c> {
     ) -> Result<Run<'c>, ClusterError> {
         let job = owner_job(id, time_to_live);
         let made = connection.create(Resource::Jobs, &job)?;
-        let owner = Owner::of("batch/v1", "Job", &made).map_or_else(
-            // A try made it and its answer was lost.
-            || {
-                let found = connection.get_owner(&name_of_run(id))?;
-                Owner::of("batch/v1", "Job", &found).ok_or_else(|| without_uid(&found))
-            },
-            Ok,
-        )?;
+        let owner = Owner::found(connection, Resource::Jobs, ("batch/v1", "Job"), &made)?;
         Ok(Run {
             connection,
             id: id.to_owned(),
@@ -134,7 +147,8 @@ impl<'c> Run<'c> {
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
         let map = self.adopted(map, &self.owner, Some(number));
         let made = self.connection.create(Resource::ConfigMaps, &map)?;
-        let owner = Owner::of("v1", "ConfigMap", &made).ok_or_else(|| without_uid(&made))?;
+        let kind = ("v1", "ConfigMap");
+        let owner = Owner::found(self.connection, Resource::ConfigMaps, kind, &made)?;
         Ok(Round {
             run: self,
             number,
@@ -274,25 +288,6 @@ fn wait_until_gone(
             });
         }
         connection.pause(LOOK);
-    }
-}
-
-impl Connection {
-    fn get_owner(&self, name: &str) -> Result<Value, ClusterError> {
-        let selector = format!("{}={}", MANAGED_BY.0, MANAGED_BY.1);
-        let jobs = self.list(Resource::Jobs, &selector, Heed::Stop)?;
-        let found = jobs.into_iter().find(|job| name_of(job) == name);
-        found.ok_or_else(|| ClusterError::Unreadable {
-            what: format!("list the Job `{name}`"),
-            reason: "it was made, and is not there".to_owned(),
-        })
-    }
-}
-
-fn without_uid(object: &Value) -> ClusterError {
-    ClusterError::Unreadable {
-        what: format!("create `{}`", name_of(object)),
-        reason: "it has no uid".to_owned(),
     }
 }
 

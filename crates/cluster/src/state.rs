@@ -19,6 +19,10 @@ pub struct PodState {
     pub index: Option<u32>,
     /// What it does.
     pub phase: Phase,
+    /// How often its containers were started again.
+    pub restarts: u64,
+    /// The digest of the image of its first container.
+    pub image: Option<String>,
     /// Its quality of service: `Guaranteed`, `Burstable` or `BestEffort`.
     pub qos: Option<String>,
 }
@@ -71,6 +75,8 @@ impl PodState {
                 .collect(),
             index,
             phase: phase(pod),
+            restarts: restarts(pod),
+            image: text(&pod["status"]["containerStatuses"][0]["imageID"]),
             qos: text(&pod["status"]["qosClass"]),
         }
     }
@@ -83,6 +89,12 @@ impl PodState {
             None => format!("pod `{}`, which is on no node yet", self.name),
         }
     }
+}
+
+fn restarts(pod: &Value) -> u64 {
+    let containers = pod["status"]["containerStatuses"].as_array();
+    let counts = containers.into_iter().flatten();
+    counts.filter_map(|it| it["restartCount"].as_u64()).sum()
 }
 
 fn phase(pod: &Value) -> Phase {

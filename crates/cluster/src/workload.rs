@@ -13,8 +13,10 @@ pub const SERVES: &str = "weighbridge/serves";
 /// What runs in a container.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// The name of its pods and of its Service: a label of DNS.
+    /// The name of its Service, by which the Service finds its pods: a label of DNS.
     pub name: String,
+    /// The name of its pod, or of its Deployment.
+    pub object: String,
     /// The image.
     pub image: String,
     /// Whether and when it is pulled: `Always`, `IfNotPresent` or `Never`.
@@ -31,6 +33,8 @@ pub struct Workload {
     pub port: u16,
     /// When it serves.
     pub probe: Probe,
+    /// Folders that are empty at each start.
+    pub empty_folders: Vec<String>,
     /// What it may use.
     pub limits: Limits,
     /// How many of it; one pod where absent.
@@ -95,7 +99,7 @@ impl Workload {
             let pod = json!({
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": self.name, "labels": labels},
+                "metadata": {"name": self.object, "labels": labels},
                 // What has crashed is told, and not started again as if nothing had been.
                 "spec": self.pod_spec("Never"),
             });
@@ -104,7 +108,7 @@ impl Workload {
         let deployment = json!({
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": self.name, "labels": labels},
+            "metadata": {"name": self.object, "labels": labels},
             "spec": {
                 "replicas": replicas,
                 "selector": {"matchLabels": {SERVES: self.name}},
@@ -136,12 +140,20 @@ impl Workload {
         if !self.args.is_empty() {
             container["args"] = json!(self.args.iter().map(|it| escaped(it)).collect::<Vec<_>>());
         }
+        let folders = || self.empty_folders.iter().enumerate();
+        let mounts = folders()
+            .map(|(number, path)| json!({"name": format!("empty-{number}"), "mountPath": path}));
+        container["volumeMounts"] = Value::Array(mounts.collect());
+        let volumes =
+            folders().map(|(number, _)| json!({"name": format!("empty-{number}"), "emptyDir": {}}));
+        let volumes = Value::Array(volumes.collect());
         let mut spec = json!({
             "restartPolicy": restart,
             "terminationGracePeriodSeconds": 2,
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
             "containers": [container],
+            "volumes": volumes,
         });
         // A Deployment refuses a deadline: its pods end with their owner.
         if restart == "Never" {
@@ -217,6 +229,8 @@ mod tests {
     fn workload() -> Workload {
         Workload {
             name: "router".to_owned(),
+            object: "router-1".to_owned(),
+            empty_folders: vec!["/tmp".to_owned()],
             image: "localhost/router:1".to_owned(),
             pull: "IfNotPresent",
             command: Vec::new(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use yaml_with_places::{At, Finding, Place};
 
+use crate::container;
 use crate::experiment::{Attach, Elsewhere};
 use crate::formats::Verbatim;
 use crate::reading::Reading;
@@ -67,8 +68,8 @@ impl Filling<'_> {
     }
 
     fn attach(&self, place: Place, file: &AttachFile, reading: &mut Reading<'_>) -> Option<Attach> {
-        let given = match (&file.pid, &file.cgroup, &file.metrics) {
-            (Some(pid), None, None) => {
+        let given = match (&file.pid, &file.cgroup, &file.container, &file.metrics) {
+            (Some(pid), None, None, None) => {
                 let text = self.text(pid, reading)?;
                 let number = text.trim().parse().ok().filter(|pid: &i32| *pid > 0);
                 let Some(number) = number else {
@@ -80,7 +81,7 @@ impl Filling<'_> {
                 };
                 Attach::Pid(number)
             }
-            (None, Some(cgroup), None) => {
+            (None, Some(cgroup), None, None) => {
                 let text = self.text(cgroup, reading)?;
                 if !text.starts_with('/') {
                     reading.findings.add(
@@ -91,7 +92,18 @@ impl Filling<'_> {
                 }
                 Attach::Cgroup(PathBuf::from(text))
             }
-            (None, None, Some(metrics)) => {
+            (None, None, Some(name), None) => {
+                let text = self.text(name, reading)?;
+                if !container::is_container_name(&text) {
+                    reading.findings.add(
+                        Finding::new(name.place, format!("`{text}` is no name of a container"))
+                            .help("write its name or id, as `docker ps` shows it"),
+                    );
+                    return None;
+                }
+                Attach::Container(text)
+            }
+            (None, None, None, Some(metrics)) => {
                 let text = self.text(metrics, reading)?;
                 if !text.starts_with(CLEAR) && !text.starts_with(ENCRYPTED) {
                     reading.findings.add(
@@ -106,7 +118,7 @@ impl Filling<'_> {
                 reading.findings.add(
                     Finding::new(
                         place,
-                        "`attach` wants exactly one of `pid`, `cgroup` and `metrics`",
+                        "`attach` wants exactly one of `pid`, `cgroup`, `container` and `metrics`",
                     )
                     .help("one of them says all: `attach: {pid: 4711}`"),
                 );

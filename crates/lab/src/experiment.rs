@@ -8,6 +8,7 @@ use std::time::Duration;
 use model::{Capacity, Data, Expectation, Gate, Load, Order, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
+use crate::container::Container;
 use crate::level::Level;
 use crate::text::Text;
 
@@ -70,6 +71,8 @@ pub struct Lab {
     pub placement: Placement,
     /// How often every variant is measured. At least 1.
     pub rounds: u32,
+    /// How many pods of a cluster send the load, where it is measured in one. At least 1.
+    pub generators: u32,
     /// The width of an interval to go on for; then `rounds` are the pilot.
     pub until: Option<Until>,
     /// The longest time to measure while `until` is not reached, from the first round on. Above 0.
@@ -422,6 +425,8 @@ pub enum Origin {
     Run(Vec<Text>),
     /// It runs already, and is neither started nor stopped.
     Elsewhere(Elsewhere),
+    /// It is a container, which a container engine starts.
+    Container(Container),
 }
 
 /// A system that runs already.
@@ -447,17 +452,30 @@ pub enum Attach {
     Pid(i32),
     /// The folder of a control group.
     Cgroup(PathBuf),
+    /// A container of this name or id.
+    Container(String),
     /// Its own metrics, in the text format of Prometheus, at this URL.
     Metrics(String),
 }
 
 impl Setup {
-    /// The command that starts it; empty for a system that runs already.
+    /// The command that starts it, or that a container is given instead of its image's own; empty
+    /// where there is none.
     #[must_use]
     pub fn command(&self) -> &[Text] {
         match &self.origin {
             Origin::Run(command) => command,
+            Origin::Container(container) => &container.command,
             Origin::Elsewhere(_) => &[],
+        }
+    }
+
+    /// The container that it is; none for another origin.
+    #[must_use]
+    pub fn container(&self) -> Option<&Container> {
+        match &self.origin {
+            Origin::Container(container) => Some(container),
+            Origin::Run(_) | Origin::Elsewhere(_) => None,
         }
     }
 
@@ -465,7 +483,7 @@ impl Setup {
     #[must_use]
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         match &self.origin {
-            Origin::Run(_) => None,
+            Origin::Run(_) | Origin::Container(_) => None,
             Origin::Elsewhere(elsewhere) => Some(elsewhere),
         }
     }
@@ -497,6 +515,8 @@ pub struct Ready {
 pub enum Probe {
     /// It accepts connections.
     Listening,
+    /// The health check of its image says that it is healthy. Only containers have that.
+    Healthy,
     /// It answers `GET path` with this status.
     Answers {
         /// Path and query, beginning with `/`.

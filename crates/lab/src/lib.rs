@@ -22,6 +22,8 @@ mod assemble;
 mod capacity;
 mod choices;
 mod command_line;
+mod container;
+mod container_keys;
 mod data;
 mod elsewhere;
 mod experiment;
@@ -63,6 +65,7 @@ mod wire;
 use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
+pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use experiment::{
     Attach, Balance, Balances, DistinctValues, Elsewhere, Expect, HeaderValues, Lab, Limits,
     Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,

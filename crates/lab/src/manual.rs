@@ -36,6 +36,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("settle", "`settle`"),
     ("system", "`systems`"),
     ("ready", "`systems.*.ready`"),
+    ("image-build", "`systems.*.build`"),
     ("limits", "`systems.*.limits`"),
     ("attach", "`systems.*.attach`"),
     ("baseline", "`baseline`"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use yaml_with_places::{At, Finding, Place};
 
-use crate::experiment::{Balance, Balances, Limits, Origin, Setup};
+use crate::experiment::{Balance, Balances, Limits, Origin, Probe, Ready, Setup};
 use crate::formats::{Name, Verbatim};
 use crate::reading::Reading;
 use crate::scope::Scope;
@@ -117,7 +117,14 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         origin: Origin::Run([PROGRAM, "-db", "-f"].map(plain).to_vec()),
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),
-        ready: setup.ready.clone(),
+        ready: Ready {
+            probe: match &setup.ready.probe {
+                // Instances have been healthy before it starts, and it has no health check itself.
+                Probe::Healthy => Probe::Listening,
+                other => other.clone(),
+            },
+            within: setup.ready.within,
+        },
         // `replicas` beside `https` is refused, so all of it is in the clear.
         is_encrypted: false,
         // The limits are those of an instance: a limited balancer would be what is measured.

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use yaml_with_places::{At, Finding, Place};
 
+use crate::container::{self, Container, Network};
 use crate::elsewhere;
 use crate::experiment::{Limits, Origin, Probe, Ready, Setup};
+use crate::fields::TextOr;
 use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::limits::limits;
 use crate::load::time_span;
@@ -19,7 +21,7 @@ use crate::scope::Scope;
 use crate::systems::Systems;
 use crate::template::{Command, Template};
 use crate::text::Text;
-use crate::wire::{ReadyFile, SchemeFile, SystemFile, default};
+use crate::wire::{ReadyFile, ReadyState, SchemeFile, SystemFile, default};
 
 /// The systems that a variant needs, each after those it depends on; the target is last.
 pub(crate) fn stack(
@@ -78,10 +80,11 @@ struct System<'a> {
 
 impl System<'_> {
     fn setup(&self, reading: &mut Reading<'_>) -> Option<Setup> {
-        match (&self.file.run, &self.file.url) {
-            (Some(run_at), None) => Some(self.started(run_at, reading)),
-            (None, Some(url_at)) => self.elsewhere(url_at, reading),
-            // None or both, which is reported.
+        match (&self.file.run, &self.file.url, &self.file.image) {
+            (Some(run_at), None, None) => Some(self.process(run_at, reading)),
+            (None, Some(url_at), None) => self.elsewhere(url_at, reading),
+            (None, None, Some(image_at)) => self.container(image_at, reading),
+            // None or several, which is reported.
             _ => None,
         }
     }
@@ -114,13 +117,59 @@ impl System<'_> {
         })
     }
 
-    fn started(&self, run_at: &At<Written<Command>>, reading: &mut Reading<'_>) -> Setup {
-        let Name(system) = &self.name.value;
+    /// A process of this machine.
+    fn process(&self, run_at: &At<Written<Command>>, reading: &mut Reading<'_>) -> Setup {
         let run = self.command(run_at, reading);
         let env = self.env(reading);
         self.check_listens(run_at.place, &run, &env, reading);
-        let build = self.file.build.0.iter();
-        let build: Vec<Vec<Text>> = build.map(|it| self.offline(it, reading)).collect();
+        self.started(Origin::Run(run), run_at.place, env, reading)
+    }
+
+    /// A container; `None` where its keys are wrong, which is reported.
+    fn container(
+        &self,
+        image_at: &At<Verbatim<Template>>,
+        reading: &mut Reading<'_>,
+    ) -> Option<Setup> {
+        let Name(system) = &self.name.value;
+        let command = self.file.command.as_ref();
+        let command = command.map_or_else(Vec::new, |it| self.command(it, reading));
+        let env = self.env(reading);
+        let container = container::of((system, self.file, image_at), self.scope, reading)?;
+        if container.network == Network::Host {
+            self.check_listens(image_at.place, &command, &env, reading);
+        }
+        let told = command.iter().chain(env.iter().map(|(_, text)| text));
+        container::check_told((self.name, self.file), told, self.scope.systems, reading);
+        let origin = Origin::Container(Container {
+            command,
+            ..container
+        });
+        Some(self.started(origin, image_at.place, env, reading))
+    }
+
+    /// What is common to all that is started here.
+    fn started(
+        &self,
+        origin: Origin,
+        origin_at: Place,
+        env: Vec<(String, Text)>,
+        reading: &mut Reading<'_>,
+    ) -> Setup {
+        let Name(system) = &self.name.value;
+        let build = self.file.build.0.iter().filter_map(|step| {
+            let TextOr::Text(command) = &step.value else {
+                return None;
+            };
+            Some(self.offline(
+                &At {
+                    place: step.place,
+                    value: command.clone(),
+                },
+                reading,
+            ))
+        });
+        let build: Vec<Vec<Text>> = build.collect();
         let version = self.file.version.as_ref();
         let version = version.map(|it| self.offline(it, reading));
         let mut setup = Setup {
@@ -129,10 +178,10 @@ impl System<'_> {
                 Some(folder) => reading.resolve(&folder.value, folder.place),
                 // The folder of the file that says `run`, which may be an included one: the command
                 // was written for it.
-                None => reading.resolve("", run_at.place),
+                None => reading.resolve("", origin_at),
             },
             build,
-            origin: Origin::Run(run),
+            origin,
             version,
             env,
             ready: self.ready(),
@@ -210,16 +259,22 @@ impl System<'_> {
         if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
             reading.findings.add(
                 Finding::new(run_at, format!("`{system}` is not told where to listen")).help(
-                    "hand it `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` in `run` or `env`",
+                    match self.file.image {
+                        None => "hand it `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` in `run` or `env`",
+                        Some(_) => "say at which `port` it listens inside, or hand it `{{addr}}`, `{{port}}` or `{{url}}` in `command` or `env`",
+                    },
                 ),
             );
         }
     }
 
     fn ready(&self) -> Ready {
-        let probe = match self.file.ready.as_ref().map(|ready| &ready.value) {
-            Some(ReadyFile::Mapping(probe)) => Some(probe),
-            Some(ReadyFile::Text(_)) | None => None,
+        let (probe, state) = match self.file.ready.as_ref().map(|ready| &ready.value) {
+            Some(ReadyFile::Mapping(probe)) => {
+                (Some(probe), probe.state.as_ref().map(|state| state.value))
+            }
+            Some(ReadyFile::Text(state)) => (None, Some(*state)),
+            None => (None, None),
         };
         let within = probe.and_then(|probe| probe.within.as_ref());
         let LongerThanZero(within) = time_span(within, default::READY_WITHIN);
@@ -231,6 +286,7 @@ impl System<'_> {
                     path: path.clone(),
                     status: status.map_or(default::READY_STATUS, |status| status.value),
                 },
+                None if state == Some(ReadyState::Healthy) => Probe::Healthy,
                 None => Probe::Listening,
             },
             within,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
+use crate::container_keys;
 use crate::experiment::System;
 use crate::fields::Table;
 use crate::formats::{Name, Written};
@@ -15,6 +16,9 @@ use crate::wire::{ReadyFile, SchemeFile, Settings, SystemFile};
 
 /// Most cores that can be named: what Linux's own default mask holds.
 const CORES: u32 = 1024;
+
+/// Keys that say where a system comes from, of which each has one.
+const ORIGINS: [&str; 3] = ["run", "image", "url"];
 
 /// The systems of a lab, as declared.
 pub(crate) struct Systems<'a> {
@@ -99,31 +103,23 @@ impl<'a> Systems<'a> {
             }
             let tree = self.tree_of(&name.value.0);
             // Asked of the tree: a command that was wrong is not a command that is missing.
-            let has_neither =
-                tree.is_some_and(|tree| tree.entry("run").is_none() && tree.entry("url").is_none());
-            if has_neither && !reading.has_gaps {
+            let has_none =
+                tree.is_some_and(|tree| ORIGINS.iter().all(|origin| tree.entry(origin).is_none()));
+            if has_none && !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(
                         name.place,
                         format!("the system `{}` has no `run`", name.value.0),
                     )
-                    .help("give the command that runs it, or the `url` where it runs already"),
+                    .help("give the command that runs it, the `image` of its container, or the `url` where it runs already"),
                 );
             }
             if let Some(tree) = tree {
                 url_keys::check_keys(tree, reading);
+                container_keys::check_keys(tree, reading);
             }
-            if let Some(At {
-                value: ReadyFile::Mapping(probe),
-                ..
-            }) = &file.ready
-                && let (None, Some(status)) = (&probe.path, &probe.status)
-            {
-                reading.findings.add(
-                    Finding::new(status.place, "`status` without `path`")
-                        .help("give the path that must answer"),
-                );
-            }
+            container_keys::check(file, reading);
+            check_ready(file, reading);
             for core in file.pin.iter().flat_map(|pin| &pin.value.0) {
                 if core.value >= CORES {
                     reading.findings.add(
@@ -219,6 +215,29 @@ fn keys(node: Option<&Node>) -> impl Iterator<Item = &str> + Clone {
 pub(crate) fn list<'a>(what: &str, words: impl Iterator<Item = &'a str>) -> String {
     let words: Vec<&str> = words.collect();
     format!("{what} {}", words.join(", "))
+}
+
+/// What the keys of `ready` say must go together.
+fn check_ready(file: &SystemFile, reading: &mut Reading<'_>) {
+    let Some(At {
+        value: ReadyFile::Mapping(probe),
+        ..
+    }) = &file.ready
+    else {
+        return;
+    };
+    if let (None, Some(status)) = (&probe.path, &probe.status) {
+        reading.findings.add(
+            Finding::new(status.place, "`status` without `path`")
+                .help("give the path that must answer"),
+        );
+    }
+    if let (Some(_), Some(state)) = (&probe.path, &probe.state) {
+        reading.findings.add(
+            Finding::new(state.place, "`state` beside `path`")
+                .help("a path that answers says more; remove one of the two"),
+        );
+    }
 }
 
 fn check_reserved(settings: &Settings, reading: &mut Reading<'_>) {

@@ -153,6 +153,20 @@ impl Text {
         })
     }
 
+    /// Whether the path of any Unix socket stands in it.
+    pub(crate) fn has_socket(&self) -> bool {
+        let is_socket = |piece: &Piece| {
+            matches!(
+                piece,
+                Piece::Address {
+                    form: Form::Socket,
+                    ..
+                }
+            )
+        };
+        self.pieces.iter().any(is_socket)
+    }
+
     /// The text with every address filled in.
     ///
     /// # Errors

@@ -6,9 +6,9 @@ use crate::reading::Reading;
 use crate::template::{Part, Template};
 
 /// Keys that say how a system is built, started or kept, which is not done to one that runs already.
-const OF_STARTED: [&str; 13] = [
-    "run", "folder", "build", "env", "scheme", "limits", "pin", "needs", "version", "replicas",
-    "balance", "shared", "after",
+const OF_STARTED: [&str; 14] = [
+    "run", "image", "folder", "build", "env", "scheme", "limits", "pin", "needs", "version",
+    "replicas", "balance", "shared", "after",
 ];
 
 pub(crate) const ENCRYPTED: &str = "https://";
@@ -25,7 +25,7 @@ pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
         if let Some(attach) = system.entry("attach") {
             reading.findings.add(
                 Finding::new(attach.key_place, "`attach` without `url`")
-                    .help("what `run` starts is watched anyway; remove it"),
+                    .help("what is started here is watched anyway; remove it"),
             );
         }
         return;

@@ -19,6 +19,7 @@ use crate::level::Level;
 use crate::quantities::{LongerThanZero, PositiveRate};
 
 mod capacity;
+mod container;
 pub(crate) mod default;
 mod proof;
 mod request;
@@ -28,13 +29,14 @@ mod system;
 mod variant;
 
 pub(crate) use capacity::CapacityFile;
+pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
 pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
 pub(crate) use request::{
     ExpectFile, GraphqlFile, Headers, RequestEntry, RequestFile, SameAsFile, Switch,
 };
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use setting::{Settings, SettingsFile};
-pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, SchemeFile, SystemFile};
+pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, ReadyState, SchemeFile, SystemFile};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. The first two are required; without variants a lab is
@@ -103,6 +105,10 @@ pub(crate) struct LabFile {
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
     pub(crate) rounds: Option<u32>,
+    /// How many pods send the load where the lab is measured in a cluster (`--on kubernetes`): each its
+    /// shard of the plan, all at the same time. Elsewhere `weigh` itself sends all of it.
+    #[schemars(range(min = 1, max = 100), extend("default" = 1))]
+    pub(crate) generators: Option<u32>,
     /// Go on after these rounds until the interval of the difference is so narrow: `p99 ±2%` of the
     /// baseline's own value, or an amount, `p99 ±0.1ms`. `rounds` are the pilot then, at least 8,
     /// which predicts how many it takes.

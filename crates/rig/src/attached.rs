@@ -8,7 +8,8 @@ use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 use thiserror::Error;
 
-use crate::cgroup::Groups;
+use crate::cgroup::{self, Groups, Hierarchies};
+use crate::outcome::Enforced;
 use crate::processes::{self, Process};
 use crate::usage::{Source, Usage, cpu_of_cgroup, of_tree};
 
@@ -32,6 +33,16 @@ pub enum AttachError {
     NoProcess {
         /// Its number.
         pid: i32,
+    },
+    /// None of its groups is its own and counts processor time.
+    #[error(
+        "no control group of process {pid} has `{word}` in its path and counts processor time; see /proc/{pid}/cgroup"
+    )]
+    NotInGroup {
+        /// Its number.
+        pid: i32,
+        /// What was looked for.
+        word: String,
     },
     /// The folder does not count processor time.
     #[error(
@@ -77,6 +88,42 @@ impl Attached {
             folder: folder.to_owned(),
             groups,
         }))
+    }
+
+    /// The control groups that a process is in, of version 1 and 2, as far as this word stands in their
+    /// paths; groups below them count. Others would count what is not the program's own.
+    ///
+    /// # Errors
+    /// When there is no such process, or none of its groups counts processor time.
+    pub fn groups_of(pid: i32, word: &str) -> Result<Attached, AttachError> {
+        let membership = fs::read_to_string(format!("/proc/{pid}/cgroup"));
+        let membership = membership.map_err(|_| AttachError::NoProcess { pid })?;
+        let groups = Hierarchies::of(&membership).own_groups().up_to(word);
+        let folder = groups.v2.as_ref().or(groups.v1_cpuacct.as_ref());
+        let (Some(folder), true) = (folder.cloned(), cpu_of_cgroup(&groups).is_some()) else {
+            return Err(AttachError::NotInGroup {
+                pid,
+                word: word.to_owned(),
+            });
+        };
+        Ok(Attached(Kind::Group { folder, groups }))
+    }
+
+    /// The limits that are in force for its groups; none of those that are not.
+    #[must_use]
+    pub fn limits(&self) -> Enforced {
+        match &self.0 {
+            Kind::Process { .. } => Enforced::default(),
+            Kind::Group { groups, .. } => cgroup::limits_of(groups),
+        }
+    }
+
+    /// The numbers of its processes now.
+    #[must_use]
+    pub fn pids(&self) -> Vec<i32> {
+        let tree = self.tree();
+        let living = tree.iter().filter(|process| !process.is_zombie);
+        living.map(|process| process.pid).collect()
     }
 
     /// What it has used so far; none when it is gone. The processor time of a process holds its ended

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use limit::settle;
+pub(crate) use limit::{limits_of, settle};
 pub(crate) use run::{kill_run, leftovers, remove_instance, remove_run, run_name};
 
 /// The hierarchies in which groups can be made.
@@ -62,6 +62,24 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// Of each the nearest one upwards with this word in its name: a program may have made groups below
+    /// its own. None where no name has it.
+    pub(crate) fn up_to(&self, word: &str) -> Groups {
+        let up_to = |dir: &Option<PathBuf>| {
+            let has_word = |dir: &&Path| {
+                let name = dir.file_name().and_then(|name| name.to_str());
+                name.is_some_and(|name| name.contains(word))
+            };
+            Some(dir.as_ref()?.ancestors().find(has_word)?.to_owned())
+        };
+        Groups {
+            v2: up_to(&self.v2),
+            v1_cpu: up_to(&self.v1_cpu),
+            v1_cpuacct: up_to(&self.v1_cpuacct),
+            v1_memory: up_to(&self.v1_memory),
+        }
+    }
+
     /// Kills every process in them at once, where the kernel can do that.
     pub(crate) fn kill(&self) {
         if let Some(dir) = &self.v2 {
@@ -111,6 +129,12 @@ impl Hierarchies {
         // Without `/proc` there are no groups to be seen, and usage comes from elsewhere.
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+    }
+
+    /// Those that this process can see, with the groups of another one: `membership` is its `cgroup` file.
+    pub(crate) fn of(membership: &str) -> Self {
+        let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Self::parse(&mountinfo, membership)
     }
 
     /// From the text of `mountinfo` (proc(5)) and `cgroup` (cgroups(7)).

@@ -4,7 +4,8 @@
 //! starts a shepherd for each system and passes orders and events on. It leads
 //! a session of its own, so a terminal's Ctrl-C reaches only the owner. When its
 //! input closes, the owner has closed it or is dead, and either way everything
-//! is ended: systems, cgroups, folders that were only for the run, keeper. What happens when the keeper itself dies
+//! is ended: systems, cgroups, what the owner has others hold for it (errands, which only the owner's
+//! program understands), folders that were only for the run, keeper. What happens when the keeper itself dies
 //! is written in [`crate::launch`].
 //!
 //! Absent on purpose: threads (a parent-death signal follows the thread that
@@ -34,10 +35,22 @@ const REMOVE_WITHIN: Duration = KILL_WITHIN;
 /// How long shepherds may take to end their systems before the keeper does it.
 const SHEPHERDS_END_WITHIN: Duration = KILL_WITHIN.saturating_add(Duration::from_secs(5));
 
+/// How the owner of a keeper has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerEnd {
+    /// It said that it ends, and waited for whatever it had asked others for.
+    Finished,
+    /// It is gone, perhaps in the middle of something that others still carry out for it.
+    Gone,
+}
+
+/// What a program does for the errands of [`crate::Rig::run_at_end`], which the rig does not understand.
+pub type RunErrand = fn(errand: &str, owner: OwnerEnd) -> Result<(), String>;
+
 /// Runs the keeper until its standard input closes.
 #[must_use]
-pub fn main() -> ExitCode {
-    match run() {
+pub fn main(run_errand: RunErrand) -> ExitCode {
+    match run(run_errand) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             console::complain("keeper", &error);
@@ -46,7 +59,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run() -> io::Result<()> {
+fn run(run_errand: RunErrand) -> io::Result<()> {
     // Fails only for a process that leads a group already, which a terminal
     // does not signal either.
     let _leads_already = rustix::process::setsid();
@@ -72,6 +85,9 @@ fn run() -> io::Result<()> {
         events,
         shepherds: BTreeMap::new(),
         folders: Vec::new(),
+        errands: Vec::new(),
+        run_errand,
+        owner: OwnerEnd::Gone,
     };
     keeper.keep(&mut orders, &mut lines);
     keeper.end_everything()
@@ -87,6 +103,10 @@ struct Keeper {
     shepherds: BTreeMap<u64, Shepherd>,
     /// To be removed last of all.
     folders: Vec<PathBuf>,
+    /// To be run when no process is left.
+    errands: Vec<String>,
+    run_errand: RunErrand,
+    owner: OwnerEnd,
 }
 
 struct Shepherd {
@@ -160,6 +180,8 @@ impl Keeper {
                 }
             }
             Order::RemoveAtEnd(folder) => self.folders.push(folder),
+            Order::RunAtEnd(errand) => self.errands.push(errand),
+            Order::Finish => self.owner = OwnerEnd::Finished,
         }
     }
 
@@ -270,6 +292,11 @@ impl Keeper {
         // Nothing, unless a shepherd was killed or hangs.
         let left = kill_everything(&self.wakeups, || {}, |_, _| {});
         cgroup::remove_run(&self.hierarchies, &self.run);
+        for errand in &self.errands {
+            if let Err(error) = (self.run_errand)(errand, self.owner) {
+                console::complain("keeper", &error);
+            }
+        }
         for folder in &self.folders {
             remove(folder);
         }

@@ -285,6 +285,8 @@ impl Link {
     pub(crate) fn end(&mut self) -> Result<(), RigError> {
         self.check()?;
         tracing::debug!(within = ?END_WITHIN, "waiting for the keeper to end everything");
+        // Its death would be noticed below.
+        let _lost = self.order(&Order::Finish);
         // The end of its input is the order to end everything.
         self.orders = None;
         let deadline = clock::now() + END_WITHIN;

@@ -48,6 +48,10 @@ pub(crate) enum Order {
     },
     /// Remove this folder when everything is ended.
     RemoveAtEnd(PathBuf),
+    /// Run this errand when everything is ended.
+    RunAtEnd(String),
+    /// The owner ends by itself: it waits for no answer of anything outside.
+    Finish,
 }
 
 /// Something to run: a system or a build step.

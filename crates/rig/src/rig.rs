@@ -3,6 +3,7 @@
 mod build;
 mod readiness;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ use crate::{clock, processes};
 pub struct Rig {
     link: Link,
     next_id: u64,
+    /// Those that were ordered.
+    errands: BTreeSet<String>,
 }
 
 /// A system that was started. Dropping the handle does not stop the system;
@@ -77,6 +80,7 @@ impl Rig {
         Ok(Self {
             link: Link::start(keeper_command, logs)?,
             next_id: 1,
+            errands: BTreeSet::new(),
         })
     }
 
@@ -100,6 +104,26 @@ impl Rig {
     /// When the keeper is gone.
     pub fn remove_at_end(&mut self, folder: &Path) -> Result<(), RigError> {
         self.link.order(&Order::RemoveAtEnd(absolute(folder)))
+    }
+
+    /// Has an errand run by the keeper when every process has ended, however that comes about: the
+    /// function that was given to [`crate::keeper::main`] gets it. One that was ordered already is not
+    /// ordered again. To be ordered before there is anything to clear up.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn run_at_end(&mut self, errand: &str) -> Result<(), RigError> {
+        if self.errands.insert(errand.to_owned()) {
+            self.link.order(&Order::RunAtEnd(errand.to_owned()))?;
+        }
+        Ok(())
+    }
+
+    /// The name of the run, which no other run of this machine has: its owner, the owner's start and the
+    /// keeper are in it.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.link.run
     }
 
     /// Starts a system; returns when the kernel has accepted its program.

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Setup, Text};
+use lab::{Container, Setup, Text};
 use model::InvalidKind;
 use rig::{BuildError, BuildSpec, Rig, Status};
 
+use crate::containers;
 use crate::environment::{instant, search_path};
 use crate::stop::Stop;
 use crate::systems::{Invalid, invalid_spawn, last_words, render_all};
@@ -44,11 +45,19 @@ pub(crate) struct BuildCache {
     /// What a build came to: how long it took, or why it failed.
     built: BTreeMap<Vec<String>, Result<Duration, Invalid>>,
     versions: BTreeMap<Vec<String>, Option<String>>,
+    /// What became of an image: its digest, or why it is not there.
+    images: BTreeMap<String, Result<String, Invalid>>,
 }
 
 impl BuildCache {
     /// The log of the build that [`BuildCache::build`] would now run; none when there is nothing to do.
     pub(crate) fn will_build(&self, setup: &Setup, logs: &Path) -> Option<PathBuf> {
+        if let Some(container) = setup.container()
+            && !self.images.contains_key(&key_of_image(container))
+            && containers::is_to_be_made(container)
+        {
+            return Some(image_log(setup, logs));
+        }
         setup.build.iter().find_map(|command| {
             let spec = step(setup, command, logs, "build").ok()?;
             (!self.built.contains_key(&key_of(&spec))).then_some(spec.log)
@@ -81,7 +90,31 @@ impl BuildCache {
             self.built.insert(key, outcome.clone());
             took = Some(took.unwrap_or(Duration::ZERO) + outcome?);
         }
-        Ok(took)
+        let of_image = self.image(setup, logs, stop)?;
+        Ok(of_image.map_or(took, |more| Some(took.unwrap_or(Duration::ZERO) + more)))
+    }
+
+    /// Has the image of a container there: how long that took, where it was not there or is built.
+    fn image(
+        &mut self,
+        setup: &Setup,
+        logs: &Path,
+        stop: &Stop,
+    ) -> Result<Option<Duration>, Invalid> {
+        let Some(container) = setup.container() else {
+            return Ok(None);
+        };
+        let key = key_of_image(container);
+        if let Some(earlier) = self.images.get(&key) {
+            earlier.clone()?;
+            return Ok(None);
+        }
+        let start = instant();
+        let outcome = containers::image(container, &image_log(setup, logs), stop);
+        let digest = outcome.map(|image| image.digest().to_owned());
+        self.images.insert(key, digest.clone());
+        digest?;
+        Ok(Some(start.elapsed()))
     }
 
     /// The first line that the version command prints; none without such a command, or when it
@@ -93,6 +126,9 @@ impl BuildCache {
         logs: &Path,
         stop: &Stop,
     ) -> Option<String> {
+        if let Some(container) = setup.container() {
+            return self.images.get(&key_of_image(container))?.clone().ok();
+        }
         let command = setup.version.as_ref()?;
         let mut spec = step(setup, command, logs, "version").ok()?;
         let key = key_of(&spec);
@@ -139,6 +175,18 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
         env,
         log: logs.join(format!("{what}-{}.log", setup.system)),
     })
+}
+
+/// All that decides which image a container has.
+fn key_of_image(container: &Container) -> String {
+    format!(
+        "{} {:?} {:?}",
+        container.image, container.pull, container.build
+    )
+}
+
+fn image_log(setup: &Setup, logs: &Path) -> PathBuf {
+    logs.join(format!("image-{}.log", setup.system))
 }
 
 fn key_of(spec: &BuildSpec) -> Vec<String> {

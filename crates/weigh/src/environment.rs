@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use engine::Surroundings;
 use jiff::Timestamp;
 use report::recording::{Environment, Version};
 use rig::machine::{self, Machine};
@@ -42,6 +43,14 @@ fn variable(name: &str) -> Option<OsString> {
 pub(crate) fn search_path() -> OsString {
     // Without it no program is found by its name alone.
     variable("PATH").unwrap_or_default()
+}
+
+/// Where container engines may be.
+pub(crate) fn engines() -> Surroundings {
+    Surroundings {
+        docker_host: inherited("DOCKER_HOST"),
+        runtime_dir: variable("XDG_RUNTIME_DIR").map(PathBuf::from),
+    }
 }
 
 /// A variable that systems inherit.

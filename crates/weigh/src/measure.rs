@@ -11,6 +11,7 @@
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
+//! | a lab in a cluster | [`in_pods`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`company`] |
 //! | sampled rounds, which are not counted | [`profile`] |
 
@@ -23,6 +24,7 @@ mod design;
 mod footprint;
 mod groups;
 mod host_watch;
+mod in_pods;
 mod in_slices;
 mod in_turn;
 mod network_watch;
@@ -49,6 +51,7 @@ use std::time::Duration;
 use candidate::{CandidateId, Candidates};
 pub(crate) use company::Company;
 use design::Design;
+pub(crate) use in_pods::{Source, wanted};
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order, StatusRule};

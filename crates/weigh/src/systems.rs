@@ -2,6 +2,7 @@
 
 mod addresses;
 mod balancer;
+mod container;
 mod instances;
 mod process;
 mod restart;
@@ -17,7 +18,7 @@ use load::{Address, Target};
 use model::{InvalidKind, Protocol, Trust, Version};
 use process::Process;
 use report::recording::{LimitsText, SystemRecord};
-use rig::{ReadyError, Rig, SpawnError, State, Usage};
+use rig::{ReadyError, Rig, SpawnError, Usage};
 use start::probe;
 use tempfile::TempDir;
 
@@ -77,6 +78,8 @@ pub(crate) struct RunningSystems {
 struct SharedSystem {
     system: String,
     place: Endpoint,
+    /// Where containers in their network find it; none of what is not in one.
+    inner: Option<SocketAddr>,
     protocol: Protocol,
 }
 
@@ -177,9 +180,16 @@ impl RunningSystems {
             target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
             tracing::debug!(system = running.process.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
-            let Process::Ours(system) = &running.process else {
-                process::wait_ready(setup, &mut probe, stop)?;
-                continue;
+            let system = match &running.process {
+                Process::Ours(system) => system,
+                Process::Container(container) => {
+                    running.start = container.wait_ready(setup, &mut probe, stop)?;
+                    continue;
+                }
+                Process::Elsewhere { .. } => {
+                    process::wait_ready(setup, &mut probe, stop)?;
+                    continue;
+                }
             };
             let time = rig
                 .wait_ready(system, setup.ready.within, &mut probe, stop.flag())
@@ -262,6 +272,7 @@ impl RunningSystems {
             Some(SharedSystem {
                 system: running.serves.clone()?,
                 place: running.place.clone(),
+                inner: running.process.inner(),
                 protocol: running.protocol.clone(),
             })
         });
@@ -304,18 +315,8 @@ impl RunningSystems {
     /// The first process that has ended, with how it ended and its last words.
     pub(crate) fn ended(&self, rig: &mut Rig) -> Option<String> {
         self.running.iter().find_map(|running| {
-            let Process::Ours(system) = &running.process else {
-                // What was not started here is judged by its answers.
-                return None;
-            };
-            match rig.state(system) {
-                State::Running => None,
-                State::Exited { status, .. } => Some(format!(
-                    "{} ended with {status}{}",
-                    running.called(),
-                    last_words(&system.last_lines(), system.log())
-                )),
-            }
+            let end = running.process.end(rig)?;
+            Some(format!("{} {end}", running.called()))
         })
     }
 
@@ -329,10 +330,9 @@ impl RunningSystems {
             );
             // Instances differ in their addresses and numbers only, so the first stands for all.
             let running = &group[0];
-            let Process::Ours(system) = &running.process else {
+            let Some(enforced) = running.process.enforced() else {
                 continue;
             };
-            let enforced = system.enforced();
             // What was really started: the record has had the templates so far.
             record.command = secrets::words(&running.command);
             record.env = secrets::variables(&running.env);

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use yaml_with_places::{At, OneOrMany};
 
+use super::container::{BuildFile, NetworkFile, PullFile};
 use super::default;
 use super::setting::{Settings, SettingsFile};
 use crate::fields::{Table, TextOr};
@@ -11,11 +12,11 @@ use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::quantities::{Bytes, Cores, Limit, LongerThanZero};
 use crate::template::{Command, Template};
 
-/// A program that the lab builds, starts, watches and stops. Ports are given out by `weigh`, so
+/// A program or a container that the lab builds, starts, watches and stops. Ports are given out by `weigh`, so
 /// `run` or `env` must hand it `{{addr}}`, `{{port}}` or `{{url}}`; or `{{socket}}`, the path of a
 /// Unix socket, and then it is found there.
 ///
-/// In `build`, `run`, `env`, `version` and in settings, `{{setting}}` is a setting of the system or
+/// In `build`, `run`, `command`, `env`, `version` and in settings, `{{setting}}` is a setting of the system or
 /// of the lab, `{{addr}}`, `{{port}}`, `{{url}}` and `{{socket}}` are where it listens, `{{name}}` is
 /// the name of the variant, and `{{other.setting}}`, `{{other.addr}}`, `{{other.port}}`,
 /// `{{other.url}}` and `{{other.socket}}` are those of another system. Of several instances,
@@ -35,12 +36,39 @@ pub(crate) struct SystemFile {
     pub(crate) folder: Option<At<String>>,
     /// Commands that build it, run in order before anything starts. Where one ends with exit code
     /// 127, as a shell does when a command is not there, the variants that need this system become
-    /// rows with its last words.
+    /// rows with its last words. Beside `image`, the last may say how the image is built:
+    /// `{context: FOLDER}`.
     #[serde(default)]
-    pub(crate) build: OneOrMany<At<Written<Command>>>,
+    pub(crate) build: BuildFile,
     /// The command that runs it, in the foreground until it is told to stop. Every system has one, or
-    /// a `url`.
+    /// an `image`, or a `url`.
     pub(crate) run: Option<At<Written<Command>>>,
+    /// The image of the container that it is, instead of `run`: as a container engine names it
+    /// (`nginx:1.29`, `registry.example.com/api@sha256:…`), or the name that `build` gives it. The
+    /// engine is Docker or Podman, found by `DOCKER_HOST` or at its usual socket. Each start is a new
+    /// container, and its digest is the version that is recorded.
+    pub(crate) image: Option<At<Verbatim<Template>>>,
+    /// Beside `image`: the command within the container, instead of the image's own.
+    pub(crate) command: Option<At<Written<Command>>>,
+    /// Beside `image`: the port at which it listens within its network of containers. It is published
+    /// at a free port of 127.0.0.1, where the load and systems that are no containers find it. Without
+    /// it the container is in the network of this machine, and must be told `{{addr}}`, `{{port}}` or
+    /// `{{url}}`.
+    pub(crate) port: Option<At<Verbatim<Template>>>,
+    /// Beside `image`: `host`, the network of this machine, or `bridge`, one of its own, which costs
+    /// each request some microseconds. By default `bridge` where there is a `port`, else `host`.
+    pub(crate) network: Option<At<NetworkFile>>,
+    /// Beside `image`: `FOLDER:/path` shows a folder or file of this machine, relative to the file that
+    /// says so, and `FOLDER:/path:ro` one that cannot be changed; `/path` is an empty volume of each
+    /// start's own.
+    #[serde(default)]
+    pub(crate) volumes: OneOrMany<At<Verbatim<Template>>>,
+    /// Beside `image`: the user that it runs as within the container: `USER`, or `USER:GROUP`.
+    pub(crate) user: Option<At<Verbatim<Template>>>,
+    /// Beside `image`: whether the image is fetched from its registry: where the engine does not have
+    /// it (`missing`), before each run (`always`), or `never`.
+    #[schemars(extend("default" = "missing"))]
+    pub(crate) pull: Option<At<PullFile>>,
     /// Where a system is that runs already, instead of `run`: `http://host:port` or `https://host`,
     /// without a path, which requests have. It is not built, started, limited or stopped, so intervals
     /// do not hold what differs from start to start. `{{setting}}` may stand in it, but not before the
@@ -49,10 +77,12 @@ pub(crate) struct SystemFile {
     /// What runs at `url`, so that its processor time and memory can be read. Without it they are
     /// unknown.
     pub(crate) attach: Option<At<AttachFile>>,
-    /// When it is ready: `listening` (it accepts connections), or a path that must answer.
+    /// When it is ready: `listening` (it accepts connections), `healthy` (so says the health check of
+    /// its image), or a path that must answer.
     #[schemars(extend("default" = "listening"))]
     pub(crate) ready: Option<At<ReadyFile>>,
-    /// Variables added to its environment; it has those of `weigh` besides. Those without an address
+    /// Variables added to its environment; a process has those of `weigh` besides, a container those
+    /// of its image. Those without an address
     /// are there for `build` and `version` too.
     #[serde(default)]
     pub(crate) env: Table<VariableName, At<Verbatim<Template>>>,
@@ -101,6 +131,8 @@ pub(crate) struct AttachFile {
     /// The folder of its control group, version 1 or 2, such as
     /// `/sys/fs/cgroup/system.slice/nginx.service`.
     pub(crate) cgroup: Option<At<Verbatim<Template>>>,
+    /// The name or id of a container that runs already, as `docker ps` shows it.
+    pub(crate) container: Option<At<Verbatim<Template>>>,
     /// A URL in the text format of Prometheus with `process_cpu_seconds_total`, and
     /// `process_resident_memory_bytes` where it has that. Most programs count in hundredths of a second
     /// there, which is coarse for a short load.
@@ -117,13 +149,15 @@ pub(crate) enum SchemeFile {
 }
 
 /// When a system is ready.
-pub(crate) type ReadyFile = TextOr<Listening, ReadyProbe>;
+pub(crate) type ReadyFile = TextOr<ReadyState, ReadyProbe>;
 
+/// A state in which a system is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
-pub(crate) enum Listening {
+pub(crate) enum ReadyState {
     Listening,
+    Healthy,
 }
 
 /// When a system is ready.
@@ -133,6 +167,9 @@ pub(crate) enum Listening {
 pub(crate) struct ReadyProbe {
     /// It answers a `GET` of this path. Without it, it only has to accept connections.
     pub(crate) path: Option<Written<UrlPath>>,
+    /// Instead of a path: `listening`, or `healthy`, which a container is when the health check of its
+    /// image says so. The check goes on while the container is measured, and its processor time counts.
+    pub(crate) state: Option<At<ReadyState>>,
     /// With this status.
     #[schemars(range(min = 100, max = 599), extend("default" = default::READY_STATUS))]
     pub(crate) status: Option<At<u16>>,

@@ -7,6 +7,7 @@
 
 mod capacity;
 mod choices;
+mod containers;
 mod load;
 mod meaning;
 mod mistakes;

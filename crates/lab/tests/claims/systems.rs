@@ -377,7 +377,7 @@ fn a_system_needs_a_command() {
     7 |   server:
       |   ^^^^^^
       |
-      = help: give the command that runs it, or the `url` where it runs already
+      = help: give the command that runs it, the `image` of its container, or the `url` where it runs already
     ");
 }
 
@@ -434,7 +434,7 @@ fn what_runs_already_is_not_started_in_any_way() {
     9 |     attach: {pid: 1}
       |     ^^^^^^
       |
-      = help: what `run` starts is watched anyway; remove it
+      = help: what is started here is watched anyway; remove it
     ");
 }
 
@@ -485,7 +485,7 @@ fn one_thing_is_attached_to() {
         )))
     };
     assert_snapshot!(attached("{pid: 1, cgroup: /sys/fs/cgroup/a}"), @"
-    error: `attach` wants exactly one of `pid`, `cgroup` and `metrics`
+    error: `attach` wants exactly one of `pid`, `cgroup`, `container` and `metrics`
       --> labs/x.yaml:10:13
        |
     10 |     attach: {pid: 1, cgroup: /sys/fs/cgroup/a}

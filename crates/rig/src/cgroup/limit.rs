@@ -37,6 +37,33 @@ pub(crate) fn settle(
     (groups, settling.finish(limits))
 }
 
+/// The limits in force for groups that others have made.
+pub(crate) fn limits_of(groups: &Groups) -> Enforced {
+    let v2 = groups.v2.as_deref();
+    // `max` is no number, which is no limit.
+    let mut enforced = Enforced {
+        cpus: v2.and_then(|dir| read_cpu_max(&dir.join("cpu.max"))),
+        memory: v2.and_then(|dir| read_number(&dir.join("memory.max"))),
+        ..Enforced::default()
+    };
+    let by_v2 = enforced.cpus.is_some() || enforced.memory.is_some();
+    let v1 = Enforced {
+        cpus: groups.v1_cpu.as_deref().and_then(read_v1_cpus),
+        memory: groups.v1_memory.as_deref().and_then(read_v1_memory),
+        ..Enforced::default()
+    };
+    let by_v1 = v1.cpus.is_some() || v1.memory.is_some();
+    enforced.cpus = enforced.cpus.or(v1.cpus);
+    enforced.memory = enforced.memory.or(v1.memory);
+    enforced.by = match (by_v2, by_v1) {
+        (true, true) => Some("cgroup v2 and cgroup v1".to_owned()),
+        (true, false) => Some("cgroup v2".to_owned()),
+        (false, true) => Some("cgroup v1".to_owned()),
+        (false, false) => None,
+    };
+    enforced
+}
+
 struct Settling<'a> {
     instance: &'a Path,
     pid: i32,
@@ -272,11 +299,20 @@ fn limit_v1_cpu(dir: &Path, cpus: f64) -> Result<Option<f64>, String> {
     let period_file = dir.join("cpu.cfs_period_us");
     set(&period_file, &PERIOD_US.to_string())?;
     set(&quota_file, &quota_us(cpus).to_string())?;
-    let quota = read_number(&quota_file).and_then(|us| u32::try_from(us).ok());
-    let period = read_number(&period_file).and_then(|us| u32::try_from(us).ok());
-    Ok(quota
-        .zip(period)
-        .map(|(quota, period)| f64::from(quota) / f64::from(period)))
+    Ok(read_v1_cpus(dir))
+}
+
+/// The limit of a version 1 group; none where its quota is -1.
+fn read_v1_cpus(dir: &Path) -> Option<f64> {
+    let read = |name: &str| u32::try_from(read_number(&dir.join(name))?).ok();
+    let (quota, period) = (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?);
+    Some(f64::from(quota) / f64::from(period))
+}
+
+/// The limit of a version 1 group. Without one its file holds the most that fits, in whole pages.
+fn read_v1_memory(dir: &Path) -> Option<u64> {
+    const NO_LIMIT: u64 = 1 << 62;
+    read_number(&dir.join("memory.limit_in_bytes")).filter(|bytes| *bytes < NO_LIMIT)
 }
 
 fn limit_v1_memory(dir: &Path, bytes: u64) -> Result<Option<u64>, String> {

@@ -126,6 +126,22 @@ fn an_owner_killed_with_sigkill_leaves_no_process_and_no_cgroup() {
     owner.wait().unwrap();
     scene.expect_nothing_left();
     expect_no_cgroup_of(owner.id());
+    let ran = fs::read_to_string(scene.path().join("errand"));
+    assert_eq!(ran.unwrap(), "Gone");
+}
+
+#[test]
+fn an_errand_is_run_once_and_told_how_its_owner_has_ended() {
+    let scene = Scene::new();
+    let mut rig = scene.rig();
+    let errand = scene.path().join("errand");
+    for _ in 0..2 {
+        rig.run_at_end(&errand.display().to_string()).unwrap();
+    }
+    let _system = rig.spawn(&scene.system("serve", &[])).unwrap();
+    assert!(!errand.exists());
+    rig.shut_down().unwrap();
+    assert_eq!(fs::read_to_string(errand).unwrap(), "Finished");
 }
 
 #[test]

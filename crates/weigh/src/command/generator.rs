@@ -43,6 +43,10 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let company = Company::of(meeting, args.pod.clone(), args.node.clone());
     let experiment = Experiment::new(&lab, addresses, Path::new("."), (console, stop))?;
     let recording = experiment.send_shard(told.round, company)?;
+    if stop.is_asked() {
+        // What it has seen is a part of its part.
+        return Err(Failure::not_ready("it was asked to end before it was done"));
+    }
     let bytes = serde_json::to_vec(&recording)
         .map_err(|error| Failure::bug(format!("the recording cannot be written: {error}")))?;
     result::write(&mut io::stdout().lock(), &bytes).map_err(Failure::not_ready)?;

@@ -1,4 +1,5 @@
-//! What stands behind an address: a process that was started here, or a system that runs already.
+//! What stands behind an address: a process or a container that was started here, or a system that runs
+//! already.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -7,10 +8,12 @@ use std::time::Duration;
 use lab::{Attach, Setup};
 use load::{Request, Target};
 use model::{InvalidKind, Protocol};
-use rig::{Attached, Rig, Source, Usage};
+use rig::{Attached, Enforced, Rig, Source, State, Usage};
 
-use super::{GRACE, Invalid};
+use super::container::RunningContainer;
+use super::{GRACE, Invalid, last_words};
 use crate::address;
+use crate::containers;
 use crate::environment::instant;
 use crate::prove::metric;
 use crate::stop::Stop;
@@ -19,6 +22,8 @@ use crate::stop::Stop;
 pub(super) enum Process {
     /// It was started here.
     Ours(rig::System),
+    /// It is a container that was started here.
+    Container(Box<RunningContainer>),
     /// It runs already, and is only looked at.
     Elsewhere {
         /// The name of its system.
@@ -52,6 +57,7 @@ impl Process {
     pub(super) fn name(&self) -> &str {
         match self {
             Process::Ours(system) => system.name(),
+            Process::Container(container) => container.name(),
             Process::Elsewhere { name, .. } => name,
         }
     }
@@ -60,6 +66,7 @@ impl Process {
     pub(super) fn usage(&self, rig: &Rig) -> Option<Usage> {
         match self {
             Process::Ours(system) => rig.usage(system).ok(),
+            Process::Container(container) => container.usage(),
             Process::Elsewhere { watched, .. } => watched.usage(),
         }
     }
@@ -68,7 +75,7 @@ impl Process {
     pub(super) fn asked_at(&self, own: SocketAddr) -> Vec<SocketAddr> {
         match self {
             Process::Elsewhere { instances, .. } if !instances.is_empty() => instances.clone(),
-            Process::Elsewhere { .. } | Process::Ours(_) => vec![own],
+            Process::Elsewhere { .. } | Process::Ours(_) | Process::Container(_) => vec![own],
         }
     }
 
@@ -76,7 +83,41 @@ impl Process {
     pub(super) fn pids(&self, rig: &Rig) -> Vec<i32> {
         match self {
             Process::Ours(system) => rig.processes(system),
+            Process::Container(container) => container.pids(),
             Process::Elsewhere { .. } => Vec::new(),
+        }
+    }
+
+    /// The limits in force for it; none of a system that runs already.
+    pub(super) fn enforced(&self) -> Option<&Enforced> {
+        match self {
+            Process::Ours(system) => Some(system.enforced()),
+            Process::Container(container) => Some(container.enforced()),
+            Process::Elsewhere { .. } => None,
+        }
+    }
+
+    /// How it has ended, with its last words; none while it runs. What was not started here is judged by
+    /// its answers.
+    pub(super) fn end(&self, rig: &mut Rig) -> Option<String> {
+        match self {
+            Process::Ours(system) => match rig.state(system) {
+                State::Running => None,
+                State::Exited { status, .. } => Some(format!(
+                    "ended with {status}{}",
+                    last_words(&system.last_lines(), system.log())
+                )),
+            },
+            Process::Container(container) => container.end(),
+            Process::Elsewhere { .. } => None,
+        }
+    }
+
+    /// Where containers in their network find it; none of what is not in one.
+    pub(super) fn inner(&self) -> Option<SocketAddr> {
+        match self {
+            Process::Container(container) => container.inner,
+            Process::Ours(_) | Process::Elsewhere { .. } => None,
         }
     }
 
@@ -84,6 +125,7 @@ impl Process {
     pub(super) fn stop(self, rig: &mut Rig) {
         match self {
             Process::Ours(system) => drop(rig.stop(system, GRACE)),
+            Process::Container(container) => container.stop(),
             Process::Elsewhere { .. } => {}
         }
     }
@@ -101,6 +143,7 @@ impl Watched {
             Some(Attach::Cgroup(folder)) => {
                 Watched::Machine(Attached::group(folder).map_err(|error| error.to_string())?)
             }
+            Some(Attach::Container(name)) => Watched::Machine(of_container(name)?),
             Some(Attach::Metrics(url)) => {
                 let metrics = Metrics::at(url)?;
                 // Said now, and not after a load whose cost is unknown.
@@ -117,6 +160,16 @@ impl Watched {
             Watched::Metrics(metrics) => metrics.usage().ok(),
         }
     }
+}
+
+/// The control groups of a container that runs already.
+fn of_container(name: &str) -> Result<Attached, String> {
+    let engine = containers::engine().map_err(|invalid| invalid.reason)?;
+    let found = engine.inspect(name).map_err(|error| error.to_string())?;
+    let pid = found
+        .pid
+        .ok_or_else(|| format!("the container `{name}` does not run"))?;
+    Attached::groups_of(pid, &found.id).map_err(|error| error.to_string())
 }
 
 impl Metrics {

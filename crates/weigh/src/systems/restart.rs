@@ -135,10 +135,12 @@ fn ports(
     for one in kept {
         if let Some(system) = &one.serves {
             ports.know(system, one.place.clone());
+            ports.know_inner(system, one.process.inner());
         }
     }
     for one in shared {
         ports.know(&one.system, one.place.clone());
+        ports.know_inner(&one.system, one.inner);
     }
     // The folders of earlier starts stay: a kept system may listen in one.
     sockets.extend(folder);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use super::addresses::Addresses;
 use super::balancer::Balancer;
+use super::container::{self, ContainerStart};
 use super::process::{Process, Watched};
 use super::{
     BalancedSystem, InstanceNumber, Invalid, RunningProcess, StartCost, invalid_spawn, protocol_of,
@@ -27,6 +28,8 @@ const PROBE: Duration = Duration::from_secs(1);
 pub(super) struct Ports {
     leases: BTreeMap<String, PortLease>,
     places: BTreeMap<String, Endpoint>,
+    /// Where containers in their network find those that are in it.
+    inner: BTreeMap<String, SocketAddr>,
 }
 
 impl Ports {
@@ -80,13 +83,24 @@ impl Ports {
             (name.clone(), place)
         };
         let places = leases.iter().map(place).chain(elsewhere).collect();
-        Ok(Ports { leases, places })
+        Ok(Ports {
+            leases,
+            places,
+            inner: BTreeMap::new(),
+        })
     }
 
     /// With where a system listens that runs already.
     pub(super) fn know(&mut self, system: &str, place: Endpoint) {
         let other = self.places.insert(system.to_owned(), place);
         assert!(other.is_none(), "a running system needs no port");
+    }
+
+    /// With where containers find one that is in their network.
+    pub(super) fn know_inner(&mut self, system: &str, inner: Option<SocketAddr>) {
+        if let Some(inner) = inner {
+            self.inner.insert(system.to_owned(), inner);
+        }
     }
 
     /// The port is let go right before the process takes it.
@@ -141,6 +155,8 @@ impl Starter<'_> {
         let Some(count) = setup.replicas else {
             let place = self.ports.take(&setup.system);
             let started = self.process(setup, &setup.system, 1, place)?;
+            self.ports
+                .know_inner(&setup.system, started.process.inner());
             running.push(RunningProcess {
                 serves: Some(setup.system.clone()),
                 ..started
@@ -168,7 +184,7 @@ impl Starter<'_> {
     ) -> Result<RunningProcess, Invalid> {
         let (health_path, health_status) = match &setup.ready.probe {
             // Without a path nothing is asked for, so this status is never compared.
-            Probe::Listening => (None, 200),
+            Probe::Listening | Probe::Healthy => (None, 200),
             Probe::Answers { path, status } => (Some(path.clone()), *status),
         };
         let instances = running.iter().filter(|it| it.record == balances.system);
@@ -234,7 +250,7 @@ impl Starter<'_> {
         })
     }
 
-    /// One process of a setup, listening at a place of its own.
+    /// One process or container of a setup, listening at a place of its own.
     fn process(
         &mut self,
         setup: &Setup,
@@ -242,12 +258,21 @@ impl Starter<'_> {
         number: u32,
         place: Endpoint,
     ) -> Result<RunningProcess, Invalid> {
+        let container = setup.container();
+        let own = container.map_or_else(
+            || place.clone(),
+            |container| container::own_place(container, &place),
+        );
         let ports = &self.ports;
         let find = |system: &str| {
-            let is_own = system == setup.system;
             // An instance listens at an address of its own, which the name of its system does not
             // lead to.
-            is_own.then(|| place.clone()).or_else(|| ports.find(system))
+            if system == setup.system {
+                return Some(own.clone());
+            }
+            let is_inside = container.is_some_and(|it| it.network != lab::Network::Host);
+            let inner = ports.inner.get(system).filter(|_| is_inside);
+            inner.map_or_else(|| ports.find(system), |inner| Some((*inner).into()))
         };
         let fill = |text: &lab::Text| {
             text.render_instance(number, &find)
@@ -258,9 +283,44 @@ impl Starter<'_> {
         for (variable, value) in &setup.env {
             env.insert(variable.clone(), fill(value)?);
         }
+        let process = match container {
+            None => self.spawn(setup, name, &command, &env)?,
+            Some(container) => {
+                let start = ContainerStart {
+                    name,
+                    place: &place,
+                    command: command.clone(),
+                    env: env.clone(),
+                    logs: self.logs,
+                };
+                let started = container::start(self.rig, setup, container, start)?;
+                Process::Container(Box::new(started))
+            }
+        };
+        Ok(RunningProcess {
+            process,
+            record: setup.system.clone(),
+            serves: None,
+            instance: None,
+            balances: None,
+            place,
+            protocol: protocol_of(self.lab, setup, self.target),
+            command,
+            env,
+            start: StartCost::default(),
+        })
+    }
+
+    fn spawn(
+        &mut self,
+        setup: &Setup,
+        name: &str,
+        command: &[String],
+        env: &BTreeMap<String, String>,
+    ) -> Result<Process, Invalid> {
         let spec = SystemSpec {
             name: name.to_owned(),
-            command: command.clone(),
+            command: command.to_vec(),
             folder: setup.folder.clone(),
             env: env.clone().into_iter().collect(),
             limits: rig::Limits {
@@ -274,18 +334,7 @@ impl Starter<'_> {
             .rig
             .spawn(&spec)
             .map_err(|error| invalid_spawn(&error))?;
-        Ok(RunningProcess {
-            process: Process::Ours(system),
-            record: setup.system.clone(),
-            serves: None,
-            instance: None,
-            balances: None,
-            place,
-            protocol: protocol_of(self.lab, setup, self.target),
-            command,
-            env,
-            start: StartCost::default(),
-        })
+        Ok(Process::Ours(system))
     }
 }
 
@@ -301,7 +350,8 @@ fn connect_unix(path: &Path) -> std::io::Result<()> {
 /// Tries once whether a process is ready.
 pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
-        Probe::Listening => match &target.address {
+        // Only containers have a health, which their engine knows.
+        Probe::Listening | Probe::Healthy => match &target.address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).map(|_| ()),
             Address::Unix(path) => connect_unix(path),
         }

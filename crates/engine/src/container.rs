@@ -1,0 +1,377 @@
+//! Containers: made, started, looked at, ended.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, EndpointSettings, HealthConfig,
+    HealthStatusEnum, HostConfig, HostConfigLogConfig, Mount as WireMount, MountType,
+    MountVolumeOptions, NetworkingConfig, PortBinding,
+};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
+    StopContainerOptionsBuilder,
+};
+use futures_util::StreamExt as _;
+
+use crate::error::{ContainerError, status};
+use crate::{Engine, run};
+
+/// What a container is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerSpec {
+    /// Its name; no other container of the engine may have it.
+    pub name: String,
+    /// The run that it belongs to.
+    pub run: String,
+    /// The image, which the engine has.
+    pub image: String,
+    /// The words of its command; empty for the image's own.
+    pub command: Vec<String>,
+    /// Variables, beside those of the image.
+    pub env: Vec<(String, String)>,
+    /// The user that it runs as; the image's own when absent.
+    pub user: Option<String>,
+    /// What it has beside the files of its image.
+    pub mounts: Vec<Mount>,
+    /// The network that it is in.
+    pub network: Network,
+    /// What it may use.
+    pub resources: Resources,
+    /// Whether the health check of its image runs. It uses processor time while the container is
+    /// measured.
+    pub checks_health: bool,
+}
+
+/// A folder or a file that is not of the image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mount {
+    /// One of this machine.
+    Shown {
+        /// Where it is on this machine; it must be there.
+        source: PathBuf,
+        /// Where the container has it.
+        path: String,
+        /// Whether the container cannot change it.
+        is_read_only: bool,
+    },
+    /// An empty volume that is removed with the container.
+    Fresh {
+        /// Where the container has it.
+        path: String,
+    },
+}
+
+/// The network of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// That of this machine.
+    Host,
+    /// One that [`Engine::network`] has made.
+    Bridge {
+        /// Its name.
+        network: String,
+        /// The port at which the container listens within.
+        port: u16,
+        /// Where this port is published on this machine.
+        published: SocketAddr,
+    },
+}
+
+/// What a container may use of the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resources {
+    /// Cores, also parts of one. Above 0.
+    pub cpus: Option<f64>,
+    /// Bytes, without swap on top. Above 0.
+    pub memory: Option<u64>,
+    /// The cores it may run on, from 0; all when absent.
+    pub cores: Option<Vec<usize>>,
+}
+
+/// A container as the engine sees it now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Container {
+    /// Its whole id.
+    pub id: String,
+    /// The digest of its image's configuration.
+    pub image_id: String,
+    /// Whether its first process lives.
+    pub is_running: bool,
+    /// The number of its first process on this machine, while it runs.
+    pub pid: Option<i32>,
+    /// How its first process ended, where it has.
+    pub exit_code: Option<i64>,
+    /// Whether the kernel killed it because of its memory limit.
+    pub is_out_of_memory: bool,
+    /// What went wrong at its start, in the words of the engine.
+    pub error: Option<String>,
+    /// What its health check says; none without one.
+    pub health: Option<Health>,
+    /// Its addresses in networks of containers, in the order of the networks' names.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What a health check says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It has not succeeded yet, and may still.
+    Starting,
+    /// It has succeeded.
+    Healthy,
+    /// It has failed too often.
+    Unhealthy,
+}
+
+impl Engine {
+    /// Makes a container without starting it; its id.
+    ///
+    /// # Errors
+    /// What the engine says: no such image, a name that is taken, a source that is not there.
+    pub fn create(&self, spec: &ContainerSpec) -> Result<String, ContainerError> {
+        let options = CreateContainerOptionsBuilder::new()
+            .name(&spec.name)
+            .build();
+        let created = self.docker.create_container(Some(options), body_of(spec));
+        let created = self.runtime.block_on(created);
+        let created = created.map_err(|error| ContainerError::of(&spec.name, "create", &error))?;
+        Ok(created.id)
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What the engine says: a command that is not in the image, a port that is taken.
+    pub fn start(&self, container: &str) -> Result<(), ContainerError> {
+        let started = self.docker.start_container(container, None);
+        let started = self.runtime.block_on(started);
+        started.map_err(|error| ContainerError::of(container, "start", &error))
+    }
+
+    /// What it is doing.
+    ///
+    /// # Errors
+    /// When there is no such container, or the engine does not answer.
+    pub fn inspect(&self, container: &str) -> Result<Container, ContainerError> {
+        let found = self.docker.inspect_container(container, None);
+        let found = self.runtime.block_on(found);
+        let found = found.map_err(|error| ContainerError::of(container, "inspect", &error))?;
+        Ok(described(found))
+    }
+
+    /// Asks it to end by the signal of its image, and kills it after `grace`, in whole seconds. One that
+    /// has ended stays as it is.
+    ///
+    /// # Errors
+    /// When there is no such container, or the engine does not answer.
+    pub fn stop(&self, container: &str, grace: Duration) -> Result<(), ContainerError> {
+        let seconds = i32::try_from(grace.as_secs()).unwrap_or(i32::MAX);
+        let options = StopContainerOptionsBuilder::new().t(seconds).build();
+        let stopped = self.docker.stop_container(container, Some(options));
+        match self.runtime.block_on(stopped) {
+            // 304: it was not running.
+            Err(error) if status(&error) != Some(304) => {
+                Err(ContainerError::of(container, "stop", &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes it with its volumes, whatever it is doing. One that is gone is no mistake.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn remove(&self, container: &str) -> Result<(), ContainerError> {
+        self.runtime.block_on(async {
+            let options = RemoveContainerOptionsBuilder::new().v(true).force(true);
+            let removed = self
+                .docker
+                .remove_container(container, Some(options.build()));
+            match removed.await {
+                Err(error) if !run::is_gone(&error) => {
+                    Err(ContainerError::of(container, "remove", &error))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Writes down what it has said so far, on both of its outputs; the last lines only where `tail` is
+    /// given.
+    ///
+    /// # Errors
+    /// What the engine says, or that `log` cannot be written.
+    pub fn logs(
+        &self,
+        container: &str,
+        tail: Option<u32>,
+        log: &mut dyn Write,
+    ) -> Result<(), ContainerError> {
+        let tail = tail.map_or("all".to_owned(), |lines| lines.to_string());
+        let options = LogsOptionsBuilder::new().stdout(true).stderr(true);
+        let said = self
+            .docker
+            .logs(container, Some(options.tail(&tail).build()));
+        self.runtime.block_on(async {
+            let mut said = std::pin::pin!(said);
+            while let Some(piece) = said.next().await {
+                let piece = piece.map_err(|error| {
+                    ContainerError::of(container, "read what was said by", &error)
+                })?;
+                log.write_all(piece.as_ref())
+                    .map_err(|error| ContainerError::Refused {
+                        container: container.to_owned(),
+                        what: "write down what was said by",
+                        reason: error.to_string(),
+                    })?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn body_of(spec: &ContainerSpec) -> ContainerCreateBody {
+    let env = spec
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let port = match &spec.network {
+        Network::Host => None,
+        Network::Bridge { port, .. } => Some(format!("{port}/tcp")),
+    };
+    ContainerCreateBody {
+        image: Some(spec.image.clone()),
+        cmd: (!spec.command.is_empty()).then(|| spec.command.clone()),
+        env: Some(env.collect()),
+        user: spec.user.clone(),
+        labels: Some(run::labels(&spec.run)),
+        exposed_ports: port.map(|port| vec![port]),
+        healthcheck: (!spec.checks_health).then(|| HealthConfig {
+            // So a health check of the image is switched off.
+            test: Some(vec!["NONE".to_owned()]),
+            ..HealthConfig::default()
+        }),
+        host_config: Some(host_config_of(spec)),
+        networking_config: networking_of(&spec.network),
+        ..ContainerCreateBody::default()
+    }
+}
+
+fn host_config_of(spec: &ContainerSpec) -> HostConfig {
+    let resources = &spec.resources;
+    let memory = resources
+        .memory
+        .map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+    let cores = resources.cores.as_ref().map(|cores| {
+        let cores: Vec<String> = cores.iter().map(usize::to_string).collect();
+        cores.join(",")
+    });
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "billionths of cores, of which there are few"
+    )]
+    let nano_cpus = resources.cpus.map(|cores| (cores * 1e9).round() as i64);
+    let (network_mode, port_bindings) = match &spec.network {
+        Network::Host => ("host".to_owned(), None),
+        Network::Bridge {
+            network,
+            port,
+            published,
+        } => {
+            let binding = PortBinding {
+                host_ip: Some(published.ip().to_string()),
+                host_port: Some(published.port().to_string()),
+            };
+            let bindings = HashMap::from([(format!("{port}/tcp"), Some(vec![binding]))]);
+            (network.clone(), Some(bindings))
+        }
+    };
+    HostConfig {
+        nano_cpus,
+        memory,
+        // As much again would be allowed in swap, and a limit that swaps is not the limit that was asked
+        // for.
+        memory_swap: memory,
+        cpuset_cpus: cores,
+        mounts: Some(spec.mounts.iter().map(|it| mount(it, &spec.run)).collect()),
+        network_mode: Some(network_mode),
+        port_bindings,
+        // Whatever the engine's own default is: this one can be read back.
+        log_config: Some(HostConfigLogConfig {
+            typ: Some("json-file".to_owned()),
+            config: None,
+        }),
+        ..HostConfig::default()
+    }
+}
+
+fn networking_of(network: &Network) -> Option<NetworkingConfig> {
+    let Network::Bridge { network, .. } = network else {
+        return None;
+    };
+    let endpoints = HashMap::from([(network.clone(), EndpointSettings::default())]);
+    Some(NetworkingConfig {
+        endpoints_config: Some(endpoints),
+    })
+}
+
+fn mount(mount: &Mount, run: &str) -> WireMount {
+    match mount {
+        Mount::Shown {
+            source,
+            path,
+            is_read_only,
+        } => WireMount {
+            typ: Some(MountType::BIND),
+            source: Some(source.display().to_string()),
+            target: Some(path.clone()),
+            read_only: Some(*is_read_only),
+            ..WireMount::default()
+        },
+        Mount::Fresh { path } => WireMount {
+            typ: Some(MountType::VOLUME),
+            target: Some(path.clone()),
+            volume_options: Some(MountVolumeOptions {
+                labels: Some(run::labels(run)),
+                ..MountVolumeOptions::default()
+            }),
+            ..WireMount::default()
+        },
+    }
+}
+
+fn described(found: ContainerInspectResponse) -> Container {
+    let state = found.state.unwrap_or_default();
+    let is_running = state.running.unwrap_or(false);
+    let health = state.health.and_then(|health| match health.status? {
+        HealthStatusEnum::STARTING => Some(Health::Starting),
+        HealthStatusEnum::HEALTHY => Some(Health::Healthy),
+        HealthStatusEnum::UNHEALTHY => Some(Health::Unhealthy),
+        HealthStatusEnum::NONE | HealthStatusEnum::EMPTY => None,
+    });
+    let networks = found
+        .network_settings
+        .and_then(|settings| settings.networks);
+    let mut networks: Vec<_> = networks.unwrap_or_default().into_iter().collect();
+    networks.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let addresses = networks
+        .into_iter()
+        .filter_map(|(_, endpoint)| endpoint.ip_address?.parse().ok());
+    Container {
+        id: found.id.unwrap_or_default(),
+        image_id: found.image.unwrap_or_default(),
+        is_running,
+        pid: state
+            .pid
+            .and_then(|pid| i32::try_from(pid).ok())
+            .filter(|pid| is_running && *pid > 0),
+        exit_code: state.exit_code.filter(|_| !is_running),
+        is_out_of_memory: state.oom_killed.unwrap_or(false),
+        error: state.error.filter(|error| !error.is_empty()),
+        health,
+        addresses: addresses.collect(),
+    }
+}

@@ -1,0 +1,171 @@
+//! Why an engine did not do what it was asked for: one enum for each kind of question.
+
+use bollard::errors::Error;
+use thiserror::Error as ThisError;
+
+use crate::host::Host;
+
+/// Why there is no engine.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum ConnectError {
+    /// There is no socket.
+    #[error(
+        "no container engine is found at {}; start Docker or Podman, or set DOCKER_HOST to its socket (unix:///path)",
+        places.join(", ")
+    )]
+    Nowhere {
+        /// Where was looked.
+        places: Vec<String>,
+    },
+    /// `DOCKER_HOST` is no Unix socket.
+    #[error(
+        "expected the Unix socket of a container engine of this machine in DOCKER_HOST, found `{named}`; write unix:///path/to/docker.sock"
+    )]
+    NoSocket {
+        /// What it says.
+        named: String,
+    },
+    /// It does not answer.
+    #[error(
+        "the container engine at {host} does not answer: {reason}; start it, or set DOCKER_HOST"
+    )]
+    Silent {
+        /// Where it was looked for.
+        host: Host,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Why there is no image.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum ImageError {
+    /// The engine does not have it, and it is not to be fetched.
+    #[error("the engine has no image `{image}`; build or pull it first")]
+    Missing {
+        /// Its name.
+        image: String,
+    },
+    /// It could not be fetched.
+    #[error("the image `{image}` cannot be pulled: {reason}")]
+    NotPulled {
+        /// Its name.
+        image: String,
+        /// What the engine or the registry says.
+        reason: String,
+    },
+    /// It could not be built.
+    #[error("the image `{image}` cannot be built: {reason}")]
+    NotBuilt {
+        /// Its name.
+        image: String,
+        /// What the engine says.
+        reason: String,
+    },
+    /// The user stopped it.
+    #[error("stopped before the image `{image}` was there")]
+    Interrupted {
+        /// Its name.
+        image: String,
+    },
+    /// The engine failed in another way.
+    #[error("the engine says about the image `{image}`: {reason}")]
+    Other {
+        /// Its name.
+        image: String,
+        /// What it says.
+        reason: String,
+    },
+}
+
+/// Why a container did not come up, or cannot be asked.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum ContainerError {
+    /// There is no container of this name.
+    #[error("the engine has no container `{container}`")]
+    Missing {
+        /// Its name or id.
+        container: String,
+    },
+    /// Its image is not there.
+    #[error("the engine has no image for the container `{container}`: {reason}")]
+    NoImage {
+        /// Its name.
+        container: String,
+        /// What the engine says.
+        reason: String,
+    },
+    /// Another has its name or its port.
+    #[error("the container `{container}` conflicts with another: {reason}")]
+    Conflict {
+        /// Its name.
+        container: String,
+        /// What the engine says.
+        reason: String,
+    },
+    /// The engine refused.
+    #[error("the engine cannot {what} the container `{container}`: {reason}")]
+    Refused {
+        /// Its name.
+        container: String,
+        /// What it was asked to do.
+        what: &'static str,
+        /// What it says.
+        reason: String,
+    },
+}
+
+/// Why what a run has left could not be found or removed.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[error("the engine cannot remove what the run `{run}` has left: {reason}")]
+pub struct RunError {
+    /// The run.
+    pub run: String,
+    /// What it says.
+    pub reason: String,
+}
+
+impl ContainerError {
+    /// What the engine answered when it was asked to do something with a container.
+    pub(crate) fn of(container: &str, what: &'static str, error: &Error) -> ContainerError {
+        let container = container.to_owned();
+        let reason = words(error);
+        match status(error) {
+            Some(404) if what == "create" => ContainerError::NoImage { container, reason },
+            Some(404) => ContainerError::Missing { container },
+            Some(409) => ContainerError::Conflict { container, reason },
+            _ => ContainerError::Refused {
+                container,
+                what,
+                reason,
+            },
+        }
+    }
+}
+
+/// The status of an answer that is an error.
+pub(crate) fn status(error: &Error) -> Option<u16> {
+    match error {
+        Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+/// What an error says, in one line and without a full stop.
+pub(crate) fn words(error: &Error) -> String {
+    let text = match error {
+        Error::DockerResponseServerError { message, .. } => message.clone(),
+        Error::DockerStreamError { error } => error.clone(),
+        Error::RequestTimeoutError => "no answer in time".to_owned(),
+        other => {
+            // The libraries say what they did; why it failed is the last of the sources.
+            let mut source: &dyn std::error::Error = other;
+            while let Some(inner) = source.source() {
+                source = inner;
+            }
+            source.to_string()
+        }
+    };
+    let lines: Vec<&str> = text.split_whitespace().collect();
+    lines.join(" ").trim_end_matches('.').to_owned()
+}

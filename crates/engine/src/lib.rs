@@ -1,0 +1,132 @@
+//! A container engine, Docker or Podman, over its Unix socket.
+//!
+//! All calls block: the caller is synchronous, and between calls nothing of this crate runs, so it takes
+//! no processor time from a measurement. Logs are read when they are wanted, not followed.
+//!
+//! Everything that is made here carries two labels, [`MANAGED_BY`] and [`RUN`], by which
+//! [`Engine::end_run`] finds it again, also from another process after the one that made it was killed.
+//!
+//! Absent on purpose: labs, load and statistics; TLS, SSH and engines of other machines, where limits,
+//! addresses and control groups could not be read; pushing, committing and anything else that changes
+//! images.
+
+mod container;
+mod context;
+mod error;
+mod host;
+mod image;
+mod run;
+
+use std::fmt;
+use std::time::Duration;
+
+use bollard::{API_DEFAULT_VERSION, Docker};
+use tokio::runtime::Runtime;
+
+pub use container::{Container, ContainerSpec, Health, Mount, Network, Resources};
+pub use error::{ConnectError, ContainerError, ImageError, RunError};
+pub use host::{Host, Surroundings};
+pub use image::{Image, ImageBuild};
+pub use run::Removed;
+
+/// The label that says that an object is ours: `weighbridge`.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// What [`MANAGED_BY`] says.
+pub const WEIGHBRIDGE: &str = "weighbridge";
+/// The label with the name of the run that an object belongs to.
+pub const RUN: &str = "weighbridge.run";
+
+/// How long one answer of the engine may take. Stopping a container takes its grace besides.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A container engine that answers.
+pub struct Engine {
+    runtime: Runtime,
+    docker: Docker,
+    host: Host,
+    version: Version,
+}
+
+/// Which engine it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// `Docker Engine` or `Podman Engine`.
+    pub name: String,
+    /// Such as `20.10.24`.
+    pub number: String,
+    /// The version of the API that is spoken, such as `1.41`.
+    pub api: String,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.number)
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("host", &self.host)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Connects and asks for the version.
+    ///
+    /// # Errors
+    /// Where no engine answers at the socket, and what to do.
+    pub fn connect(host: &Host) -> Result<Engine, ConnectError> {
+        let silent = |reason: String| ConnectError::Silent {
+            host: host.clone(),
+            reason,
+        };
+        // One thread, this one: it works only within calls.
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build();
+        let runtime = runtime.map_err(|error| silent(error.to_string()))?;
+        let seconds = PATIENCE.as_secs();
+        let connect = async {
+            let docker = Docker::connect_with_unix(host.path(), seconds, API_DEFAULT_VERSION)?;
+            // Debian's Docker is older than what the library would speak.
+            let docker = docker.negotiate_version().await?;
+            let version = docker.version().await?;
+            Ok::<_, bollard::errors::Error>((docker, version))
+        };
+        let (docker, found) = runtime
+            .block_on(connect)
+            .map_err(|error| silent(error::words(&error)))?;
+        let mut components = found.components.unwrap_or_default().into_iter();
+        let name = components.next().map(|component| component.name);
+        let name = match name.as_deref() {
+            // So it calls its first component.
+            Some("Engine") | None => "Docker Engine".to_owned(),
+            Some(other) => other.to_owned(),
+        };
+        let client = docker.client_version();
+        Ok(Engine {
+            runtime,
+            docker,
+            host: host.clone(),
+            version: Version {
+                name,
+                number: found.version.unwrap_or_default(),
+                api: client.to_string(),
+            },
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Which it is.
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+}

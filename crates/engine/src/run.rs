@@ -1,0 +1,190 @@
+//! What belongs to a run, and how all of it is removed.
+
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bollard::errors::Error;
+use bollard::models::NetworkCreateRequest;
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+    RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
+};
+
+use crate::error::{ContainerError, RunError, status, words};
+use crate::{Engine, MANAGED_BY, RUN, WEIGHBRIDGE};
+
+/// Between two looks for what a run has left.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How long nothing must be found. The engine goes on with what it was asked for by a client that has
+/// been killed since, so a container may come up after all were removed.
+const QUIET: Duration = Duration::from_millis(600);
+/// How long removal is tried again.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// How much was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Containers, running or not.
+    pub containers: usize,
+    /// Networks.
+    pub networks: usize,
+    /// Volumes that were not removed with a container.
+    pub volumes: usize,
+}
+
+impl Removed {
+    /// Whether there was nothing.
+    #[must_use]
+    pub fn is_nothing(self) -> bool {
+        self == Removed::default()
+    }
+
+    fn plus(self, other: Removed) -> Removed {
+        Removed {
+            containers: self.containers + other.containers,
+            networks: self.networks + other.networks,
+            volumes: self.volumes + other.volumes,
+        }
+    }
+}
+
+impl Engine {
+    /// Makes a network of containers for a run, with the name of the run.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn network(&self, run: &str) -> Result<String, ContainerError> {
+        let request = NetworkCreateRequest {
+            name: run.to_owned(),
+            driver: Some("bridge".to_owned()),
+            labels: Some(labels(run)),
+            ..NetworkCreateRequest::default()
+        };
+        let made = self.runtime.block_on(self.docker.create_network(request));
+        made.map_err(|error| ContainerError::Refused {
+            container: run.to_owned(),
+            what: "make a network for",
+            reason: words(&error),
+        })?;
+        Ok(run.to_owned())
+    }
+
+    /// Removes every container, network and volume of a run once.
+    ///
+    /// # Errors
+    /// What the engine says of the first that it cannot remove; the others are removed all the same.
+    pub fn sweep(&self, run: &str) -> Result<Removed, RunError> {
+        let swept = self.runtime.block_on(self.sweep_all(run));
+        swept.map_err(|error| RunError {
+            run: run.to_owned(),
+            reason: words(&error),
+        })
+    }
+
+    /// Removes everything of a run until nothing comes up any more, which takes 0.6 s longer than
+    /// [`Engine::sweep`]: for a run whose process was killed in the middle of something.
+    ///
+    /// # Errors
+    /// What stays, and why.
+    pub fn end_run(&self, run: &str) -> Result<Removed, RunError> {
+        let began = now();
+        let mut removed = Removed::default();
+        let mut quiet_since = now();
+        loop {
+            match self.sweep(run) {
+                Ok(nothing) if nothing.is_nothing() => {
+                    if now().duration_since(quiet_since) >= QUIET {
+                        return Ok(removed);
+                    }
+                }
+                Ok(found) if now().duration_since(began) < WITHIN => {
+                    removed = removed.plus(found);
+                    quiet_since = now();
+                }
+                Ok(_) => {
+                    return Err(RunError {
+                        run: run.to_owned(),
+                        reason: format!("more of it comes up after {WITHIN:?}"),
+                    });
+                }
+                Err(error) if now().duration_since(began) >= WITHIN => return Err(error),
+                Err(_) => quiet_since = now(),
+            }
+            thread::park_timeout(PAUSE);
+        }
+    }
+
+    async fn sweep_all(&self, run: &str) -> Result<Removed, Error> {
+        let label = format!("{RUN}={run}");
+        let filters = HashMap::from([("label", vec![label.as_str()])]);
+        let mut outcome = Outcome::default();
+        let options = ListContainersOptionsBuilder::new()
+            .all(true)
+            .filters(&filters);
+        let containers = self.docker.list_containers(Some(options.build())).await?;
+        for id in containers.into_iter().filter_map(|container| container.id) {
+            let options = RemoveContainerOptionsBuilder::new().v(true).force(true);
+            let removed = self.docker.remove_container(&id, Some(options.build()));
+            outcome.removed.containers += outcome_of(removed.await, &mut outcome.error);
+        }
+        // Only now: a network with containers in it stays.
+        let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
+        let networks = self.docker.list_networks(Some(options)).await?;
+        for id in networks.into_iter().filter_map(|network| network.id) {
+            let removed = self.docker.remove_network(&id).await;
+            outcome.removed.networks += outcome_of(removed, &mut outcome.error);
+        }
+        let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
+        let volumes = self.docker.list_volumes(Some(options)).await?;
+        for volume in volumes.volumes.unwrap_or_default() {
+            let options = RemoveVolumeOptionsBuilder::new().force(true).build();
+            let removed = self.docker.remove_volume(&volume.name, Some(options)).await;
+            outcome.removed.volumes += outcome_of(removed, &mut outcome.error);
+        }
+        match outcome.error {
+            Some(error) => Err(error),
+            None => Ok(outcome.removed),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Outcome {
+    removed: Removed,
+    error: Option<Error>,
+}
+
+/// 1 where something was removed; keeps the first error.
+fn outcome_of(removed: Result<(), Error>, first: &mut Option<Error>) -> usize {
+    match removed {
+        Ok(()) => 1,
+        Err(error) if is_gone(&error) => 1,
+        Err(error) => {
+            first.get_or_insert(error);
+            0
+        }
+    }
+}
+
+/// Whether it is gone (404), or just going (409, for a container that another removes at the same
+/// time): then another look finds nothing.
+pub(crate) fn is_gone(error: &Error) -> bool {
+    matches!(status(error), Some(404 | 409))
+}
+
+/// The labels of what belongs to a run.
+pub(crate) fn labels(run: &str) -> HashMap<String, String> {
+    HashMap::from([
+        (MANAGED_BY.to_owned(), WEIGHBRIDGE.to_owned()),
+        (RUN.to_owned(), run.to_owned()),
+    ])
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place of this crate that reads a clock"
+)]
+fn now() -> Instant {
+    Instant::now()
+}

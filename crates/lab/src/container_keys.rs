@@ -1,0 +1,132 @@
+//! Keys of containers, as far as they can be judged without a variant.
+
+use yaml_with_places::{At, Finding, Node};
+
+use crate::fields::TextOr;
+use crate::formats::Written;
+use crate::reading::Reading;
+use crate::template::{Command, Template};
+use crate::wire::{ReadyFile, ReadyState, SystemFile};
+
+/// Keys that mean something only beside `image`.
+const OF_CONTAINERS: [&str; 6] = ["command", "port", "network", "volumes", "user", "pull"];
+
+/// Programs whose `run` starts a container in the keeping of another process.
+const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
+
+/// Reports keys that do not go together, in the tree of one system.
+pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
+    let Some(image) = system.entry("image") else {
+        for key in OF_CONTAINERS {
+            if let Some(other) = system.entry(key) {
+                reading.findings.add(
+                    Finding::new(other.key_place, format!("`{key}` without `image`"))
+                        .help("only a container has it; give the `image`, or remove it"),
+                );
+            }
+        }
+        return;
+    };
+    if let Some(run) = system.entry("run") {
+        reading.findings.add(
+            Finding::new(run.key_place, "`run` beside `image`")
+                .related(image.key_place, "it is a container, says this")
+                .help("what runs within a container is its `command`; remove one of the two"),
+        );
+    }
+    if let Some(version) = system.entry("version") {
+        reading.findings.add(
+            Finding::new(version.key_place, "`version` beside `image`")
+                .help("the digest of its image is recorded; remove it"),
+        );
+    }
+}
+
+/// Reports values that do not go together.
+pub(crate) fn check(file: &SystemFile, reading: &mut Reading<'_>) {
+    check_build(file, reading);
+    if let Some(run) = &file.run
+        && let Some(engine) = engine_of(&run.value)
+    {
+        reading.findings.add(
+            Finding::new(run.place, format!("`{engine} run` within `run`")).help(format!(
+                "a container that {engine} starts is neither limited, watched nor ended with the run; write `image: NAME` instead of `run`, with `command`, `env`, `port` and `volumes`"
+            )),
+        );
+    }
+    let state = match file.ready.as_ref() {
+        Some(At {
+            place,
+            value: ReadyFile::Text(state),
+        }) => Some((*place, *state)),
+        Some(At {
+            value: ReadyFile::Mapping(probe),
+            ..
+        }) => probe.state.as_ref().map(|state| (state.place, state.value)),
+        None => None,
+    };
+    if let Some((place, ReadyState::Healthy)) = state
+        && file.image.is_none()
+    {
+        reading.findings.add(
+            Finding::new(place, "`healthy` without `image`")
+                .help("only an image has a health check; give a `path` that must answer"),
+        );
+    }
+}
+
+/// An image is built once, last, and only for a container.
+fn check_build(file: &SystemFile, reading: &mut Reading<'_>) {
+    let steps = file.build.0.iter().enumerate();
+    for (index, step) in steps.filter(|(_, step)| matches!(step.value, TextOr::Mapping(_))) {
+        if file.image.is_none() {
+            reading.findings.add(
+                Finding::new(step.place, "an image is built and there is no `image`")
+                    .help("`image` is the name that it gets; a process is built by commands"),
+            );
+        } else if index + 1 < file.build.0.len() {
+            reading.findings.add(
+                Finding::new(
+                    step.place,
+                    "the image is built before the last step of `build`",
+                )
+                .help("commands make what the image holds; write its `context` last, once"),
+            );
+        }
+    }
+}
+
+/// The engine by whose command line a container would be started.
+fn engine_of(Written(Command(words)): &Written<Command>) -> Option<&'static str> {
+    let words: Vec<String> = words.iter().map(Template::to_string).collect();
+    // A shell gets its commands as one word.
+    let mut parts = words.iter().flat_map(|word| word.split_whitespace());
+    let engine = parts.find_map(|word| {
+        let program = word.rsplit('/').next().unwrap_or(word);
+        ENGINES.into_iter().find(|engine| *engine == program)
+    })?;
+    parts.any(|word| word == "run").then_some(engine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::Format;
+
+    #[test]
+    fn a_container_that_another_program_starts_is_recognized() {
+        let engine = |command: &str| engine_of(&Written(Command::read(command).unwrap()));
+        assert_eq!(engine("docker run --rm nginx"), Some("docker"));
+        assert_eq!(
+            engine("sudo /usr/bin/podman run -p {{port}}:80 a"),
+            Some("podman")
+        );
+        assert_eq!(
+            engine("sh -c 'exec docker container run a'"),
+            Some("docker")
+        );
+        assert_eq!(engine("docker-proxy run"), None);
+        assert_eq!(engine("run/docker --listen {{addr}}"), None);
+        assert_eq!(engine("./serve --engine docker"), None);
+    }
+}

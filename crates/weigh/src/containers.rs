@@ -1,0 +1,127 @@
+//! The container engine of this machine, and what the run of a rig has there.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use engine::{ConnectError, Engine, Host, Image, ImageBuild, ImageError};
+use lab::{Container, Pull};
+use model::InvalidKind;
+use rig::Rig;
+use rig::keeper::OwnerEnd;
+
+use crate::environment;
+use crate::stop::Stop;
+use crate::systems::Invalid;
+
+/// The engine, looked for once: whether there is one does not change while this program runs.
+///
+/// # Errors
+/// A row that says where was looked, and what to do.
+pub(crate) fn engine() -> Result<&'static Engine, Invalid> {
+    static ENGINE: OnceLock<Result<Engine, ConnectError>> = OnceLock::new();
+    let found = ENGINE.get_or_init(|| {
+        let host = Host::find(&environment::engines())?;
+        let engine = Engine::connect(&host)?;
+        tracing::debug!(%host, version = %engine.version(), "a container engine answers");
+        Ok(engine)
+    });
+    found
+        .as_ref()
+        .map_err(|error| Invalid::new(InvalidKind::ProgramMissing, error.to_string()))
+}
+
+/// Has the keeper remove all that the run makes in the engine, whatever way this program ends. To be
+/// called before anything is made.
+pub(crate) fn keep(rig: &mut Rig, engine: &Engine) -> Result<(), Invalid> {
+    // The name of a run holds no space.
+    let errand = format!("{} {}", rig.run(), engine.host().path());
+    let kept = rig.run_at_end(&errand);
+    kept.map_err(|error| Invalid::new(InvalidKind::NotReady, error.to_string()))
+}
+
+/// What the keeper does with the errand of [`keep`]; also its arguments.
+///
+/// # Errors
+/// What stays in the engine.
+pub(crate) fn run_errand(errand: &str, owner: OwnerEnd) -> Result<(), String> {
+    let (run, socket) = errand
+        .split_once(' ')
+        .ok_or_else(|| format!("`{errand}` is no errand"))?;
+    let engine = Engine::connect(&Host::at(socket)).map_err(|error| error.to_string())?;
+    let removed = match owner {
+        OwnerEnd::Finished => engine.sweep(run),
+        // What it asked the engine for right before it was killed may only come up now.
+        OwnerEnd::Gone => engine.end_run(run),
+    };
+    removed.map(drop).map_err(|error| error.to_string())
+}
+
+/// Whether an image has to be fetched or built before it is there.
+pub(crate) fn is_to_be_made(container: &Container) -> bool {
+    let is_there = || {
+        let image = engine().map(|engine| engine.image(&container.image));
+        matches!(image, Ok(Ok(Some(_))))
+    };
+    container.build.is_some() || container.pull == Pull::Always || !is_there()
+}
+
+/// The image of a container, built, fetched or looked up. What the engine says goes to `log`.
+pub(crate) fn image(container: &Container, log: &Path, stop: &Stop) -> Result<Image, Invalid> {
+    let engine = engine()?;
+    let made = match &container.build {
+        Some(build) => {
+            let build = ImageBuild {
+                image: container.image.clone(),
+                context: build.context.clone(),
+                dockerfile: build.dockerfile.clone(),
+                args: build.args.clone(),
+            };
+            with_log(log, |log| engine.build(&build, log, stop.flag()))
+        }
+        None => fetch(engine, container, log, stop),
+    };
+    let found = made.and_then(|()| engine.image(&container.image));
+    let missing = || ImageError::Missing {
+        image: container.image.clone(),
+    };
+    let found = found.and_then(|found| found.ok_or_else(missing));
+    found.map_err(invalid_image)
+}
+
+fn fetch(
+    engine: &Engine,
+    container: &Container,
+    log: &Path,
+    stop: &Stop,
+) -> Result<(), ImageError> {
+    let is_wanted = match container.pull {
+        Pull::Always => true,
+        Pull::Never => false,
+        Pull::Missing => engine.image(&container.image)?.is_none(),
+    };
+    if !is_wanted {
+        return Ok(());
+    }
+    with_log(log, |log| engine.pull(&container.image, log, stop.flag()))
+}
+
+/// What is said on the way is nice to have: without the file it is lost.
+fn with_log<T>(path: &Path, act: impl FnOnce(&mut dyn Write) -> T) -> T {
+    match OpenOptions::new().create(true).append(true).open(path) {
+        Ok(mut file) => act(&mut file),
+        Err(_) => act(&mut std::io::sink()),
+    }
+}
+
+fn invalid_image(error: ImageError) -> Invalid {
+    let kind = match &error {
+        ImageError::Interrupted { .. } => return Invalid::interrupted(),
+        ImageError::NotBuilt { .. } => InvalidKind::BuildFailed,
+        ImageError::Missing { .. } | ImageError::NotPulled { .. } | ImageError::Other { .. } => {
+            InvalidKind::ProgramMissing
+        }
+    };
+    Invalid::new(kind, error.to_string())
+}

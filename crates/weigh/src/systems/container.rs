@@ -1,0 +1,381 @@
+//! A system that is a container: how it comes up, what it uses, and how it ends.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use engine::{ContainerError, ContainerSpec, Engine, Health, Mount, Resources};
+use lab::{Container, Endpoint, Network, Probe, Setup, Volume};
+use model::InvalidKind;
+use rig::{Attached, Enforced, Rig, Usage};
+
+use super::{GRACE, Invalid, StartCost, last_words};
+use crate::containers;
+use crate::environment::instant;
+use crate::stop::Stop;
+
+/// Between two looks whether a container is ready.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The engine writes down what its health check says once a second at most.
+const PAUSE_OF_HEALTH: Duration = Duration::from_millis(250);
+
+/// A container that was started here.
+pub(super) struct RunningContainer {
+    engine: &'static Engine,
+    name: String,
+    id: String,
+    log: Log,
+    /// Its first process: while it lives, the container does.
+    first: Attached,
+    first_pid: i32,
+    /// Its control groups, which count what it uses.
+    groups: Attached,
+    enforced: Enforced,
+    /// Where containers in its network find it; none in the network of this machine.
+    pub(super) inner: Option<SocketAddr>,
+}
+
+/// What a container is started with, beside its setup.
+pub(super) struct ContainerStart<'a> {
+    /// Its name in the lab, or that of its instance.
+    pub(super) name: &'a str,
+    /// Where systems of this machine find it.
+    pub(super) place: &'a Endpoint,
+    /// The words of its command and its variables, with every address filled in.
+    pub(super) command: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) logs: &'a Path,
+}
+
+/// Where a container listens, as it is told itself.
+pub(super) fn own_place(container: &Container, place: &Endpoint) -> Endpoint {
+    match container.network {
+        Network::Host => place.clone(),
+        Network::Bridge { port } => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into(),
+    }
+}
+
+/// Makes and starts a container. Nothing is left where that fails: the keeper removes what the run has
+/// made, and this what it can at once.
+pub(super) fn start(
+    rig: &mut Rig,
+    setup: &Setup,
+    container: &Container,
+    start: ContainerStart<'_>,
+) -> Result<RunningContainer, Invalid> {
+    let engine = containers::engine()?;
+    containers::keep(rig, engine)?;
+    let name = start.name.to_owned();
+    let log = Log::of(start.logs.join(format!("{name}.log")));
+    let spec = spec_of(rig.run(), setup, container, start);
+    if let engine::Network::Bridge { network, .. } = &spec.network {
+        engine.network(network).map_err(|it| invalid(&it))?;
+    }
+    tracing::debug!(
+        name,
+        container = spec.name,
+        image = spec.image,
+        "starting a container"
+    );
+    let id = engine.create(&spec).map_err(|error| invalid(&error))?;
+    let started = engine.start(&id).map_err(|error| invalid(&error));
+    let seen = started.and_then(|()| Seen::of(engine, &id, setup.system.as_str()));
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(mut invalid) => {
+            invalid.reason.push_str(&log.last_words_of(engine, &id));
+            let _left_to_the_keeper = engine.remove(&id);
+            return Err(invalid);
+        }
+    };
+    let inner = match container.network {
+        Network::Host => None,
+        Network::Bridge { port } => seen.address.map(|ip| SocketAddr::new(ip, port)),
+    };
+    Ok(RunningContainer {
+        engine,
+        name,
+        id,
+        log,
+        first: seen.first,
+        first_pid: seen.pid,
+        enforced: enforced(&seen.groups, setup),
+        groups: seen.groups,
+        inner,
+    })
+}
+
+/// What is seen of a container right after its start.
+struct Seen {
+    pid: i32,
+    first: Attached,
+    groups: Attached,
+    address: Option<IpAddr>,
+}
+
+impl Seen {
+    fn of(engine: &Engine, id: &str, system: &str) -> Result<Seen, Invalid> {
+        let found = engine.inspect(id).map_err(|error| invalid(&error))?;
+        let watched = found.pid.and_then(|pid| {
+            let first = Attached::process(pid).ok()?;
+            Some((pid, first, Attached::groups_of(pid, id)))
+        });
+        let Some((pid, first, groups)) = watched else {
+            let reason = match found.is_running {
+                // Its number is that of another machine's, or of a namespace that is not ours.
+                true => format!(
+                    "the process of the container `{system}` is not on this machine; the engine must run where weigh does"
+                ),
+                false => format!("`{system}` {}", how_it_ended(&found)),
+            };
+            return Err(Invalid::new(InvalidKind::NotReady, reason));
+        };
+        let groups = groups.map_err(|error| {
+            let reason = format!("what the container `{system}` uses cannot be read: {error}");
+            Invalid::new(InvalidKind::NotReady, reason)
+        })?;
+        Ok(Seen {
+            pid,
+            first,
+            groups,
+            address: found.addresses.first().copied(),
+        })
+    }
+}
+
+fn spec_of(
+    run: &str,
+    setup: &Setup,
+    container: &Container,
+    start: ContainerStart<'_>,
+) -> ContainerSpec {
+    let network = match container.network {
+        Network::Host => engine::Network::Host,
+        Network::Bridge { port } => engine::Network::Bridge {
+            network: run.to_owned(),
+            port,
+            published: start.place.address,
+        },
+    };
+    let mounts = container.volumes.iter().map(|volume| match volume {
+        Volume::Shown {
+            source,
+            path,
+            is_read_only,
+        } => Mount::Shown {
+            // The engine has no working folder that is ours.
+            source: std::path::absolute(source).unwrap_or_else(|_| source.clone()),
+            path: path.clone(),
+            is_read_only: *is_read_only,
+        },
+        Volume::Fresh { path } => Mount::Fresh { path: path.clone() },
+    });
+    ContainerSpec {
+        // Its port is no other's, so this name is not either.
+        name: format!("{run}-{}-{}", start.name, start.place.address.port()),
+        run: run.to_owned(),
+        image: container.image.clone(),
+        command: start.command,
+        env: start.env.into_iter().collect(),
+        user: container.user.clone(),
+        mounts: mounts.collect(),
+        network,
+        resources: Resources {
+            cpus: setup.limits.cpus,
+            memory: setup.limits.memory,
+            cores: setup.pin.clone(),
+        },
+        checks_health: setup.ready.probe == Probe::Healthy,
+    }
+}
+
+/// The limits in force, as the kernel says, and which of those that were asked for are not.
+fn enforced(groups: &Attached, setup: &Setup) -> Enforced {
+    let mut enforced = groups.limits();
+    let mut unmet = Vec::new();
+    if setup.limits.cpus.is_some() && enforced.cpus.is_none() {
+        unmet.push("cpus");
+    }
+    if setup.limits.memory.is_some() && enforced.memory.is_none() {
+        unmet.push("memory");
+    }
+    if !unmet.is_empty() {
+        let unmet = unmet.join(" and ");
+        enforced.why_not = Some(format!("no limit on {unmet}: the engine did not set it"));
+    }
+    enforced
+}
+
+impl RunningContainer {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it has used so far; none when it is gone.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.groups.usage()
+    }
+
+    pub(super) fn pids(&self) -> Vec<i32> {
+        self.groups.pids()
+    }
+
+    pub(super) fn enforced(&self) -> &Enforced {
+        &self.enforced
+    }
+
+    /// Whether its first process lives, without asking the engine.
+    fn is_alive(&self) -> bool {
+        Attached::process(self.first_pid).is_ok_and(|now| now == self.first)
+    }
+
+    /// How it has ended, with its last words; none while it runs.
+    pub(super) fn end(&self) -> Option<String> {
+        if self.is_alive() {
+            return None;
+        }
+        let how = match self.engine.inspect(&self.id) {
+            Ok(found) => how_it_ended(&found),
+            Err(ContainerError::Missing { .. }) => "was removed by another program".to_owned(),
+            Err(error) => format!("ended: {error}"),
+        };
+        Some(how + &self.log.last_words_of(self.engine, &self.id))
+    }
+
+    /// Waits until it is ready.
+    pub(super) fn wait_ready(
+        &self,
+        setup: &Setup,
+        probe: &mut dyn FnMut() -> Result<(), String>,
+        stop: &Stop,
+    ) -> Result<StartCost, Invalid> {
+        let began = instant();
+        loop {
+            let tried = match setup.ready.probe {
+                Probe::Healthy => self.health(),
+                Probe::Listening | Probe::Answers { .. } => probe(),
+            };
+            let time = instant().duration_since(began);
+            let not_ready = |reason| Err(Invalid::new(InvalidKind::NotReady, reason));
+            // Before the answer counts: another program may have answered at its address.
+            if let Some(end) = self.end() {
+                return not_ready(format!("`{}` {end} before it was ready", self.name));
+            }
+            let Err(reason) = tried else {
+                return Ok(StartCost {
+                    time,
+                    processor_time: self.usage().map_or(Duration::ZERO, |usage| usage.cpu),
+                });
+            };
+            if stop.is_asked() {
+                return Err(Invalid::interrupted());
+            }
+            if time >= setup.ready.within {
+                return not_ready(format!(
+                    "`{}` was not ready within {:?}: {reason}{}",
+                    self.name,
+                    setup.ready.within,
+                    self.log.last_words_of(self.engine, &self.id)
+                ));
+            }
+            thread::park_timeout(match setup.ready.probe {
+                Probe::Healthy => PAUSE_OF_HEALTH,
+                Probe::Listening | Probe::Answers { .. } => PAUSE,
+            });
+        }
+    }
+
+    fn health(&self) -> Result<(), String> {
+        let found = self.engine.inspect(&self.id).map_err(|it| it.to_string())?;
+        match found.health {
+            Some(Health::Healthy) => Ok(()),
+            Some(Health::Starting) => Err("its health check has not succeeded yet".to_owned()),
+            Some(Health::Unhealthy) => Err("its health check fails".to_owned()),
+            None => Err(
+                "its image has no health check; say `ready: listening`, or give a path".to_owned(),
+            ),
+        }
+    }
+
+    /// Ends it, writes down what it said, and removes it with its volumes.
+    pub(super) fn stop(self) {
+        let _gone = self.engine.stop(&self.id, GRACE);
+        self.log.write(self.engine, &self.id);
+        // What cannot be removed now the keeper tries again.
+        if let Err(error) = self.engine.remove(&self.id) {
+            tracing::debug!(%error, "a container is left to the keeper");
+        }
+    }
+}
+
+/// `ended with exit code 137, out of the memory it may use`
+fn how_it_ended(found: &engine::Container) -> String {
+    let code = found.exit_code.map_or("ended".to_owned(), |code| {
+        format!("ended with exit code {code}")
+    });
+    let memory = if found.is_out_of_memory {
+        ", out of the memory it may use"
+    } else {
+        ""
+    };
+    let error = found.error.as_ref();
+    let error = error.map_or(String::new(), |error| format!(": {error}"));
+    format!("{code}{memory}{error}")
+}
+
+/// Where it is kept what a container says. The engine holds it until the container is removed.
+struct Log {
+    path: PathBuf,
+    /// Where this start begins: an earlier one may have written before.
+    begins_at: u64,
+}
+
+impl Log {
+    fn of(path: PathBuf) -> Log {
+        let begins_at = fs::metadata(&path).map_or(0, |file| file.len());
+        Log { path, begins_at }
+    }
+
+    /// Writes down all that the container has said so far.
+    fn write(&self, engine: &Engine, id: &str) {
+        let open = || {
+            let mut options = OpenOptions::new();
+            let mut file = options
+                .create(true)
+                .write(true)
+                .truncate(false)
+                .open(&self.path)?;
+            file.set_len(self.begins_at)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok::<File, io::Error>(file)
+        };
+        let written = match open() {
+            Ok(mut file) => engine
+                .logs(id, None, &mut file)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = written {
+            tracing::debug!(log = %self.path.display(), error, "what a container said is lost");
+        }
+    }
+
+    /// The same, and its last lines as the end of a sentence.
+    fn last_words_of(&self, engine: &Engine, id: &str) -> String {
+        const MOST: usize = 20;
+        self.write(engine, id);
+        let text = fs::read(&self.path).unwrap_or_default();
+        let own = usize::try_from(self.begins_at).unwrap_or(usize::MAX);
+        let text = String::from_utf8_lossy(text.get(own..).unwrap_or_default());
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        last_words(&lines[lines.len().saturating_sub(MOST)..], &self.path)
+    }
+}
+
+fn invalid(error: &ContainerError) -> Invalid {
+    Invalid::new(InvalidKind::NotReady, error.to_string())
+}
