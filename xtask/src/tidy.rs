@@ -23,12 +23,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("lab", &["model", "schedule"]),
     ("report", &["model", "stats"]),
     ("load", &["model", "schedule", "stats"]),
+    ("cluster", &[]),
     ("rig", &["model"]),
     ("engine", &[]),
     (
         "weigh",
         &[
-            "model", "lab", "schedule", "stats", "report", "load", "rig", "engine",
+            "model", "lab", "schedule", "stats", "report", "load", "rig", "cluster", "engine",
         ],
     ),
 ];

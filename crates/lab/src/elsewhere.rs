@@ -164,6 +164,7 @@ fn parse(url: &str) -> Result<Elsewhere, String> {
         port,
         authority: authority.to_owned(),
         attach: None,
+        instances: Vec::new(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! The checked experiment: what a lab file means, in types that cannot hold the mistakes.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -76,6 +77,8 @@ pub struct Lab {
     pub placement: Placement,
     /// How often every variant is measured. At least 1.
     pub rounds: u32,
+    /// How many pods of a cluster send the load, where it is measured in one. At least 1.
+    pub generators: u32,
     /// The width of an interval to go on for; then `rounds` are the pilot.
     pub until: Option<Until>,
     /// The longest time to measure while `until` is not reached, from the first round on. Above 0.
@@ -445,6 +448,9 @@ pub struct Elsewhere {
     pub authority: String,
     /// What runs there, where that was said.
     pub attach: Option<Attach>,
+    /// Where each instance of it is asked what it saw, where the address leads to any of several; empty
+    /// for one.
+    pub instances: Vec<SocketAddr>,
 }
 
 /// Where the processor time and memory of a system can be read that runs already.

@@ -42,6 +42,7 @@ mod proofs;
 mod quantities;
 mod readers;
 mod reading;
+mod relocated;
 mod replicas;
 mod requests;
 mod revisions;

@@ -107,6 +107,10 @@ pub(crate) struct LabFile {
     /// than 6 can show no difference with 95 % confidence.
     #[schemars(range(min = 1), extend("default" = default::ROUNDS))]
     pub(crate) rounds: Option<u32>,
+    /// How many pods send the load where the lab is measured in a cluster (`--on kubernetes`): each its
+    /// shard of the plan, all at the same time. Elsewhere `weigh` itself sends all of it.
+    #[schemars(range(min = 1, max = 100), extend("default" = 1))]
+    pub(crate) generators: Option<u32>,
     /// Go on after these rounds until the interval of the difference is so narrow: `p99 ±2%` of the
     /// baseline's own value, or an amount, `p99 ±0.1ms`. `rounds` are the pilot then, at least 8,
     /// which predicts how many it takes.

@@ -29,6 +29,11 @@ impl Clock {
 }
 
 impl Clock {
+    /// What it shows at a moment; 0 at any before it began.
+    pub(crate) fn at(self, moment: Instant) -> u64 {
+        to_ns(moment.saturating_duration_since(self.origin))
+    }
+
     /// The moment at which it shows so many nanoseconds.
     pub(crate) fn moment(self, at_ns: u64) -> Instant {
         self.origin + Duration::from_nanos(at_ns)

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::{Shard, Step};
 
@@ -34,6 +34,9 @@ pub struct Job {
     /// The part of `load` that is sent from here: its connections, requests and slots are those of all
     /// shards together.
     pub shard: Shard,
+    /// When the load begins, where its connections are open by then; as soon as they are when absent.
+    /// Generators that send shards of one plan begin together.
+    pub start_at: Option<Instant>,
     /// Whether the load ends within a fifth of a second of the first answer 429 or 503: the target is
     /// not the user's to overload. It is then interrupted.
     pub yields: bool,
@@ -83,6 +86,7 @@ impl Job {
             load,
             threads: 1,
             shard: Shard::WHOLE,
+            start_at: None,
             yields: false,
             timeout: Duration::from_secs(10),
             keep_alive: true,

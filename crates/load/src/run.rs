@@ -189,9 +189,10 @@ impl Start {
 
     /// Waits for all others. Returns the start of the load, so long from now, or `None` when one of
     /// them cannot take part.
-    fn wait(&self, clock: Clock, lead: Duration) -> Option<u64> {
+    /// Not before `at_ns`.
+    fn wait(&self, clock: Clock, lead: Duration, at_ns: u64) -> Option<u64> {
         self.barrier.wait();
-        let start = || clock.now_ns().saturating_add(to_ns(lead));
+        let start = || clock.now_ns().saturating_add(to_ns(lead)).max(at_ns);
         // The first thread behind the barrier decides, and the others take its time.
         let start_ns = *self.start_ns.get_or_init(start);
         // Relaxed, because the flag is set before the barrier, which orders both.
@@ -252,7 +253,7 @@ impl Group<'_> {
             Err(error) => {
                 // The others wait at the barrier, and must learn of it.
                 start.is_cancelled.store(true, Ordering::Relaxed);
-                start.wait(controls.clock, Duration::ZERO);
+                start.wait(controls.clock, Duration::ZERO, 0);
                 return Err(error);
             }
         };
@@ -266,7 +267,8 @@ impl Group<'_> {
         } else {
             Duration::ZERO
         };
-        let begin = start.wait(controls.clock, lead);
+        let at_ns = self.first.start_at.map_or(0, |at| controls.clock.at(at));
+        let begin = start.wait(controls.clock, lead, at_ns);
         // From here on: opening connections before the load is no cost of the load.
         let (cpu, waited) = (cpu_time(), waited_for_cpu());
         if let Some(start_ns) = begin {

@@ -65,7 +65,7 @@ pub use json::json;
 pub use junit::junit;
 pub use layouts::{Layout, LayoutError};
 pub use markdown::markdown;
-pub use merge::{MergeError, merge};
+pub use merge::{MergeError, merge, merge_parts};
 pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
 pub use single::load_text;

@@ -14,7 +14,10 @@ use model::{FailureSample, GeneratorCost, Outcomes, Pause, Shard, micros};
 use stats::Histogram;
 
 use crate::Hdr;
-use crate::recording::{Kind, ReadError, Recording, RoundRecord, StepRecord, Windows};
+use crate::recording::{
+    Kind, LeftOut, NetworkRecord, ReadError, Recording, RequestRecord, RoundRecord, StepRecord,
+    Windows,
+};
 
 /// Pauses of all generators that a merged recording lists; the rest is counted.
 const PAUSES_MAX: usize = 1_000;
@@ -176,6 +179,73 @@ fn began((name, recording): &Named) -> Result<Timestamp, MergeError> {
     text.parse().map_err(|error: jiff::Error| MergeError::Time {
         name: name.clone(),
         reason: error.to_string(),
+    })
+}
+
+/// The parts of one measurement that several generators of a cluster have sent, as one. They began
+/// together but for what each was late.
+///
+/// # Panics
+/// When there is no part.
+#[must_use]
+pub fn merge_parts(mut parts: Vec<RoundRecord>) -> RoundRecord {
+    for part in &mut parts {
+        let late_us = part.generators.iter().map(|it| it.began_late_us);
+        part.started_offset_us = late_us.fold(0.0, f64::max).max(0.0).round() as u64;
+    }
+    let mut whole = sum(&parts);
+    whole.left_out = left_out(&parts);
+    whole.requests = requests(&parts);
+    whole.network = network(&parts);
+    whole.generators = parts
+        .iter()
+        .flat_map(|part| part.generators.clone())
+        .collect();
+    whole
+}
+
+/// None where one part keeps no account of it: a part must not pass for the whole.
+fn left_out(parts: &[RoundRecord]) -> Option<LeftOut> {
+    let mut all = LeftOut::default();
+    for part in parts {
+        let own = part.left_out?;
+        all.cycles += own.cycles;
+        all.host += own.host;
+        all.generator += own.generator;
+        all.overrun += own.overrun;
+    }
+    Some(all)
+}
+
+/// Each request of a rotation; none where one part has another number of them.
+fn requests(parts: &[RoundRecord]) -> Vec<RequestRecord> {
+    let count = parts[0].requests.len();
+    if parts.iter().any(|part| part.requests.len() != count) {
+        return Vec::new();
+    }
+    let of_all = |index: usize| {
+        let mut latency = Histogram::new();
+        let own = || parts.iter().map(|part| &part.requests[index]);
+        own().for_each(|one| latency.add(&one.latency_ns_hdr.histogram()));
+        RequestRecord {
+            planned: own().map(|one| one.planned).sum(),
+            latency_ns_hdr: Hdr::of(&latency),
+        }
+    };
+    (0..count).map(of_all).collect()
+}
+
+/// The ways of all generators to a target; none where all are on its machine.
+fn network(parts: &[RoundRecord]) -> Option<NetworkRecord> {
+    let each = || parts.iter().filter_map(|part| part.network.as_ref());
+    each().next()?;
+    let mut round_trip = Histogram::new();
+    each().for_each(|one| round_trip.add(&one.round_trip_ns_hdr.histogram()));
+    Some(NetworkRecord {
+        round_trip_ns_hdr: Hdr::of(&round_trip),
+        unanswered: each().map(|one| one.unanswered).sum(),
+        segments: each().map(|one| one.segments).sum(),
+        retransmitted: each().map(|one| one.retransmitted).sum(),
     })
 }
 

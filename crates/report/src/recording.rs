@@ -9,6 +9,7 @@
 
 mod environment;
 mod load;
+mod network;
 mod profile;
 mod revisions;
 mod round;
@@ -17,6 +18,7 @@ mod variant;
 
 pub use environment::{Environment, NoiseFloor};
 pub use load::{HttpText, LoadText, ProtocolText, RequestText, TlsText};
+pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
 pub use profile::{HotFunction, Profile};
 pub use revisions::{Revision, Revisions};
 pub use round::{
@@ -75,6 +77,9 @@ pub struct Recording {
     pub until: Option<UntilText>,
     /// The machine, before and after.
     pub environment: Environment,
+    /// The cluster that it was measured in; absent on one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterText>,
     /// The load as it was meant.
     pub load: LoadText,
     /// The name of the variant the others are compared with; the first of them where there are

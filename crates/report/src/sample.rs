@@ -115,6 +115,7 @@ impl Sample {
                 groups_because: None,
             }),
             until: None,
+            cluster: None,
             environment: environment(),
             load: load(self.is_open),
             baseline: names[0].clone(),
@@ -231,6 +232,8 @@ impl Sample {
                 throttled: None,
             }),
             systems: vec![usage(round, system_cpu_us)],
+            network: None,
+            generators: Vec::new(),
             failures: Vec::new(),
         }
     }

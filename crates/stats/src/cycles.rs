@@ -129,6 +129,15 @@ impl Validity {
         self.left_out[variant][cycle].is_none()
     }
 
+    /// How many of these cycles of a variant were left out.
+    #[must_use]
+    pub fn left_out_of(&self, variant: usize, cycles: impl Iterator<Item = usize>) -> LeftOut {
+        let mut counts = LeftOut::default();
+        let causes = cycles.filter_map(|cycle| self.left_out[variant][cycle]);
+        causes.for_each(|cause| counts.count(cause));
+        counts
+    }
+
     /// How many cycles of a variant were left out.
     #[must_use]
     pub fn left_out(&self, variant: usize) -> LeftOut {

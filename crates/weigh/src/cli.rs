@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::command::{
-    ab, bisect, check, compare, completions, demo, history, init, lab, load, man_pages, merge,
-    null_server, pr, report, tare, up,
+    ab, bisect, check, compare, completions, demo, generator, history, init, lab, load, man_pages,
+    merge, null_server, pr, report, tare, up,
 };
 use crate::console::Console;
 use crate::debug_log;
@@ -56,6 +56,7 @@ enum Subcommands {
     NullServer(null_server::Args),
     Completions(completions::Args),
     ManPages(man_pages::Args),
+    Generator(generator::Args),
 }
 
 /// The whole command line, as those need it who describe it.
@@ -101,6 +102,7 @@ pub(crate) fn main() -> Exit {
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),
         Subcommands::Completions(args) => completions::run(&args, console),
         Subcommands::ManPages(args) => man_pages::run(&args),
+        Subcommands::Generator(args) => generator::run(&args, console, &stop),
     };
     ended.unwrap_or_else(|failure| {
         console.error(&failure.message);

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod generator;
 pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod lab;

@@ -1,5 +1,7 @@
 //! The file system, as far as lab files may see it, and result files of others.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -38,6 +40,29 @@ impl lab::Files for Unwritten {
         let paths = self.0.iter().map(|(path, _)| path);
         let inside = paths.filter(|path| path.parent() == Some(folder));
         Ok(inside.cloned().collect())
+    }
+}
+
+/// Reads from the disk and keeps what it has read, for who is to read the same elsewhere.
+#[derive(Default)]
+pub(crate) struct Kept(RefCell<BTreeMap<PathBuf, Vec<u8>>>);
+
+impl Kept {
+    /// Every file that was read, by its path.
+    pub(crate) fn files(self) -> Vec<(PathBuf, Vec<u8>)> {
+        self.0.into_inner().into_iter().collect()
+    }
+}
+
+impl lab::Files for Kept {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let content = Disk.read(path)?;
+        self.0.borrow_mut().insert(path.to_owned(), content.clone());
+        Ok(content)
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        Disk.list(folder)
     }
 }
 

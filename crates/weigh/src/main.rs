@@ -16,6 +16,7 @@ mod gates;
 mod labs;
 mod measure;
 mod perf;
+mod pods;
 mod progress;
 mod prove;
 mod published;
@@ -33,8 +34,13 @@ fn main() -> ExitCode {
     // The two helpers of the rig are this program again, so that one binary is
     // all there is to install. They are dispatched before anything else runs.
     match arguments.nth(1).as_deref().and_then(|word| word.to_str()) {
-        Some(systems::KEEPER) => rig::keeper::main(containers::run_errand),
+        Some(systems::KEEPER) => rig::keeper::main(run_errand),
         Some(systems::LAUNCH) => rig::launch::main(arguments),
         _ => cli::main().into(),
     }
+}
+
+/// What the keeper does when a run has ended: each errand is of a cluster or of a container engine.
+fn run_errand(errand: &str, owner: rig::keeper::OwnerEnd) -> Result<(), String> {
+    pods::errand::run(errand, owner).unwrap_or_else(|| containers::run_errand(errand, owner))
 }

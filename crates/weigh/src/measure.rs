@@ -11,18 +11,23 @@
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
+//! | a lab in a cluster | [`in_pods`] |
+//! | one of several generators of a round, in a pod | [`shard`], [`company`] |
 //! | sampled rounds, which are not counted | [`profile`] |
 
 mod beside;
 mod candidate;
 mod capacity;
+mod company;
 mod cores_used;
 mod design;
 mod footprint;
 mod groups;
 mod host_watch;
+mod in_pods;
 mod in_slices;
 mod in_turn;
+mod network_watch;
 mod placement;
 mod preparation;
 mod profile;
@@ -33,6 +38,7 @@ mod running;
 mod session;
 mod settling;
 mod settling_together;
+mod shard;
 mod side_by_side;
 mod stopping_rule;
 mod turn;
@@ -43,12 +49,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use candidate::{CandidateId, Candidates};
+pub(crate) use company::Company;
 use design::Design;
+pub(crate) use in_pods::{Source, wanted};
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order, StatusRule};
 use report::Recording;
-use report::recording::{Environment, Profile, RoundRecord};
+use report::recording::{ClusterText, Environment, Profile, RoundRecord};
 pub(crate) use reused_systems::Reuse;
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
@@ -105,6 +113,8 @@ pub(crate) struct Experiment<'a> {
     /// Where flamegraphs go, if there are to be any.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
+    /// Where it ran, where that is not this machine.
+    cluster: Option<ClusterText>,
     /// Whether a system that was not started here has asked for less load.
     has_yielded: bool,
 }
@@ -162,6 +172,7 @@ impl<'a> Experiment<'a> {
             projects,
             started: instant(),
             generator_cpus: candidates.free_cpus(host.before.cpus_online),
+            company: None,
         };
         Ok(Experiment {
             session,
@@ -174,6 +185,7 @@ impl<'a> Experiment<'a> {
             records: Vec::new(),
             flamegraphs: None,
             profiles: Vec::new(),
+            cluster: None,
             has_yielded: false,
         })
     }
@@ -342,7 +354,12 @@ impl<'a> Experiment<'a> {
     /// run: it is not ours to overload.
     fn pushed_back(&mut self, id: CandidateId, record: &RoundRecord) -> Option<Invalid> {
         let variant = self.candidates.get(id).variant;
-        let target = variant.systems().last().filter(|_| turn::yields(variant))?;
+        // What runs in pods was started for this run.
+        let is_ours = self.session.company.is_some();
+        let mut systems = variant.systems().iter();
+        let target = systems
+            .next_back()
+            .filter(|_| !is_ours && turn::yields(variant))?;
         let asked = StatusRule::PUSHED_BACK
             .into_iter()
             .find(|status| record.statuses.contains_key(status))?;
@@ -400,6 +417,7 @@ impl<'a> Experiment<'a> {
         let outline = Outline {
             measured,
             reuse: self.reused.reuse().clone(),
+            cluster: self.cluster.clone(),
             order: self
                 .rounds
                 .orders_recorded(&self.candidates, is_interrupted),

@@ -36,13 +36,21 @@ pub(crate) struct Proven {
 
 /// How many requests a proof by counting is held against: a count must lie between the two. They
 /// differ by the requests that failed, of which it is not known whether they arrived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct RequestCounts {
     pub(crate) answered: u64,
     pub(crate) sent: u64,
 }
 
 impl RequestCounts {
+    /// With those of another generator.
+    pub(crate) fn plus(self, other: RequestCounts) -> RequestCounts {
+        RequestCounts {
+            answered: self.answered + other.answered,
+            sent: self.sent + other.sent,
+        }
+    }
+
     /// What the generator counted.
     pub(crate) fn of(measurement: &Measurement) -> RequestCounts {
         // What does not count for figures was sent and answered all the same.
@@ -136,6 +144,44 @@ pub(crate) fn prove(
 }
 
 impl Proven {
+    /// What another generator has proven of the same variant: the bodies that repeated, one for each request.
+    pub(crate) fn told(
+        lab: &Lab,
+        variant: &Variant,
+        seed: u64,
+        bodies: &[Option<Vec<u8>>],
+    ) -> Proven {
+        let usual = &variant.expect;
+        let asked = &variant.requests;
+        let mut requests: Vec<Request> =
+            asked.iter().map(|it| sending::request(it, usual)).collect();
+        for ((request, asked), body) in requests.iter_mut().zip(asked).zip(bodies) {
+            let expect = asked.expect.as_ref().unwrap_or(usual);
+            if let Some(body) = body {
+                request.expect.body = BodyRule::known(body, &expect.ignore);
+            }
+        }
+        Proven {
+            requests,
+            steps: lab.steps.clone(),
+            data: sending::data(lab.data.as_ref(), seed),
+            proof: Proof::default(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// For each request the body that repeated, and that every answer of the load must have.
+    pub(crate) fn bodies(&self) -> Vec<Option<Vec<u8>>> {
+        let bodies = self
+            .requests
+            .iter()
+            .map(|request| match &request.expect.body {
+                BodyRule::Any => None,
+                BodyRule::Equals(body) | BodyRule::Alike { body, .. } => Some(body.to_vec()),
+            });
+        bodies.collect()
+    }
+
     /// Repeats the proof after a restart: one answer to each request, checked as under load, and
     /// what must be seen of answers.
     ///
@@ -179,6 +225,7 @@ impl Proven {
             keep_blocks: false,
             slices: Vec::new(),
             shard: model::Shard::WHOLE,
+            start_at: None,
             yields: false,
         };
         walk(&job, 0).map_err(|error| walk_failure(&error, subject.variant))

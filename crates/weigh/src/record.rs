@@ -41,6 +41,8 @@ pub(crate) struct Outline {
     pub(crate) rounds: Vec<RoundRecord>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) reuse: Reuse,
+    /// Where it ran, where that was not this machine.
+    pub(crate) cluster: Option<wire::ClusterText>,
 }
 
 /// The recording of a lab.
@@ -88,6 +90,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         order: run.order,
         measured: Some(run.measured),
         until: run.until,
+        cluster: run.cluster,
         environment: run.environment,
         load: LoadText {
             model: lab.load.clone(),
@@ -174,6 +177,7 @@ pub(crate) fn of_load(
         order: vec![vec![target.clone()]],
         measured: None,
         until: None,
+        cluster: None,
         environment,
         load: LoadText {
             model: job.load.clone(),
@@ -279,6 +283,8 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
         steps: seen.steps.iter().map(step).collect(),
         iterations: (!seen.steps.is_empty()).then_some(seen.iterations),
         proofs: Vec::new(),
+        network: None,
+        generators: Vec::new(),
         failures: seen.failures.clone(),
     }
 }

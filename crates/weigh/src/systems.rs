@@ -270,7 +270,7 @@ impl RunningSystems {
         };
         let instances = self.running.iter().filter(is_own);
         let shared = self.shared.iter().filter(|it| it.system == system);
-        let own = instances.map(|it| it.place.address);
+        let own = instances.flat_map(|it| it.process.asked_at(it.place.address));
         own.chain(shared.map(|it| it.place.address)).collect()
     }
 

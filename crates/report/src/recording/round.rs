@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
-use super::ProofSeen;
+use super::{GeneratorRecord, NetworkRecord, ProofSeen};
 use crate::Hdr;
 use crate::float::float;
 
@@ -110,6 +110,12 @@ pub struct RoundRecord {
     /// measurement of each of them, and in no figure of any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<SystemUsage>,
+    /// The network to the target, where that is on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkRecord>,
+    /// The generators that sent the load, where they were pods of a cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<GeneratorRecord>,
     /// The first few failures of each kind.
     pub failures: Vec<FailureSample>,
 }

@@ -42,6 +42,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         Failure::bug("the lab of `weigh demo` has mistakes; nothing was started")
     })?;
     let running = Run {
+        cluster: None,
+        settings: &[],
         out: &args.out,
         consent: &ConsentArgs::default(),
         flamegraph: false,

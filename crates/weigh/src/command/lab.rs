@@ -19,11 +19,13 @@ use crate::format::{Page, PageArgs};
 use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs};
 use crate::measure::Experiment;
+use crate::pods::ClusterArgs;
 use crate::published::{Account, PublishArgs, Published};
 use crate::record;
 use crate::stop::Stop;
 use crate::systems::{Addresses, ConsentArgs};
 
+mod in_cluster;
 mod sweep;
 
 pub(super) use sweep::curve_in;
@@ -60,6 +62,8 @@ pub(crate) struct Args {
     pub(super) settings: SettingArgs,
     #[command(flatten)]
     consent: ConsentArgs,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Let idle cores sleep, as a lab says with `awake: off`.
     #[arg(long)]
     no_awake: bool,
@@ -171,6 +175,8 @@ impl Args {
         Run {
             out: &self.out,
             consent: &self.consent,
+            cluster: self.cluster.on.map(|_| &self.cluster),
+            settings: &self.settings.with,
             flamegraph: self.flamegraph,
             quick: self.quick,
             format: self.page.page(),
@@ -185,6 +191,10 @@ impl Args {
 pub(super) struct Run<'a> {
     pub(super) out: &'a Path,
     pub(super) consent: &'a ConsentArgs,
+    /// Where, if not on this machine.
+    pub(super) cluster: Option<&'a ClusterArgs>,
+    /// Values of settings, by which the labs were read.
+    pub(super) settings: &'a [(String, String)],
     pub(super) flamegraph: bool,
     pub(super) quick: bool,
     pub(super) format: Page,
@@ -240,6 +250,9 @@ impl Run<'_> {
         builds: &mut BuildCache,
         (console, stop): (Console, &Stop),
     ) -> Result<Recorded, Failure> {
+        if let Some(args) = self.cluster {
+            return self.recorded_in_cluster(args, folder, lab, (console, stop));
+        }
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = folder()?;
         let tare = Tare::stored(&rig::machine::snapshot());
@@ -253,6 +266,16 @@ impl Run<'_> {
         }
         let mut recording = experiment.run(builds)?;
         recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
+        self.saved(folder, lab, recording)
+    }
+
+    /// Judges a recording and puts it into its folder.
+    fn saved(
+        &self,
+        folder: PathBuf,
+        lab: &Lab,
+        mut recording: Recording,
+    ) -> Result<Recorded, Failure> {
         recording.revisions = self.revisions.map(|revisions| revisions(lab));
         let gates = self.gates.with_those_of(lab);
         let summary = gates.judge(Summary::of(&recording));

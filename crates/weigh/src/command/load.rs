@@ -177,6 +177,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         keep_blocks: args.record.is_some() || args.gates.is_any(),
         slices: Vec::new(),
         shard: args.shard.unwrap_or(Shard::WHOLE),
+        start_at: None,
         yields: false,
     })
 }

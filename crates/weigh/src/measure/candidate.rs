@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lab::{Lab, Variant};
 use model::InvalidKind;
-use report::recording::{SystemRecord, VariantRecord, VariantStatus};
+use report::recording::{Proof, SystemRecord, VariantRecord, VariantStatus};
 
 use super::footprint::Footprint;
 use super::groups::{CoresUsed, Member};
@@ -27,6 +27,8 @@ pub(super) struct Candidate<'a> {
     pub(super) systems: Vec<SystemRecord>,
     /// What it was seen to answer; none before its proof.
     proven: Option<Proven>,
+    /// What others have proven of it, where this process did not.
+    proof_elsewhere: Option<Proof>,
     /// Why it has no number; none while it may get one.
     invalid: Option<Invalid>,
 }
@@ -54,6 +56,7 @@ impl<'a> Candidate<'a> {
             systems: variant.systems().iter().map(record::system).collect(),
             footprint: Footprint::default(),
             proven: None,
+            proof_elsewhere: None,
             invalid: variant
                 .absent
                 .clone()
@@ -86,6 +89,11 @@ impl<'a> Candidate<'a> {
         self.proven = Some(proven);
     }
 
+    /// Keeps what others have proven of it; the first that is told stays.
+    pub(super) fn set_proof_elsewhere(&mut self, proof: Option<Proof>) {
+        self.proof_elsewhere = self.proof_elsewhere.take().or(proof);
+    }
+
     /// Takes it out. The first reason stays: later ones follow from it.
     pub(super) fn reject(&mut self, invalid: Invalid) {
         assert!(
@@ -102,7 +110,11 @@ impl<'a> Candidate<'a> {
             requests: record::own_requests(lab, self.variant),
             with: record::differences(lab, self.variant),
             systems: self.systems.clone(),
-            proof: self.proven.as_ref().map(|proven| proven.proof.clone()),
+            proof: self
+                .proven
+                .as_ref()
+                .map(|proven| proven.proof.clone())
+                .or_else(|| self.proof_elsewhere.clone()),
             status: invalid.map_or(VariantStatus::Measured, |invalid| VariantStatus::Invalid {
                 kind: invalid.kind,
                 reason: invalid.reason,

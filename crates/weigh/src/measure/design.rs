@@ -18,7 +18,7 @@ use super::placement::Cores;
 pub(super) struct Design {
     pub(super) order: Order,
     /// Why in turn, where that was not asked for.
-    because: Option<String>,
+    pub(super) because: Option<String>,
     /// Side by side, who is up together; none until that is known.
     pub(super) groups: Option<Groups>,
     /// The systems that run on one core each; none where the scheduler places all.

@@ -84,7 +84,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// Reads everything after the load.
+    /// Reads everything after the load, to which others have sent `beside`.
     ///
     /// # Errors
     ///
@@ -95,10 +95,12 @@ impl<'r> Reading<'r> {
         rig: &Rig,
         look: Look,
         measurement: Measurement,
+        beside: RequestCounts,
     ) -> Result<Measured, Invalid> {
         // An interrupted load leaves requests under way that were seen and not counted, so nothing
         // can be held against its counts.
-        let counts = (!measurement.interrupted).then(|| RequestCounts::of(&measurement));
+        let counts =
+            (!measurement.interrupted).then(|| RequestCounts::of(&measurement).plus(beside));
         let observed = counts.map(|counts| self.observer.end(counts));
         let Observed {
             seen: mut proofs,

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use lab::{Lab, Setup};
 use load::{Job, LoadError, Measurement};
-use model::InvalidKind;
+use model::{InvalidKind, Shard};
 use rig::Rig;
 
 use crate::compose::Projects;
+use super::company::Company;
 use crate::progress::Progress;
 use crate::record;
 use crate::stop::Stop;
@@ -31,9 +32,16 @@ pub(super) struct Session<'a> {
     pub(super) projects: Projects,
     /// The cores that the generator may run on; none where it may run anywhere.
     pub(super) generator_cpus: Option<Vec<usize>>,
+    /// The other generators of the load, where there are such.
+    pub(super) company: Option<Company>,
 }
 
 impl Session<'_> {
+    /// The part of the load that is sent from here.
+    pub(super) fn shard(&self) -> Shard {
+        self.company.as_ref().map_or(Shard::WHOLE, Company::shard)
+    }
+
     /// # Errors
     ///
     /// When the user wants `weigh` to stop.

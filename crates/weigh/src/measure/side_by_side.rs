@@ -10,8 +10,8 @@
 //! baselines of its variants. Who is in which group is decided in the first round, in which all are up
 //! and warmed up before anything is measured.
 
-use load::{Job, Live, LoadError, Measurement};
-use model::{InvalidKind, Load, Order};
+use load::{Address, Job, Live, LoadError, Measurement};
+use model::{InvalidKind, Load, Order, Shard};
 use report::Hdr;
 use report::recording::{LeftOut, RequestRecord, RoundRecord};
 use schedule::{OpenPlan, SlicePlan};
@@ -24,10 +24,12 @@ use super::groups::Group;
 use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
+use super::network_watch::NetworkWatch;
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
 use super::session::load_failed;
+use super::shard::Told;
 use super::turn::Turn;
 use super::up::{Spoiled, Up, nanoseconds};
 use crate::published::Receiver;
@@ -51,7 +53,7 @@ pub(super) struct Loads {
 /// What one load of all candidates came to, in their order.
 pub(super) struct Together {
     measured: Vec<Measured>,
-    records: Vec<RoundRecord>,
+    pub(super) records: Vec<RoundRecord>,
 }
 
 /// What was read as the load of all candidates ended.
@@ -274,7 +276,7 @@ impl Experiment<'_> {
     }
 
     /// One load of all candidates.
-    fn measure_together(
+    pub(super) fn measure_together(
         &self,
         round: &Round,
         up: &[Up],
@@ -296,6 +298,8 @@ impl Experiment<'_> {
             })
             .collect::<Result<_, Spoiled>>()?;
         let shared_before = beside.usage(&self.rig);
+        let jobs = self.starting_together(&loads.jobs)?;
+        let targets: Vec<Address> = jobs.iter().map(|job| job.target.address.clone()).collect();
         let send = |live: &Live| -> Result<(Vec<Measurement>, Looks), LoadError> {
             let look = || {
                 let looks = readings.iter().map(|reading| reading.look(&self.rig));
@@ -304,33 +308,37 @@ impl Experiment<'_> {
                     shared: beside.usage(&self.rig),
                 }
             };
-            load::run_together(&loads.jobs, live, self.session.stop.flag(), look)
+            load::run_together(&jobs, live, self.session.stop.flag(), look)
         };
-        let (sent, host) = HostWatch::during(|| {
-            let progress = &self.session.progress;
-            progress.measuring(&label, receivers(&turns, &loads.jobs), send)
+        let ((sent, network), host) = HostWatch::during(|| {
+            NetworkWatch::during(&targets, || {
+                let progress = &self.session.progress;
+                progress.measuring(&label, receivers(&turns, &jobs), send)
+            })
         });
         let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
         let shared = systems_used(&shared_before, &looks.shared, &[]);
         tracing::debug!(label, "the load has ended");
+        let began = measurements.iter().find_map(|seen| seen.began);
         let in_slices = loads.slices.as_ref();
         let in_slices = in_slices.map(|plan| InSlices::of(plan, &measurements, &host));
-        let counted = counted(&loads.jobs, &measurements, &host);
+        let told = self.tell_others(&jobs, &measurements, &host)?;
+        let counted = counted(&jobs, &measurements, &host, &told);
         let mut together = Together {
             measured: Vec::new(),
             records: Vec::new(),
         };
         let each = readings.into_iter().zip(looks.own).zip(measurements);
         for (index, ((reading, look), mut measurement)) in each.enumerate() {
-            let left_out = counted
-                .as_ref()
-                .map(|validity| leave_out(&mut measurement, validity, index));
+            let left_out = counted.as_ref().map(|validity| {
+                leave_out(&mut measurement, validity, (index, self.session.shard()))
+            });
             if let Some(in_slices) = &in_slices {
                 in_slices.fold(&mut measurement, index);
             }
             let by = Some(index);
             let measured = reading
-                .end(&self.rig, look, measurement)
+                .end(&self.rig, look, measurement, told.beside(index))
                 .map_err(|invalid| Spoiled { by, invalid })?;
             let name = turns[index].candidate.name();
             let mut record = measured.record(&self.session, name, up[index].seat);
@@ -343,6 +351,8 @@ impl Experiment<'_> {
                 record.requests = requests;
             }
             record.shared.clone_from(&shared);
+            record.network = network.record(index);
+            record.generators = self.generators(&jobs, &record, began);
             if let Some(in_slices) = &in_slices {
                 record.left_out = in_slices.left_out();
                 record.slices = Some(in_slices.record(&measured.measurement));
@@ -407,21 +417,66 @@ fn receivers(turns: &[Turn<'_>], jobs: &[Job]) -> Vec<Receiver> {
 }
 
 /// Which cycles of the round count; none where slots were not kept or the load was cut short.
-fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Option<Validity> {
+fn counted(
+    jobs: &[Job],
+    measurements: &[Measurement],
+    host: &HostWatch,
+    told: &Told,
+) -> Option<Validity> {
+    let dues_ns = dues_of(jobs)?;
+    let shard = jobs.first()?.shard;
+    let own = measurements
+        .iter()
+        .map(|one| cycle_slots(one, &dues_ns, shard));
+    let mut variants: Vec<Vec<CycleSlot>> = own.collect::<Option<_>>()?;
+    let mut disturbances = disturbances(measurements, host)?;
+    // What others have seen decides about the cycles of this one too.
+    told.complete(&mut variants, &mut disturbances)?;
+    Some(Validity::of(&variants, &dues_ns, &disturbances))
+}
+
+/// When each cycle of the plan begins, those of other shards included, and when the last one ends.
+pub(super) fn dues_of(jobs: &[Job]) -> Option<Vec<u64>> {
     let plan = plan_of(jobs.first()?)?;
     let mut dues_ns: Vec<u64> = plan.slots().map(|slot| nanoseconds(slot.due)).collect();
     // The last cycle has no due time after it, so the plan's end is its end.
     dues_ns.push(nanoseconds(plan.duration()));
-    let slots = |measurement: &Measurement| -> Option<Vec<CycleSlot>> {
-        // With a slot missing, the positions of the others would not be their cycles.
-        let is_whole = measurement.slots.len() + 1 == dues_ns.len();
-        let slots = measurement.slots.iter().map(|slot| CycleSlot {
+    Some(dues_ns)
+}
+
+/// The slots of a measurement by their cycles. Those of other shards are as if they had ended at once.
+pub(super) fn cycle_slots(
+    measurement: &Measurement,
+    dues_ns: &[u64],
+    shard: Shard,
+) -> Option<Vec<CycleSlot>> {
+    let cycles = dues_ns.len() - 1;
+    let own = (0..cycles)
+        .skip(shard.index() as usize)
+        .step_by(shard.of() as usize);
+    // With a slot missing, the positions of the others would not be their cycles.
+    if measurement.slots.len() != own.len() {
+        return None;
+    }
+    let idle = dues_ns[..cycles].iter().map(|due_ns| CycleSlot {
+        due_ns: *due_ns,
+        end_ns: *due_ns,
+    });
+    let mut slots: Vec<CycleSlot> = idle.collect();
+    for (cycle, slot) in own.zip(&measurement.slots) {
+        slots[cycle] = CycleSlot {
             due_ns: slot.due_ns,
             end_ns: slot.done_ns.max(slot.due_ns),
-        });
-        is_whole.then(|| slots.collect())
-    };
-    let variants: Vec<Vec<CycleSlot>> = measurements.iter().map(slots).collect::<Option<_>>()?;
+        };
+    }
+    Some(slots)
+}
+
+/// When the host or the generator was in the way.
+pub(super) fn disturbances(
+    measurements: &[Measurement],
+    host: &HostWatch,
+) -> Option<Vec<Disturbance>> {
     let pauses = measurements.iter().flat_map(|one| &one.generator.pauses);
     let mut disturbances: Vec<Disturbance> = pauses
         .map(|pause| Disturbance {
@@ -430,8 +485,8 @@ fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Opti
             cause: Cause::Generator,
         })
         .collect();
-    disturbances.extend(host.stolen_since(measurements[0].began?));
-    Some(Validity::of(&variants, &dues_ns, &disturbances))
+    disturbances.extend(host.stolen_since(measurements.first()?.began?));
+    Some(disturbances)
 }
 
 /// Counts again without the cycles that say nothing about the variants: what was left out, and each
@@ -439,12 +494,13 @@ fn counted(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Opti
 fn leave_out(
     measurement: &mut Measurement,
     validity: &Validity,
-    variant: usize,
+    (variant, shard): (usize, Shard),
 ) -> (LeftOut, Vec<RequestRecord>) {
     let mut latency = stats::Histogram::new();
     let mut service = stats::Histogram::new();
     let mut requests = requests_of(measurement);
-    let answered = measurement.slots.iter().enumerate();
+    let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
+    let answered = cycles.clone().zip(&measurement.slots);
     // A wrong answer has a latency too, and its variant has no number anyway.
     for (_, slot) in
         answered.filter(|(cycle, slot)| slot.passed && validity.counts(variant, *cycle))
@@ -457,7 +513,8 @@ fn leave_out(
     }
     measurement.latency = latency;
     measurement.service = service;
-    let left_out = validity.left_out(variant);
+    let own = cycles.take(measurement.slots.len());
+    let left_out = validity.left_out_of(variant, own);
     let left_out = LeftOut {
         cycles: measurement.slots.len() as u64,
         host: left_out.host,

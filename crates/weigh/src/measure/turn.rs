@@ -20,7 +20,7 @@ use super::round::Round;
 use super::running::Running;
 use super::session::{Session, load_failed};
 use super::settling::Settling;
-use crate::prove::{Proven, Subject, prove};
+use crate::prove::{Proven, RequestCounts, Subject, prove};
 use crate::published::Receiver;
 use crate::record;
 use crate::systems::{Invalid, RunningSystems};
@@ -284,6 +284,8 @@ impl<'t> Turn<'t> {
             load: settling.load(),
             // A few connections need no more than one thread.
             threads: 1,
+            // One generator of all does it.
+            shard: model::Shard::WHOLE,
             ..self.job(running)
         }
     }
@@ -319,8 +321,10 @@ impl<'t> Turn<'t> {
             keep_slots: None,
             keep_blocks: false,
             slices: Vec::new(),
-            shard: model::Shard::WHOLE,
-            yields: yields(self.candidate.variant),
+            shard: self.session.shard(),
+            start_at: None,
+            // What runs in pods was started for this run.
+            yields: self.session.company.is_none() && yields(self.candidate.variant),
         }
     }
 
@@ -396,7 +400,7 @@ impl<'t> Turn<'t> {
             took = ?measurement.elapsed,
             "the load has ended"
         );
-        reading.end(rig, look, measurement)
+        reading.end(rig, look, measurement, RequestCounts::default())
     }
 }
 

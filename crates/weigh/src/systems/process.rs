@@ -30,6 +30,8 @@ pub(super) enum Process {
         /// The name of its system.
         name: String,
         watched: Watched,
+        /// Where each instance is asked what it saw; empty for one that is asked at its own address.
+        instances: Vec<SocketAddr>,
     },
     /// It is a service of a compose file, in containers.
     Service(Service),
@@ -71,6 +73,14 @@ impl Process {
             Process::Container(container) => container.usage(),
             Process::Elsewhere { watched, .. } => watched.usage(),
             Process::Service(service) => service.usage(),
+        }
+    }
+
+    /// Where each of it is asked what it saw, where it listens at `own`.
+    pub(super) fn asked_at(&self, own: SocketAddr) -> Vec<SocketAddr> {
+        match self {
+            Process::Elsewhere { instances, .. } if !instances.is_empty() => instances.clone(),
+            Process::Elsewhere { .. } | Process::Ours(_) | Process::Container(_) => vec![own],
         }
     }
 

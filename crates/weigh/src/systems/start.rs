@@ -254,6 +254,7 @@ impl Starter<'_> {
             process: Process::Elsewhere {
                 name: setup.system.clone(),
                 watched,
+                instances: url.instances.clone(),
             },
             record: setup.system.clone(),
             setup: setup.system.clone(),

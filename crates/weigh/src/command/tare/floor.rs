@@ -243,6 +243,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         keep_blocks: false,
         slices: Vec::new(),
         shard: model::Shard::WHOLE,
+        start_at: None,
         yields: false,
     }
 }

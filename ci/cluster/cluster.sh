@@ -1,0 +1,407 @@
+#!/usr/bin/env bash
+# A Kubernetes of one real node on this machine, for tests: built from the Go module proxy and Debian's
+# packages, without a registry of images and without a daemon.
+#
+#   cluster.sh build            put the programs into $WEIGH_CLUSTER/bin; what is there stays
+#   cluster.sh up               start it; afterwards KUBECONFIG=$WEIGH_CLUSTER/kubeconfig
+#   cluster.sh down             end it; only the programs and images stay
+#   cluster.sh image NAME FOLDER PROGRAM [ARG…]   an image of one layer out of a folder
+#   cluster.sh restart WHAT SECONDS   end kubelet or kube-apiserver, and start it again so much later
+#
+# The whole cluster is one tree of processes in network, mount and process namespaces of its own: it
+# changes neither iptables nor mounts of this machine, and the end of its first process is its end. The
+# machine sees one veth, by which it reaches pods, Services and the API server.
+set -euo pipefail
+
+state=${WEIGH_CLUSTER:-/var/tmp/weigh-cluster}
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$state"
+state=$(cd "$state" && pwd)
+export PATH="$state/bin:$PATH:/usr/sbin:/sbin"
+
+kubernetes=1.34.4
+coredns=1.13.1
+net=10.199.0 pods=10.244.0 services=10.96   # the machine's end is $net.1, the node $net.2
+node=$net.2
+
+say() { echo "cluster: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+wait_for() { # SECONDS COMMAND…
+  local until=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < until)) || fail "waited in vain for: $*"
+    sleep 0.2
+  done
+}
+
+# ---- programs ----
+
+# Debian's packages, whose daemons are not started.
+packages() {
+  local missing=() policy=/usr/sbin/policy-rc.d
+  command -v etcd >/dev/null || missing+=(etcd-server)
+  local program
+  for program in containerd runc iptables conntrack openssl; do
+    command -v "$program" >/dev/null || missing+=("$program")
+  done
+  [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
+  ((${#missing[@]})) || return 0
+  [ "$(id -u)" = 0 ] || fail "run as root: apt-get install ${missing[*]}"
+  say "installing ${missing[*]}"
+  if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' >$policy
+    chmod +x $policy
+    # shellcheck disable=SC2064
+    trap "rm -f $policy" EXIT
+  fi
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >&2
+}
+
+# A module of ours that needs another. Those that the other one takes from its own folders, which its
+# archive lacks, are released under numbers of their own: 1.34.4 is 0.34.4 there.
+module() { # PATH VERSION
+  local folder="$state/src/${1##*/}" description
+  mkdir -p "$folder"
+  cd "$folder"
+  grep -qs "^require $1 v$2\$" go.mod && return
+  description=$(go mod download -json "$1@v$2" | sed -n 's/.*"GoMod": "\([^"]*\)".*/\1/p')
+  {
+    echo "module cluster"
+    grep -E '^(go|godebug) ' "$description" || true
+    echo "require $1 v$2"
+    sed -nE "s#^\s*(k8s.io/[a-z-]+) => ./staging/.*#replace \1 => \1 v0.${2#*.}#p" "$description"
+  } >go.mod
+  rm -f go.sum
+}
+
+compile() { # PROGRAM PACKAGE [LINKER FLAGS]
+  [ -x "$state/bin/$1" ] && return
+  local began=$SECONDS
+  cp go.mod go.mod.as-written
+  CGO_ENABLED=0 nice -n "${WEIGH_CLUSTER_NICE:-5}" go build -mod=mod -buildvcs=false -trimpath \
+    -ldflags "-s -w ${3:-}" -o "$state/bin/$1" "$2"
+  mv go.mod.as-written go.mod
+  say "$1 was built in $((SECONDS - began)) s"
+}
+
+build() {
+  packages
+  mkdir -p "$state/bin" "$state/src"
+  command -v go >/dev/null || fail "Go 1.24 or newer is missing"
+  local program version=k8s.io/component-base/version minor
+  minor=$(cut -d. -f2 <<<"$kubernetes")
+  module k8s.io/kubernetes $kubernetes
+  for program in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl; do
+    compile $program k8s.io/kubernetes/cmd/$program \
+      "-X $version.gitVersion=v$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=$minor"
+  done
+  # Names of Services and nothing else: the whole of CoreDNS brings the clients of every cloud.
+  module github.com/coredns/coredns $coredns
+  mkdir -p names
+  cat >names/main.go <<'GO'
+package main
+
+import (
+	"github.com/coredns/coredns/coremain"
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+)
+
+func main() { coremain.Run() }
+GO
+  compile coredns ./names
+  [ -x "$state/bin/pause" ] || ${CC:-cc} -Os -static -s -o "$state/bin/pause" "$here/pause.c"
+}
+
+# ---- images ----
+
+image() { # NAME FOLDER PROGRAM [ARG…]
+  local name=$1 folder=$2 work digest words out architecture=amd64
+  shift 2
+  [ "$(uname -m)" = aarch64 ] && architecture=arm64
+  work=$(mktemp -d)
+  # shellcheck disable=SC2064
+  trap "rm -rf '$work'" RETURN
+  tar -C "$folder" --owner=0 --group=0 --numeric-owner --sort=name --mtime=@0 -cf "$work/layer.tar" .
+  digest=$(sha256sum "$work/layer.tar" | cut -d' ' -f1)
+  words=$(printf '%s\0' "$@" | python3 -c 'import json, sys; print(json.dumps(sys.stdin.read().split("\0")[:-1]))')
+  cat >"$work/config.json" <<J
+{"architecture": "$architecture", "os": "linux", "rootfs": {"type": "layers", "diff_ids": ["sha256:$digest"]},
+ "config": {"Entrypoint": $words, "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], "WorkingDir": "/"}}
+J
+  echo "[{\"Config\": \"config.json\", \"RepoTags\": [\"$name\"], \"Layers\": [\"layer.tar\"]}]" >"$work/manifest.json"
+  mkdir -p "$state/images"
+  out="$state/images/$(tr '/:' '__' <<<"$name").tar"
+  tar -C "$work" -cf "$out" manifest.json config.json layer.tar
+  [ ! -e "$state/run/started" ] || import "$out"
+}
+
+import() {
+  ctr -a "$state/run/containerd.sock" -n k8s.io images import --snapshotter "$(cat "$state/run/snapshotter")" "$1" >/dev/null
+}
+
+# ---- configuration ----
+
+certificates() {
+  [ "$(cat "$state/pki/for" 2>/dev/null)" = "$node" ] && return
+  rm -rf "$state/pki"
+  mkdir -p "$state/pki"
+  (
+    cd "$state/pki"
+    umask 077
+    key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1.key"; }
+    signed() { # NAME SUBJECT EXTENSIONS
+      key "$1"
+      openssl req -new -key "$1.key" -subj "$2" |
+        openssl x509 -req -CA ca.crt -CAkey ca.key -CAcreateserial -days 3650 -extfile <(echo "$3") -out "$1.crt" 2>/dev/null
+    }
+    key ca
+    openssl req -x509 -new -key ca.key -subj /CN=weigh-cluster -days 3650 -out ca.crt
+    signed server /CN=kube-apiserver "extendedKeyUsage=serverAuth
+subjectAltName=IP:127.0.0.1,IP:$node,IP:$services.0.1,DNS:kubernetes,DNS:kubernetes.default.svc"
+    signed admin /O=system:masters/CN=admin extendedKeyUsage=clientAuth
+    key accounts
+    openssl ec -in accounts.key -pubout -out accounts.pub 2>/dev/null
+    echo "$node" >for
+  )
+}
+
+write_kubeconfig() {
+  local whole
+  whole() { base64 -w0 "$state/pki/$1"; }
+  (
+    umask 077
+    cat >"$state/kubeconfig" <<Y
+apiVersion: v1
+kind: Config
+current-context: weigh-cluster
+clusters: [{name: weigh-cluster, cluster: {server: "https://$node:6443", certificate-authority-data: $(whole ca.crt)}}]
+users: [{name: admin, user: {client-certificate-data: $(whole admin.crt), client-key-data: $(whole admin.key)}}]
+contexts: [{name: weigh-cluster, context: {cluster: weigh-cluster, user: admin}}]
+Y
+  )
+}
+
+configure() {
+  local etc=$state/etc
+  mkdir -p "$etc/cni" "$state/data/etcd" "$state/data/kubelet" "$state/run/pids" "$state/log" "$state/images"
+  chmod 700 "$state/data/etcd"
+  case $(stat -f -c %T "$state") in
+    overlayfs | tmpfs | UNKNOWN*) echo native ;;
+    *) echo overlayfs ;;
+  esac >"$state/run/snapshotter"
+  certificates
+  write_kubeconfig
+  # Without the right to raise a limit, an OOM score below that of the parent cannot be set.
+  cat >"$etc/containerd.toml" <<T
+version = 2
+root = "$state/data/containerd"
+state = "$state/run/containerd"
+disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing"]
+[grpc]
+  address = "$state/run/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "localhost/pause:1"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  disable_hugetlb_controller = true
+  netns_mounts_under_state_dir = true
+  stream_server_address = "127.0.0.1"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "$etc/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "$(cat "$state/run/snapshotter")"
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+T
+  cat >"$etc/cni/10-pods.conflist" <<J
+{"cniVersion": "1.0.0", "name": "pods", "plugins": [
+  {"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
+   "ipam": {"type": "host-local", "dataDir": "$state/run/cni", "ranges": [[{"subnet": "$pods.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+J
+  cat >"$etc/kubelet.yaml" <<Y
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication: {anonymous: {enabled: false}, webhook: {enabled: false}, x509: {clientCAFile: "$state/pki/ca.crt"}}
+authorization: {mode: AlwaysAllow}
+containerRuntimeEndpoint: unix://$state/run/containerd.sock
+cgroupDriver: cgroupfs
+failSwapOn: false
+oomScoreAdj: 0
+readOnlyPort: 0
+clusterDomain: cluster.local
+clusterDNS: ["$node"]
+resolvConf: "$etc/resolv.conf"
+imageGCHighThresholdPercent: 100
+imageMinimumGCAge: 24h
+evictionHard: {memory.available: 100Mi, nodefs.available: "1%", imagefs.available: "1%", nodefs.inodesFree: "1%"}
+serializeImagePulls: false
+nodeStatusUpdateFrequency: 4s
+Y
+  echo "nameserver $node" >"$etc/resolv.conf"
+  cat >"$etc/kube-proxy.yaml" <<Y
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+clientConnection: {kubeconfig: "$state/kubeconfig"}
+mode: iptables
+clusterCIDR: $pods.0/24
+nodePortAddresses: [primary]
+oomScoreAdj: 0
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+iptables: {minSyncPeriod: 0s, syncPeriod: 30s}
+Y
+  cat >"$etc/Corefile" <<C
+.:53 {
+  bind $node
+  errors
+  kubernetes cluster.local in-addr.arpa {
+    kubeconfig $state/kubeconfig
+    ttl 1
+  }
+}
+C
+}
+
+# ---- the inside: the cluster's first process, and what it starts ----
+
+start() { # NAME
+  local log=$state/log/$1
+  case $1 in
+    etcd)
+      etcd --data-dir "$state/data/etcd" --unsafe-no-fsync --log-level warn \
+        --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
+        --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
+        --initial-cluster default=http://127.0.0.1:2380 ;;
+    containerd) containerd --config "$state/etc/containerd.toml" ;;
+    coredns) coredns -conf "$state/etc/Corefile" ;;
+    # Debian's etcd is too old for the server's watch lists.
+    kube-apiserver)
+      kube-apiserver --feature-gates WatchList=false --etcd-servers http://127.0.0.1:2379 \
+        --secure-port 6443 --bind-address "$node" --advertise-address "$node" --authorization-mode Node,RBAC \
+        --client-ca-file "$state/pki/ca.crt" --tls-cert-file "$state/pki/server.crt" --tls-private-key-file "$state/pki/server.key" \
+        --kubelet-client-certificate "$state/pki/admin.crt" --kubelet-client-key "$state/pki/admin.key" \
+        --kubelet-preferred-address-types InternalIP --service-cluster-ip-range "$services.0.0/16" \
+        --service-account-key-file "$state/pki/accounts.pub" --service-account-signing-key-file "$state/pki/accounts.key" \
+        --service-account-issuer https://kubernetes.default.svc --cert-dir "$state/run/certs" --profiling=false ;;
+    kube-controller-manager)
+      kube-controller-manager --kubeconfig "$state/kubeconfig" --leader-elect=false --root-ca-file "$state/pki/ca.crt" \
+        --service-account-private-key-file "$state/pki/accounts.key" --bind-address 127.0.0.1 --cert-dir "$state/run/certs" ;;
+    kube-scheduler)
+      kube-scheduler --kubeconfig "$state/kubeconfig" --leader-elect=false --bind-address 127.0.0.1 --cert-dir "$state/run/certs" ;;
+    kubelet)
+      kubelet --config "$state/etc/kubelet.yaml" --kubeconfig "$state/kubeconfig" --hostname-override node1 \
+        --node-ip "$node" --cert-dir "$state/run/certs" ;;
+    kube-proxy) kube-proxy --config "$state/etc/kube-proxy.yaml" --hostname-override node1 ;;
+    *) fail "no program of the cluster: $1" ;;
+  esac >>"$log" 2>&1 </dev/null &
+  echo $! >"$state/run/pids/$1"
+}
+
+inside() {
+  local archive program
+  mount --make-rprivate /
+  mount -t proc proc /proc
+  # What is looked for at fixed places is this cluster's own.
+  mkdir -p /run/containerd /var/lib/kubelet /var/lib/cni
+  for program in /run/containerd /var/log /var/lib/cni; do mount -t tmpfs tmpfs $program; done
+  mount --bind "$state/data/kubelet" /var/lib/kubelet
+  mount --make-rshared /var/lib/kubelet
+  wait_for 10 ip link show eth0
+  ip link set lo up
+  ip addr add "$node/30" dev eth0
+  ip link set eth0 up
+  ip route add default via $net.1
+  echo 1 >/proc/sys/net/ipv4/ip_forward
+  for program in containerd coredns etcd kube-apiserver; do start $program; done
+  wait_for 120 kubectl --kubeconfig "$state/kubeconfig" get --raw /readyz
+  start kube-controller-manager
+  start kube-scheduler
+  wait_for 30 ctr -a "$state/run/containerd.sock" version
+  for archive in "$state"/images/*.tar; do import "$archive"; done
+  start kubelet
+  start kube-proxy
+  : >"$state/run/started"
+  # Orders of `restart`, which must be carried out in here: `NAME SECONDS`.
+  mkfifo "$state/run/orders"
+  while :; do
+    while read -r program archive; do
+      kill -9 "$(cat "$state/run/pids/$program")" || true
+      sleep "$archive"
+      start "$program"
+    done <"$state/run/orders" || true
+  done
+}
+
+up() {
+  [ "$(id -u)" = 0 ] || fail "a real node needs root"
+  ((${#state} <= 70)) || fail "the path of \$WEIGH_CLUSTER is too long for the sockets in it: $state"
+  if [ -e "$state/run/started" ] && kubectl --kubeconfig "$state/kubeconfig" --request-timeout 5s get --raw /readyz >/dev/null 2>&1; then
+    say "is up already"
+    return
+  fi
+  down
+  build
+  # Two kubelets on one machine would end each other's pods.
+  [ -z "$(find /sys/fs/cgroup -maxdepth 2 -name kubepods 2>/dev/null)" ] || fail "another node runs on this machine (kubepods in /sys/fs/cgroup)"
+  configure
+  local first veth pause
+  pause=$(mktemp -d)
+  cp "$state/bin/pause" "$pause/"
+  image localhost/pause:1 "$pause" /pause
+  rm -rf "$pause"
+  # A kubelet writes these, and they are the whole machine's.
+  local key
+  for key in vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops kernel.keys.root_maxkeys kernel.keys.root_maxbytes; do
+    echo "$key=$(sysctl -n $key)"
+  done >"$state/run/sysctl"
+  WEIGH_CLUSTER=$state setsid unshare --net --mount --pid --fork --kill-child bash "$here/cluster.sh" inside >"$state/log/inside" 2>&1 </dev/null &
+  first=$!
+  echo $first >"$state/run/first"
+  wait_for 10 bash -c "[ \"\$(readlink /proc/$first/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ]"
+  veth=weigh$first
+  ip link add "$veth" type veth peer name eth0 netns $first
+  ip addr add $net.1/30 dev "$veth"
+  ip link set "$veth" up
+  ip route replace $pods.0/24 via "$node"
+  ip route replace $services.0.0/16 via "$node"
+  wait_for 150 test -e "$state/run/started"
+  wait_for 60 kubectl --kubeconfig "$state/kubeconfig" wait --for=condition=Ready node/node1 --timeout=50s
+  wait_for 30 kubectl --kubeconfig "$state/kubeconfig" get serviceaccount default
+  say "up; KUBECONFIG=$state/kubeconfig"
+}
+
+down() {
+  if [ -e "$state/run/first" ]; then
+    local first children
+    first=$(cat "$state/run/first")
+    # By its words too: another process may have its number by now.
+    if tr '\0' ' ' <"/proc/$first/cmdline" 2>/dev/null | grep -q 'cluster.sh inside'; then
+      children=$(cat "/proc/$first/task/$first/children" 2>/dev/null || true)
+      kill -9 "$first"
+      for first in $first $children; do wait_for 15 test ! -e "/proc/$first"; done
+    fi
+  fi
+  if [ -e "$state/run/sysctl" ]; then
+    local line
+    while read -r line; do sysctl -qw "$line" 2>/dev/null || true; done <"$state/run/sysctl"
+    find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} + 2>/dev/null || true
+  fi
+  rm -rf "$state/run" "$state/data" "$state/etc" "$state/kubeconfig" "$state/log.before"
+  [ ! -d "$state/log" ] || mv "$state/log" "$state/log.before"
+}
+
+case ${1:-} in
+  build | up | down | inside) "$1" ;;
+  image) shift; (($# >= 3)) || fail "expected: image NAME FOLDER PROGRAM [ARG…]"; image "$@" ;;
+  restart) echo "${2:?what} ${3:-0}" >"$state/run/orders" ;;
+  *) fail "expected build, up, down, image or restart, found \`${1:-}\`" ;;
+esac

@@ -1,0 +1,404 @@
+//! A connection to the API server that outlives an API server that is away for a while.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use http::{Method, Request, header};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::call::{Asked, Resource, Verb};
+use crate::error::ClusterError;
+
+/// Time that the API server may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time that it may take for an answer.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long an API server is waited for that is away.
+const AWAY_MOST: Duration = Duration::from_secs(90);
+/// Between two tries.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
+/// Who applies, for server-side apply.
+const FIELD_MANAGER: &str = "weighbridge";
+
+/// Which cluster, and where in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The context of the kubeconfig; the current one where absent.
+    pub context: Option<String>,
+    /// The namespace; the context's where absent.
+    pub namespace: Option<String>,
+}
+
+/// A connection to a cluster. All calls block.
+pub struct Connection {
+    runtime: Runtime,
+    client: Client,
+    namespace: String,
+    is_stopped: Box<dyn Fn() -> bool>,
+}
+
+/// Whether a call is given up when the user wants to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heed {
+    /// Between two tries.
+    Stop,
+    /// Not: what is made is to be removed in any case.
+    Nothing,
+}
+
+/// The monotonic clock, read nowhere else in this crate.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock is read in this one place"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+impl Connection {
+    /// Connects as `kubectl` would: by `KUBECONFIG`, `~/.kube/config`, or the service account of the pod that
+    /// this runs in. `is_stopped` says whether the user wants to stop.
+    ///
+    /// # Errors
+    /// When there is no such cluster or context. Whether it answers is not asked.
+    pub fn open(
+        place: &Place,
+        is_stopped: impl Fn() -> bool + 'static,
+    ) -> Result<Connection, ClusterError> {
+        Connection::of(Kubeconfig::read(), place, Box::new(is_stopped))
+    }
+
+    /// Connects by this kubeconfig, whatever the environment says.
+    ///
+    /// # Errors
+    /// As of [`Connection::open`].
+    pub fn of_file(
+        file: &Path,
+        place: &Place,
+        is_stopped: impl Fn() -> bool + 'static,
+    ) -> Result<Connection, ClusterError> {
+        let read = Kubeconfig::read_from(file);
+        read.as_ref()
+            .map_err(|error| ClusterError::Nowhere(error.to_string()))?;
+        Connection::of(read, place, Box::new(is_stopped))
+    }
+
+    fn of(
+        read: Result<Kubeconfig, KubeconfigError>,
+        place: &Place,
+        is_stopped: Box<dyn Fn() -> bool>,
+    ) -> Result<Connection, ClusterError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| ClusterError::Nowhere(error.to_string()))?;
+        let nowhere = |error: &dyn std::fmt::Display| ClusterError::Nowhere(error.to_string());
+        let options = KubeConfigOptions {
+            context: place.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let mut config = runtime.block_on(async {
+            match read {
+                Ok(file) => Config::from_custom_kubeconfig(file, &options)
+                    .await
+                    .map_err(|error| nowhere(&error)),
+                // Within a pod there is no file; with a context, one was meant.
+                Err(error) if place.context.is_some() => Err(nowhere(&error)),
+                Err(_) => Config::infer().await.map_err(|error| nowhere(&error)),
+            }
+        })?;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.read_timeout = Some(READ_TIMEOUT);
+        let client = runtime
+            .block_on(async { Client::try_from(config) })
+            .map_err(|error| nowhere(&error))?;
+        let namespace = place.namespace.clone();
+        Ok(Connection {
+            namespace: namespace.unwrap_or_else(|| client.default_namespace().to_owned()),
+            runtime,
+            client,
+            is_stopped,
+        })
+    }
+
+    /// Where all objects lie.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The version of the API server, such as `v1.34.4`.
+    ///
+    /// # Errors
+    /// When it is away for too long.
+    pub fn version(&self) -> Result<String, ClusterError> {
+        let version = self.json(
+            "say its version",
+            || Request::get("/version").body(Vec::new()),
+            Heed::Stop,
+        )?;
+        Ok(version["gitVersion"].as_str().unwrap_or("?").to_owned())
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// When there is none, or the cluster is away or refuses.
+    pub fn get(&self, resource: Resource, name: &str) -> Result<Value, ClusterError> {
+        let what = Asked(Verb::Get, resource, name).to_string();
+        let path = resource.path(&self.namespace, Some(name));
+        self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)
+    }
+
+    /// The text behind an object: the log of a pod.
+    ///
+    /// # Errors
+    /// When there is none, or the cluster is away or refuses.
+    pub fn text(&self, resource: Resource, name: &str) -> Result<String, ClusterError> {
+        let what = Asked(Verb::Get, resource, name).to_string();
+        let path = resource.path(&self.namespace, Some(name));
+        self.patiently(&what, Heed::Stop, || {
+            let request = Request::get(&path).body(Vec::new());
+            let request = request.map_err(kube::Error::HttpError)?;
+            self.runtime.block_on(self.client.request_text(request))
+        })
+    }
+
+    /// All objects with these labels (`app=x,round=1`).
+    ///
+    /// # Errors
+    /// When the cluster is away or refuses.
+    pub fn list(
+        &self,
+        resource: Resource,
+        selector: &str,
+        heed: Heed,
+    ) -> Result<Vec<Value>, ClusterError> {
+        let what = Asked(Verb::List, resource, "").to_string();
+        let path = resource.path(&self.namespace, None);
+        // Labels are letters, digits, `-`, `_`, `.`, `/` and `=`, of which `=` and `/` have a meaning
+        // in a query.
+        let selector = selector.replace('/', "%2F").replace('=', "%3D");
+        let path = format!("{path}?labelSelector={selector}");
+        let found = self.json(&what, || Request::get(&path).body(Vec::new()), heed)?;
+        match found {
+            Value::Object(mut list) => match list.remove("items") {
+                Some(Value::Array(items)) => Ok(items),
+                _ => Ok(Vec::new()),
+            },
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Makes an object. Where a try made it and its answer was lost, the next one finds it: names are of one
+    /// run, so what exists is what was asked for.
+    ///
+    /// # Errors
+    /// When the cluster is away or refuses.
+    pub fn create(&self, resource: Resource, object: &Value) -> Result<Value, ClusterError> {
+        let name = name_of(object);
+        let what = Asked(Verb::Create, resource, name).to_string();
+        let path = resource.path(&self.namespace, None);
+        let body = object.to_string().into_bytes();
+        let mut tries = 0;
+        let made = self.patiently(&what, Heed::Stop, || {
+            tries += 1;
+            let request = Request::post(&path)
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(body.clone());
+            let request = request.map_err(kube::Error::HttpError)?;
+            self.runtime.block_on(self.client.request::<Value>(request))
+        });
+        match made {
+            Err(ClusterError::Refused { status: 409, .. }) if tries > 1 => {
+                tracing::debug!(name, "was made by a try whose answer was lost");
+                Ok(object.clone())
+            }
+            made => made,
+        }
+    }
+
+    /// Makes or changes an object of any kind by server-side apply. `path` is that of the object.
+    ///
+    /// # Errors
+    /// When the cluster is away or refuses.
+    pub fn apply(&self, path: &str, object: &Value) -> Result<Value, ClusterError> {
+        let kind = object["kind"].as_str().unwrap_or("object");
+        let what = format!("apply the {kind} `{}`", name_of(object));
+        let path = format!("{path}?fieldManager={FIELD_MANAGER}");
+        let body = object.to_string().into_bytes();
+        let request = || {
+            Request::builder()
+                .method(Method::PATCH)
+                .uri(&path)
+                .header(header::CONTENT_TYPE, "application/apply-patch+yaml")
+                .body(body.clone())
+        };
+        self.json(&what, request, Heed::Stop)
+    }
+
+    /// Changes members of an object.
+    ///
+    /// # Errors
+    /// When there is none, or the cluster is away or refuses.
+    pub fn merge(
+        &self,
+        resource: Resource,
+        name: &str,
+        change: &Value,
+    ) -> Result<Value, ClusterError> {
+        let what = Asked(Verb::Patch, resource, name).to_string();
+        let path = resource.path(&self.namespace, Some(name));
+        let body = change.to_string().into_bytes();
+        let request = || {
+            Request::builder()
+                .method(Method::PATCH)
+                .uri(&path)
+                .header(header::CONTENT_TYPE, "application/merge-patch+json")
+                .body(body.clone())
+        };
+        self.json(&what, request, Heed::Stop)
+    }
+
+    /// Removes an object, and in the background all that belongs to it. That there is none is no error.
+    /// It is tried even when the user wants to stop.
+    ///
+    /// # Errors
+    /// When the cluster is away or refuses.
+    pub fn delete(&self, resource: Resource, name: &str) -> Result<(), ClusterError> {
+        let what = Asked(Verb::Delete, resource, name).to_string();
+        let path = resource.path(&self.namespace, Some(name));
+        let path = format!("{path}?propagationPolicy=Background");
+        match self.json(
+            &what,
+            || Request::delete(&path).body(Vec::new()),
+            Heed::Nothing,
+        ) {
+            Err(error) if error.is_not_found() => Ok(()),
+            removed => removed.map(|_| ()),
+        }
+    }
+
+    fn json(
+        &self,
+        what: &str,
+        request: impl Fn() -> http::Result<Request<Vec<u8>>>,
+        heed: Heed,
+    ) -> Result<Value, ClusterError> {
+        self.patiently(what, heed, || {
+            let request = request().map_err(kube::Error::HttpError)?;
+            self.runtime.block_on(self.client.request::<Value>(request))
+        })
+    }
+
+    /// Tries until there is an answer, for a while.
+    fn patiently<T>(
+        &self,
+        what: &str,
+        heed: Heed,
+        mut attempt: impl FnMut() -> Result<T, kube::Error>,
+    ) -> Result<T, ClusterError> {
+        let began = now();
+        loop {
+            let error = match attempt() {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let what = what.to_owned();
+            let last = match judged(&error, &what) {
+                Judged::Final(error) => return Err(error),
+                Judged::Away(last) => last,
+            };
+            tracing::debug!(what, last, "the API server is away");
+            if heed == Heed::Stop && (self.is_stopped)() {
+                return Err(ClusterError::Stopped { what });
+            }
+            if began.elapsed() >= AWAY_MOST {
+                let seconds = began.elapsed().as_secs();
+                return Err(ClusterError::Away {
+                    what,
+                    seconds,
+                    last,
+                });
+            }
+            self.pause(TRY_AGAIN);
+        }
+    }
+
+    /// Waits; the connection goes on meanwhile.
+    pub fn pause(&self, long: Duration) {
+        self.runtime
+            .block_on(async { tokio::time::sleep(long).await });
+    }
+
+    /// Whether the user wants to stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        (self.is_stopped)()
+    }
+}
+
+/// What a failure means for the next try.
+enum Judged {
+    /// It will not change.
+    Final(ClusterError),
+    /// It may be over soon.
+    Away(String),
+}
+
+fn judged(error: &kube::Error, what: &str) -> Judged {
+    let what = what.to_owned();
+    match error {
+        kube::Error::Api(status) => {
+            let message = match status.message.is_empty() {
+                true => status.reason.clone(),
+                false => status.message.clone(),
+            };
+            match status.code {
+                401 | 403 => Judged::Final(ClusterError::Forbidden { what, message }),
+                // Too many requests, and servers behind the API server that are away.
+                429 | 500 | 502 | 503 | 504 => Judged::Away(message),
+                status => Judged::Final(ClusterError::Refused {
+                    what,
+                    status,
+                    message,
+                }),
+            }
+        }
+        kube::Error::SerdeError(error) => Judged::Final(ClusterError::Unreadable {
+            what,
+            reason: error.to_string(),
+        }),
+        kube::Error::HyperError(_) | kube::Error::Service(_) | kube::Error::ReadEvents(_) => {
+            Judged::Away(with_causes(error))
+        }
+        other => Judged::Final(ClusterError::Refused {
+            what,
+            status: 0,
+            message: with_causes(other),
+        }),
+    }
+}
+
+/// An error with what caused it: the first sentence of a connection that failed says nothing.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let text = next.to_string();
+        if !said.contains(&text) {
+            said = format!("{said}: {text}");
+        }
+        cause = next.source();
+    }
+    said
+}
+
+/// The name of an object; empty where it has none.
+#[must_use]
+pub fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}

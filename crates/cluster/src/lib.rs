@@ -1,0 +1,31 @@
+//! Pods in a Kubernetes cluster for the length of a run.
+//!
+//! | what | where |
+//! |---|---|
+//! | the requests that are made, and which permission each needs | [`call`] |
+//! | a connection that outlives an API server that is away for a while | [`connection`] |
+//! | one owner of all that a run makes, so that nothing is left | [`owner`] |
+//! | pods, Deployments and Services of what is weighed | [`workload`] |
+//! | the Job whose pods send the load | [`generators`] |
+//! | files of a user instead, with what is refused of them | [`manifests`] |
+//! | what has become of pods | [`state`] |
+//! | processor time and memory, by the kubelet | [`kubelet`] |
+//! | what nodes are | [`node`] |
+//!
+//! It knows nothing of labs or statistics. Absent on purpose: watches. All is asked for again and
+//! again, so that an API server or a kubelet that was away changes nothing but the time.
+
+pub mod call;
+pub mod connection;
+mod error;
+pub mod generators;
+pub mod kubelet;
+pub mod manifests;
+pub mod node;
+pub mod owner;
+pub mod state;
+pub mod workload;
+
+pub use connection::{Connection, Place};
+pub use error::ClusterError;
+pub use owner::Run;

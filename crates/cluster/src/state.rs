@@ -1,0 +1,271 @@
+//! What has become of a pod, by what the API says of it.
+
+use serde_json::Value;
+
+use crate::connection::name_of;
+
+/// A pod as it was last seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodState {
+    /// Its name.
+    pub name: String,
+    /// The node that it is on; none before it was placed.
+    pub node: Option<String>,
+    /// Its address; none before it has one.
+    pub ip: Option<String>,
+    /// Its labels.
+    pub labels: std::collections::BTreeMap<String, String>,
+    /// Its number among the pods of an Indexed Job.
+    pub index: Option<u32>,
+    /// What it does.
+    pub phase: Phase,
+    /// How often its containers were started again.
+    pub restarts: u64,
+    /// The digest of the image of its first container.
+    pub image: Option<String>,
+    /// Its quality of service: `Guaranteed`, `Burstable` or `BestEffort`.
+    pub qos: Option<String>,
+}
+
+/// What a pod does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It may come up; why it has not yet.
+    Coming(String),
+    /// Its containers run, and have not said yet that they are ready.
+    Running,
+    /// It serves.
+    Ready,
+    /// It has done its work.
+    Succeeded,
+    /// It will not do its work, and why.
+    Failed(String),
+    /// It is being removed.
+    Leaving,
+}
+
+/// Why a container waits that will not start however long it is waited.
+const HOPELESS: [&str; 8] = [
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "CrashLoopBackOff",
+    "ImageInspectError",
+];
+
+impl PodState {
+    /// What the API says of a pod.
+    #[must_use]
+    pub fn of(pod: &Value) -> PodState {
+        let labels = pod["metadata"]["labels"].as_object();
+        let labels = labels.into_iter().flatten();
+        let index = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
+            .as_str()
+            .and_then(|text| text.parse().ok());
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        PodState {
+            name: name_of(pod).to_owned(),
+            node: text(&pod["spec"]["nodeName"]),
+            ip: text(&pod["status"]["podIP"]),
+            labels: labels
+                .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+                .collect(),
+            index,
+            phase: phase(pod),
+            restarts: restarts(pod),
+            image: text(&pod["status"]["containerStatuses"][0]["imageID"]),
+            qos: text(&pod["status"]["qosClass"]),
+        }
+    }
+
+    /// `pod x on node y`
+    #[must_use]
+    pub fn placed(&self) -> String {
+        match &self.node {
+            Some(node) => format!("pod `{}` on node `{node}`", self.name),
+            None => format!("pod `{}`, which is on no node yet", self.name),
+        }
+    }
+}
+
+fn restarts(pod: &Value) -> u64 {
+    let containers = pod["status"]["containerStatuses"].as_array();
+    let counts = containers.into_iter().flatten();
+    counts.filter_map(|it| it["restartCount"].as_u64()).sum()
+}
+
+fn phase(pod: &Value) -> Phase {
+    let status = &pod["status"];
+    let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match status["phase"].as_str().unwrap_or("Pending") {
+        "Succeeded" => return Phase::Succeeded,
+        // Before its removal is looked at: an evicted pod may be both.
+        "Failed" => return Phase::Failed(why_failed(pod)),
+        _ => {}
+    }
+    if pod["metadata"]["deletionTimestamp"].is_string() {
+        return Phase::Leaving;
+    }
+    let containers = || status["containerStatuses"].as_array().into_iter().flatten();
+    for container in containers() {
+        let waiting = &container["state"]["waiting"];
+        let reason = said(&waiting["reason"]);
+        if HOPELESS.contains(&reason.as_str()) {
+            let message = said(&waiting["message"]);
+            let last = ended(&container["lastState"]["terminated"]);
+            let last = last.map_or_else(String::new, |last| format!("; it {last}"));
+            let message = match message.is_empty() {
+                true => String::new(),
+                false => format!(": {message}"),
+            };
+            return Phase::Failed(format!("{reason}{message}{last}"));
+        }
+    }
+    let conditions = || status["conditions"].as_array().into_iter().flatten();
+    let holds = |name: &str| conditions().any(|it| it["type"] == name && it["status"] == "True");
+    if holds("Ready") {
+        return Phase::Ready;
+    }
+    if containers().any(|it| it["state"]["running"].is_object()) {
+        return Phase::Running;
+    }
+    let unplaced = conditions().find(|it| it["type"] == "PodScheduled" && it["status"] == "False");
+    let waiting = containers().find_map(|it| it["state"]["waiting"]["reason"].as_str());
+    Phase::Coming(match (unplaced, waiting) {
+        (Some(condition), _) => format!(
+            "no node takes it: {}",
+            condition["message"].as_str().unwrap_or("no reason given")
+        ),
+        (None, Some(waiting)) => waiting.to_owned(),
+        (None, None) => "not started".to_owned(),
+    })
+}
+
+fn why_failed(pod: &Value) -> String {
+    let status = &pod["status"];
+    let reason = status["reason"].as_str().unwrap_or_default();
+    let message = status["message"].as_str().unwrap_or_default();
+    if !reason.is_empty() {
+        let reason = match reason {
+            "Evicted" => "was evicted",
+            "DeadlineExceeded" => "reached its deadline",
+            "NodeLost" => "was lost with its node",
+            other => other,
+        };
+        return match message.is_empty() {
+            true => reason.to_owned(),
+            false => format!("{reason}: {message}"),
+        };
+    }
+    let disrupted = status["conditions"].as_array().into_iter().flatten();
+    let disrupted = disrupted
+        .filter(|it| it["type"] == "DisruptionTarget" && it["status"] == "True")
+        .find_map(|it| it["message"].as_str());
+    if let Some(message) = disrupted {
+        return format!("was disrupted: {message}");
+    }
+    let containers = status["containerStatuses"].as_array().into_iter().flatten();
+    let mut ends = containers.filter_map(|it| ended(&it["state"]["terminated"]));
+    ends.next().unwrap_or_else(|| "failed".to_owned())
+}
+
+/// `ended with exit code 7`, `was killed for memory`
+fn ended(terminated: &Value) -> Option<String> {
+    let code = terminated["exitCode"].as_i64()?;
+    let reason = terminated["reason"].as_str().unwrap_or_default();
+    Some(match (reason, code) {
+        ("OOMKilled", _) => "was killed because it used more memory than its limit".to_owned(),
+        (_, 137) => "was killed (exit code 137)".to_owned(),
+        (_, 143) => "was asked to end (exit code 143)".to_owned(),
+        (_, code) => format!("ended with exit code {code}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn phase_of(status: &Value) -> Phase {
+        PodState::of(&json!({"metadata": {"name": "p"}, "status": status})).phase
+    }
+
+    #[test]
+    fn a_pod_without_a_node_says_which_nodes_would_not_have_it() {
+        let phase = phase_of(&json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: 1 Insufficient cpu."}
+        ]}));
+        assert_eq!(
+            phase,
+            Phase::Coming(
+                "no node takes it: 0/1 nodes are available: 1 Insufficient cpu.".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn an_image_that_is_not_there_is_no_reason_to_wait() {
+        let phase = phase_of(&json!({"phase": "Pending", "containerStatuses": [
+            {"state": {"waiting": {"reason": "ErrImageNeverPull", "message": "image \"a:1\" is not present"}}}
+        ]}));
+        assert_eq!(
+            phase,
+            Phase::Failed("ErrImageNeverPull: image \"a:1\" is not present".to_owned())
+        );
+        let coming = phase_of(&json!({"phase": "Pending", "containerStatuses": [
+            {"state": {"waiting": {"reason": "ContainerCreating"}}}
+        ]}));
+        assert_eq!(coming, Phase::Coming("ContainerCreating".to_owned()));
+    }
+
+    #[test]
+    fn a_pod_that_crashes_again_and_again_says_how_it_ended() {
+        let phase = phase_of(&json!({"phase": "Running", "containerStatuses": [
+            {"state": {"waiting": {"reason": "CrashLoopBackOff"}},
+             "lastState": {"terminated": {"exitCode": 3}}}
+        ]}));
+        assert_eq!(
+            phase,
+            Phase::Failed("CrashLoopBackOff; it ended with exit code 3".to_owned())
+        );
+    }
+
+    #[test]
+    fn eviction_memory_and_deadline_have_their_words() {
+        let evicted =
+            phase_of(&json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}));
+        assert_eq!(
+            evicted,
+            Phase::Failed("was evicted: low on memory".to_owned())
+        );
+        let memory = phase_of(&json!({"phase": "Failed", "containerStatuses": [
+            {"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]}));
+        assert_eq!(
+            memory,
+            Phase::Failed("was killed because it used more memory than its limit".to_owned())
+        );
+        let late = phase_of(&json!({"phase": "Failed", "reason": "DeadlineExceeded"}));
+        assert_eq!(late, Phase::Failed("reached its deadline".to_owned()));
+    }
+
+    #[test]
+    fn a_pod_that_is_removed_is_not_ready_whatever_its_probe_said() {
+        let pod = json!({
+            "metadata": {"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        assert_eq!(PodState::of(&pod).phase, Phase::Leaving);
+    }
+
+    #[test]
+    fn nothing_but_a_name_is_a_pod_that_has_not_started() {
+        assert_eq!(
+            PodState::of(&json!({})).phase,
+            Phase::Coming("not started".to_owned())
+        );
+    }
+}

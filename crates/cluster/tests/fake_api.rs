@@ -1,0 +1,333 @@
+//! The life of a run against an API server in this process: it keeps objects, removes what belongs to an
+//! owner that is gone, and is away when it is told to be.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cluster::call::{NEEDED, Resource, Verb};
+use cluster::connection::Heed;
+use cluster::{ClusterError, Connection, Place, Run};
+use serde_json::{Value, json};
+
+/// What the server keeps.
+#[derive(Default)]
+struct State {
+    /// By path.
+    objects: BTreeMap<String, Value>,
+    made: u64,
+    /// Answers that are still to be 503.
+    away: u32,
+    /// Connections that are still to be closed without an answer, after what was asked was done.
+    lost: u32,
+    /// Verb and path of each request.
+    asked: Vec<(String, String)>,
+}
+
+struct Api {
+    state: Arc<Mutex<State>>,
+    kubeconfig: tempfile::TempDir,
+}
+
+impl Api {
+    fn start() -> Api {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let shared = Arc::clone(&shared);
+                std::thread::spawn(move || serve(stream, &shared));
+            }
+        });
+        let kubeconfig = tempfile::tempdir().expect("a folder");
+        let text = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "fake",
+            "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],
+            "users": [{"name": "fake", "user": {}}],
+            "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "fake", "namespace": "space"}}],
+        });
+        std::fs::write(kubeconfig.path().join("config"), text.to_string()).expect("a file");
+        Api { state, kubeconfig }
+    }
+
+    fn connection(&self, is_stopped: bool) -> Connection {
+        let file = self.kubeconfig.path().join("config");
+        Connection::of_file(&file, &Place::default(), move || is_stopped).expect("a kubeconfig")
+    }
+
+    fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().expect("no panic"));
+    }
+
+    fn left(&self) -> Vec<String> {
+        self.state
+            .lock()
+            .expect("no panic")
+            .objects
+            .keys()
+            .cloned()
+            .collect()
+    }
+}
+
+/// One connection, request by request.
+fn serve(stream: TcpStream, shared: &Mutex<State>) {
+    let mut to = stream.try_clone().expect("a second handle");
+    let mut from = BufReader::new(stream);
+    while let Some((method, path, body)) = request(&mut from) {
+        let (status, answer, is_lost) =
+            answer(&mut shared.lock().expect("no panic"), &method, &path, &body);
+        if is_lost {
+            return;
+        }
+        let answer = answer.to_string();
+        let head = format!(
+            "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            answer.len()
+        );
+        if to
+            .write_all(head.as_bytes())
+            .and_then(|()| to.write_all(answer.as_bytes()))
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn request(from: &mut impl std::io::BufRead) -> Option<(String, String, Value)> {
+    let mut first = String::new();
+    from.read_line(&mut first).ok().filter(|read| *read > 0)?;
+    let mut words = first.split_whitespace();
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line).ok()?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body).ok()?;
+    Some((
+        method,
+        path,
+        serde_json::from_slice(&body).unwrap_or_default(),
+    ))
+}
+
+fn failure(code: u16) -> Value {
+    json!({"kind": "Status", "status": "Failure", "code": code, "message": format!("code {code}")})
+}
+
+fn answer(state: &mut State, method: &str, path: &str, body: &Value) -> (u16, Value, bool) {
+    if state.away > 0 {
+        state.away -= 1;
+        return (503, failure(503), false);
+    }
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    state.asked.push((method.to_owned(), path.to_owned()));
+    let is_lost = state.lost > 0;
+    state.lost = state.lost.saturating_sub(1);
+    let (status, answer) = done(state, method, path, query, body);
+    (status, answer, is_lost)
+}
+
+fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) -> (u16, Value) {
+    match method {
+        "POST" => {
+            let name = body["metadata"]["name"].as_str().unwrap_or_default();
+            let path = format!("{path}/{name}");
+            if state.objects.contains_key(&path) {
+                return (409, failure(409));
+            }
+            state.made += 1;
+            let mut object = body.clone();
+            object["metadata"]["uid"] = json!(format!("uid-{}", state.made));
+            state.objects.insert(path, object.clone());
+            (201, object)
+        }
+        "PATCH" => match state.objects.get_mut(path) {
+            Some(object) => {
+                object["spec"]["activeDeadlineSeconds"] =
+                    body["spec"]["activeDeadlineSeconds"].clone();
+                (200, object.clone())
+            }
+            None => (404, failure(404)),
+        },
+        "DELETE" => match state.objects.remove(path) {
+            Some(object) => {
+                collect(state, &object);
+                (200, json!({"kind": "Status", "status": "Success"}))
+            }
+            None => (404, failure(404)),
+        },
+        _ => {
+            let wanted = query.strip_prefix("labelSelector=").unwrap_or_default();
+            let wanted = wanted.replace("%2F", "/").replace("%3D", "=");
+            let has = |object: &&Value| {
+                wanted
+                    .split(',')
+                    .filter_map(|it| it.split_once('='))
+                    .all(|(name, value)| object["metadata"]["labels"][name] == value)
+            };
+            let below = format!("{path}/");
+            let inside = state
+                .objects
+                .iter()
+                .filter(|(at, _)| at.starts_with(&below));
+            let items: Vec<&Value> = inside.map(|(_, object)| object).filter(has).collect();
+            (200, json!({"kind": "List", "items": items}))
+        }
+    }
+}
+
+/// Removes what belonged to an object, as a cluster does.
+fn collect(state: &mut State, owner: &Value) {
+    let uid = owner["metadata"]["uid"].clone();
+    let owned: Vec<String> = state
+        .objects
+        .iter()
+        .filter(|(_, object)| object["metadata"]["ownerReferences"][0]["uid"] == uid)
+        .map(|(path, _)| path.clone())
+        .collect();
+    for path in owned {
+        if let Some(object) = state.objects.remove(&path) {
+            collect(state, &object);
+        }
+    }
+}
+
+fn pod(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}})
+}
+
+#[test]
+fn a_round_takes_its_pods_along_and_a_run_leaves_nothing() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    run.create(
+        Resource::Services,
+        json!({"kind": "Service", "metadata": {"name": "s"}}),
+    )
+    .expect("made");
+    let round = run.round(1).expect("an owner");
+    round.create(Resource::Pods, pod("p")).expect("made");
+    let selector = round.selector();
+    let found = connection
+        .list(Resource::Pods, &selector, Heed::Stop)
+        .expect("listed");
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        found[0]["metadata"]["labels"]["app.kubernetes.io/managed-by"],
+        "weighbridge"
+    );
+    run.live_on(Duration::from_secs(500)).expect("it goes on");
+    let deadline = api.state.lock().expect("no panic").objects
+        ["/apis/batch/v1/namespaces/space/jobs/weighbridge-x"]["spec"]["activeDeadlineSeconds"]
+        .as_u64();
+    assert!(
+        deadline.is_some_and(|seconds| (500..520).contains(&seconds)),
+        "{deadline:?}"
+    );
+    round.end().expect("gone");
+    assert_eq!(api.left().len(), 2, "{:?}", api.left());
+    run.end().expect("gone");
+    assert_eq!(api.left(), Vec::<String>::new());
+}
+
+#[test]
+fn an_api_server_that_is_away_for_a_while_changes_nothing() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    api.set(|state| state.away = 3);
+    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    // Made, and the answer was lost.
+    api.set(|state| state.lost = 1);
+    let round = run.round(1);
+    let round = round.expect("it is looked for");
+    round.create(Resource::Pods, pod("q")).expect("made");
+    round.end().expect("gone with its owner");
+    api.set(|state| state.lost = 1);
+    run.create(Resource::Pods, pod("p")).expect("made once");
+    run.end().expect("gone");
+    assert_eq!(api.left(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_killed_run_has_left_goes_with_its_owner() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let round = run.round(1).expect("an owner");
+    round.create(Resource::Pods, pod("p")).expect("made");
+    // As a process that is killed: nothing is removed by it.
+    std::mem::forget(round);
+    // The keeper, which knows the name alone, and does not mind that the user wants to stop.
+    cluster::owner::end(&api.connection(true), "x").expect("gone");
+    assert_eq!(api.left(), Vec::<String>::new());
+    cluster::owner::end(&connection, "x").expect("nothing is no error");
+}
+
+#[test]
+fn a_user_who_stops_is_not_kept_waiting() {
+    let api = Api::start();
+    let connection = api.connection(true);
+    api.set(|state| state.away = 1_000);
+    let stopped = Run::begin(&connection, "x", Duration::from_secs(60)).err();
+    assert!(
+        matches!(stopped, Some(ClusterError::Stopped { .. })),
+        "{stopped:?}"
+    );
+}
+
+#[test]
+fn every_request_is_among_those_that_permissions_are_for() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
+    let round = run.round(1).expect("an owner");
+    round
+        .create(
+            Resource::Secrets,
+            json!({"kind": "Secret", "metadata": {"name": "s"}}),
+        )
+        .expect("made");
+    run.live_on(Duration::from_secs(5)).expect("it goes on");
+    round.end().expect("gone");
+    run.end().expect("gone");
+    let allowed = |method: &str, path: &str| {
+        NEEDED.iter().any(|(resource, verbs)| {
+            let plural = resource.rbac_name().split('/').next().unwrap_or_default();
+            let group = match resource.group() {
+                "" => "/api/v1/".to_owned(),
+                group => format!("/apis/{group}/v1/"),
+            };
+            let is_one = !path.ends_with(plural);
+            let verb = match (method, is_one) {
+                ("POST", _) => Verb::Create,
+                ("PATCH", _) => Verb::Patch,
+                ("DELETE", _) => Verb::Delete,
+                (_, true) => Verb::Get,
+                (_, false) => Verb::List,
+            };
+            path.starts_with(&group)
+                && path.contains(&format!("/{plural}"))
+                && verbs.contains(&verb)
+        })
+    };
+    let asked = api.state.lock().expect("no panic").asked.clone();
+    assert!(asked.len() > 10);
+    for (method, path) in asked {
+        assert!(allowed(&method, &path), "{method} {path}");
+    }
+}

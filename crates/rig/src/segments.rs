@@ -1,0 +1,68 @@
+//! TCP segments of this network namespace, by the kernel's count.
+
+use std::fs;
+
+/// How many segments were sent since the namespace began. In a pod they are those of the pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segments {
+    /// All, without those that were sent again.
+    pub sent: u64,
+    /// Sent again, because no acknowledgment came.
+    pub retransmitted: u64,
+}
+
+/// The count now; `None` where the kernel does not tell.
+#[must_use]
+pub fn segments() -> Option<Segments> {
+    parse(&fs::read_to_string("/proc/net/snmp").ok()?)
+}
+
+impl Segments {
+    /// What was sent since an earlier count.
+    #[must_use]
+    pub fn since(self, before: Segments) -> Segments {
+        Segments {
+            sent: self.sent.saturating_sub(before.sent),
+            retransmitted: self.retransmitted.saturating_sub(before.retransmitted),
+        }
+    }
+}
+
+/// A line of names and a line of numbers, both beginning with `Tcp:`.
+fn parse(text: &str) -> Option<Segments> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let find = |wanted: &str| {
+        let mut pairs = names.split_whitespace().zip(numbers.split_whitespace());
+        let (_, number) = pairs.find(|(name, _)| *name == wanted)?;
+        number.parse().ok()
+    };
+    Some(Segments {
+        sent: find("OutSegs")?,
+        retransmitted: find("RetransSegs")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_by_their_names() {
+        let text = "Ip: Forwarding\nIp: 1\n\
+                    Tcp: RtoAlgorithm MaxConn InSegs OutSegs RetransSegs InErrs\n\
+                    Tcp: 1 -1 70 90 3 0\nUdp: InDatagrams\nUdp: 5\n";
+        let found = parse(text).expect("both are there");
+        assert_eq!((found.sent, found.retransmitted), (90, 3));
+        for wrong in ["", "Tcp: OutSegs RetransSegs\n", "Tcp: OutSegs\nTcp: 1\n"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn this_machine_tells_them() {
+        let before = segments().expect("Linux tells");
+        let after = segments().expect("Linux tells").since(before);
+        assert!(after.retransmitted <= after.sent.max(1_000));
+    }
+}

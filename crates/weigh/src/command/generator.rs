@@ -1,0 +1,54 @@
+//! `weigh generator`: one of the generators of a round, in a pod. Not for people: `weigh lab --on
+//! kubernetes` starts it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::measure::{Company, Experiment};
+use crate::pods::meeting::Meeting;
+use crate::pods::{result, told};
+use crate::stop::Stop;
+use crate::systems::Addresses;
+
+/// Send one shard of a round, and write what was seen to stdout (started by weigh lab --on kubernetes).
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub(crate) struct Args {
+    /// What it is told.
+    #[arg(value_name = "FILE")]
+    told: PathBuf,
+    /// Which generator it is, from 0.
+    #[arg(long, env = "JOB_COMPLETION_INDEX")]
+    index: u32,
+    /// Where the first generator listens for the others.
+    #[arg(long, default_value_t = SocketAddr::from(([0, 0, 0, 0], told::MEETING_PORT)))]
+    listen: SocketAddr,
+    /// The pod that it is.
+    #[arg(long, env = "WEIGH_POD", default_value = "")]
+    pod: String,
+    /// The node that it is on.
+    #[arg(long, env = "WEIGH_NODE", default_value = "")]
+    node: String,
+}
+
+pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let told = told::read(&args.told).map_err(Failure::bad_input)?;
+    let shard = told.shard(args.index).map_err(Failure::bad_input)?;
+    let lab = told.lab(shard).map_err(Failure::bad_input)?;
+    let addresses = Addresses::unasked(&lab)?;
+    let meeting = Meeting::join(shard, &told.meeting(args.listen)).map_err(Failure::not_ready)?;
+    let company = Company::of(meeting, args.pod.clone(), args.node.clone());
+    let experiment = Experiment::new(&lab, addresses, Path::new("."), (console, stop))?;
+    let recording = experiment.send_shard(told.round, company)?;
+    if stop.is_asked() {
+        // What it has seen is a part of its part.
+        return Err(Failure::not_ready("it was asked to end before it was done"));
+    }
+    let bytes = serde_json::to_vec(&recording)
+        .map_err(|error| Failure::bug(format!("the recording cannot be written: {error}")))?;
+    result::write(&mut io::stdout().lock(), &bytes).map_err(Failure::not_ready)?;
+    Ok(Exit::Done)
+}

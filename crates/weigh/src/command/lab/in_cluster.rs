@@ -1,0 +1,103 @@
+//! `weigh lab --on kubernetes`: the same lab, with pods for processes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cluster::workload::dns_label;
+use cluster::{ClusterError, Connection};
+use lab::Lab;
+
+use super::{Recorded, Run};
+use crate::console::Console;
+use crate::environment;
+use crate::exit::Failure;
+use crate::files::Kept;
+use crate::measure::{Experiment, Source, wanted};
+use crate::pods::stage::{BESIDE_LOAD, Stage};
+use crate::pods::{ClusterArgs, errand, refusal};
+use crate::stop::Stop;
+use crate::systems::Addresses;
+
+impl Run<'_> {
+    /// Runs one lab in a cluster and records it in a folder, which is made when the lab can be had there.
+    pub(super) fn recorded_in_cluster(
+        &self,
+        args: &ClusterArgs,
+        folder: impl FnOnce() -> Result<PathBuf, Failure>,
+        lab: &Lab,
+        (console, stop): (Console, &Stop),
+    ) -> Result<Recorded, Failure> {
+        if let Some(reason) = refusal::refusal(lab, lab.generators) {
+            return Err(Failure::bad_input(format!(
+                "`{}` in a cluster: {reason}",
+                lab.name
+            )));
+        }
+        if self.flamegraph {
+            return Err(Failure::bad_input(
+                "`--flamegraph` samples processes of this machine, and none of a cluster",
+            ));
+        }
+        let place = args.place();
+        let asked = stop.clone();
+        let connection = Connection::open(&place, move || asked.is_asked())
+            .map_err(|error| no_cluster(&error))?;
+        let source = Source {
+            files: self.files_of(lab)?,
+            settings: self.settings.to_vec(),
+            version: connection.version().map_err(|error| no_cluster(&error))?,
+            namespace: connection.namespace().to_owned(),
+        };
+        let folder = folder()?;
+        let mut experiment = Experiment::new(lab, Addresses::default(), &folder, (console, stop))?
+            .published(self.account.clone());
+        let id = run_id(&lab.name);
+        // Before the first object is made: this process may be killed at any moment.
+        experiment.keep(&errand::of_run(&id, &place, connection.namespace()))?;
+        let deadline = deadline(lab);
+        console.say(format_args!(
+            "weigh: run `{id}` in the namespace `{}` of Kubernetes {}",
+            connection.namespace(),
+            source.version
+        ));
+        let run =
+            cluster::Run::begin(&connection, &id, deadline).map_err(|error| no_cluster(&error))?;
+        let all: Vec<usize> = (0..lab.all().count()).collect();
+        let generators = (args.generator_image.clone(), lab.generators);
+        let stage = Stage::begin(run, &wanted(lab, &all), generators, deadline)
+            .map_err(|error| no_cluster(&error))?;
+        let recording = experiment.run_in_pods(stage, &source)?;
+        self.saved(folder, lab, recording)
+    }
+
+    /// Every file that the lab is made of.
+    fn files_of(&self, lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+        let kept = Kept::default();
+        match lab::parse_with(&lab.path, &kept, self.settings) {
+            Ok(_) => Ok(kept.files()),
+            Err(_) => Err(Failure::bad_input(format!(
+                "`{}` was changed while it was read; start again",
+                lab.path.display()
+            ))),
+        }
+    }
+}
+
+fn no_cluster(error: &ClusterError) -> Failure {
+    Failure::not_ready(error.to_string())
+}
+
+/// How long a round may take before the cluster ends its pods.
+fn deadline(lab: &Lab) -> Duration {
+    let load = lab.load.duration().unwrap_or(Duration::from_secs(3_600));
+    let settle = lab.settle.map_or(Duration::ZERO, |settle| settle.within);
+    load * 2 + lab.warmup * 2 + settle * 2 + lab.timeout + BESIDE_LOAD
+}
+
+/// A name that no other run has: the lab's and the moment.
+fn run_id(lab: &str) -> String {
+    let now = environment::now().as_microsecond();
+    // The last digits differ between two runs, and a Service's name has few left.
+    let moment = format!("{:07x}", now & 0xfff_ffff);
+    format!("{}-{moment}", dns_label(lab, 12))
+}

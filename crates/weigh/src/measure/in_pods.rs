@@ -1,0 +1,565 @@
+//! A lab in a cluster: systems and generators are pods, and what is left to do here is to bring them up
+//! round by round and to put together what generators have seen.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cluster::ClusterError;
+use cluster::kubelet::{Readings, Used};
+use cluster::state::{Phase, PodState};
+use jiff::Timestamp;
+use model::{InvalidKind, Load, Order};
+use report::Recording;
+use report::recording::{
+    ClusterText, Environment, PlacedText, RoundRecord, SystemUsage, VariantStatus,
+};
+
+use super::Experiment;
+use super::candidate::CandidateId;
+use super::design::Design;
+use super::groups::Groups;
+use super::in_turn::in_round;
+use super::round::Round;
+use crate::environment::instant;
+use crate::exit::Failure;
+use crate::pods::stage::{Lost, Stage, Up, Wanted};
+use crate::pods::told::{Place, ThisRound, Told};
+use crate::record;
+use crate::systems::Invalid;
+
+/// What was read to make the lab, which generators read again.
+pub(crate) struct Source {
+    pub(crate) files: Vec<(PathBuf, Vec<u8>)>,
+    pub(crate) settings: Vec<(String, String)>,
+    /// The version of the cluster.
+    pub(crate) version: String,
+    pub(crate) namespace: String,
+}
+
+/// The parts of a variant in a round.
+type Parts = BTreeMap<String, Vec<RoundRecord>>;
+
+impl Experiment<'_> {
+    /// Has the keeper remove what a run makes in a cluster, should this process be killed.
+    ///
+    /// # Errors
+    /// When the keeper does not take it.
+    pub(crate) fn keep(&mut self, errand: &str) -> Result<(), Failure> {
+        let kept = self.rig.run_at_end(errand);
+        kept.map_err(|error| Failure::bug(error.to_string()))
+    }
+
+    /// Carries the lab out in a cluster. What goes wrong with a variant is part of the recording.
+    ///
+    /// # Errors
+    /// When the cluster does not do what is asked of it, or something stays there.
+    pub(crate) fn run_in_pods(
+        mut self,
+        mut stage: Stage<'_>,
+        source: &Source,
+    ) -> Result<Recording, Failure> {
+        self.design = Design {
+            order: Order::SideBySide,
+            because: None,
+            groups: Some(Groups::whole(self.candidates.compared())),
+            cores: None,
+        };
+        let mut environment = None;
+        let measured = self.rounds_in_pods(&mut stage, source, &mut environment);
+        self.cluster = Some(self.cluster_text(&stage, source));
+        let ended = stage.end();
+        self.session.progress.finish();
+        let mut recording = self.recording();
+        if let Some(environment) = environment {
+            recording.environment = environment;
+        }
+        let shut_down = self.rig.shut_down();
+        match measured {
+            // The user's stop is no failure: what was measured until then stays.
+            Err(ClusterError::Stopped { .. }) | Ok(()) => {}
+            Err(error) => return Err(Failure::not_ready(error.to_string())),
+        }
+        ended.map_err(|error| Failure::not_ready(error.to_string()))?;
+        shut_down.map_err(|error| Failure::bug(error.to_string()))?;
+        Ok(recording)
+    }
+
+    fn rounds_in_pods(
+        &mut self,
+        stage: &mut Stage<'_>,
+        source: &Source,
+        environment: &mut Option<Environment>,
+    ) -> Result<(), ClusterError> {
+        let began = instant();
+        while !self.is_over()
+            && let Some(round) = self.rounds.begin()
+        {
+            let known = self.records.len();
+            if let Some(account) = self.session.progress.account() {
+                account.round(round.number + 1, round.planned);
+            }
+            self.round_in_pods(&round, stage, source, environment)?;
+            if let Some(account) = self.session.progress.account() {
+                self.records[known..]
+                    .iter()
+                    .for_each(|record| account.measured(record));
+            }
+            for record in &self.records[known..] {
+                self.session
+                    .progress
+                    .note(&record::line(record, round.planned));
+            }
+            for _ in round.seats() {
+                self.session.progress.step();
+            }
+            self.show_interim(round.number + 1);
+            if self.has_enough(instant().duration_since(began)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One round: all systems come up, the generators send, all go.
+    fn round_in_pods(
+        &mut self,
+        round: &Round,
+        stage: &mut Stage<'_>,
+        source: &Source,
+        environment: &mut Option<Environment>,
+    ) -> Result<(), ClusterError> {
+        let lab = self.session.lab;
+        let ids: Vec<CandidateId> = round.seats().map(|seat| seat.candidate).collect();
+        let ids: Vec<CandidateId> = ids
+            .into_iter()
+            .filter(|id| !self.candidates.is_needless(*id))
+            .collect();
+        let positions: Vec<(usize, CandidateId)> =
+            ids.iter().map(|id| (self.position_of(*id), *id)).collect();
+        let wanted = wanted(
+            lab,
+            &positions
+                .iter()
+                .map(|(position, _)| *position)
+                .collect::<Vec<_>>(),
+        );
+        let number = u32::try_from(round.number + 1).unwrap_or(u32::MAX);
+        self.session
+            .progress
+            .show(&format!("round {number}: pods come up"));
+        let up = stage.bring_up(number, &wanted)?;
+        for (variant, invalid) in &up.failed {
+            self.reject_pods_of(*variant, &positions, invalid, round);
+        }
+        let in_round_ids: Vec<(usize, CandidateId)> = positions
+            .into_iter()
+            .filter(|(_, id)| !self.candidates.is_needless(*id))
+            .collect();
+        let result = match in_round_ids.is_empty() {
+            true => Ok(None),
+            false => self
+                .generated(round, stage, source, (&up, &in_round_ids))
+                .map(Some),
+        };
+        // Asked before all is removed.
+        let pods = up.pods.clone();
+        let result = match result {
+            Ok(None) => Ok(()),
+            Ok(Some((parts, recordings, generators, readings))) => {
+                *environment = recordings.first().map(|it| it.environment.clone());
+                self.put_together(
+                    (round, &in_round_ids),
+                    (&parts, &recordings),
+                    stage,
+                    (&pods, &readings),
+                );
+                self.look_after(stage, &up, (&wanted, &in_round_ids), round)?;
+                Stage::end_round(up)?;
+                self.describe(stage, &wanted, &pods, &generators, number);
+                return Ok(());
+            }
+            Err(Lost::Cluster(error)) => Err(error),
+            Err(Lost::Generator(reason)) => {
+                let invalid = Invalid::new(InvalidKind::LoadFailed, reason);
+                for (_, id) in &in_round_ids {
+                    self.reject(*id, in_round(invalid.clone(), round.number));
+                }
+                Ok(())
+            }
+        };
+        Stage::end_round(up)?;
+        self.describe(stage, &wanted, &pods, &[], number);
+        result
+    }
+
+    fn position_of(&self, id: CandidateId) -> usize {
+        let mut ids = self.candidates.ids();
+        ids.position(|other| other == id)
+            .expect("a candidate of this lab")
+    }
+
+    /// Takes those out whose pods did not come up.
+    fn reject_pods_of(
+        &mut self,
+        variant: Option<usize>,
+        positions: &[(usize, CandidateId)],
+        invalid: &Invalid,
+        round: &Round,
+    ) {
+        for (position, id) in positions {
+            let is_meant = variant.is_none_or(|variant| variant == *position);
+            if is_meant && self.candidates.get(*id).invalid().is_none() {
+                self.reject(*id, in_round(invalid.clone(), round.number));
+            }
+        }
+    }
+
+    /// Has the generators send the load.
+    #[expect(
+        clippy::type_complexity,
+        reason = "what a round came to, taken apart at once"
+    )]
+    fn generated(
+        &self,
+        round: &Round,
+        stage: &Stage<'_>,
+        source: &Source,
+        (up, ids): (&Up<'_, '_>, &[(usize, CandidateId)]),
+    ) -> Result<(Parts, Vec<Recording>, Vec<PodState>, Readings), Lost> {
+        let lab = self.session.lab;
+        let names: Vec<String> = ids
+            .iter()
+            .map(|(_, id)| self.candidates.get(*id).name().to_owned())
+            .collect();
+        let positions: Vec<usize> = ids.iter().map(|(position, _)| *position).collect();
+        let places = places(stage, &wanted_each(lab, &positions), &up.pods, lab);
+        let this = ThisRound {
+            number: round.number,
+            variants: names,
+            places,
+            generators: stage.generators,
+            meeting: stage.meeting(),
+            token: record::sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
+        };
+        let told = Told::of(
+            lab,
+            self.session.seed,
+            &source.files,
+            &source.settings,
+            this,
+        );
+        let mut readings = Readings::default();
+        self.session.progress.show(&format!(
+            "round {}: {} send the load",
+            round.number + 1,
+            match stage.generators {
+                1 => "1 generator".to_owned(),
+                many => format!("{many} generators"),
+            }
+        ));
+        let (recordings, generators) = stage.generate(up, &told, &mut readings)?;
+        let mut parts = Parts::new();
+        for recording in &recordings {
+            for part in &recording.rounds {
+                parts
+                    .entry(part.variant.clone())
+                    .or_default()
+                    .push(part.clone());
+            }
+        }
+        Ok((parts, recordings, generators, readings))
+    }
+
+    /// Makes one measurement of the parts of each variant.
+    fn put_together(
+        &mut self,
+        (round, ids): (&Round, &[(usize, CandidateId)]),
+        (parts, recordings): (&Parts, &[Recording]),
+        stage: &Stage<'_>,
+        (pods, readings): (&[PodState], &Readings),
+    ) {
+        let Some(first) = recordings.first() else {
+            return;
+        };
+        let offset = instant().duration_since(self.session.started);
+        for (position, id) in ids {
+            let name = self.candidates.get(*id).name();
+            let told = first.variant(name);
+            let proof = told.and_then(|told| told.proof.clone());
+            self.candidates.get_mut(*id).set_proof_elsewhere(proof);
+            let own = parts.get(name).filter(|own| own.len() == recordings.len());
+            if let Some(own) = own {
+                let mut whole = report::merge_parts(own.clone());
+                // As of the end: the pods count from their own begin.
+                let took = Duration::from_micros(whole.elapsed_us);
+                whole.started_offset_us = record::micros(offset.saturating_sub(took));
+                let moments = moments(first, &whole);
+                let wanted = wanted_each(self.session.lab, &[*position]);
+                let usage = |shared: bool| -> Vec<SystemUsage> {
+                    let own = wanted.iter().filter(|one| one.variant.is_none() == shared);
+                    own.map(|one| {
+                        used(
+                            stage,
+                            one,
+                            (pods, readings),
+                            (moments, &whole, &self.session.lab.load),
+                        )
+                    })
+                    .collect()
+                };
+                (whole.systems, whole.shared) = (usage(false), usage(true));
+                self.records.push(whole);
+            }
+            // Of the first that has a reason: the others follow from it.
+            let mut told = recordings.iter().filter_map(|it| it.variant(name));
+            let reason = told.find_map(|told| match &told.status {
+                VariantStatus::Invalid { kind, reason } if *kind != InvalidKind::NotNeeded => {
+                    Some(Invalid::new(*kind, reason.clone()))
+                }
+                _ => None,
+            });
+            if let Some(invalid) = reason {
+                self.reject(*id, invalid);
+            } else if own.is_none() && !self.candidates.is_needless(*id) {
+                let reason = "not all generators have measured it".to_owned();
+                let invalid = Invalid::new(InvalidKind::LoadFailed, reason);
+                self.reject(*id, in_round(invalid, round.number));
+            }
+        }
+    }
+
+    /// Looks whether a system ended while it was measured.
+    fn look_after(
+        &mut self,
+        stage: &Stage<'_>,
+        up: &Up<'_, '_>,
+        (wanted, ids): (&[Wanted<'_>], &[(usize, CandidateId)]),
+        round: &Round,
+    ) -> Result<(), ClusterError> {
+        let now = stage.pods_now(up)?;
+        for one in wanted {
+            let before = stage.pods_of(one, &up.pods);
+            let now = stage.pods_of(one, &now);
+            let lost = before.iter().find_map(|pod| {
+                let same = now.iter().find(|other| other.name == pod.name);
+                match same {
+                    None => Some(format!("{} was removed", pod.placed())),
+                    Some(same) if same.restarts > pod.restarts => {
+                        Some(format!("{} was started again", pod.placed()))
+                    }
+                    Some(same) => match &same.phase {
+                        Phase::Failed(why) => Some(format!("{}: {why}", pod.placed())),
+                        Phase::Succeeded | Phase::Leaving => {
+                            Some(format!("{} has ended", pod.placed()))
+                        }
+                        _ => None,
+                    },
+                }
+            });
+            if let Some(lost) = lost {
+                let invalid = Invalid::new(InvalidKind::Crashed, lost);
+                self.reject_pods_of(one.variant, ids, &invalid, round);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down where pods were, and what their images are.
+    fn describe(
+        &mut self,
+        stage: &mut Stage<'_>,
+        wanted: &[Wanted<'_>],
+        pods: &[PodState],
+        generators: &[PodState],
+        round: u32,
+    ) {
+        stage.know_nodes(pods);
+        stage.know_nodes(generators);
+        if round == 1
+            && let Some(reason) = stage.may_read_kubelets(pods)
+        {
+            self.session
+                .progress
+                .note(&format!("processor time is not known: {reason}"));
+        }
+        let mut placed = Vec::new();
+        let text = |pod: &PodState, variant: Option<String>, system: &str| PlacedText {
+            pod: pod.name.clone(),
+            node: pod.node.clone(),
+            variant,
+            system: system.to_owned(),
+            quality: pod.qos.clone(),
+        };
+        for one in wanted {
+            for pod in stage.pods_of(one, pods) {
+                let name = |position: usize| self.candidates.at(position);
+                let name = one.variant.map(name);
+                let variant = name.map(|id| self.candidates.get(id).name().to_owned());
+                placed.push(text(pod, variant, &one.setup.system));
+                let ids: Vec<CandidateId> = match name {
+                    Some(id) => vec![id],
+                    None => self.candidates.ids().collect(),
+                };
+                for id in ids {
+                    let systems = &mut self.candidates.get_mut(id).systems;
+                    let own = systems.iter_mut().find(|own| own.name == one.setup.system);
+                    if let Some(own) = own {
+                        own.version.clone_from(&pod.image);
+                        own.limits_enforced = Some(own.limits_asked);
+                        own.limits_by = pod.qos.clone().map(|qos| format!("Kubernetes, {qos}"));
+                    }
+                }
+            }
+        }
+        placed.extend(generators.iter().map(|pod| text(pod, None, "generator")));
+        stage.placed = placed;
+    }
+
+    fn cluster_text(&self, stage: &Stage<'_>, source: &Source) -> ClusterText {
+        ClusterText {
+            kind: "kubernetes".to_owned(),
+            version: source.version.clone(),
+            namespace: source.namespace.clone(),
+            generators: stage.generators,
+            nodes: stage.node_texts(),
+            placed: stage.placed.clone(),
+            processor_time: match stage.reads_kubelets {
+                true => "by the kubelet, which reads counters about every 10 s: between the first and the last reading within the load".to_owned(),
+                false => "not known: kubelets may not be asked".to_owned(),
+            },
+        }
+    }
+}
+
+/// The systems of these variants: what they share once, before the others.
+pub(crate) fn wanted<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
+    let mut all: Vec<Wanted<'a>> = Vec::new();
+    for one in wanted_each(lab, variants) {
+        let is_known = |other: &Wanted<'_>| {
+            other.variant == one.variant && other.setup.system == one.setup.system
+        };
+        if !all.iter().any(is_known) {
+            all.push(one);
+        }
+    }
+    // Stable: each stays behind those that it needs.
+    all.sort_by_key(|one| one.variant.is_some());
+    all
+}
+
+/// The systems of each of these variants.
+fn wanted_each<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
+    let mut all = Vec::new();
+    for &variant in variants {
+        let Some(candidate) = lab.all().nth(variant) else {
+            continue;
+        };
+        let own = candidate
+            .systems()
+            .iter()
+            .filter(|setup| setup.balances.is_none());
+        all.extend(own.map(|setup| Wanted {
+            variant: (!setup.is_shared).then_some(variant),
+            setup,
+        }));
+    }
+    all
+}
+
+/// Where generators find the systems of each variant.
+fn places(
+    stage: &Stage<'_>,
+    wanted: &[Wanted<'_>],
+    pods: &[PodState],
+    lab: &lab::Lab,
+) -> Vec<Place> {
+    let mut places = Vec::new();
+    for one in wanted {
+        let port = stage.port_of(one);
+        let instances = stage.pods_of(one, pods).into_iter().filter_map(|pod| {
+            let ip = pod.ip.as_ref()?.parse().ok()?;
+            Some(SocketAddr::new(ip, port))
+        });
+        let instances: Vec<SocketAddr> = match one.setup.replicas {
+            Some(_) => instances.collect(),
+            None => Vec::new(),
+        };
+        let address = stage.address(one);
+        let variants = lab.all().enumerate().filter(|(position, variant)| {
+            let is_own = one.variant.is_none_or(|own| own == *position);
+            is_own
+                && variant
+                    .systems()
+                    .iter()
+                    .any(|setup| setup.system == one.setup.system)
+        });
+        places.extend(variants.map(|(_, variant)| Place {
+            variant: variant.name.clone(),
+            system: one.setup.system.clone(),
+            address,
+            instances: instances.clone(),
+        }));
+    }
+    places
+}
+
+/// When a measurement began and ended, by the clock of the first generator.
+fn moments(first: &Recording, whole: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
+    let part = first
+        .rounds
+        .iter()
+        .find(|part| part.variant == whole.variant)?;
+    let started: Timestamp = first.started_at.parse().ok()?;
+    let from = started + Duration::from_micros(part.started_offset_us);
+    Some((from, from + Duration::from_micros(whole.elapsed_us)))
+}
+
+/// What the pods of a system used, as far as kubelets have told.
+fn used(
+    stage: &Stage<'_>,
+    wanted: &Wanted<'_>,
+    (pods, readings): (&[PodState], &Readings),
+    (moments, whole, load): (Option<(Timestamp, Timestamp)>, &RoundRecord, &Load),
+) -> SystemUsage {
+    let own = stage.pods_of(wanted, pods);
+    let read = |pod: &&PodState| {
+        let (from, to) = moments?;
+        readings.used(&pod.name, from, to)
+    };
+    let all: Option<Vec<Used>> = own.iter().map(read).collect();
+    // A load that changes is not known by a part of it.
+    let is_steady = match load {
+        Load::Closed { .. } => true,
+        Load::Open { phases, .. } => phases.len() == 1 && phases[0].from == phases[0].to,
+    };
+    let all = all.filter(|all| is_steady && !all.is_empty());
+    let memory: Option<u64> = own
+        .iter()
+        .map(|pod| readings.most_memory(&pod.name))
+        .sum::<Option<u64>>();
+    let share = |used: &Used| used.cpu.as_secs_f64() / used.over.as_secs_f64();
+    let cores = all.as_ref().map(|all| all.iter().map(share).sum::<f64>());
+    let source = match &all {
+        Some(all) => {
+            let over = all.iter().map(|used| used.over).min().unwrap_or_default();
+            format!("kubelet, over {:.1} s of the load", over.as_secs_f64())
+        }
+        None if stage.reads_kubelets => {
+            "kubelet: no two readings of it lie within the load".to_owned()
+        }
+        None => "kubelet: may not be asked".to_owned(),
+    };
+    SystemUsage {
+        name: wanted.setup.system.clone(),
+        cpu_us: cores.map(|cores| (cores * whole.elapsed_us as f64).round() as u64),
+        memory_peak_bytes: memory.filter(|_| !own.is_empty()),
+        throttled: None,
+        context_switches: None,
+        context_switches_involuntary: None,
+        waited_for_cpu_us: None,
+        source,
+        instances: Vec::new(),
+    }
+}

@@ -1,0 +1,131 @@
+//! The network between this machine and the targets of a load, while the load runs.
+//!
+//! A latency over a network is the system's time and the way there and back. The way is measured beside
+//! the load: a TCP handshake a few times a second, which the kernel of the other side answers whatever
+//! its program does. Segments that were sent again say what was lost.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use load::Address;
+use report::Hdr;
+use report::recording::NetworkRecord;
+use rig::Segments;
+use stats::Histogram;
+
+use crate::environment::instant;
+
+/// Between two handshakes with a target.
+const EVERY: Duration = Duration::from_millis(200);
+/// How long one may take.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// What was seen of the network.
+pub(super) struct NetworkWatch {
+    /// One for each target; none for one on this machine.
+    ways: Vec<Option<Way>>,
+    segments: Option<Segments>,
+}
+
+/// The way to one target.
+struct Way {
+    target: SocketAddr,
+    round_trip: Histogram,
+    unanswered: u64,
+}
+
+impl NetworkWatch {
+    /// Watches while `work` is done. Nothing is sent to targets on this machine.
+    pub(super) fn during<T>(targets: &[Address], work: impl FnOnce() -> T) -> (T, NetworkWatch) {
+        let mut ways: Vec<Option<Way>> = targets.iter().map(Way::to).collect();
+        if ways.iter().all(Option::is_none) {
+            let segments = None;
+            return (work(), NetworkWatch { ways, segments });
+        }
+        let before = rig::segments();
+        let done = AtomicBool::new(false);
+        let result = thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    ways.iter_mut().flatten().for_each(Way::walk);
+                    thread::park_timeout(EVERY);
+                }
+            });
+            let result = work();
+            done.store(true, Ordering::Relaxed);
+            // Otherwise every load would last up to one wait longer.
+            watcher.thread().unpark();
+            watcher.join().expect("a handshake does not panic");
+            result
+        });
+        let after = rig::segments();
+        let segments = before.zip(after).map(|(before, after)| after.since(before));
+        (result, NetworkWatch { ways, segments })
+    }
+
+    /// What was seen of the way to a target, by its position; none for one on this machine.
+    pub(super) fn record(&self, index: usize) -> Option<NetworkRecord> {
+        let way = self.ways.get(index)?.as_ref()?;
+        Some(NetworkRecord {
+            round_trip_ns_hdr: Hdr::of(&way.round_trip),
+            unanswered: way.unanswered,
+            segments: self.segments.map(|it| it.sent),
+            retransmitted: self.segments.map(|it| it.retransmitted),
+        })
+    }
+}
+
+impl Way {
+    fn to(target: &Address) -> Option<Way> {
+        let Address::Tcp(target) = target else {
+            return None;
+        };
+        (!target.ip().to_canonical().is_loopback()).then(|| Way {
+            target: *target,
+            round_trip: Histogram::new(),
+            unanswered: 0,
+        })
+    }
+
+    fn walk(&mut self) {
+        let asked = instant();
+        match TcpStream::connect_timeout(&self.target, WITHIN) {
+            Ok(_) => {
+                let way = asked.elapsed().as_nanos();
+                self.round_trip
+                    .record_ns(u64::try_from(way).unwrap_or(u64::MAX));
+            }
+            Err(_) => self.unanswered += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_sent_to_a_target_on_this_machine() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a flag");
+        let target = Address::Tcp(listener.local_addr().expect("an address"));
+        let ((), watch) = NetworkWatch::during(&[target], || thread::park_timeout(EVERY));
+        assert!(listener.accept().is_err());
+        assert_eq!(watch.record(0), None);
+    }
+
+    #[test]
+    fn a_target_that_does_not_answer_is_counted() {
+        // Nothing listens at the first port.
+        let mut way = Way {
+            target: SocketAddr::from(([127, 0, 0, 1], 1)),
+            round_trip: Histogram::new(),
+            unanswered: 0,
+        };
+        way.walk();
+        assert_eq!(way.unanswered, 1);
+        assert!(way.round_trip.is_empty());
+    }
+}

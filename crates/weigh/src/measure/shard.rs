@@ -1,0 +1,359 @@
+//! One round as one of its generators: the systems run elsewhere, and this sends its shard.
+//!
+//! The first generator proves the variants and tells the others what it has seen; a proof that is given
+//! twice would find what the first has left behind. It settles the systems too. All warm up together,
+//! begin at one moment, and tell each other afterwards what was in the way, so that the same cycles count
+//! for all.
+
+use std::time::Instant;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use load::{Job, Measurement};
+use model::{InvalidKind, Order};
+use report::Recording;
+use report::recording::{GeneratorRecord, RoundRecord};
+use serde::{Deserialize, Serialize};
+use stats::cycles::{Cause, CycleSlot, Disturbance};
+
+use super::Experiment;
+use super::beside::Beside;
+use super::company::{Company, Seen};
+use super::design::Design;
+use super::groups::{Group, Groups};
+use super::host_watch::HostWatch;
+use super::reused_systems::ReusedSystems;
+use super::round::Round;
+use super::side_by_side::{cycle_slots, disturbances, dues_of};
+use super::turn::Turn;
+use super::up::{Spoiled, Up};
+use crate::build_cache::BuildCache;
+use crate::exit::Failure;
+use crate::prove::{Proven, RequestCounts};
+use crate::systems::Invalid;
+
+/// Slots longer than their cycle that one generator tells of. With more of them hardly a cycle would
+/// count.
+const OVERRUNS_MAX: usize = 200_000;
+
+/// What the first generator tells of a variant's proof.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ProofTold {
+    variant: String,
+    /// For each request the body that every answer must have, by its base64.
+    bodies: Vec<Option<String>>,
+    /// Why it has no number, where that is known.
+    invalid: Option<(InvalidKind, String)>,
+}
+
+/// What all generators have told of a load; nothing where there is one.
+pub(super) struct Told {
+    all: Vec<Seen>,
+    own: usize,
+}
+
+impl Experiment<'_> {
+    /// Takes part in a round, numbered from 0, as one of its generators. Gives the recording of its part.
+    ///
+    /// # Errors
+    /// When it cannot, with the reason of the first obstacle.
+    pub(crate) fn send_shard(
+        mut self,
+        number: usize,
+        company: Company,
+    ) -> Result<Recording, Failure> {
+        self.session.company = Some(company);
+        self.reused = ReusedSystems::on();
+        self.design = Design {
+            order: Order::SideBySide,
+            because: None,
+            groups: Some(Groups::whole(self.candidates.compared())),
+            cores: None,
+        };
+        let sent = self.shard_of(number);
+        self.reused.stop_all(&mut self.rig);
+        self.session.progress.finish();
+        let recording = self.recording();
+        let shut_down = self.rig.shut_down();
+        sent.map_err(|invalid| Failure::not_ready(invalid.reason))?;
+        shut_down.map_err(|error| Failure::bug(error.to_string()))?;
+        Ok(recording)
+    }
+
+    fn shard_of(&mut self, number: usize) -> Result<(), Invalid> {
+        self.prove_once_for_all()?;
+        if self.candidates.is_hopeless() {
+            // All know that, and each has its record.
+            return Ok(());
+        }
+        let round = (0..=number).filter_map(|_| self.rounds.begin()).last();
+        let round = round
+            .ok_or_else(|| Invalid::new(InvalidKind::LoadFailed, "the lab has no such round"))?;
+        let group = Group {
+            number: None,
+            variants: self.candidates.compared(),
+        };
+        let beside = Beside {
+            group: &group,
+            shared: None,
+            cores: None,
+        };
+        let mut up = self.bring_up(&round, &beside);
+        self.leave_needless(&mut up, &beside);
+        self.agree_on(&up)?;
+        let loads = self
+            .settle_once_for_all(&round, &mut up, &beside)
+            .and_then(|()| self.ready_together(&round, &mut up, &beside));
+        let together = loads
+            .map_err(Spoiled::from)
+            .and_then(|loads| self.measure_together(&round, &up, &loads, &beside));
+        match together {
+            Ok(together) => {
+                self.records.extend(together.records.iter().cloned());
+                self.take_down(up, together);
+                Ok(())
+            }
+            Err(spoiled) => {
+                let invalid = spoiled.invalid.clone();
+                self.give_up(up, &spoiled);
+                Err(invalid)
+            }
+        }
+    }
+
+    fn company(&self) -> &Company {
+        let company = self.session.company.as_ref();
+        company.expect("a shard is sent in company")
+    }
+
+    /// The first generator proves all variants, the others take its word.
+    fn prove_once_for_all(&mut self) -> Result<(), Invalid> {
+        let is_first = self.company().shard().index() == 0;
+        let mut told = Vec::new();
+        if is_first {
+            self.prepare(&mut BuildCache::default());
+            let candidates = self.candidates.iter();
+            told.extend(candidates.map(|candidate| ProofTold {
+                variant: candidate.name().to_owned(),
+                bodies: match candidate.is_proven() {
+                    true => encoded(candidate.proven()),
+                    false => Vec::new(),
+                },
+                invalid: candidate.invalid().map(|it| (it.kind, it.reason.clone())),
+            }));
+        }
+        let mut all = self.company().exchange(&told)?;
+        if !is_first {
+            self.believe(all.swap_remove(0))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the word of the first generator, and looks where the systems are.
+    fn believe(&mut self, told: Vec<ProofTold>) -> Result<(), Invalid> {
+        for id in self.candidates.ids() {
+            let name = self.candidates.get(id).name();
+            let Some(told) = told.iter().find(|told| told.variant == name) else {
+                let reason = format!("the first generator knows no `{name}`");
+                return Err(Invalid::new(InvalidKind::LoadFailed, reason));
+            };
+            if let Some((kind, reason)) = &told.invalid {
+                self.reject(id, Invalid::new(*kind, reason.clone()));
+                continue;
+            }
+            let variant = self.candidates.get(id).variant;
+            let proven = Proven::told(
+                self.session.lab,
+                variant,
+                self.session.seed,
+                &decoded(&told.bodies)?,
+            );
+            self.candidates.get_mut(id).set_proven(proven);
+            let turn = Turn::of_proof(&self.session, self.candidates.get(id));
+            let mut running = turn.start(&mut self.rig)?;
+            running.is_proven = true;
+            self.reused.keep_or_stop(&mut self.rig, id, running, true);
+        }
+        Ok(())
+    }
+
+    /// Sees to it that all generators load the same variants.
+    fn agree_on(&self, up: &[Up]) -> Result<(), Invalid> {
+        let names = up
+            .iter()
+            .map(|one| self.candidates.get(one.seat.candidate).name());
+        let own: Vec<String> = names.map(str::to_owned).collect();
+        let all = self.company().exchange(&own)?;
+        match all.iter().position(|other| *other != own) {
+            None => Ok(()),
+            Some(index) => Err(Invalid::new(
+                InvalidKind::NotReady,
+                format!(
+                    "generator {} reaches {:?}, and this one {own:?}",
+                    index + 1,
+                    all[index]
+                ),
+            )),
+        }
+    }
+
+    /// The first generator settles the systems, while the others wait.
+    fn settle_once_for_all(
+        &mut self,
+        round: &Round,
+        up: &mut [Up],
+        beside: &Beside<'_>,
+    ) -> Result<(), Invalid> {
+        if self.company().shard().index() == 0 {
+            self.settle_together(round, up, beside)?;
+        }
+        for one in up {
+            one.running.is_settled = true;
+        }
+        self.company().exchange(&()).map(|_| ())
+    }
+
+    /// The loads with the moment at which all generators begin; as they are where this is the only one.
+    pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, Spoiled> {
+        let Some(company) = &self.session.company else {
+            return Ok(jobs.to_vec());
+        };
+        let start_at = Some(company.agree()?);
+        let starting = jobs.iter().map(|job| Job {
+            start_at,
+            ..job.clone()
+        });
+        Ok(starting.collect())
+    }
+
+    /// Tells the other generators what was seen here, and hears what they have.
+    pub(super) fn tell_others(
+        &self,
+        jobs: &[Job],
+        measurements: &[Measurement],
+        host: &HostWatch,
+    ) -> Result<Told, Spoiled> {
+        let Some(company) = &self.session.company else {
+            let all = Vec::new();
+            return Ok(Told { all, own: 0 });
+        };
+        Ok(Told {
+            all: company.exchange(&seen(jobs, measurements, host))?,
+            own: company.shard().index() as usize,
+        })
+    }
+
+    /// Who has made a measurement; empty where that was not a pod.
+    pub(super) fn generators(
+        &self,
+        jobs: &[Job],
+        record: &RoundRecord,
+        began: Option<Instant>,
+    ) -> Vec<GeneratorRecord> {
+        let Some(company) = &self.session.company else {
+            return Vec::new();
+        };
+        let agreed = jobs.first().and_then(|job| job.start_at);
+        let late = agreed
+            .zip(began)
+            .map(|(agreed, began)| began.saturating_duration_since(agreed));
+        let clock = company.clock();
+        let quantile_us = |histogram: stats::Histogram, share: f64| {
+            histogram.quantile_ns(share).map(|ns| ns as f64 / 1e3)
+        };
+        vec![GeneratorRecord {
+            shard: company.shard(),
+            pod: company.pod.clone(),
+            node: company.node.clone(),
+            clock_ahead_us: clock.ahead_ns as f64 / 1e3,
+            clock_error_us: clock.error_ns as f64 / 1e3,
+            began_late_us: late.unwrap_or_default().as_secs_f64() * 1e6,
+            planned: record.planned,
+            completed: record.outcomes.completed(),
+            latency_us_p50: quantile_us(record.latency_ns_hdr.histogram(), 0.5),
+            lateness_us_p99: quantile_us(record.lateness_ns_hdr.histogram(), 0.99),
+        }]
+    }
+}
+
+impl Told {
+    /// What the others have sent to a variant.
+    pub(super) fn beside(&self, variant: usize) -> RequestCounts {
+        Seen::beside(&self.all, self.own, variant)
+    }
+
+    /// Puts what the others have seen beside what was seen here; none where one of them has not kept the
+    /// times of its slots.
+    pub(super) fn complete(
+        &self,
+        slots: &mut [Vec<CycleSlot>],
+        disturbances: &mut Vec<Disturbance>,
+    ) -> Option<()> {
+        if !self.all.iter().all(|seen| seen.is_whole) {
+            return None;
+        }
+        Seen::complete(&self.all, self.own, slots, disturbances);
+        Some(())
+    }
+}
+
+/// What is told of this generator's part of a load.
+fn seen(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> Seen {
+    let counts = measurements.iter().map(|seen| match seen.interrupted {
+        // Its counts are held against nothing.
+        true => RequestCounts::default(),
+        false => RequestCounts::of(seen),
+    });
+    let mut told = Seen {
+        counts: counts.collect(),
+        is_whole: false,
+        overruns: Vec::new(),
+        disturbances: Vec::new(),
+    };
+    let (Some(dues_ns), Some(job)) = (dues_of(jobs), jobs.first()) else {
+        return told;
+    };
+    let slots = measurements
+        .iter()
+        .map(|seen| cycle_slots(seen, &dues_ns, job.shard));
+    let slots: Option<Vec<Vec<CycleSlot>>> = slots.collect();
+    let Some((slots, disturbed)) = slots.zip(disturbances(measurements, host)) else {
+        return told;
+    };
+    let overruns = |slots: &Vec<CycleSlot>| -> Vec<(usize, u64, u64)> {
+        let cycles = slots.iter().enumerate();
+        let long = cycles.filter(|(cycle, slot)| {
+            slot.end_ns - slot.due_ns > dues_ns[cycle + 1] - dues_ns[*cycle]
+        });
+        long.map(|(cycle, slot)| (cycle, slot.due_ns, slot.end_ns))
+            .collect()
+    };
+    told.overruns = slots.iter().map(overruns).collect();
+    told.is_whole = told.overruns.iter().map(Vec::len).sum::<usize>() <= OVERRUNS_MAX;
+    if !told.is_whole {
+        told.overruns.clear();
+    }
+    told.disturbances = disturbed
+        .iter()
+        .map(|it| (it.from_ns, it.to_ns, it.cause == Cause::Host))
+        .collect();
+    told
+}
+
+fn encoded(proven: &Proven) -> Vec<Option<String>> {
+    let bodies = proven.bodies().into_iter();
+    bodies
+        .map(|body| body.map(|body| STANDARD.encode(body)))
+        .collect()
+}
+
+fn decoded(bodies: &[Option<String>]) -> Result<Vec<Option<Vec<u8>>>, Invalid> {
+    let decode = |body: &Option<String>| match body {
+        None => Ok(None),
+        Some(body) => STANDARD.decode(body).map(Some).map_err(|error| {
+            let reason = format!("the first generator's proof cannot be read: {error}");
+            Invalid::new(InvalidKind::LoadFailed, reason)
+        }),
+    };
+    bodies.iter().map(decode).collect()
+}

@@ -1,0 +1,75 @@
+//! Labs whose systems and generators are pods of a cluster.
+//!
+//! | what | where |
+//! |---|---|
+//! | what cannot be had there | [`refusal`] |
+//! | pods of what is weighed | [`systems`] |
+//! | the cluster's side of a run and of its rounds | [`stage`] |
+//! | what generators are told | [`told`] |
+//! | how they meet | [`meeting`] |
+//! | how their results come back | [`result`] |
+//! | what the keeper does when weigh is gone | [`errand`] |
+
+pub(crate) mod errand;
+pub(crate) mod meeting;
+pub(crate) mod refusal;
+pub(crate) mod result;
+pub(crate) mod stage;
+pub(crate) mod systems;
+pub(crate) mod told;
+
+/// Where a lab is to be measured, and by which image of weigh.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    /// Measure in a cluster: systems with an `image` and generators are pods; see docs/kubernetes.md.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "CLUSTER",
+        help_heading = "In a cluster"
+    )]
+    pub(crate) on: Option<ClusterKind>,
+    /// The context of the kubeconfig [default: the current one].
+    #[arg(
+        long,
+        requires = "on",
+        value_name = "NAME",
+        help_heading = "In a cluster"
+    )]
+    context: Option<String>,
+    /// The namespace [default: that of the context].
+    #[arg(
+        long,
+        requires = "on",
+        value_name = "NAME",
+        help_heading = "In a cluster"
+    )]
+    namespace: Option<String>,
+    /// The image of weigh, of this same version, that generators are made of.
+    #[arg(
+        long,
+        requires = "on",
+        value_name = "IMAGE",
+        help_heading = "In a cluster",
+        env = "WEIGH_IMAGE",
+        default_value = concat!("weigh:", env!("CARGO_PKG_VERSION"))
+    )]
+    pub(crate) generator_image: String,
+}
+
+/// Which kind of cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ClusterKind {
+    /// Kubernetes, as the kubeconfig names it.
+    Kubernetes,
+}
+
+impl ClusterArgs {
+    /// Where in which cluster.
+    pub(crate) fn place(&self) -> cluster::Place {
+        cluster::Place {
+            context: self.context.clone(),
+            namespace: self.namespace.clone(),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What the keeper does when a run in a cluster has ended, and above all when weigh was killed: it removes
+//! the owner of all that the run made.
+
+use cluster::{Connection, Place};
+use rig::keeper::OwnerEnd;
+use serde::{Deserialize, Serialize};
+
+/// How an errand begins, by which it is told from those of containers.
+const WORD: &str = "kubernetes ";
+
+#[derive(Serialize, Deserialize)]
+struct Errand {
+    run: String,
+    context: Option<String>,
+    namespace: String,
+}
+
+/// What the keeper is told of a run in a cluster.
+pub(crate) fn of_run(run: &str, place: &Place, namespace: &str) -> String {
+    let errand = Errand {
+        run: run.to_owned(),
+        context: place.context.clone(),
+        namespace: namespace.to_owned(),
+    };
+    let text = serde_json::to_string(&errand).expect("texts are JSON");
+    format!("{WORD}{text}")
+}
+
+/// Runs it; none where it is not one of these.
+pub(crate) fn run(errand: &str, owner: OwnerEnd) -> Option<Result<(), String>> {
+    let text = errand.strip_prefix(WORD)?;
+    Some(match owner {
+        // It has removed all, and said so where it could not.
+        OwnerEnd::Finished => Ok(()),
+        OwnerEnd::Gone => removed(text),
+    })
+}
+
+fn removed(text: &str) -> Result<(), String> {
+    let errand: Errand = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let place = Place {
+        context: errand.context,
+        namespace: Some(errand.namespace),
+    };
+    let connection = Connection::open(&place, || false).map_err(|error| error.to_string())?;
+    cluster::owner::end(&connection, &errand.run).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_errand_of_others_is_left_to_them() {
+        assert!(run("run /var/run/docker.sock", OwnerEnd::Finished).is_none());
+        let errand = of_run("x", &Place::default(), "default");
+        assert_eq!(run(&errand, OwnerEnd::Finished), Some(Ok(())));
+    }
+}

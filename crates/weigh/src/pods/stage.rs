@@ -1,0 +1,586 @@
+//! The cluster's side of a run: what stays for all rounds, and what comes up and goes in each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cluster::call::Resource;
+use cluster::connection::Heed;
+use cluster::generators::{GENERATORS, Generators, TOLD_IN};
+use cluster::kubelet::Readings;
+use cluster::node::Node;
+use cluster::owner::Round as OwnedRound;
+use cluster::state::{Phase, PodState};
+use cluster::workload::{SERVES, service};
+use cluster::{ClusterError, Connection, Run};
+use lab::{Endpoint, Setup};
+use model::InvalidKind;
+use report::Recording;
+use report::recording::{NodeText, PlacedText};
+use serde_json::Value;
+
+use super::result;
+use super::systems::{self, Which};
+use super::told::{self, MEETING_PORT, Told};
+use crate::environment::instant;
+use crate::systems::Invalid;
+
+/// Between two looks at pods.
+const LOOK: Duration = Duration::from_millis(500);
+/// Between two readings of what kubelets say.
+const READ: Duration = Duration::from_secs(3);
+/// What a pod may take besides becoming ready: to be placed, and to have its image fetched.
+const PLACED_WITHIN: Duration = Duration::from_secs(90);
+/// What a round may take besides its load: pods come, generators wait for each other and prove.
+pub(crate) const BESIDE_LOAD: Duration = Duration::from_secs(300);
+
+/// What stays for all rounds of a run.
+pub(crate) struct Stage<'c> {
+    run: Run<'c>,
+    image: String,
+    pub(crate) generators: u32,
+    /// Where each Service is, by its name.
+    services: BTreeMap<String, SocketAddr>,
+    pub(crate) nodes: BTreeMap<String, Node>,
+    pub(crate) placed: Vec<PlacedText>,
+    /// Whether kubelets may be asked.
+    pub(crate) reads_kubelets: bool,
+    /// How long a round may take.
+    deadline: Duration,
+}
+
+/// A system that a round needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// The variant's position; none for a system that all share.
+    pub(crate) variant: Option<usize>,
+    pub(crate) setup: &'a Setup,
+}
+
+/// What is up in a round.
+pub(crate) struct Up<'s, 'c> {
+    owner: OwnedRound<'s, 'c>,
+    /// The pods of systems when all were ready.
+    pub(crate) pods: Vec<PodState>,
+    /// Which variants are not up, by position, or all where one of theirs is not.
+    pub(crate) failed: Vec<(Option<usize>, Invalid)>,
+}
+
+/// Why a round has no result.
+pub(crate) enum Lost {
+    /// The cluster does not do what is asked of it.
+    Cluster(ClusterError),
+    /// A generator has not sent its part.
+    Generator(String),
+}
+
+impl From<ClusterError> for Lost {
+    fn from(error: ClusterError) -> Lost {
+        Lost::Cluster(error)
+    }
+}
+
+impl<'c> Stage<'c> {
+    /// Makes the owner of all, and the Services of all systems: those stay, so that addresses do.
+    ///
+    /// # Errors
+    /// When the cluster does not let it. The owner is then gone again.
+    pub(crate) fn begin(
+        run: Run<'c>,
+        wanted: &[Wanted<'_>],
+        (image, generators): (String, u32),
+        deadline: Duration,
+    ) -> Result<Stage<'c>, ClusterError> {
+        let mut stage = Stage {
+            run,
+            image,
+            generators,
+            services: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            placed: Vec::new(),
+            reads_kubelets: true,
+            deadline,
+        };
+        match stage.make_services(wanted) {
+            Ok(()) => Ok(stage),
+            Err(error) => {
+                // What went wrong first is told; that the owner stays is told by its own end.
+                let _also = stage.run.end();
+                Err(error)
+            }
+        }
+    }
+
+    fn make_services(&mut self, wanted: &[Wanted<'_>]) -> Result<(), ClusterError> {
+        for one in wanted {
+            let which = self.which(one);
+            let (name, port) = (which.name(), which.port());
+            if !self.services.contains_key(&name) {
+                let address = self.make_service(service(&name, port), port)?;
+                self.services.insert(name, address);
+            }
+        }
+        let meeting = self.generators_of(0).meeting();
+        let address = self.make_service(meeting, MEETING_PORT)?;
+        self.services.insert(self.meeting_name(), address);
+        Ok(())
+    }
+
+    fn make_service(&self, object: Value, port: u16) -> Result<SocketAddr, ClusterError> {
+        let name = cluster::connection::name_of(&object).to_owned();
+        let made = self.run.create(Resource::Services, object)?;
+        let address = made["spec"]["clusterIP"]
+            .as_str()
+            .and_then(|ip| ip.parse().ok());
+        let ip = address.ok_or_else(|| ClusterError::Unreadable {
+            what: format!("create the Service `{name}`"),
+            reason: format!("it has no address: {}", made["spec"]["clusterIP"]),
+        })?;
+        Ok(SocketAddr::new(ip, port))
+    }
+
+    fn which<'a>(&'a self, wanted: &Wanted<'a>) -> Which<'a> {
+        Which {
+            run: self.run.id(),
+            variant: wanted.variant,
+            setup: wanted.setup,
+        }
+    }
+
+    fn meeting_name(&self) -> String {
+        format!("wb-{}-generators", self.run.id())
+    }
+
+    fn generators_of(&self, round: u32) -> Generators {
+        Generators {
+            name: self.meeting_name(),
+            object: format!("{}-r{round}", self.meeting_name()),
+            image: self.image.clone(),
+            pull: "IfNotPresent",
+            args: vec!["generator".to_owned(), format!("{TOLD_IN}/job.json")],
+            count: self.generators,
+            port: MEETING_PORT,
+            deadline: self.deadline,
+        }
+    }
+
+    /// Where the first generator is met.
+    pub(crate) fn meeting(&self) -> SocketAddr {
+        self.services[&self.meeting_name()]
+    }
+
+    /// Where a system is.
+    pub(crate) fn address(&self, wanted: &Wanted<'_>) -> SocketAddr {
+        self.services[&self.which(wanted).name()]
+    }
+
+    /// The pods of a system.
+    pub(crate) fn pods_of<'p>(
+        &self,
+        wanted: &Wanted<'_>,
+        pods: &'p [PodState],
+    ) -> Vec<&'p PodState> {
+        let name = self.which(wanted).name();
+        let serves = |pod: &&PodState| pod.labels.get(SERVES) == Some(&name);
+        pods.iter().filter(serves).collect()
+    }
+
+    /// The port at which a system listens in its pods.
+    pub(crate) fn port_of(&self, wanted: &Wanted<'_>) -> u16 {
+        self.which(wanted).port()
+    }
+
+    fn connection(&self) -> &'c Connection {
+        self.run.connection
+    }
+
+    /// Brings the systems of a round up, each after those that it needs.
+    ///
+    /// # Errors
+    /// When the cluster is away. A system that does not come up is in the result.
+    pub(crate) fn bring_up<'s>(
+        &'s self,
+        round: u32,
+        wanted: &[Wanted<'_>],
+    ) -> Result<Up<'s, 'c>, ClusterError> {
+        self.run.live_on(self.deadline + PLACED_WITHIN)?;
+        let owner = self.run.round(round)?;
+        let mut coming = Coming::of(wanted);
+        loop {
+            let pods = self.pods(&owner.selector())?;
+            for index in 0..wanted.len() {
+                let one = &wanted[index];
+                if coming.is_due(index, wanted) {
+                    self.start(&owner, one, index, &mut coming)?;
+                } else if coming.is_watched(index) {
+                    coming.look(index, one, &self.pods_of(one, &pods));
+                }
+            }
+            if coming.is_over() {
+                return Ok(Up {
+                    owner,
+                    pods,
+                    failed: coming.failed(wanted),
+                });
+            }
+            if self.connection().is_stopped() {
+                return Err(ClusterError::Stopped {
+                    what: "bring the systems of a round up".to_owned(),
+                });
+            }
+            self.connection().pause(LOOK);
+        }
+    }
+
+    fn start(
+        &self,
+        owner: &OwnedRound<'_, '_>,
+        one: &Wanted<'_>,
+        index: usize,
+        coming: &mut Coming,
+    ) -> Result<(), ClusterError> {
+        let which = self.which(one);
+        let find = |system: &str| -> Option<Endpoint> {
+            let of = |variant: Option<usize>| {
+                let name = systems::service_name(self.run.id(), variant, system);
+                self.services.get(&name).copied()
+            };
+            of(one.variant).or_else(|| of(None)).map(Endpoint::from)
+        };
+        let object = format!("{}-r{}", which.name(), owner.number());
+        match which.workload(object, self.deadline, &find) {
+            Ok(workload) => {
+                let (resource, object) = workload.object();
+                match owner.create(resource, object) {
+                    Ok(_) => coming.has_started(index),
+                    Err(ClusterError::Refused { message, .. }) => coming.fail(index, message),
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(reason) => coming.fail(index, reason),
+        }
+        Ok(())
+    }
+
+    fn pods(&self, selector: &str) -> Result<Vec<PodState>, ClusterError> {
+        let pods = self
+            .connection()
+            .list(Resource::Pods, selector, Heed::Stop)?;
+        Ok(pods.iter().map(PodState::of).collect())
+    }
+
+    /// Has the generators of a round send the load, and gives what each has seen.
+    ///
+    /// # Errors
+    /// When one of them does not send its part, or the cluster is away.
+    pub(crate) fn generate(
+        &self,
+        up: &Up<'_, '_>,
+        told: &Told,
+        readings: &mut Readings,
+    ) -> Result<(Vec<Recording>, Vec<PodState>), Lost> {
+        let text = serde_json::to_vec(told).map_err(|error| Lost::Generator(error.to_string()))?;
+        if text.len() > told::BYTES_MOST {
+            return Err(Lost::Generator(format!(
+                "what the generators are told has {} bytes, and a Secret holds {}: send fewer or shorter requests",
+                text.len(),
+                told::BYTES_MOST
+            )));
+        }
+        let generators = self.generators_of(up.owner.number());
+        up.owner
+            .create(Resource::Secrets, generators.secret(&STANDARD.encode(text)))?;
+        up.owner.create(Resource::Jobs, generators.job())?;
+        let pods = self.watch(up, readings)?;
+        let mut recordings = Vec::new();
+        for pod in &pods {
+            recordings.push(self.result_of(pod)?);
+        }
+        Ok((recordings, pods))
+    }
+
+    /// Waits until all generators have done their work. Gives their pods, in the order of their shards.
+    fn watch(&self, up: &Up<'_, '_>, readings: &mut Readings) -> Result<Vec<PodState>, Lost> {
+        let began = instant();
+        let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
+        let mut read_at: Option<Instant> = None;
+        loop {
+            let pods = self.pods(&up.owner.selector())?;
+            if read_at.is_none_or(|at| at.elapsed() >= READ) {
+                self.read_kubelets(&pods, readings);
+                read_at = Some(instant());
+            }
+            let now: BTreeMap<u32, PodState> = generators_among(pods);
+            if let Some(lost) = lost(&seen, &now) {
+                return Err(Lost::Generator(self.in_words(&lost)));
+            }
+            let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
+            if now.len() == self.generators as usize && now.values().all(is_done) {
+                return Ok(now.into_values().collect());
+            }
+            seen = now;
+            if began.elapsed() > self.deadline {
+                return Err(Lost::Generator(self.overdue(&seen)));
+            }
+            if self.connection().is_stopped() {
+                let what = "wait for the generators".to_owned();
+                return Err(ClusterError::Stopped { what }.into());
+            }
+            self.connection().pause(LOOK);
+        }
+    }
+
+    fn overdue(&self, seen: &BTreeMap<u32, PodState>) -> String {
+        let of = self.generators;
+        let late = seen.iter().find(|(_, pod)| pod.phase != Phase::Succeeded);
+        let which = late.map_or_else(
+            || "the cluster has made no pod of it".to_owned(),
+            |(index, pod)| {
+                let why = match &pod.phase {
+                    Phase::Coming(why) => format!(", {why}"),
+                    _ => String::new(),
+                };
+                format!("generator {} of {of}, {}{why}", index + 1, pod.placed())
+            },
+        );
+        let seconds = self.deadline.as_secs();
+        format!("after {seconds} s not all generators have ended: {which}")
+    }
+
+    /// What has become of a generator, with its last words where there are any.
+    fn in_words(&self, (index, pod, why): &(u32, PodState, String)) -> String {
+        let log = self.connection().text(Resource::PodLogs, &pod.name);
+        let words = log.map(|log| result::last_words(&log)).unwrap_or_default();
+        let words = match words.is_empty() {
+            true => String::new(),
+            false => format!("; it said: {words}"),
+        };
+        format!(
+            "generator {} of {}, {}, {why}{words}",
+            index + 1,
+            self.generators,
+            pod.placed()
+        )
+    }
+
+    fn result_of(&self, pod: &PodState) -> Result<Recording, Lost> {
+        let log = self.connection().text(Resource::PodLogs, &pod.name)?;
+        let wrong = |reason: String| Lost::Generator(format!("{}: {reason}", pod.placed()));
+        let bytes = result::read(&log).map_err(wrong)?;
+        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+        Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Asks the kubelets of these pods. That one does not answer is no reason to end a run.
+    fn read_kubelets(&self, pods: &[PodState], readings: &mut Readings) {
+        if !self.reads_kubelets {
+            return;
+        }
+        let nodes: BTreeSet<&String> = pods.iter().filter_map(|pod| pod.node.as_ref()).collect();
+        for node in nodes {
+            match self.connection().get(Resource::NodeProxy, node) {
+                Ok(summary) => readings.add(&summary, self.connection().namespace()),
+                Err(error) => tracing::debug!(node, %error, "the kubelet was not read"),
+            }
+        }
+    }
+
+    /// Whether kubelets may be asked, which is found out once; why not, where they may not.
+    pub(crate) fn may_read_kubelets(&mut self, pods: &[PodState]) -> Option<String> {
+        let node = pods.iter().find_map(|pod| pod.node.as_ref())?;
+        match self.connection().get(Resource::NodeProxy, node) {
+            Err(error @ ClusterError::Forbidden { .. }) => {
+                self.reads_kubelets = false;
+                Some(error.to_string())
+            }
+            _ => None,
+        }
+    }
+
+    /// Asks what the nodes of these pods are, where that is not known yet and may be asked.
+    pub(crate) fn know_nodes(&mut self, pods: &[PodState]) {
+        for node in pods.iter().filter_map(|pod| pod.node.as_ref()) {
+            if self.nodes.contains_key(node) {
+                continue;
+            }
+            let known = self.connection().get(Resource::Nodes, node);
+            let known = known.map_or_else(
+                |_| Node::of(&serde_json::json!({"metadata": {"name": node}})),
+                |found| Node::of(&found),
+            );
+            self.nodes.insert(node.clone(), known);
+        }
+    }
+
+    /// The pods of a round as they are now.
+    ///
+    /// # Errors
+    /// When the cluster is away.
+    pub(crate) fn pods_now(&self, up: &Up<'_, '_>) -> Result<Vec<PodState>, ClusterError> {
+        self.pods(&up.owner.selector())
+    }
+
+    /// Ends a round: its pods are gone then.
+    ///
+    /// # Errors
+    /// When the cluster is away, or something stays.
+    pub(crate) fn end_round(up: Up<'_, '_>) -> Result<(), ClusterError> {
+        up.owner.end()
+    }
+
+    /// Ends the run: all that it made is gone then.
+    ///
+    /// # Errors
+    /// When the cluster is away, or something stays.
+    pub(crate) fn end(self) -> Result<(), ClusterError> {
+        self.run.end()
+    }
+
+    /// The nodes, as a recording has them.
+    pub(crate) fn node_texts(&self) -> Vec<NodeText> {
+        let text = |node: &Node| NodeText {
+            name: node.name.clone(),
+            kernel: node.kernel.clone(),
+            os: node.os.clone(),
+            runtime: node.runtime.clone(),
+            kubelet: node.kubelet.clone(),
+            cpu: node.cpu.clone(),
+            memory: node.memory.clone(),
+        };
+        self.nodes.values().map(text).collect()
+    }
+}
+
+/// The generators among pods, by their shards.
+fn generators_among(pods: Vec<PodState>) -> BTreeMap<u32, PodState> {
+    let generators = pods
+        .into_iter()
+        .filter(|pod| pod.labels.contains_key(GENERATORS));
+    generators
+        .filter_map(|pod| Some((pod.index?, pod)))
+        .collect()
+}
+
+/// The generator that will not send its part, and why. Where several are lost, the one that was taken
+/// away comes before those that missed it.
+fn lost(
+    before: &BTreeMap<u32, PodState>,
+    now: &BTreeMap<u32, PodState>,
+) -> Option<(u32, PodState, String)> {
+    let mut lost: Vec<(u32, PodState, String)> = Vec::new();
+    for (index, pod) in before {
+        let is_other = now.get(index).is_none_or(|other| other.name != pod.name);
+        if is_other && pod.phase != Phase::Succeeded {
+            lost.push((*index, pod.clone(), "was removed".to_owned()));
+        }
+    }
+    for (index, pod) in now {
+        match &pod.phase {
+            Phase::Failed(why) => lost.push((*index, pod.clone(), why.clone())),
+            Phase::Leaving => lost.push((*index, pod.clone(), "is being removed".to_owned())),
+            _ => {}
+        }
+    }
+    let by_itself = |(_, _, why): &(u32, PodState, String)| why.starts_with("ended with exit code");
+    lost.sort_by_key(by_itself);
+    lost.into_iter().next()
+}
+
+/// Systems on their way up.
+struct Coming(Vec<State>);
+
+enum State {
+    /// Others must be ready first.
+    Waits,
+    /// Since when it is on its way.
+    Started(Instant),
+    Ready,
+    Failed(String),
+}
+
+impl Coming {
+    fn of(wanted: &[Wanted<'_>]) -> Coming {
+        Coming(wanted.iter().map(|_| State::Waits).collect())
+    }
+
+    /// Whether all that it needs is ready, and it has not been started.
+    fn is_due(&self, index: usize, wanted: &[Wanted<'_>]) -> bool {
+        let own = &wanted[index];
+        let is_ready = |system: &String| {
+            wanted.iter().zip(&self.0).any(|(other, state)| {
+                other.setup.system == *system
+                    && (other.variant == own.variant || other.variant.is_none())
+                    && matches!(state, State::Ready)
+            })
+        };
+        matches!(self.0[index], State::Waits) && own.setup.after.iter().all(is_ready)
+    }
+
+    fn is_watched(&self, index: usize) -> bool {
+        matches!(self.0[index], State::Started(_) | State::Ready)
+    }
+
+    fn has_started(&mut self, index: usize) {
+        self.0[index] = State::Started(instant());
+    }
+
+    fn fail(&mut self, index: usize, reason: String) {
+        self.0[index] = State::Failed(reason);
+    }
+
+    /// Looks at the pods of a system.
+    fn look(&mut self, index: usize, wanted: &Wanted<'_>, pods: &[&PodState]) {
+        let failed = pods.iter().find_map(|pod| match &pod.phase {
+            Phase::Failed(why) => Some(format!("{}: {why}", pod.placed())),
+            Phase::Succeeded => Some(format!("{} has ended", pod.placed())),
+            _ => None,
+        });
+        if let Some(why) = failed {
+            return self.fail(index, why);
+        }
+        let count = wanted.setup.replicas.unwrap_or(1) as usize;
+        let ready = pods.iter().filter(|pod| pod.phase == Phase::Ready).count();
+        let since = match &self.0[index] {
+            State::Started(since) => *since,
+            _ => return,
+        };
+        if ready >= count {
+            self.0[index] = State::Ready;
+        } else if since.elapsed() > wanted.setup.ready.within + PLACED_WITHIN {
+            let why = pods.iter().find_map(|pod| match &pod.phase {
+                Phase::Coming(why) => Some(format!("{}: {why}", pod.placed())),
+                Phase::Running => Some(format!("{} runs and is not ready", pod.placed())),
+                _ => None,
+            });
+            let why = why.unwrap_or_else(|| "the cluster has made no pod of it".to_owned());
+            let seconds = since.elapsed().as_secs();
+            self.fail(
+                index,
+                format!("{ready} of {count} ready after {seconds} s; {why}"),
+            );
+        }
+    }
+
+    /// Whether nothing changes any more. What waits for what has failed waits for nothing.
+    fn is_over(&self) -> bool {
+        let is_on_its_way = |state: &State| matches!(state, State::Started(_));
+        let has_failed = |state: &State| matches!(state, State::Failed(_));
+        let waits = |state: &State| matches!(state, State::Waits);
+        !self.0.iter().any(is_on_its_way)
+            && (self.0.iter().any(has_failed) || !self.0.iter().any(waits))
+    }
+
+    fn failed(&self, wanted: &[Wanted<'_>]) -> Vec<(Option<usize>, Invalid)> {
+        let each = wanted.iter().zip(&self.0);
+        let failed = each.filter_map(|(one, state)| {
+            let State::Failed(reason) = state else {
+                return None;
+            };
+            let reason = format!("`{}` did not come up: {reason}", one.setup.system);
+            Some((one.variant, Invalid::new(InvalidKind::NotReady, reason)))
+        });
+        failed.collect()
+    }
+}

@@ -1,0 +1,196 @@
+//! What is weighed, as pods: what a cluster makes of the systems of a lab.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use cluster::workload::{Limits, Probe, Workload, dns_label};
+use lab::{Container, Endpoint, Network, Pull, Setup, Text, Volume};
+
+/// Where a system listens in its pod that is told where.
+const TOLD_PORT: u16 = 8080;
+/// Names in a cluster have at most 63 characters; what is put before and behind a system's takes the rest.
+const NAME: usize = 20;
+
+/// Which pod.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Which<'a> {
+    pub(crate) run: &'a str,
+    /// The variant's position, or none for a system that all variants share.
+    pub(crate) variant: Option<usize>,
+    pub(crate) setup: &'a Setup,
+}
+
+/// The name of the Service of a variant's system, or of one that all variants share.
+pub(crate) fn service_name(run: &str, variant: Option<usize>, system: &str) -> String {
+    let whose = variant.map_or("all".to_owned(), |variant| format!("v{variant}"));
+    format!("wb-{run}-{whose}-{}", dns_label(system, NAME))
+}
+
+impl Which<'_> {
+    /// The name of its Service.
+    pub(crate) fn name(&self) -> String {
+        service_name(self.run, self.variant, &self.setup.system)
+    }
+
+    /// Where it listens in its pod.
+    pub(crate) fn port(&self) -> u16 {
+        match self.setup.container().map(|container| container.network) {
+            Some(Network::Bridge { port }) => port,
+            Some(Network::Host) | None => TOLD_PORT,
+        }
+    }
+
+    /// Its pods. `find` knows where other systems are.
+    ///
+    /// # Errors
+    /// Why a cluster cannot have it, as a sentence.
+    pub(crate) fn workload(
+        &self,
+        object: String,
+        deadline: Duration,
+        find: &dyn Fn(&str) -> Option<Endpoint>,
+    ) -> Result<Workload, String> {
+        let setup = self.setup;
+        let container = container_of(setup)?;
+        let port = self.port();
+        let place = |system: &str| match system == setup.system {
+            true => Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into()),
+            false => find(system),
+        };
+        let fill = |text: &Text| {
+            let text_of = |instance| text.render_instance(instance, &place);
+            let first = text_of(1)?;
+            // The pods of a Deployment are alike.
+            if setup.replicas.is_some() && text_of(2)? != first {
+                return Err(format!(
+                    "`{}` is told `{{{{instance}}}}`, and the pods of a Deployment are all told the same; leave it out, a pod's host name is its own",
+                    setup.system
+                ));
+            }
+            Ok(first)
+        };
+        let mut env = BTreeMap::new();
+        for (variable, text) in &setup.env {
+            env.insert(variable.clone(), fill(text)?);
+        }
+        Ok(Workload {
+            name: self.name(),
+            object,
+            image: container.image.clone(),
+            pull: pull(container),
+            command: Vec::new(),
+            // As an engine does: what is given takes the place of the image's arguments.
+            args: container
+                .command
+                .iter()
+                .map(fill)
+                .collect::<Result<_, _>>()?,
+            env,
+            user: user(setup, container)?,
+            port,
+            probe: probe(setup)?,
+            empty_folders: empty_folders(setup, container)?,
+            limits: limits(setup)?,
+            replicas: setup.replicas,
+            deadline,
+        })
+    }
+}
+
+fn container_of(setup: &Setup) -> Result<&Container, String> {
+    let system = &setup.system;
+    if setup.elsewhere().is_some() {
+        return Err(format!(
+            "`{system}` has a `url`; pods of a cluster are what is measured there: give it an `image`"
+        ));
+    }
+    let container = setup.container().ok_or_else(|| {
+        format!(
+            "`{system}` has no `image`: a cluster runs containers, and no commands of this machine"
+        )
+    })?;
+    if setup.pin.is_some() {
+        return Err(format!(
+            "`{system}` has a `pin`, which names cores of this machine; a cluster with a static CPU manager pins pods whose `limits.cpus` is a whole number"
+        ));
+    }
+    if setup.is_on_socket() {
+        return Err(format!(
+            "`{system}` listens on a Unix socket, which no other pod can see; hand it `{{{{addr}}}}` or `{{{{port}}}}`"
+        ));
+    }
+    Ok(container)
+}
+
+fn pull(container: &Container) -> &'static str {
+    match container.pull {
+        Pull::Missing => "IfNotPresent",
+        Pull::Always => "Always",
+        Pull::Never => "Never",
+    }
+}
+
+/// The user by number: a cluster asks no image for names.
+fn user(setup: &Setup, container: &Container) -> Result<Option<i64>, String> {
+    let Some(user) = &container.user else {
+        return Ok(None);
+    };
+    match user.parse::<u32>() {
+        Ok(number) => Ok(Some(i64::from(number))),
+        Err(_) => Err(format!(
+            "`{}` has the user `{user}`; a cluster takes one by its number alone, such as 1000",
+            setup.system
+        )),
+    }
+}
+
+fn empty_folders(setup: &Setup, container: &Container) -> Result<Vec<String>, String> {
+    let folders = container.volumes.iter().map(|volume| match volume {
+        Volume::Fresh { path } => Ok(path.clone()),
+        Volume::Shown { source, .. } => Err(format!(
+            "`{}` is shown `{}` of this machine, which its node does not have; put it into the image",
+            setup.system,
+            source.display()
+        )),
+    });
+    folders.collect()
+}
+
+/// Limits by which the cluster calls a pod Guaranteed, or none.
+fn limits(setup: &Setup) -> Result<Limits, String> {
+    let limits = Limits {
+        cpus: setup.limits.cpus,
+        memory: setup.limits.memory,
+    };
+    match (limits.cpus, limits.memory) {
+        (Some(_), Some(_)) | (None, None) => Ok(limits),
+        (cpus, _) => Err(format!(
+            "`{}` has a limit of {} alone; a cluster guarantees a pod what it may use where both are given: add `limits.{}`",
+            setup.system,
+            if cpus.is_some() {
+                "processor time"
+            } else {
+                "memory"
+            },
+            if cpus.is_some() { "memory" } else { "cpus" },
+        )),
+    }
+}
+
+fn probe(setup: &Setup) -> Result<Probe, String> {
+    let system = &setup.system;
+    match &setup.ready.probe {
+        lab::Probe::Listening => Ok(Probe::Listening),
+        lab::Probe::Healthy => Err(format!(
+            "`{system}` is ready when its image's health check says so, which a cluster does not look at; give it `ready: {{path: …}}`"
+        )),
+        lab::Probe::Answers { path, status } if (200..400).contains(status) => Ok(Probe::Answers {
+            path: path.clone(),
+            is_encrypted: setup.is_encrypted,
+        }),
+        lab::Probe::Answers { status, .. } => Err(format!(
+            "`{system}` is ready when it answers {status}; a cluster takes a status from 200 to 399 for that, and no other"
+        )),
+    }
+}

@@ -1,0 +1,207 @@
+//! What the generators of a round are told: the lab with the files that it was read from, and where its
+//! systems are.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lab::{Elsewhere, Lab, ProofWhat, Variant};
+use model::{Load, Settle, Shard};
+use serde::{Deserialize, Serialize};
+
+use super::meeting::MeetingPlace;
+use crate::environment;
+use crate::files::Unwritten;
+
+/// What a Secret of a cluster may hold, less what the rest of it takes.
+pub(crate) const BYTES_MOST: usize = 900 * 1024;
+/// Where the first generator is met.
+pub(crate) const MEETING_PORT: u16 = 7100;
+
+/// What the generators of a round are told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// The weigh that tells it: another would plan otherwise.
+    pub(crate) weigh: String,
+    /// The lab file.
+    lab: PathBuf,
+    /// Every file that it was read from, by its base64.
+    files: BTreeMap<PathBuf, String>,
+    /// Settings of the command line.
+    settings: Vec<(String, String)>,
+    /// The variants that are still in; the others are left out.
+    variants: Vec<String>,
+    /// The load, as the command line wants it.
+    load: Load,
+    warmup_us: u64,
+    settle: Option<Settle>,
+    pub(crate) seed: u64,
+    /// The round, from 0.
+    pub(crate) round: usize,
+    rounds: u32,
+    /// How many generators there are.
+    generators: u32,
+    /// Where the first of them is met by the others.
+    meeting: SocketAddr,
+    /// What only they know.
+    token: String,
+    /// How long they wait for each other, in seconds.
+    pub(crate) wait_s: u64,
+    /// Where each system of each variant is.
+    places: Vec<Place>,
+}
+
+/// Where a system of a variant is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) variant: String,
+    pub(crate) system: String,
+    pub(crate) address: SocketAddr,
+    /// Where each instance is asked what it saw; empty for one.
+    pub(crate) instances: Vec<SocketAddr>,
+}
+
+/// What differs from round to round.
+pub(crate) struct ThisRound {
+    pub(crate) number: usize,
+    pub(crate) variants: Vec<String>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) generators: u32,
+    pub(crate) meeting: SocketAddr,
+    pub(crate) token: String,
+}
+
+impl Told {
+    /// What generators are told of a lab that was read from these files.
+    pub(crate) fn of(
+        lab: &Lab,
+        seed: u64,
+        files: &[(PathBuf, Vec<u8>)],
+        settings: &[(String, String)],
+        round: ThisRound,
+    ) -> Told {
+        let files = files
+            .iter()
+            .map(|(path, content)| (path.clone(), STANDARD.encode(content)));
+        Told {
+            weigh: environment::version().version,
+            lab: lab.path.clone(),
+            files: files.collect(),
+            settings: settings.to_vec(),
+            variants: round.variants,
+            load: lab.load.clone(),
+            warmup_us: model::micros(lab.warmup),
+            settle: lab.settle,
+            seed,
+            round: round.number,
+            rounds: lab.rounds,
+            generators: round.generators,
+            meeting: round.meeting,
+            token: round.token,
+            wait_s: 120,
+            places: round.places,
+        }
+    }
+
+    /// The part of the generator of this number, from 0.
+    ///
+    /// # Errors
+    /// When there is no such part.
+    pub(crate) fn shard(&self, index: u32) -> Result<Shard, String> {
+        Shard::new(index.saturating_add(1), self.generators).map_err(|error| error.to_string())
+    }
+
+    /// Where they meet.
+    pub(crate) fn meeting(&self, listen: SocketAddr) -> MeetingPlace<'_> {
+        MeetingPlace {
+            listen,
+            connect: self.meeting,
+            token: &self.token,
+            within: Duration::from_secs(self.wait_s),
+        }
+    }
+
+    /// The lab as a generator carries it out. Only the first one holds what systems saw against what all
+    /// have sent.
+    ///
+    /// # Errors
+    /// When it is not the lab of this weigh.
+    pub(crate) fn lab(&self, shard: Shard) -> Result<Lab, String> {
+        let own = environment::version().version;
+        if self.weigh != own {
+            return Err(format!(
+                "the image has weigh {own}, and the run is of weigh {}: use the image of the same version",
+                self.weigh
+            ));
+        }
+        let mut files = Vec::new();
+        for (path, content) in &self.files {
+            let content = STANDARD
+                .decode(content)
+                .map_err(|error| error.to_string())?;
+            files.push((path.clone(), content));
+        }
+        let mut lab = lab::parse_with(&self.lab, &Unwritten(files), &self.settings)
+            .map_err(|mistakes| mistakes.render(false).to_string())?;
+        lab.load = self.load.clone();
+        lab.sweep.clear();
+        lab.warmup = Duration::from_micros(self.warmup_us);
+        lab.settle = self.settle;
+        lab.rounds = self.rounds;
+        lab.until = None;
+        lab.seed = Some(self.seed);
+        self.leave_out(&mut lab)?;
+        if shard.index() > 0 {
+            for variant in std::iter::once(&mut lab.baseline).chain(&mut lab.variants) {
+                variant.proofs.clear();
+            }
+        }
+        lab.relocated(&|variant, system| self.place(variant, system))
+    }
+
+    fn leave_out(&self, lab: &mut Lab) -> Result<(), String> {
+        let is_in = |variant: &Variant| self.variants.contains(&variant.name);
+        lab.variants.retain(is_in);
+        match is_in(&lab.baseline) {
+            true => Ok(()),
+            false => Err(format!("the baseline `{}` is out", lab.baseline.name)),
+        }
+    }
+
+    fn place(&self, variant: &str, system: &str) -> Option<Elsewhere> {
+        let mut places = self.places.iter();
+        let place = places.find(|place| place.variant == variant && place.system == system)?;
+        let authority = place.address.to_string();
+        Some(Elsewhere {
+            host: place.address.ip().to_string(),
+            port: place.address.port(),
+            authority,
+            attach: None,
+            instances: place.instances.clone(),
+        })
+    }
+}
+
+/// Whether a proof asks systems what they saw.
+pub(crate) fn asks_systems(variant: &Variant) -> bool {
+    let mut proofs = variant.proofs.iter();
+    proofs.any(|proof| matches!(proof.what, ProofWhat::Seen { .. }))
+}
+
+/// Reads what a generator is told.
+///
+/// # Errors
+/// When it is not there or cannot be read.
+pub(crate) fn read(path: &Path) -> Result<Told, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| {
+        format!(
+            "`{}` is not what a generator is told: {error}",
+            path.display()
+        )
+    })
+}
