@@ -1,16 +1,19 @@
 //! "Did you mean": the known word that a mistyped one is nearest to.
 
-/// The known word that is nearest, when it is near: a third of its letters may differ, and one in a
-/// word of up to five.
+/// The known word that is nearest, when it is near: a third of its letters may differ, one in a
+/// word of up to five, and three at most: `authorization` is not a misspelling of `authentication`.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (strsim::damerau_levenshtein(word, known), known))
         // Of a word of one or two letters a third would be none.
-        .filter(|(distance, known)| *distance <= known.chars().count().max(3) / 3)
+        .filter(|(distance, known)| *distance <= (known.chars().count() / 3).clamp(1, MOST))
         .min()
         .map(|(_, known)| known)
 }
+
+/// More letters than these are another word, however long both are.
+const MOST: usize = 3;
 
 /// A question that names the nearest of the known words, when it is near.
 #[must_use]
@@ -28,6 +31,10 @@ mod tests {
         assert_eq!(nearest("conections", known()), Some("connections"));
         assert_eq!(nearest("raet", known()), Some("rate"));
         assert_eq!(nearest("colour", known()), None);
+        assert_eq!(
+            nearest("authorization", ["authentication"].into_iter()),
+            None
+        );
         assert_eq!(
             did_you_mean("round", known()).unwrap(),
             "did you mean `rounds`?"

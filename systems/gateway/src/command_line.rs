@@ -68,7 +68,8 @@ pub(crate) struct Arguments {
 /// Commands that do not serve.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Reads a configuration and reports its mistakes.
+    /// Reads a configuration, lists what works, what has no effect and what is refused, and reports
+    /// its mistakes.
     Check {
         /// The configuration.
         #[arg(value_name = "CONFIG")]

@@ -1,7 +1,8 @@
 //! The one place where the gateway reads its environment.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gateway_config::Surroundings;
 
@@ -9,6 +10,8 @@ use gateway_config::Surroundings;
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     prefix: Option<String>,
+    /// The files that were asked for since the last reading began.
+    files: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Environment {
@@ -17,7 +20,23 @@ impl Environment {
     pub(crate) fn of_process() -> Self {
         Self {
             prefix: variable("APOLLO_ROUTER_CONFIG_ENV_PREFIX"),
+            files: Arc::default(),
         }
+    }
+
+    /// Begins a reading: no file has been asked for.
+    pub(crate) fn begin(&self) {
+        self.known().clear();
+    }
+
+    /// The files that were asked for, whether or not they are there.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.known().iter().cloned().collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        // The set is valid whatever panicked beside it.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -39,6 +58,7 @@ impl Surroundings for Environment {
     }
 
     fn file(&self, path: &Path) -> Option<String> {
+        self.known().insert(path.to_owned());
         // The caller reports the missing file with its place in the configuration.
         std::fs::read_to_string(path).ok()
     }

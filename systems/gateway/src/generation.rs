@@ -22,8 +22,10 @@ use crate::apq;
 use crate::cors;
 use crate::engine::Engine;
 use crate::environment::{self, Environment};
+use crate::operation_list::{self, ManifestError, OperationList};
 use crate::path::PathRule;
 use crate::remotes::Remotes;
+use crate::tls::{Tls, TlsError};
 
 /// Where a generation is read from.
 #[derive(Clone, Debug)]
@@ -66,6 +68,10 @@ pub(crate) enum GenerationError {
         "a supergraph and `remote_schemas` or `actions` cannot be served together: leave --supergraph away, or these keys"
     )]
     Both,
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("`{key}` names the subgraph `{name}`, which the supergraph does not have")]
     UnknownSubgraph { key: &'static str, name: String },
 }
@@ -76,6 +82,12 @@ pub(crate) struct Generation {
     pub(crate) engine: Engine,
     /// Texts that clients have sent with their hashes. Absent when `apq` is off.
     pub(crate) persisted: Option<apq::Queries>,
+    /// Operations that are known before they are asked for. Absent when there is no list.
+    pub(crate) list: Option<OperationList>,
+    /// What clients are shown. Absent when they are served in the clear.
+    pub(crate) tls: Option<Tls>,
+    /// Files that the configuration takes values from.
+    files: Vec<PathBuf>,
     /// Stored operations. Absent when no endpoint is configured.
     pub(crate) rest: Option<RestEndpoints>,
     /// How long a source of merged schemas may take, by its position.
@@ -96,6 +108,14 @@ pub(crate) struct SubgraphShaping {
     pub(crate) rate: Option<Rate>,
 }
 
+/// The text of a configuration file.
+pub(crate) fn config_text(path: &Path) -> Result<String, GenerationError> {
+    std::fs::read_to_string(path).map_err(|source| GenerationError::ConfigFile {
+        path: path.display().to_string(),
+        source,
+    })
+}
+
 /// Reads a configuration file, or takes the defaults.
 pub(crate) fn read_config(
     path: Option<&Path>,
@@ -104,14 +124,7 @@ pub(crate) fn read_config(
 ) -> Result<Reading, GenerationError> {
     let (path, text) = match path {
         None => (Path::new("(no configuration)"), String::new()),
-        Some(path) => {
-            let text =
-                std::fs::read_to_string(path).map_err(|source| GenerationError::ConfigFile {
-                    path: path.display().to_string(),
-                    source,
-                })?;
-            (path, text)
-        }
+        Some(path) => (path, config_text(path)?),
     };
     gateway_config::read(path, &text, surroundings, is_development).map_err(GenerationError::Config)
 }
@@ -162,6 +175,9 @@ impl Generation {
         let subgraphs = shaping.collect();
         Ok(Self {
             persisted: apq::Queries::new(&config.apq),
+            list: OperationList::read(config)?,
+            tls: tls(config)?,
+            files: environment.files(),
             engine: ground.engine,
             rest: Some(RestEndpoints::new(config)).filter(|it| !it.is_empty()),
             timeouts: ground.timeouts,
@@ -175,13 +191,28 @@ impl Generation {
         })
     }
 
+    /// The manifests of the list of operations.
+    pub(crate) fn manifests(&self) -> Vec<PathBuf> {
+        operation_list::files(&self.config.persisted_queries)
+            .cloned()
+            .collect()
+    }
+
     /// Files and folders whose change asks for a new generation.
     pub(crate) fn watched(&self, sources: &Sources) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = sources.config.iter().cloned().collect();
         files.extend(sources.supergraph.clone());
         files.extend(self.extensions.watched().iter().cloned());
+        files.extend(self.manifests());
+        files.extend(self.files.iter().cloned());
         files
     }
+}
+
+fn tls(config: &Config) -> Result<Option<Tls>, TlsError> {
+    let limit = config.server.http.tls_handshake_timeout.0;
+    let server = config.tls.supergraph.as_ref();
+    server.map(|server| Tls::new(server, limit)).transpose()
 }
 
 fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
@@ -263,6 +294,14 @@ fn check_names(config: &Config, known: &[&str]) {
             "traffic_shaping.subgraphs",
             config.traffic_shaping.subgraphs.keys().collect(),
         ),
+        (
+            "tls.subgraph.subgraphs",
+            config.tls.subgraph.subgraphs.keys().collect(),
+        ),
+        (
+            "limits.subgraph.subgraphs",
+            config.limits.subgraph.subgraphs.keys().collect(),
+        ),
     ];
     for (key, names) in named {
         for name in names
@@ -298,7 +337,7 @@ fn options(config: &Config) -> OperationOptions {
             answers_bytes: limits.subgraph_answers_max_bytes.0.0,
             fetch_entities: limits.entities_max_per_request.get(),
         },
-        cached_plans: config.supergraph.plan_cache_size.get(),
+        cached_plans: config.supergraph.plans().get(),
         cached_bytes: config.supergraph.plan_cache_bytes.0.0,
         planning_time: config.supergraph.query_planning.timeout.0,
     }

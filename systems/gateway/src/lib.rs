@@ -15,6 +15,8 @@
 mod admission;
 mod apq;
 mod authorization;
+mod batch;
+mod checking;
 mod clock;
 mod command_line;
 mod compression;
@@ -29,6 +31,7 @@ mod health;
 mod listen;
 mod loader;
 mod metrics;
+mod operation_list;
 mod page;
 mod path;
 mod pipeline;
@@ -42,6 +45,7 @@ mod serving;
 mod sources;
 mod startup;
 mod subgraphs;
+mod tls;
 mod token_keys;
 mod worker;
 

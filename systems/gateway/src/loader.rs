@@ -38,6 +38,7 @@ impl Loader {
     /// Reads and checks everything, and asks the services. Keys without effect become lines of
     /// the log.
     pub(crate) async fn load(&mut self) -> Result<Arc<Generation>, GenerationError> {
+        self.environment.begin();
         let Reading { config, warnings } = generation::read_config(
             self.sources.config.as_deref(),
             &self.environment,

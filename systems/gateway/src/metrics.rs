@@ -59,6 +59,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct CallCounts {
     succeeded: AtomicU64,
     failed: AtomicU64,
+    /// Requests to a subgraph that were sent again.
+    retried: AtomicU64,
     durations: Histogram,
 }
 
@@ -186,6 +188,10 @@ impl Observer for Counting {
         // Generation and observer number the subgraphs alike: one list makes both.
         self.subgraphs[index].add(succeeded, took);
     }
+
+    fn retried(&self, index: usize) {
+        increment(&self.subgraphs[index].retried, 1);
+    }
 }
 
 /// The shards of all workers.
@@ -243,6 +249,19 @@ pub(crate) struct PlanCache {
     pub(crate) queued: u64,
 }
 
+/// What came of requests where there is a list of operations.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Listed {
+    /// Requests.
+    pub(crate) requests: u64,
+    /// Ids that are not in the list.
+    pub(crate) not_found: u64,
+    /// Texts that are not in it, and were refused.
+    pub(crate) rejected: u64,
+    /// Texts that are not in it.
+    pub(crate) unknown: u64,
+}
+
 /// The caches that all workers share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caches {
@@ -250,6 +269,8 @@ pub(crate) struct Caches {
     pub(crate) plans: PlanCache,
     /// Of the texts of automatic persisted queries, where they are on.
     pub(crate) persisted: Option<CacheStats>,
+    /// Of requests for operations of the list, where there is one.
+    pub(crate) listed: Option<Listed>,
 }
 
 #[cfg(test)]

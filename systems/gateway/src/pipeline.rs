@@ -21,6 +21,7 @@ use http::{Method, StatusCode};
 
 use crate::apq;
 use crate::authorization;
+use crate::batch;
 use crate::engine::{Engine, Operation, Outcome};
 use crate::planning::{Allowed, NotPlanned, Order};
 use crate::progressive_override;
@@ -45,6 +46,16 @@ pub(crate) struct Summary {
     pub(crate) is_cut: bool,
 }
 
+impl Summary {
+    /// Adds what is known of one operation of several.
+    pub(crate) fn add(&mut self, one: Summary) {
+        self.error_count += one.error_count;
+        self.is_cut |= one.is_cut;
+        self.operation_name = self.operation_name.take().or(one.operation_name);
+        self.client = self.client.take().or(one.client);
+    }
+}
+
 /// Takes a request with its whole body through all stages.
 pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut Summary) -> Reply {
     let extensions = &serving.extensions;
@@ -59,67 +70,104 @@ pub(crate) async fn serve(serving: &Serving, mut request: Request, summary: &mut
             return reply;
         }
     }
-    let mut reply = 'router: {
-        let (media, mut text) = match understand(&request) {
-            Ok(understood) => understood,
-            Err(refusal) => break 'router *refusal,
-        };
-        exchange.client = Rc::new(into_head(request));
-        summary.client = client_of(serving, &exchange);
-
-        if let Err(refusal) = authorization::require(serving, &exchange) {
-            break 'router *refusal;
+    let batching = &serving.generation.config.batching;
+    let mut reply = match batch::operations(batching, &request) {
+        None => answer(serving, &mut exchange, request, summary).await,
+        Some(operations) => {
+            let operations = (operations, &mut *summary);
+            Box::pin(batch::answer(serving, &exchange, request, operations)).await
         }
-        let persisted = serving.generation.persisted.as_ref();
-        if let Err(refusal) = apq::supply(persisted, &exchange, media, &mut text) {
-            break 'router *refusal;
-        }
-        authorization::announce(serving, &exchange, &text).await;
-        if let Some(service) = &extensions.supergraph
-            && let Err(reply) = enter(service, &mut exchange, &mut text).await
-        {
-            break 'router *reply;
-        }
-        let overrides = progressive_override::draw(serving, &exchange);
-        let mut reply = 'supergraph: {
-            let asked = (media, &overrides);
-            let mut plan = match plan(serving, &mut exchange, asked, &text).await {
-                Ok(plan) => plan,
-                Err(refusal) => break 'supergraph *refusal,
-            };
-            // Before the execution, so that a request that fails or times out there has its name in
-            // the log.
-            summary.operation_name.clone_from(&exchange.operation_name);
-
-            if let Some(service) = &extensions.execution {
-                // Shares the bytes. Only a stage that changed them pays for a second plan.
-                let before = text.clone();
-                if let Err(reply) = enter(service, &mut exchange, &mut text).await {
-                    break 'supergraph *reply;
-                }
-                if text != before {
-                    plan = match self::plan(serving, &mut exchange, asked, &text).await {
-                        Ok(plan) => plan,
-                        Err(refusal) => break 'supergraph *refusal,
-                    };
-                }
-            }
-            let mut reply = execute(serving, &exchange, plan, media, summary).await;
-
-            if let Some(service) = &extensions.execution {
-                service.response(&exchange, &mut reply).await;
-            }
-            reply
-        };
-        if let Some(service) = &extensions.supergraph {
-            service.response(&exchange, &mut reply).await;
-        }
-        reply
     };
     if let Some(service) = &extensions.router {
         service.response(&exchange, &mut reply).await;
     }
     reply
+}
+
+/// Takes one GraphQL request through the stages behind the router.
+pub(crate) async fn answer(
+    serving: &Serving,
+    exchange: &mut Exchange,
+    request: Request,
+    summary: &mut Summary,
+) -> Reply {
+    let extensions = &serving.extensions;
+    let (media, mut text) = match understand(&request) {
+        Ok(understood) => understood,
+        Err(refusal) => return *refusal,
+    };
+    exchange.client = Rc::new(into_head(request));
+    summary.client = client_of(serving, exchange);
+
+    if let Err(refusal) = authorization::require(serving, exchange) {
+        return *refusal;
+    }
+    if let Err(refusal) = supply(serving, exchange, media, &mut text) {
+        return *refusal;
+    }
+    authorization::announce(serving, exchange, &text).await;
+    if let Some(service) = &extensions.supergraph
+        && let Err(reply) = enter(service, exchange, &mut text).await
+    {
+        return *reply;
+    }
+    let overrides = progressive_override::draw(serving, exchange);
+    let mut reply = 'supergraph: {
+        let asked = (media, &overrides);
+        let mut plan = match plan(serving, exchange, asked, &text).await {
+            Ok(plan) => plan,
+            Err(refusal) => break 'supergraph *refusal,
+        };
+        // Before the execution, so that a request that fails or times out there has its name in
+        // the log.
+        summary.operation_name.clone_from(&exchange.operation_name);
+
+        if let Some(service) = &extensions.execution {
+            // Shares the bytes. Only a stage that changed them pays for a second plan.
+            let before = text.clone();
+            if let Err(reply) = enter(service, exchange, &mut text).await {
+                break 'supergraph *reply;
+            }
+            if text != before {
+                plan = match self::plan(serving, exchange, asked, &text).await {
+                    Ok(plan) => plan,
+                    Err(refusal) => break 'supergraph *refusal,
+                };
+            }
+        }
+        let mut reply = execute(serving, exchange, plan, media, summary).await;
+        exchange.give_headers(&mut reply.headers);
+
+        if let Some(service) = &extensions.execution {
+            service.response(exchange, &mut reply).await;
+        }
+        reply
+    };
+    if let Some(service) = &extensions.supergraph {
+        service.response(exchange, &mut reply).await;
+    }
+    reply
+}
+
+/// Puts the text of an operation in place of its id or hash, and refuses what no list allows.
+fn supply(
+    serving: &Serving,
+    exchange: &Exchange,
+    media: Media,
+    text: &mut Bytes,
+) -> Result<(), Refused> {
+    let generation = &serving.generation;
+    let list = generation.list.as_ref();
+    if let Some(list) = list
+        && list.supply(exchange, media, text)?
+    {
+        return Ok(());
+    }
+    apq::supply(generation.persisted.as_ref(), exchange, media, text)?;
+    match list {
+        Some(list) => list.admit(media, text),
+        None => Ok(()),
+    }
 }
 
 fn copy_of_head(request: &Request) -> ClientHead {
@@ -293,6 +341,14 @@ async fn plan(
         let allow = HeaderValue::from_static("POST");
         refusal.headers.insert(header::ALLOW, allow);
         return Err(Box::new(refusal));
+    }
+    if operation.kind() == OperationKind::Mutation && serving.generation.config.forbid_mutations {
+        let error = GraphqlError::new("Mutations are forbidden", "MUTATION_FORBIDDEN");
+        return Err(Box::new(reply::errors(
+            StatusCode::BAD_REQUEST,
+            reply::content_type(media),
+            &[error],
+        )));
     }
     let variables = graphql.variables.map(|raw| raw.text().as_bytes());
     // Coerced per request; the cached plan holds for all variables.

@@ -20,10 +20,11 @@ use signal_hook::iterator::Signals;
 use tokio::runtime::{LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
+use crate::checking;
 use crate::command_line::{Arguments, Command};
 use crate::connections;
 use crate::environment::Environment;
-use crate::generation::{self, Generation, GenerationError, Sources};
+use crate::generation::{Generation, GenerationError, Sources};
 use crate::health::Health;
 use crate::listen::{self, Listener, Mailbox, Site};
 use crate::loader::Loader;
@@ -53,7 +54,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     telemetry::log::open(arguments.log);
     let result = match &arguments.command {
-        Some(Command::Check { config }) => check(config, arguments.dev),
+        Some(Command::Check { config }) => {
+            checking::check(config, arguments.dev).map_err(StartError::from)
+        }
         Some(Command::Import { folder }) => import(folder),
         None => serve(&arguments),
     };
@@ -97,16 +100,6 @@ impl StartError {
             Self::Listen { .. } | Self::Serve(_) => 1,
         }
     }
-}
-
-fn check(config: &Path, is_development: bool) -> Result<(), StartError> {
-    let environment = Environment::of_process();
-    let reading = generation::read_config(Some(config), &environment, is_development)?;
-    for warning in reading.warnings {
-        telemetry::announce(&format!("warning: {warning}"));
-    }
-    telemetry::announce(&format!("{}: nothing wrong found", config.display()));
-    Ok(())
 }
 
 /// Results go to standard output, diagnostics to standard error.
@@ -166,10 +159,14 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     common.health.keys(keys.clone());
     let (mailboxes, threads) = start_workers(count, &generation, &common)?;
     for (listener, site) in &listeners {
-        telemetry::announce(&greeting(listener, site, &config.supergraph.path.0.0));
+        let mut said = greeting(listener, site, &config.supergraph.path.0.0);
+        if generation.tls.is_some() && site.graphql {
+            said = said.replacen("http://", "https://", 1);
+        }
+        telemetry::announce(&said);
     }
     log::info!("serving with {count} workers");
-    let paths = generation.watched(&loader.sources);
+    let paths = watched(&generation, &loader.sources, arguments.hot_reload);
     let supervisor = Supervisor {
         is_watching: arguments.hot_reload,
         look: FileStates::at(&paths),
@@ -212,6 +209,18 @@ fn open(sites: &[(Listen, Site)]) -> Result<Vec<(Listener, Site)>, StartError> {
         Ok((listener, site.clone()))
     });
     listeners.collect()
+}
+
+/// The files whose change asks for a new generation: all with `--hot-reload`, and the list of
+/// operations where it says so by itself.
+fn watched(generation: &Generation, sources: &Sources, is_everything: bool) -> Vec<PathBuf> {
+    if is_everything {
+        return generation.watched(sources);
+    }
+    if generation.config.persisted_queries.hot_reload {
+        return generation.manifests();
+    }
+    Vec::new()
 }
 
 fn greeting(listener: &Listener, site: &Site, path: &str) -> String {
@@ -322,7 +331,7 @@ impl Supervisor {
                 Ok(Some(Event::SchemaLoaded(loaded))) => self.schema_loaded(*loaded),
                 // SIGTERM or SIGINT. `None` cannot come: this object holds a sender.
                 Ok(_) => return,
-                Err(_) if self.is_watching => {
+                Err(_) if !self.paths.is_empty() => {
                     let look = FileStates::at(&self.paths);
                     if look != self.look {
                         // Before the reload: files that cannot be used must not be read again every
@@ -341,7 +350,7 @@ impl Supervisor {
     async fn reload(&mut self, reason: &str) {
         match self.loader.load().await {
             Ok(generation) => {
-                self.paths = generation.watched(&self.loader.sources);
+                self.paths = watched(&generation, &self.loader.sources, self.is_watching);
                 // Again, because another configuration may name other files.
                 self.look = FileStates::at(&self.paths);
                 self.config = Arc::clone(&generation.config);

@@ -34,6 +34,7 @@ use crate::metrics::{Caches, Metrics, PlanCache, Shard};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
+use crate::tls::Tls;
 
 /// What a worker is told to do.
 pub(crate) enum Order {
@@ -165,7 +166,13 @@ impl Worker {
                 peer,
                 place,
             } => match tokio::net::TcpStream::from_std(stream) {
-                Ok(stream) => self.serve(stream, Some(peer.ip()), place, (tracker, open)),
+                Ok(stream) => {
+                    let tls = self.serving.borrow().generation.tls.clone();
+                    match tls.filter(|_| place.site.graphql) {
+                        None => self.serve(stream, Some(peer.ip()), place, (tracker, open)),
+                        Some(tls) => self.secure(tls, (stream, peer.ip()), place, (tracker, open)),
+                    }
+                }
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
             Accepted::Unix { stream, place } => match tokio::net::UnixStream::from_std(stream) {
@@ -173,6 +180,24 @@ impl Worker {
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
         }
+    }
+
+    /// Sets TLS up before the connection is served. Until then it has its place in the table, and a
+    /// time of its own.
+    fn secure(
+        self: &Rc<Self>,
+        tls: Tls,
+        (stream, peer): (tokio::net::TcpStream, IpAddr),
+        place: Place,
+        (tracker, open): (&Tracker, Open),
+    ) {
+        let (worker, tracker) = (Rc::clone(self), tracker.clone());
+        tokio::task::spawn_local(async move {
+            match tls.accept(stream).await {
+                Ok(stream) => worker.serve(stream, Some(peer), place, (&tracker, open)),
+                Err(error) => log::debug!("no TLS with {peer}: {error}"),
+            }
+        });
     }
 
     fn serve(
@@ -254,7 +279,11 @@ impl Worker {
             queued: self.common.planning.queued() as u64,
         };
         let persisted = generation.persisted.as_ref().map(|it| it.stats());
-        let caches = Caches { plans, persisted };
+        let caches = Caches {
+            plans,
+            persisted,
+            listed: generation.list.as_ref().map(|it| it.counts()),
+        };
         let text = self.common.metrics.text(caches, &self.common.connections);
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)

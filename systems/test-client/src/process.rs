@@ -192,7 +192,7 @@ fn lines_of(log: ChildStderr) -> Receiver<String> {
 }
 
 fn address_in(line: &str) -> Option<String> {
-    let (_, address) = line.trim().split_once("http://")?;
+    let (_, address) = line.trim().split_once("://")?;
     let address = address.split('/').next()?;
     (!address.is_empty()).then(|| address.to_owned())
 }

@@ -80,7 +80,10 @@ impl Process {
     pub(super) fn asked_at(&self, own: SocketAddr) -> Vec<SocketAddr> {
         match self {
             Process::Elsewhere { instances, .. } if !instances.is_empty() => instances.clone(),
-            Process::Elsewhere { .. } | Process::Ours(_) | Process::Container(_) => vec![own],
+            Process::Elsewhere { .. }
+            | Process::Ours(_)
+            | Process::Container(_)
+            | Process::Service(_) => vec![own],
         }
     }
 

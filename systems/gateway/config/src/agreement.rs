@@ -1,9 +1,9 @@
 //! Checks keys that depend on each other, and lists keys that have no effect here.
 
 use http::HeaderValue;
-use yaml_with_places::{Finding, Findings, Node, line_and_column};
+use yaml_with_places::{Finding, Findings, Node};
 
-use crate::not_served;
+use crate::persisted_queries;
 use crate::written::Written;
 use crate::{Condition, Config, CorsPolicy, Stage};
 
@@ -48,7 +48,14 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     check_cors(config, &mut report);
     check_conditions(config, &mut report);
     check_keys(config, &mut report);
-    not_served::check(config, &mut report);
+    persisted_queries::check(config, &mut report);
+    if config.demand_control.enabled && config.demand_control.strategy.is_none() {
+        report(
+            &["demand_control", "enabled"],
+            "the strategy is missing: write `strategy: {static_estimated: {list_size: 10, max: 1000}}`"
+                .to_owned(),
+        );
+    }
 }
 
 pub(crate) type Report<'a> = dyn FnMut(&[&str], String) + 'a;
@@ -144,72 +151,4 @@ fn check_keys(config: &Config, report: &mut Report<'_>) {
             "the health check and GraphQL cannot have the same address and path".to_owned(),
         );
     }
-}
-
-/// Keys that are accepted and have no effect in this gateway, with what it does instead.
-const WITHOUT_EFFECT: &[(&[&str], &str)] = &[
-    (
-        &["supergraph", "defer_support"],
-        "`@defer` is not served; a query with it is answered in one piece",
-    ),
-    (
-        &["supergraph", "generate_query_fragments"],
-        "the planner decides about fragments",
-    ),
-    (
-        &["supergraph", "enable_result_coercion_errors"],
-        "values of a wrong type become null without an error",
-    ),
-    (
-        &["supergraph", "strict_variable_validation"],
-        "variables that the schema does not allow always refuse the request",
-    ),
-    (&["homepage", "graph_ref"], "the homepage links nowhere"),
-    (
-        &["server", "http", "tls_handshake_timeout"],
-        "this gateway does not serve TLS",
-    ),
-    (
-        &["coprocessor", "client", "dns_resolution_strategy"],
-        "the system's resolver decides",
-    ),
-    (
-        &["traffic_shaping", "all", "dns_resolution_strategy"],
-        "the system's resolver decides",
-    ),
-    (
-        &["apq", "router", "cache", "redis"],
-        "each process remembers the texts that it got, and asks clients for others",
-    ),
-    (
-        &["apq", "subgraph"],
-        "subgraphs get the text of each operation",
-    ),
-    (&["subscription"], "subscriptions are not served"),
-    (&["batching"], "each request is one operation"),
-    (&["persisted_queries"], "there are no persisted queries"),
-    (&["plugins"], "there are no native plugins"),
-    (
-        &["telemetry", "exporters", "tracing"],
-        "no traces are exported",
-    ),
-];
-
-/// A warning for each key of the file that has no effect.
-pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
-    WITHOUT_EFFECT
-        .iter()
-        .filter_map(|(path, instead)| {
-            let entry = tree.at(path)?;
-            // The value that asks for what the gateway always does needs no warning.
-            if entry.node.json() == "enforce" {
-                return None;
-            }
-            let (line, _) = line_and_column(text, entry.key_place.start);
-            let key = path.join(".");
-            Some(format!(
-                "line {line}: `{key}` has no effect here: {instead}"
-            ))
-        })
-        .collect()
 }

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::not_served::Ignored;
 use crate::written::{ByteSize, Written};
 
 /// Automatic persisted queries: clients send the hash of a text in place of the text, which they send
@@ -17,8 +16,6 @@ pub struct Apq {
     pub enabled: bool,
     /// What is remembered of clients' texts.
     pub router: ApqRouter,
-    /// Accepted without effect: subgraphs get texts.
-    pub subgraph: Ignored,
 }
 
 impl Default for Apq {
@@ -26,7 +23,6 @@ impl Default for Apq {
         Self {
             enabled: true,
             router: ApqRouter::default(),
-            subgraph: Ignored::new(),
         }
     }
 }
@@ -45,8 +41,6 @@ pub struct ApqRouter {
 pub struct ApqCache {
     /// In the memory of this process, until the configuration is loaded again.
     pub in_memory: ApqInMemory,
-    /// Accepted without effect: each process remembers its own, and asks clients for the others.
-    pub redis: Ignored,
 }
 
 /// How much is remembered.

@@ -179,8 +179,6 @@ impl Default for ClientNames {
 pub struct Exporters {
     /// Counts and durations.
     pub metrics: MetricsExporters,
-    /// Accepted; no traces are exported.
-    pub tracing: crate::Ignored,
 }
 
 /// Where counts are shown.

@@ -7,6 +7,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::response_headers::ResponseRule;
 use crate::schema::written_as;
 use crate::written::{BodyPath, Written};
 
@@ -31,6 +32,9 @@ pub struct Headers {
 pub struct HeaderRules {
     /// Rules for requests, applied in order.
     pub request: Vec<HeaderRule>,
+    /// Rules for the headers of the client's answer, applied in order to each answer of a subgraph.
+    /// Not known to the original.
+    pub response: Vec<ResponseRule>,
 }
 
 /// One rule.

@@ -22,17 +22,23 @@ mod agreement;
 mod apq;
 mod authentication;
 mod authorization;
+mod batching;
 mod condition;
 mod coprocessor;
 mod cors;
+mod demand_control;
 mod expansion;
 mod graphql_text;
 mod headers;
 mod import;
-mod not_served;
+mod key_table;
+mod original;
+mod persisted_queries;
 mod query_planning;
 mod references;
+mod relocation;
 mod remote_schemas;
+mod response_headers;
 mod rest_endpoints;
 mod rhai_limits;
 mod schema;
@@ -41,6 +47,8 @@ mod shaping;
 mod structure;
 mod subgraph_errors;
 mod surface;
+mod survey;
+mod tls;
 mod written;
 
 use std::collections::BTreeMap;
@@ -62,33 +70,39 @@ pub use authentication::{
 pub use authorization::{
     Authorization, AuthorizationDirectives, AuthorizationErrors, AuthorizationResponse,
 };
+pub use batching::{Batching, BatchingMode};
 pub use condition::{Condition, Operand, Selector, Source};
 pub use coprocessor::{
     BodyParts, ContextParts, Coprocessor, CoprocessorClient, DnsStrategy, ExecutionStages,
     HttpVersions, RouterStages, Stage, SubgraphStages, SupergraphStages,
 };
 pub use cors::{Cors, CorsPolicy, PrivateNetworkAccess};
+pub use demand_control::{DemandControl, DemandMode, DemandStrategy, StaticEstimated};
 pub use expansion::Surroundings;
 pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 pub use headers::{HeaderRule, HeaderRules, HeaderSelection, Headers, InsertedValue};
 pub use import::{Import, import};
-pub use not_served::{Ignored, NotServed};
-pub use query_planning::QueryPlanning;
+pub use key_table::key_table;
+pub use persisted_queries::{PersistedQueries, Safelist};
+pub use query_planning::{PlanCache, PlanCacheInMemory, QueryPlanning};
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
+pub use response_headers::{Merge, ResponseRule};
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
 pub use rhai_limits::RhaiLimits;
 pub use schema::schema;
 pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{
-    Compression, EffectiveShaping, RateLimit, RouterShaping, SubgraphShaping, TrafficShaping,
+    Compression, EffectiveShaping, RateLimit, Retry, RouterShaping, SubgraphShaping, TrafficShaping,
 };
 pub use subgraph_errors::{ErrorPolicy, ExtensionKeys, IncludeSubgraphErrors};
 pub use surface::{
-    Csrf, HealthCheck, Homepage, HttpServer, Limits, Readiness, ReadinessInterval, Rhai, Sandbox,
-    Server, Supergraph, VariableValidation,
+    Csrf, HealthCheck, Homepage, HttpServer, Limits, Readiness, ReadinessInterval, ResponseSize,
+    Rhai, Sandbox, Server, SubgraphSizes, Supergraph, VariableValidation,
 };
+pub use survey::{Survey, Told, survey};
+pub use tls::{ClientAuthentication, ClientTls, Pem, ServerTls, SubgraphTls, Tls};
 pub use written::{
     BodyPath, ByteSize, ClaimPath, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin,
     PathStep, PlainPath, RestPath, RestSegment, TemplateJson, TemplateText, Written,
@@ -134,16 +148,18 @@ pub struct Config {
     pub authorization: Authorization,
     /// What is counted and under which names.
     pub telemetry: Telemetry,
-    /// Accepted when it is off; subscriptions are not served.
-    pub subscription: Option<NotServed>,
-    /// Accepted when it is off; each request is one operation.
-    pub batching: Option<NotServed>,
     /// Hashes that clients send in place of texts.
     pub apq: Apq,
-    /// Accepted when it is off; there are no persisted queries and no safelist of them.
-    pub persisted_queries: Option<NotServed>,
-    /// Accepted when it is empty; there are no native plugins.
-    pub plugins: Ignored,
+    /// Operations of a local list, which clients ask for by their ids.
+    pub persisted_queries: PersistedQueries,
+    /// Several operations in one request.
+    pub batching: Batching,
+    /// Certificates of the gateway, and whom it trusts.
+    pub tls: Tls,
+    /// What an operation is estimated to cost its subgraphs.
+    pub demand_control: DemandControl,
+    /// Whether mutations are refused.
+    pub forbid_mutations: bool,
     /// GraphQL services whose schemas are merged into one and served here, in place of a
     /// supergraph. Not known to the original.
     pub remote_schemas: Vec<RemoteSchema>,
@@ -195,9 +211,12 @@ pub fn read(
 ) -> Result<Reading, Mistakes> {
     let sources = sources(path, text);
     let mut findings = Findings::default();
+    let mut surveyed = Survey::default();
     let tree = match yaml_with_places::read(0, text, ONE_DOCUMENT, &mut findings) {
         Document::Tree(tree) => {
-            let tree = expansion::expand(tree, surroundings, &mut findings);
+            let mut tree = expansion::expand(tree, surroundings, &mut findings);
+            relocation::relocate(&mut tree, &mut findings);
+            surveyed = survey::take(&mut tree, text, &mut findings);
             Some(structure::check(tree, &mut findings))
         }
         // An empty file is a configuration with all defaults.
@@ -228,7 +247,7 @@ pub fn read(
     agreement::check(&config, &tree, &mut findings);
     references::check(&config, &tree, &mut findings);
     findings.settle(sources)?;
-    let mut warnings = agreement::warnings(&tree, text);
+    let mut warnings = surveyed.warnings();
     warnings.extend(references::warnings(&config, &tree, text));
     Ok(Reading { config, warnings })
 }

@@ -7,10 +7,115 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::Config;
+use crate::original::{self, Fate};
 
-/// The JSON Schema of the file, as committed at `schemas/gateway.schema.json`.
+/// The JSON Schema of the file, as committed at `schemas/gateway.schema.json`: the keys that work, and
+/// those of the original that are accepted or refused.
 #[must_use]
 pub fn schema() -> Value {
+    let mut schema = served();
+    for unserved in original::UNSERVED {
+        let description = match unserved.fate {
+            Fate::Idle(instead) => format!("Accepted without effect: {instead}."),
+            Fate::Refused(on, why) => format!("Refused {}: {why}.", on.shown()),
+        };
+        add(&mut schema, unserved.path, &description);
+    }
+    for (from, to) in original::MOVED {
+        let to = to.replace('/', ".");
+        add(&mut schema, from, &format!("Another place for `{to}`."));
+    }
+    schema
+}
+
+/// What is said of keys that only hold such keys.
+const PARENT: &str = "Keys of the original without code here.";
+
+/// Adds a property of any kind where `path` leads to.
+fn add(root: &mut Value, path: &str, description: &str) {
+    let mut keys: Vec<&str> = path.split('/').collect();
+    let last = keys.pop().unwrap_or_default();
+    let mut at = String::new();
+    for key in keys {
+        at = target(root, &at);
+        let child = match key {
+            "*" => "additionalProperties".to_owned(),
+            "[]" => "items".to_owned(),
+            key => format!("properties/{key}"),
+        };
+        let child = format!("{at}/{child}");
+        if root.pointer(&child).is_none() {
+            let parent = json!({"type": "object", "description": PARENT});
+            insert(root, &at, key, parent);
+        }
+        at = child;
+    }
+    let at = target(root, &at);
+    let known = format!("{at}/properties/{last}");
+    if root.pointer(&known).is_none() {
+        insert(root, &at, last, json!({"description": description}));
+    }
+}
+
+fn insert(root: &mut Value, at: &str, key: &str, schema: Value) {
+    let Some(Value::Object(object)) = root.pointer_mut(at) else {
+        return;
+    };
+    if key == "*" {
+        object.insert("additionalProperties".to_owned(), schema);
+        return;
+    }
+    let properties = object.entry("properties").or_insert_with(|| json!({}));
+    properties[key] = schema;
+}
+
+/// Where the schema at a place really is: behind references, and past null.
+fn target(root: &Value, at: &str) -> String {
+    let Some(schema) = root.pointer(at) else {
+        return at.to_owned();
+    };
+    let reference = schema["$ref"]
+        .as_str()
+        .or_else(|| schema["allOf"][0]["$ref"].as_str());
+    if let Some(reference) = reference {
+        return target(root, reference.trim_start_matches('#'));
+    }
+    let branches = schema["anyOf"].as_array();
+    let branch = branches.and_then(|all| all.iter().position(|it| it["type"] != "null"));
+    match branch {
+        Some(index) => target(root, &format!("{at}/anyOf/{index}")),
+        None => at.to_owned(),
+    }
+}
+
+/// The schema at a place, for the keys that have code behind them.
+pub(crate) fn child<'a>(root: &'a Value, schema: &'a Value, key: &str) -> Option<&'a Value> {
+    let schema = resolve(root, schema);
+    if let Some(branches) = schema["anyOf"].as_array() {
+        return branches.iter().find_map(|branch| child(root, branch, key));
+    }
+    let rest = |name: &str| Some(&schema[name]).filter(|it| it.is_object());
+    match key {
+        "[]" => rest("items"),
+        key => schema["properties"]
+            .get(key)
+            .or_else(|| rest("additionalProperties")),
+    }
+}
+
+/// What a reference stands for.
+pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let reference = schema["$ref"]
+        .as_str()
+        .or_else(|| schema["allOf"][0]["$ref"].as_str());
+    match reference.and_then(|it| root.pointer(it.trim_start_matches('#'))) {
+        Some(there) => resolve(root, there),
+        None => schema,
+    }
+}
+
+/// The JSON Schema made from the structs: the keys that work.
+pub(crate) fn served() -> Value {
     // Draft 7 is what editors' YAML plugins know best.
     let settings = SchemaSettings::draft07().with_transform(JoinLines);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<Config>();

@@ -84,10 +84,40 @@ pub struct SubgraphShaping {
     pub dns_resolution_strategy: Option<DnsStrategy>,
     /// How long a connection may be idle before it is closed, 15s when left out.
     pub pool_idle_timeout: Option<Written<Duration>>,
+    /// Whether a failed request is sent again, within a budget.
+    pub experimental_retry: Option<Retry>,
+}
+
+/// When a request is sent again because nothing came back, or an answer with a status of 5xx: as long
+/// as the budget allows it, and three times at most. The budget gains `min_per_sec` each second and
+/// `retry_percent` with each answer, and what it gained is forgotten after `ttl`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retry {
+    /// Retries each second that are allowed whatever the load.
+    pub min_per_sec: u32,
+    /// How long what was gained can be spent, 1s to 60s.
+    pub ttl: Written<Duration>,
+    /// Retries for each request that succeeded: 0.2 is one for five.
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub retry_percent: f64,
+    /// Whether mutations are sent again, too: what they do may then be done twice.
+    pub retry_mutations: bool,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            min_per_sec: 10,
+            ttl: Written(Duration::from_secs(10)),
+            retry_percent: 0.2,
+            retry_mutations: false,
+        }
+    }
 }
 
 /// What applies to one subgraph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EffectiveShaping {
     /// The longest time of a request; none when no section asks for it.
     pub timeout: Option<Duration>,
@@ -101,6 +131,8 @@ pub struct EffectiveShaping {
     pub http_versions: HttpVersions,
     /// How long a connection may be idle.
     pub pool_idle_timeout: Duration,
+    /// Whether a failed request is sent again.
+    pub retry: Option<Retry>,
 }
 
 impl TrafficShaping {
@@ -129,6 +161,7 @@ impl TrafficShaping {
                 .unwrap_or_default(),
             pool_idle_timeout: first(sections(), |section| section.pool_idle_timeout)
                 .map_or(Duration::from_secs(15), |timeout| timeout.0),
+            retry: first(sections(), |section| section.experimental_retry),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What clients see: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
 //! `csrf`, and `rhai`.
 
+use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,6 +50,15 @@ pub struct Supergraph {
     pub plan_cache_bytes: Written<ByteSize>,
     /// What planning may cost.
     pub query_planning: QueryPlanning,
+}
+
+impl Supergraph {
+    /// How many query plans are kept.
+    #[must_use]
+    pub fn plans(&self) -> NonZeroUsize {
+        let named = self.query_planning.cache.in_memory.limit;
+        named.unwrap_or(self.plan_cache_size)
+    }
 }
 
 impl Default for Supergraph {
@@ -141,6 +151,8 @@ pub struct Limits {
     /// Largest answer of a remote schema to the introspection query; a larger one is not read, and
     /// its fields are missing. At most 64 MiB, 32 MiB when left out.
     pub remote_schema_max_bytes: Written<ByteSize>,
+    /// How much subgraphs may answer.
+    pub subgraph: SubgraphSizes,
     /// Most types of one remote schema; the fields of one with more are missing.
     pub remote_schema_max_types: NonZeroUsize,
 }
@@ -169,8 +181,38 @@ impl Default for Limits {
             subgraph_answers_max_bytes: Written(ByteSize(256 << 20)),
             entities_max_per_request: NonZeroUsize::new(10_000).expect("10,000 is not zero"),
             remote_schema_max_bytes: Written(ByteSize(32 << 20)),
+            subgraph: SubgraphSizes::default(),
             remote_schema_max_types: NonZeroUsize::new(20_000).expect("20,000 is not zero"),
         }
+    }
+}
+
+/// How much subgraphs may answer.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SubgraphSizes {
+    /// All of them.
+    pub all: ResponseSize,
+    /// One subgraph, by its name; what it leaves out is taken from `all`.
+    pub subgraphs: BTreeMap<String, ResponseSize>,
+}
+
+/// How much one answer may hold.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResponseSize {
+    /// Largest body, before it is decompressed. A larger one is not read further and counts as
+    /// failed. At most 64 MiB, which it is when left out.
+    pub http_max_response_size: Option<Written<ByteSize>>,
+}
+
+impl SubgraphSizes {
+    /// The largest body of an answer of this subgraph.
+    #[must_use]
+    pub fn of_subgraph(&self, name: &str) -> Option<usize> {
+        let own = self.subgraphs.get(name);
+        let own = own.and_then(|it| it.http_max_response_size);
+        own.or(self.all.http_max_response_size).map(|it| it.0.0)
     }
 }
 
@@ -188,7 +230,7 @@ pub struct Server {
 pub struct HttpServer {
     /// How long a client may take to send the head of a request.
     pub header_read_timeout: Written<Duration>,
-    /// Accepted; this gateway does not serve TLS.
+    /// How long a client may take to set up TLS.
     pub tls_handshake_timeout: Written<Duration>,
     /// How long a connection may be open without a request.
     pub idle_timeout: Written<Duration>,
@@ -328,10 +370,9 @@ impl Default for Csrf {
     }
 }
 
-/// Scripts that run at stages of each request; at least one key is required.
+/// Scripts that run at stages of each request.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(extend("minProperties" = 1))]
 pub struct Rhai {
     /// The folder of the scripts and of the modules they import.
     pub scripts: PathBuf,

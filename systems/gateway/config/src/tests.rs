@@ -395,66 +395,8 @@ fn keys_without_effect_are_said_with_their_lines() {
     let text = "homepage:\n  graph_ref: a@b\nsupergraph: {defer_support: false}\n";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
     assert_snapshot!(reading.warnings.join("\n"), @r"
-    line 3: `supergraph.defer_support` has no effect here: `@defer` is not served; a query with it is answered in one piece
     line 2: `homepage.graph_ref` has no effect here: the homepage links nowhere
-    ");
-}
-
-#[test]
-fn what_is_off_and_not_served_here_is_accepted_with_a_warning() {
-    let text = "subscription: {enabled: false, mode: {callback: {public_url: 'https://a'}}}\n\
-        batching: {mode: batch_http_link}\n\
-        apq: {router: {cache: {in_memory: {limit: 5}, redis: {urls: []}}}, subgraph: {all: {enabled: true}}}\n\
-        persisted_queries: {enabled: false, safelist: {enabled: false}}\n\
-        plugins: {}\n\
-        telemetry: {exporters: {tracing: {otlp: {enabled: true}, common: {sampler: 0.5}}}}\n";
-    let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
-    assert_snapshot!(reading.warnings.join("\n"), @r"
-    line 3: `apq.router.cache.redis` has no effect here: each process remembers the texts that it got, and asks clients for others
-    line 3: `apq.subgraph` has no effect here: subgraphs get the text of each operation
-    line 1: `subscription` has no effect here: subscriptions are not served
-    line 2: `batching` has no effect here: each request is one operation
-    line 4: `persisted_queries` has no effect here: there are no persisted queries
-    line 5: `plugins` has no effect here: there are no native plugins
-    line 6: `telemetry.exporters.tracing` has no effect here: no traces are exported
-    ");
-}
-
-#[test]
-fn what_is_on_and_not_served_here_is_refused() {
-    assert_snapshot!(mistakes(
-        "subscription: {}\nbatching: {enabled: true, mode: batch_http_link}\npersisted_queries: {enabled: true, safelist: {enabled: true}}\nplugins: {acme.audit: {strict: true}}\n"
-    ), @r"
-    error: this gateway does not serve subscriptions: set `subscription.enabled: false`
-     --> router.yaml:1:1
-      |
-    1 | subscription: {}
-      | ^^^^^^^^^^^^
-
-    error: this gateway takes one operation a request: set `batching.enabled: false`
-     --> router.yaml:2:12
-      |
-    2 | batching: {enabled: true, mode: batch_http_link}
-      |            ^^^^^^^
-
-    error: this gateway has no persisted queries, so that a safelist would not protect anything: set `persisted_queries.enabled: false`, and bound operations by `limits`
-     --> router.yaml:3:21
-      |
-    3 | persisted_queries: {enabled: true, safelist: {enabled: true}}
-      |                     ^^^^^^^
-
-    error: this gateway has no native plugins, and what this one checks or changes would be missing: move it to a script (`rhai`) or to a coprocessor
-     --> router.yaml:4:11
-      |
-    4 | plugins: {acme.audit: {strict: true}}
-      |           ^^^^^^^^^^
-    ");
-    assert_snapshot!(mistakes("subscription: {enabled: sometimes}\n"), @r"
-    error: expected `true` or `false`, found the text `sometimes`
-     --> router.yaml:1:25
-      |
-    1 | subscription: {enabled: sometimes}
-      |                         ^^^^^^^^^
+    line 3: `supergraph.defer_support` has no effect here: `@defer` is not served; a query with it is answered in one piece
     ");
 }
 

@@ -1,7 +1,7 @@
 //! Addresses of a configuration as endpoints of the client.
 
-use gateway_config::HttpVersions;
-use gateway_upstream::{Endpoint, EndpointError, Http2, Policy};
+use gateway_config::{ClientTls, HttpVersions};
+use gateway_upstream::{Endpoint, EndpointError, Http2, Policy, Trust};
 
 pub(crate) fn endpoint(
     written: &gateway_config::Endpoint,
@@ -21,4 +21,12 @@ pub(crate) fn http2(versions: HttpVersions) -> Http2 {
         HttpVersions::Disable => Http2::Disable,
         HttpVersions::Http2Only => Http2::Only,
     }
+}
+
+/// Whom a subgraph's endpoint trusts, and what it shows.
+pub(crate) fn trust(tls: &ClientTls) -> Result<Trust, EndpointError> {
+    let authorities = tls.certificate_authorities.as_ref().map(|pem| &*pem.0);
+    let identity = tls.client_authentication.as_ref();
+    let identity = identity.map(|it| (&*it.certificate_chain.0, &*it.key.0));
+    Ok(Trust::new(authorities, identity)?)
 }

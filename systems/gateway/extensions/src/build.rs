@@ -8,13 +8,15 @@ use std::time::Duration;
 use gateway_config::{Config, RhaiLimits};
 use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
 
-use crate::address::{endpoint, http2};
+use crate::address::{endpoint, http2, trust};
 use crate::coprocessor::CoprocessorStage;
 use crate::exchange::{Exchange, Response};
 use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::observer::{Observer, StageKind};
 use crate::relay::{RelayCall, RelayError};
+use crate::response_headers::ResponseRules;
+use crate::retry::Budget;
 use crate::script::{Compiled, ScriptError, Source};
 use crate::service::{Environment, Service, Shared};
 use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
@@ -44,6 +46,8 @@ pub struct Extensions {
     config: Arc<Config>,
     sdl: Arc<str>,
     subgraphs: Vec<(String, Endpoint)>,
+    /// One for each subgraph whose requests are sent again.
+    budgets: Vec<Option<Arc<Budget>>>,
     source: Option<Source>,
     environment: Environment,
     files: Vec<PathBuf>,
@@ -104,7 +108,13 @@ impl Extensions {
                 Err(error) => errors.push(error.into()),
             }
         }
+        let now = tokio::time::Instant::now();
+        let budgets = endpoints.iter().map(|(name, _)| {
+            let retry = config.traffic_shaping.of_subgraph(name).retry?;
+            Some(Arc::new(Budget::new(&retry, now)))
+        });
         let this = Self {
+            budgets: budgets.collect(),
             config,
             sdl: sdl.into(),
             subgraphs: endpoints,
@@ -177,9 +187,12 @@ pub fn subgraph_endpoint(
     url: &str,
 ) -> Result<Endpoint, EndpointError> {
     let shaping = config.traffic_shaping.of_subgraph(name);
+    let tls = config.tls.subgraph.of_subgraph(name);
+    let trust = tls.as_ref().map(trust).transpose()?;
     let policy = Policy {
         http2: http2(shaping.http_versions),
         pool_idle_timeout: Some(shaping.pool_idle_timeout),
+        trust,
         ..Policy::default()
     };
     match config.override_subgraph_url.get(name) {
@@ -251,6 +264,9 @@ impl Builder<'_> {
             name: name.into(),
             endpoint: endpoint.clone(),
             rules: Rules::of_subgraph(&config.headers, name),
+            response_rules: ResponseRules::of_subgraph(&config.headers, name),
+            retry: self.extensions.budgets[index].clone(),
+            reply_bytes_max: config.limits.subgraph.of_subgraph(name),
             timeout: shaping.timeout,
             flights: shaping.deduplicate_query.then(Flights::default),
             compression: shaping.compression,

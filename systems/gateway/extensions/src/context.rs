@@ -28,6 +28,11 @@ pub const UNRESOLVED_LABELS: &str = "apollo::progressive_override::unresolved_la
 pub struct Context(Rc<RefCell<Map<String, Value>>>);
 
 impl Context {
+    /// A copy of the entries that shares none.
+    pub(crate) fn apart(&self) -> Self {
+        Self(Rc::new(RefCell::new(self.0.borrow().clone())))
+    }
+
     /// The entry under `key`.
     pub fn get(&self, key: &str) -> Option<Value> {
         self.0.borrow().get(key).cloned()

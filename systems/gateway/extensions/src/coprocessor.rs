@@ -327,6 +327,7 @@ fn stage_of(kind: StageKind, config: &Coprocessor) -> Option<&Stage> {
 fn policy(client: &CoprocessorClient) -> Policy {
     let usual = Policy::default();
     Policy {
+        trust: None,
         http2: http2(client.experimental_http2),
         pool_idle_timeout: client.pool_idle_timeout.as_ref().map(|time| **time),
         keep_alive_interval: client

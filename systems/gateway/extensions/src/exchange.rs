@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use crate::context::Context;
 use crate::header_rules::ClientBody;
 use crate::identifier;
+use crate::response_headers::Gathered;
 
 /// The head of the client's request, as the stages behind the router see it.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,8 @@ pub struct Exchange {
     /// The client's GraphQL request as JSON, once it is known.
     pub client_body: Rc<ClientBody>,
     id: Rc<OnceCell<String>>,
+    /// Made when a rule for response headers is first carried out.
+    gathered: OnceCell<Box<Gathered>>,
 }
 
 /// The plan of an operation, as stages see it.
@@ -58,9 +61,31 @@ impl Exchange {
         }
     }
 
+    /// One for an operation of a request with several: the entries of its context are its own.
+    #[must_use]
+    pub fn for_operation(&self) -> Self {
+        Self {
+            context: self.context.apart(),
+            client: Rc::clone(&self.client),
+            id: Rc::clone(&self.id),
+            ..Self::default()
+        }
+    }
+
     /// The id of the request, a UUID; made when it is first asked for.
     pub fn id(&self) -> &str {
         self.id.get_or_init(identifier::uuid_v4)
+    }
+
+    /// Moves the headers that rules have gathered from the answers of subgraphs into the client's.
+    pub fn give_headers(&mut self, answer: &mut HeaderMap) {
+        if let Some(gathered) = self.gathered.take() {
+            gathered.into_answer(answer);
+        }
+    }
+
+    pub(crate) fn gathered(&self) -> &Gathered {
+        self.gathered.get_or_init(Box::default)
     }
 
     pub(crate) fn shared_id(&self) -> Rc<OnceCell<String>> {

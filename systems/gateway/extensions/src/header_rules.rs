@@ -53,7 +53,7 @@ impl ClientBody {
 pub struct Rules(Box<[HeaderRule]>);
 
 /// Headers that patterns never touch.
-fn is_reserved(name: &HeaderName) -> bool {
+pub(crate) fn is_reserved(name: &HeaderName) -> bool {
     gateway_hop::is_hop_by_hop(name.as_str())
         || [
             header::EXPECT,

@@ -26,6 +26,8 @@ mod identifier;
 mod json;
 mod observer;
 mod relay;
+mod response_headers;
+mod retry;
 mod script;
 mod service;
 mod subgraph;

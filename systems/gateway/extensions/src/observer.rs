@@ -63,6 +63,8 @@ pub trait Observer {
     fn coprocessor(&self, stage: StageKind, succeeded: bool, took: Duration);
     /// A subgraph answered with this status, or with none.
     fn subgraph(&self, index: usize, status: Option<u16>, took: Duration);
+    /// A failed request to a subgraph is sent again.
+    fn retried(&self, _index: usize) {}
 }
 
 /// Learns nothing.

@@ -1,6 +1,7 @@
 //! A fetch from one subgraph: header rules, stages, the call, stages again.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +17,8 @@ use crate::flights::{Flights, Key};
 use crate::header_rules::Rules;
 use crate::identifier;
 use crate::json::ResponseParts;
+use crate::response_headers::ResponseRules;
+use crate::retry::{Budget, RETRIES_MAX};
 use crate::service::{Service, Shared};
 
 /// Written at send time, behind whatever the stages left.
@@ -55,6 +58,9 @@ pub(crate) struct Subgraph {
     /// Where equal queries that are under way are sent once.
     pub(crate) flights: Option<Flights<Sent>>,
     pub(crate) service: Option<Service>,
+    pub(crate) response_rules: Option<ResponseRules>,
+    pub(crate) retry: Option<Arc<Budget>>,
+    pub(crate) reply_bytes_max: Option<usize>,
     pub(crate) shared: Rc<Shared>,
 }
 
@@ -75,6 +81,7 @@ impl Subgraph {
                 let sent = self
                     .send(&self.endpoint, headers, call.body, call.is_query)
                     .await;
+                self.gather(exchange, &sent);
                 self.judge(sent)
             }
             Some(service) => self.through(service, exchange, headers, call).await,
@@ -117,14 +124,25 @@ impl Subgraph {
             }
         };
         if !service.has_response_stages() {
+            self.gather(exchange, &sent);
             return self.judge(sent);
         }
         let mut response = self.in_form(sent);
         service.response_of(exchange, &mut response, &id).await;
+        if let Some(rules) = &self.response_rules {
+            rules.apply(&response.headers, exchange.gathered());
+        }
         SubgraphOutcome {
             body: response.body,
             problems: Vec::new(),
             status: Some(response.status),
+        }
+    }
+
+    /// Carries out the rules for headers of the client's answer.
+    fn gather(&self, exchange: &Exchange, sent: &Sent) {
+        if let (Some(rules), Ok(reply)) = (&self.response_rules, sent) {
+            rules.apply(&reply.headers(), exchange.gathered());
         }
     }
 
@@ -169,14 +187,70 @@ impl Subgraph {
                 encoding::compress(compression, &body)
             }
         };
+        match &self.retry {
+            Some(budget) if budget.is_for(is_query) => {
+                // Boxed: the usual call, without retries, has no room for it.
+                let call = (headers, body, is_query);
+                Box::pin(self.send_again(budget, endpoint, call)).await
+            }
+            _ => {
+                let call = (&headers, body, is_query);
+                self.send_once(endpoint, call, self.timeout).await
+            }
+        }
+    }
+
+    /// Sends a request until it succeeds, the budget is spent or its time is over.
+    async fn send_again(
+        &self,
+        budget: &Budget,
+        endpoint: &Endpoint,
+        (headers, body, is_query): (HeaderMap, Bytes, bool),
+    ) -> Sent {
+        let started = tokio::time::Instant::now();
+        let mut retries = 0;
+        loop {
+            let left = self
+                .timeout
+                .map(|all| all.saturating_sub(started.elapsed()));
+            let call = (&headers, body.clone(), is_query);
+            let sent = self.send_once(endpoint, call, left).await;
+            let is_success = match &sent {
+                Ok(reply) => !reply.status.is_server_error(),
+                Err(error) => {
+                    if error.is_timeout() {
+                        return sent;
+                    }
+                    false
+                }
+            };
+            let now = tokio::time::Instant::now();
+            if is_success {
+                budget.succeeded(now);
+                return sent;
+            }
+            if retries == RETRIES_MAX || !budget.spend(now) {
+                return sent;
+            }
+            retries += 1;
+            self.shared.observer.retried(self.index);
+        }
+    }
+
+    async fn send_once(
+        &self,
+        endpoint: &Endpoint,
+        (headers, body, is_query): (&HeaderMap, Bytes, bool),
+        timeout: Option<Duration>,
+    ) -> Sent {
         let started = tokio::time::Instant::now();
         let call = Call {
             method: Method::POST,
-            headers: &headers,
+            headers,
             rendered_headers: FIXED_HEADERS,
             body,
-            timeout: self.timeout,
-            reply_bytes_max: None,
+            timeout,
+            reply_bytes_max: self.reply_bytes_max,
             is_idempotent: is_query,
         };
         let sent = self.shared.client.send(endpoint, call).await;

@@ -20,6 +20,7 @@ mod answer;
 mod authorization;
 mod bounds;
 mod by_type;
+mod canonical;
 mod checked;
 mod composition;
 mod divide;
@@ -57,6 +58,7 @@ mod weight;
 
 pub use authorization::{AuthorizationOptions, Demand, Grants, ToldIn, UNAUTHORIZED};
 pub use bounds::Bounds;
+pub use canonical::{Canonical, canonical};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
 pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};

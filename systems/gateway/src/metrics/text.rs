@@ -10,7 +10,8 @@ use chassis::ConnectionTable;
 use telemetry::metrics::{self, Buckets, Counts, Scrape};
 
 use super::{
-    BUCKETS_US, Caches, CallCounts, Client, Histogram, Metrics, Planning, STAGES, Shard, lock,
+    BUCKETS_US, Caches, CallCounts, Client, Histogram, Listed, Metrics, Planning, STAGES, Shard,
+    lock,
 };
 
 impl Metrics {
@@ -109,7 +110,18 @@ impl Snapshot {
             samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
         let name = "http_client_request_duration_seconds";
-        durations(scrape, (name, "Requests to subgraphs"), &calls)
+        durations(scrape, (name, "Requests to subgraphs"), &calls)?;
+        let retried = names.iter().map(|(name, counts)| {
+            let count = sum(counts.iter().map(|it| &it.retried));
+            ([("subgraph_name", name.as_str())], count)
+        });
+        // Where no request was sent again, nothing is said of it.
+        let retried: Vec<_> = retried.filter(|(_, count)| *count > 0).collect();
+        scrape.counters(
+            "apollo_router_http_request_retry",
+            "Failed requests to subgraphs that were sent again",
+            retried.iter().map(|(labels, count)| (&labels[..], *count)),
+        )
     }
 
     fn coprocessors(&self, scrape: &mut Scrape<'_>) -> Result {
@@ -185,7 +197,15 @@ fn durations(scrape: &mut Scrape<'_>, (name, help): (&str, &str), calls: &[Calls
     scrape.histograms(name, help, samples)
 }
 
-fn caches(scrape: &mut Scrape<'_>, Caches { plans, persisted }: Caches) -> Result {
+fn caches(scrape: &mut Scrape<'_>, caches: Caches) -> Result {
+    let Caches {
+        plans,
+        persisted,
+        listed,
+    } = caches;
+    if let Some(listed) = listed {
+        list(scrape, listed)?;
+    }
     let mut kinds = vec![([("kind", "query planner")], plans.hits, plans.misses)];
     let mut kept = vec![([("kind", "query planner")], plans.entries, plans.bytes)];
     if let Some(stats) = persisted {
@@ -213,6 +233,27 @@ fn caches(scrape: &mut Scrape<'_>, Caches { plans, persisted }: Caches) -> Resul
         "Bytes that they take, roughly",
         kept.iter().map(|(kind, _, bytes)| (&kind[..], *bytes)),
     )
+}
+
+/// Requests where there is a list of operations.
+fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
+    let Listed {
+        requests,
+        not_found,
+        rejected,
+        unknown,
+    } = listed;
+    let help = "Requests while there is a list of operations";
+    scrape.counter("apollo_router_operations_persisted_queries", help, requests)?;
+    let help = "Requests for an id that is not in the list";
+    let name = "apollo_router_operations_persisted_queries_not_found";
+    scrape.counter(name, help, not_found)?;
+    let help = "Texts that are not in the list";
+    let name = "apollo_router_operations_persisted_queries_unknown";
+    scrape.counter(name, help, unknown)?;
+    let help = "Texts that were refused for it";
+    let name = "apollo_router_operations_persisted_queries_rejected";
+    scrape.counter(name, help, rejected)
 }
 
 fn planning(scrape: &mut Scrape<'_>, planning: &Planning, queued: u64) -> Result {

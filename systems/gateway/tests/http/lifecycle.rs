@@ -51,9 +51,18 @@ fn check_reads_a_configuration_and_serves_nothing() {
     let told = String::from_utf8(good.stdout).unwrap();
     assert!(good.status.success());
     assert!(
-        told.contains("line 1: `homepage.graph_ref` has no effect"),
+        told.contains(
+            "accepted without effect:\n  line 1: homepage.graph_ref: the homepage links nowhere"
+        ),
         "{told}"
     );
+    let refused = check("cors: {}\nsubscription: {enabled: true}\n");
+    let told = String::from_utf8(refused.stdout).unwrap();
+    assert!(
+        told.contains("works:\n  line 1: cors\nrefused:\n  line 2: subscription: "),
+        "{told}"
+    );
+    assert_eq!(refused.status.code(), Some(2));
     let bad = check("homepages: {}\n");
     assert_eq!(bad.status.code(), Some(2));
     assert!(

@@ -13,7 +13,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::connection::Stream;
 use crate::counters::{Counters, Tally};
-use crate::endpoint::{Endpoint, Http2};
+use crate::endpoint::{Endpoint, Http2, Policy};
 use crate::error::SendError;
 use crate::http1::{self, Broken};
 use crate::http2;
@@ -226,7 +226,7 @@ impl Client {
 
     async fn new_connection(&self, endpoint: &Endpoint) -> Result<Connection, SendError> {
         Tally::add(&self.0.tally.connects);
-        let stream = Stream::connect(endpoint, || self.tls(endpoint.policy().http2)).await?;
+        let stream = Stream::connect(endpoint, || self.tls(endpoint.policy())).await?;
         let is_http2 = endpoint.policy().http2 == Http2::Only || stream.agreed_to_http2();
         if !is_http2 {
             return Ok(Connection::Http1 {
@@ -245,7 +245,11 @@ impl Client {
         })
     }
 
-    fn tls(&self, http2: Http2) -> TlsConnector {
+    fn tls(&self, policy: &Policy) -> TlsConnector {
+        let http2 = policy.http2;
+        if let Some(trust) = &policy.trust {
+            return trust.connector(http2);
+        }
         self.0.tls[http2 as usize]
             // Created when first needed: a gateway without `https` reads no root certificates.
             .get_or_init(|| {

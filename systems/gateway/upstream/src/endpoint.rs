@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use http::Uri;
 
+use crate::tls::{Trust, TrustError};
+
 /// Whether HTTP/2 is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Http2 {
@@ -31,6 +33,8 @@ pub struct Policy {
     pub keep_alive_interval: Option<Duration>,
     /// How long the answer to such a ping may take.
     pub keep_alive_timeout: Duration,
+    /// Whom `https` trusts; the operating system's authorities without it.
+    pub trust: Option<Trust>,
 }
 
 impl Default for Policy {
@@ -40,6 +44,7 @@ impl Default for Policy {
             pool_idle_timeout: Some(Duration::from_secs(15)),
             keep_alive_interval: None,
             keep_alive_timeout: Duration::from_secs(20),
+            trust: None,
         }
     }
 }
@@ -67,6 +72,9 @@ pub enum EndpointError {
         /// What was given.
         text: String,
     },
+    /// Certificates or keys that cannot be used.
+    #[error("tls: {0}")]
+    Trust(#[from] TrustError),
     /// A socket path that is empty or relative.
     #[error("`{text}` needs an absolute socket path, as in unix:///run/service.sock?path=/graphql")]
     SocketPath {
@@ -183,7 +191,11 @@ impl Endpoint {
         // The protocol is part of the key: a connection that agreed to HTTP/2 cannot carry HTTP/1.1.
         let pool_key = match &transport {
             Transport::Tcp { host, port } => format!("tcp {host} {port} {kind:?}"),
-            Transport::Tls { host, port } => format!("tls {host} {port} {kind:?}"),
+            Transport::Tls { host, port } => {
+                // Nor can one carry what another certificate would have to be shown for.
+                let trust = policy.trust.as_ref().map(Trust::number);
+                format!("tls {host} {port} {kind:?} {trust:?}")
+            }
             Transport::Unix { socket } => format!("unix {} {kind:?}", socket.display()),
         }
         .into();

@@ -28,3 +28,4 @@ pub use counters::Counters;
 pub use endpoint::{Endpoint, EndpointError, Http2, Policy};
 pub use error::SendError;
 pub use reply::Reply;
+pub use tls::{Trust, TrustError};

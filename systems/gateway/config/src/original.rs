@@ -1,0 +1,406 @@
+//! The keys of Apollo Router's schema that have no code behind them here.
+//!
+//! Each key of the original is one of three: it works (the structs have it), it is accepted without
+//! effect, or it is refused because serving without it would be wrong. [`UNSERVED`] is the only list
+//! of the last two; the check, the JSON Schema, the log, `gateway check` and the README's table come
+//! from it.
+
+/// What becomes of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Accepted. The text says what happens instead.
+    Idle(&'static str),
+    /// Refused where it is on. The text says what would be wrong, and what to do.
+    Refused(On, &'static str),
+}
+
+/// When a key asks for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    /// Whenever it is there.
+    Always,
+    /// When it holds anything: not null, `false`, or empty.
+    Filled,
+    /// When its `enabled` is true; left out means false.
+    Enabled,
+    /// Unless its `enabled` is false.
+    UnlessDisabled,
+}
+
+/// A key without code behind it, and everything below it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unserved {
+    /// The keys that lead to it, separated by slashes; `*` is any name.
+    pub(crate) path: &'static str,
+    pub(crate) fate: Fate,
+}
+
+const fn idle(path: &'static str, instead: &'static str) -> Unserved {
+    let fate = Fate::Idle(instead);
+    Unserved { path, fate }
+}
+
+const fn refused(path: &'static str, on: On, why: &'static str) -> Unserved {
+    let fate = Fate::Refused(on, why);
+    Unserved { path, fate }
+}
+
+const NO_GRAPHOS: &str = "nothing is sent to GraphOS";
+const NO_CONNECTORS: &str = "a supergraph with connectors is refused";
+const OWN_PLANNER: &str = "the planner is another one";
+const OWN_LOG: &str = "the log is set by `--log`";
+const RESOLVER: &str = "the system's resolver decides";
+
+/// The first that fits counts.
+pub(crate) const UNSERVED: &[Unserved] = &[
+    // Who may ask, and who is asked with which credentials.
+    refused(
+        "authentication/subgraph",
+        On::Filled,
+        "requests to subgraphs would not be signed: let a coprocessor sign them, or a proxy beside the gateway",
+    ),
+    idle("authentication/connector", NO_CONNECTORS),
+    refused(
+        "authentication/router/jwt/sources",
+        On::Filled,
+        "tokens are taken from one header: set `header_name`, and remove `sources`",
+    ),
+    idle(
+        "authentication/router/jwt/jwks/[]/retry",
+        "keys are asked for again after `poll_interval`",
+    ),
+    refused(
+        "plugins/experimental.restricted",
+        On::Filled,
+        "there are no native plugins: remove it",
+    ),
+    idle(
+        "plugins/experimental.expose_query_plan",
+        "answers show no plan; `--log debug` and coprocessors do",
+    ),
+    refused(
+        "plugins/*",
+        On::Always,
+        "there are no native plugins, and what this one checks or changes would be missing: move it to a script (`rhai`) or to a coprocessor",
+    ),
+    idle("plugins", "there are no native plugins"),
+    refused(
+        "wasm",
+        On::Filled,
+        "there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor",
+    ),
+    // What clients ask for.
+    refused(
+        "subscription",
+        On::UnlessDisabled,
+        "subscriptions are not served, and every one would fail: set `subscription.enabled: false`",
+    ),
+    refused(
+        "events",
+        On::Filled,
+        "subscriptions are not served: remove it",
+    ),
+    refused(
+        "preview_file_uploads",
+        On::Enabled,
+        "files are not passed on, and every upload would fail: set `preview_file_uploads.enabled: false`",
+    ),
+    refused(
+        "experimental_mock_subgraphs",
+        On::Filled,
+        "the answers of subgraphs cannot be made up here: remove it, or start a service that gives them",
+    ),
+    refused(
+        "experimental_chaos/force_reload",
+        On::Filled,
+        "the gateway does not fail on purpose: remove it",
+    ),
+    idle("experimental_chaos", "the gateway does not fail on purpose"),
+    idle("connectors", NO_CONNECTORS),
+    idle(
+        "apq/router/cache/redis",
+        "each process remembers the texts that it got, and asks clients for others",
+    ),
+    idle("apq/subgraph", "subgraphs get the text of each operation"),
+    idle("headers/connector", NO_CONNECTORS),
+    idle("headers/header_masking", "the log has no headers"),
+    // How operations are planned.
+    idle(
+        "supergraph/defer_support",
+        "`@defer` is not served; a query with it is answered in one piece",
+    ),
+    idle(
+        "supergraph/generate_query_fragments",
+        "the planner decides about fragments",
+    ),
+    idle(
+        "supergraph/enable_result_coercion_errors",
+        "values of a wrong type become null without an error",
+    ),
+    idle(
+        "supergraph/strict_variable_validation",
+        "variables that the schema does not allow always refuse the request",
+    ),
+    idle(
+        "supergraph/query_planning/cache/redis",
+        "each process plans for itself",
+    ),
+    idle(
+        "supergraph/query_planning/warmed_up_queries",
+        "operations are planned when they are asked for",
+    ),
+    idle(
+        "supergraph/query_planning/experimental_plans_limit",
+        OWN_PLANNER,
+    ),
+    idle(
+        "supergraph/query_planning/experimental_paths_limit",
+        OWN_PLANNER,
+    ),
+    idle(
+        "supergraph/query_planning/experimental_reuse_query_plans",
+        OWN_PLANNER,
+    ),
+    idle(
+        "supergraph/query_planning/experimental_parallelism",
+        OWN_PLANNER,
+    ),
+    idle(
+        "supergraph/query_planning/experimental_cooperative_cancellation",
+        "`supergraph.query_planning.timeout` ends what takes too long",
+    ),
+    idle("supergraph/reuse_query_fragments", OWN_PLANNER),
+    idle("supergraph/experimental_reuse_query_fragments", OWN_PLANNER),
+    idle("experimental_type_conditioned_fetching", OWN_PLANNER),
+    idle("experimental_query_planner_mode", OWN_PLANNER),
+    idle("experimental_query_planner_parallelism", OWN_PLANNER),
+    idle("experimental_parallelism", OWN_PLANNER),
+    idle("experimental_introspection_mode", OWN_PLANNER),
+    idle("experimental_graphql_validation_mode", OWN_PLANNER),
+    idle("experimental_api_schema_generation_mode", OWN_PLANNER),
+    idle(
+        "progressive_override",
+        "labels are always told to stages, see the README",
+    ),
+    // How subgraphs are reached.
+    idle("traffic_shaping/all/dns_resolution_strategy", RESOLVER),
+    idle(
+        "traffic_shaping/subgraphs/*/dns_resolution_strategy",
+        RESOLVER,
+    ),
+    idle(
+        "traffic_shaping/all/experimental_enable_http2",
+        "its name is `experimental_http2` since 1.33",
+    ),
+    idle(
+        "traffic_shaping/subgraphs/*/experimental_enable_http2",
+        "its name is `experimental_http2` since 1.33",
+    ),
+    idle("traffic_shaping/connector", NO_CONNECTORS),
+    idle(
+        "traffic_shaping/deduplicate_variables",
+        "each entity is asked for once in any case",
+    ),
+    idle("coprocessor/client/dns_resolution_strategy", RESOLVER),
+    refused(
+        "coprocessor/connector",
+        On::Filled,
+        "there are no connectors whose requests the coprocessor could see: remove it",
+    ),
+    idle("limits/connector", NO_CONNECTORS),
+    idle(
+        "limits/max_recursive_selections",
+        "`limits.max_selections` bounds the same",
+    ),
+    idle(
+        "experimental_hoist_orphan_errors",
+        "an error of a list stays at each of its entities",
+    ),
+    // What is told about requests.
+    idle("telemetry/apollo/batch_processor", NO_GRAPHOS),
+    idle("telemetry/apollo/buffer_size", NO_GRAPHOS),
+    idle("telemetry/apollo/endpoint", NO_GRAPHOS),
+    idle("telemetry/apollo/errors", NO_GRAPHOS),
+    idle(
+        "telemetry/apollo/experimental_local_field_metrics",
+        NO_GRAPHOS,
+    ),
+    idle("telemetry/apollo/experimental_otlp_endpoint", NO_GRAPHOS),
+    idle(
+        "telemetry/apollo/experimental_otlp_tracing_protocol",
+        NO_GRAPHOS,
+    ),
+    idle(
+        "telemetry/apollo/experimental_otlp_tracing_sampler",
+        NO_GRAPHOS,
+    ),
+    idle(
+        "telemetry/apollo/field_level_instrumentation_sampler",
+        NO_GRAPHOS,
+    ),
+    idle("telemetry/apollo/metrics", NO_GRAPHOS),
+    idle("telemetry/apollo/metrics_reference_mode", NO_GRAPHOS),
+    idle("telemetry/apollo/otlp_endpoint", NO_GRAPHOS),
+    idle("telemetry/apollo/otlp_tracing_protocol", NO_GRAPHOS),
+    idle("telemetry/apollo/otlp_tracing_sampler", NO_GRAPHOS),
+    idle("telemetry/apollo/send_headers", NO_GRAPHOS),
+    idle("telemetry/apollo/send_variable_values", NO_GRAPHOS),
+    idle(
+        "telemetry/apollo/signature_normalization_algorithm",
+        NO_GRAPHOS,
+    ),
+    idle("telemetry/apollo/tracing", NO_GRAPHOS),
+    idle("telemetry/exporters/logging", OWN_LOG),
+    idle("telemetry/exporters/tracing", "no traces are exported"),
+    idle(
+        "telemetry/exporters/metrics/otlp",
+        "metrics are at `/metrics`, for a collector to read",
+    ),
+    idle(
+        "telemetry/exporters/metrics/common",
+        "metrics have the buckets and names of the README",
+    ),
+    idle(
+        "telemetry/exporters/metrics/datadog",
+        "metrics are at `/metrics`, for a collector to read",
+    ),
+    idle(
+        "telemetry/instrumentation",
+        "metrics, and the log of requests, have the names of the README",
+    ),
+    idle("telemetry/experimental_logging", OWN_LOG),
+    idle("telemetry/tracing", "no traces are exported"),
+    idle(
+        "telemetry/metrics/*",
+        "metrics are at `/metrics`, for a collector to read",
+    ),
+    idle("homepage/graph_ref", "the homepage links nowhere"),
+    idle("fleet_detector", NO_GRAPHOS),
+    idle("license_enforcement", "there is no licence"),
+    idle(
+        "enhanced_client_awareness",
+        "libraries of clients are not counted",
+    ),
+    idle(
+        "experimental_diagnostics",
+        "`/metrics` has the memory and processor time of the process",
+    ),
+    idle("experimental_apollo_metrics_generation_mode", NO_GRAPHOS),
+    idle(
+        "experimental_apollo_signature_normalization_algorithm",
+        NO_GRAPHOS,
+    ),
+    idle(
+        "reload",
+        "a reload that fails is tried again when a file changes",
+    ),
+    idle("tls/connector", NO_CONNECTORS),
+    idle("batching/subgraph", "subgraphs get one operation a request"),
+    idle(
+        "persisted_queries/experimental_prewarm_query_plan_cache",
+        "operations are planned when they are asked for",
+    ),
+    idle(
+        "demand_control/strategy/static_estimated/actual_cost_mode",
+        "the actual cost is that of the response",
+    ),
+    refused(
+        "demand_control",
+        On::Enabled,
+        "costs are not estimated yet, and nothing would be refused: set `demand_control.enabled: false`, and bound operations by `limits`",
+    ),
+    refused(
+        "demand_control/strategy/static_estimated/subgraph",
+        On::Filled,
+        "costs are not bounded for each subgraph: remove it; `max` bounds the whole operation",
+    ),
+    idle("response_cache", "answers of subgraphs are not cached"),
+    idle(
+        "preview_entity_cache",
+        "answers of subgraphs are not cached",
+    ),
+    // Of version 0, which the original refuses, too.
+    refused(
+        "server/listen",
+        On::Always,
+        "this key is of version 0 of the original: move it to `supergraph.listen`",
+    ),
+    refused(
+        "server/cors",
+        On::Always,
+        "this key is of version 0 of the original: move it to `cors`",
+    ),
+    refused(
+        "server/introspection",
+        On::Always,
+        "this key is of version 0 of the original: move it to `supergraph.introspection`",
+    ),
+    refused(
+        "server/endpoint",
+        On::Always,
+        "this key is of version 0 of the original: move it to `supergraph.path`",
+    ),
+];
+
+/// Places that keys of the original have had in other versions: what stands at the first is read as
+/// if it stood at the second.
+pub(crate) const MOVED: &[(&str, &str)] = &[
+    ("limits/router", "limits"),
+    (
+        "telemetry/metrics/prometheus",
+        "telemetry/exporters/metrics/prometheus",
+    ),
+    (
+        "supergraph/preview_defer_support",
+        "supergraph/defer_support",
+    ),
+    (
+        "supergraph/experimental_defer_support",
+        "supergraph/defer_support",
+    ),
+    ("preview_connectors", "connectors"),
+    (
+        "limits/experimental_http_max_request_bytes",
+        "limits/http_max_request_bytes",
+    ),
+    ("preview_directives", "authorization/directives"),
+    (
+        "authorization/preview_directives",
+        "authorization/directives",
+    ),
+    ("authentication/jwt", "authentication/router/jwt"),
+    ("preview_persisted_queries", "persisted_queries"),
+    (
+        "persisted_queries/experimental_local_manifests",
+        "persisted_queries/local_manifests",
+    ),
+    ("experimental_batching", "batching"),
+    ("preview_demand_control", "demand_control"),
+    ("preview_response_cache", "response_cache"),
+];
+
+/// The first entry that a path fits.
+pub(crate) fn find(path: &[String]) -> Option<&'static Unserved> {
+    UNSERVED.iter().find(|unserved| fits(unserved.path, path))
+}
+
+/// Whether keys below this path may be in the list.
+pub(crate) fn leads_on(path: &[String]) -> bool {
+    UNSERVED.iter().any(|unserved| {
+        let mut segments = unserved.path.split('/');
+        path.iter()
+            .all(|key| segments.next().is_some_and(|segment| is(segment, key)))
+            && segments.next().is_some()
+    })
+}
+
+fn fits(pattern: &str, path: &[String]) -> bool {
+    let mut segments = pattern.split('/');
+    path.iter()
+        .all(|key| segments.next().is_some_and(|segment| is(segment, key)))
+        && segments.next().is_none()
+}
+
+fn is(segment: &str, key: &str) -> bool {
+    segment == key || (segment == "*" && key != "[]")
+}

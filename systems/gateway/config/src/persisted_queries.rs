@@ -1,0 +1,67 @@
+//! `persisted_queries`: operations that are known before they are asked for.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Config;
+use crate::agreement::Report;
+
+/// Operations of a local list, which clients ask for by their ids, and which can be the only ones
+/// that are carried out.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PersistedQueries {
+    /// Whether ids are taken.
+    pub enabled: bool,
+    /// Whether the log has a line for each operation that is not in the list.
+    pub log_unknown: bool,
+    /// Whether the list is a safelist.
+    pub safelist: Safelist,
+    /// The manifests, as JSON files of the format `apollo-persisted-query-manifest`. An id that
+    /// two of them have is a mistake, unless both have the same text.
+    pub local_manifests: Option<Vec<PathBuf>>,
+    /// Whether the manifests are read again when they change. With `--hot-reload` and SIGHUP they
+    /// are in any case.
+    pub hot_reload: bool,
+}
+
+/// Whether operations that are not in the list are carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Safelist {
+    /// Whether they are refused. Texts are compared without ignored characters and by name.
+    pub enabled: bool,
+    /// Whether texts are refused as well, so that operations are asked for by their ids alone.
+    pub require_id: bool,
+}
+
+pub(crate) fn check(config: &Config, report: &mut Report<'_>) {
+    let queries = &config.persisted_queries;
+    if queries.safelist.enabled && !queries.enabled {
+        report(
+            &["persisted_queries", "safelist", "enabled"],
+            "a safelist needs the list: set `persisted_queries.enabled: true`".to_owned(),
+        );
+    }
+    if queries.safelist.require_id && !queries.safelist.enabled {
+        report(
+            &["persisted_queries", "safelist", "require_id"],
+            "`require_id` means nothing without a safelist: set `persisted_queries.safelist.enabled: true`".to_owned(),
+        );
+    }
+    // As in the original: with both, any client could add to the list.
+    if queries.safelist.enabled && config.apq.enabled {
+        report(
+            &["persisted_queries", "safelist", "enabled"],
+            "a safelist and automatic persisted queries cannot be used together: set `apq.enabled: false`".to_owned(),
+        );
+    }
+    if queries.enabled && queries.local_manifests.as_ref().is_none_or(Vec::is_empty) {
+        report(
+            &["persisted_queries", "enabled"],
+            "lists are not fetched from GraphOS: name files in `local_manifests`".to_owned(),
+        );
+    }
+}

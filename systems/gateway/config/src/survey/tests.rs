@@ -1,0 +1,288 @@
+//! Configurations as people have them. The five of [`PUBLIC`] have the keys of files in public
+//! repositories, typed anew and shortened; each names the file.
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+
+use super::{Survey, survey};
+use crate::{Surroundings, read};
+
+struct Nothing;
+
+impl Surroundings for Nothing {
+    fn variable(&self, name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
+    fn file(&self, _: &Path) -> Option<String> {
+        None
+    }
+}
+
+/// The three lists of a file, and its other mistakes.
+fn told(text: &str) -> String {
+    let path = Path::new("router.yaml");
+    let Survey {
+        works,
+        without_effect,
+        refused,
+    } = survey(path, text, &Nothing).unwrap();
+    let mut lines = vec![format!("works: {}", works.len())];
+    lines.extend(
+        without_effect
+            .iter()
+            .map(|it| format!("no effect: {} {}", it.line, it.key)),
+    );
+    lines.extend(
+        refused
+            .iter()
+            .map(|it| format!("refused: {} {}", it.line, it.key)),
+    );
+    match read(path, text, &Nothing, false) {
+        Ok(_) => lines.push("starts".to_owned()),
+        Err(mistakes) => {
+            let mistakes = mistakes.iter();
+            lines.extend(mistakes.map(|it| format!("mistake: {} {}", it.line, it.message)));
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn much_telemetry_starts() {
+    // apollosolutions/observability-workshop, router.yaml
+    let text = "supergraph: {introspection: true, path: /, listen: 0.0.0.0:4000}\n\
+        homepage: {enabled: false}\n\
+        sandbox: {enabled: true}\n\
+        telemetry:\n\
+        \x20 apollo: {field_level_instrumentation_sampler: 0.3, errors: {subgraph: {all: {redact: false}}}}\n\
+        \x20 instrumentation: {spans: {router: {attributes: {error.type: true}}}}\n\
+        \x20 exporters:\n\
+        \x20   metrics:\n\
+        \x20     prometheus: {enabled: true, path: /metrics, listen: 0.0.0.0:9999}\n\
+        \x20     common: {resource: {service.name: a}}\n\
+        \x20     otlp: {temporality: delta, enabled: true, endpoint: 'http://localhost:4317', protocol: grpc}\n\
+        \x20   tracing: {propagation: {trace_context: true}, otlp: {enabled: true}}\n\
+        include_subgraph_errors: {all: true}\n\
+        rhai: {}\n\
+        plugins: {experimental.expose_query_plan: true}\n";
+    assert_snapshot!(told(text), @r"
+    works: 10
+    no effect: 5 telemetry.apollo.field_level_instrumentation_sampler
+    no effect: 5 telemetry.apollo.errors
+    no effect: 6 telemetry.instrumentation
+    no effect: 10 telemetry.exporters.metrics.common
+    no effect: 11 telemetry.exporters.metrics.otlp
+    no effect: 12 telemetry.exporters.tracing
+    no effect: 15 plugins.experimental.expose_query_plan
+    starts
+    ");
+}
+
+#[test]
+fn caches_and_keys_of_version_1_start() {
+    // apollographql/graphql-summit-2024-performance-workshop, router.yaml
+    let text = "sandbox: {enabled: true}\n\
+        homepage: {enabled: false}\n\
+        supergraph:\n\
+        \x20 introspection: true\n\
+        \x20 query_planning:\n\
+        \x20   warmed_up_queries: 5\n\
+        \x20   experimental_plans_limit: 10\n\
+        \x20   cache: {in_memory: {limit: 100}, redis: {urls: ['redis://redis:6379']}}\n\
+        plugins:\n\
+        \x20 experimental.expose_query_plan: true\n\
+        experimental_query_planner_mode: legacy\n\
+        traffic_shaping: {router: {timeout: 20s}, all: {timeout: 10s}}\n\
+        telemetry:\n\
+        \x20 apollo: {field_level_instrumentation_sampler: always_off}\n\
+        \x20 exporters:\n\
+        \x20   logging: {stdout: {format: text}}\n\
+        \x20   tracing: {common: {sampler: 0.5}, jaeger: {enabled: true}}\n\
+        \x20   metrics: {otlp: {enabled: true}, prometheus: {enabled: true, listen: '0.0.0.0:9091'}}\n";
+    assert_snapshot!(told(text), @r"
+    works: 8
+    no effect: 6 supergraph.query_planning.warmed_up_queries
+    no effect: 7 supergraph.query_planning.experimental_plans_limit
+    no effect: 8 supergraph.query_planning.cache.redis
+    no effect: 10 plugins.experimental.expose_query_plan
+    no effect: 11 experimental_query_planner_mode
+    no effect: 14 telemetry.apollo.field_level_instrumentation_sampler
+    no effect: 16 telemetry.exporters.logging
+    no effect: 17 telemetry.exporters.tracing
+    no effect: 18 telemetry.exporters.metrics.otlp
+    starts
+    ");
+}
+
+#[test]
+fn connectors_and_a_variable_start() {
+    // DaleStudy/graphql, router.yaml; its supergraph has connectors and is refused for them.
+    let text = "supergraph: {listen: 0.0.0.0:8080}\n\
+        cors: {allow_any_origin: true}\n\
+        connectors: {sources: {github.github: {$config: {token: '${env.GITHUB_API_TOKEN}'}}}}\n\
+        telemetry: {instrumentation: {spans: {mode: spec_compliant}}}\n";
+    assert_snapshot!(told(text), @r"
+    works: 2
+    no effect: 3 connectors
+    no effect: 4 telemetry.instrumentation
+    starts
+    ");
+}
+
+#[test]
+fn a_coprocessor_and_metrics_at_their_former_place_start() {
+    // apollosolutions/summit-coprocessors-workshop, router.yaml
+    let text = "telemetry: {metrics: {prometheus: {listen: '127.0.0.1:4000', enabled: true, path: /metrics}}}\n\
+        supergraph: {listen: '127.0.0.1:4000', introspection: true}\n\
+        plugins: {experimental.expose_query_plan: true}\n\
+        coprocessor: {url: 'http://127.0.0.1:3000', timeout: 2s, subgraph: {all: {request: {headers: true, context: true, uri: true, service_name: true, body: true}}}}\n";
+    assert_snapshot!(told(text), @r"
+    works: 12
+    no effect: 3 plugins.experimental.expose_query_plan
+    starts
+    ");
+}
+
+#[test]
+fn keys_of_version_0_are_refused_with_their_new_names() {
+    // apollographql/supergraph-demo-fed2, router.yaml
+    let text = "server: {listen: 0.0.0.0:4000, cors: {origins: ['https://studio.example']}}\n\
+        telemetry: {tracing: {otlp: {protocol: grpc}}}\n";
+    assert_snapshot!(told(text), @r"
+    works: 0
+    no effect: 2 telemetry.tracing
+    refused: 1 server.listen
+    refused: 1 server.cors
+    mistake: 1 `server.listen` cannot be served: this key is of version 0 of the original: move it to `supergraph.listen`
+    mistake: 1 `server.cors` cannot be served: this key is of version 0 of the original: move it to `cors`
+    ");
+}
+
+#[test]
+fn a_page_that_asks_for_the_schema_without_introspection_is_refused_as_by_the_original() {
+    // black-cat-security/apollo-router, router.yaml
+    let text =
+        "cors: {allow_any_origin: true}\nsandbox: {enabled: true}\nhomepage: {enabled: false}\n";
+    assert_snapshot!(told(text), @r"
+    works: 3
+    mistake: 2 the sandbox asks for the schema: set `supergraph.introspection: true`
+    ");
+}
+
+#[test]
+fn what_is_off_is_accepted() {
+    let text = "subscription: {enabled: false, mode: {callback: {public_url: 'https://a'}}}\n\
+        batching: {enabled: false, mode: batch_http_link}\n\
+        persisted_queries: {enabled: false, safelist: {enabled: false}}\n\
+        demand_control: {enabled: false}\n\
+        preview_file_uploads: {enabled: false}\n\
+        tls:\n\
+        plugins: {}\n\
+        wasm: {}\n\
+        experimental_chaos: {force_reload: null}\n\
+        authentication: {subgraph: }\n";
+    assert_snapshot!(told(text), @r"
+    works: 6
+    no effect: 1 subscription
+    no effect: 4 demand_control
+    no effect: 5 preview_file_uploads
+    no effect: 7 plugins
+    no effect: 8 wasm
+    no effect: 9 experimental_chaos.force_reload
+    no effect: 10 authentication.subgraph
+    starts
+    ");
+}
+
+#[test]
+fn what_is_on_and_not_served_is_refused_at_its_place() {
+    let text = "subscription:\n  enabled: true\n\
+        plugins: {acme.audit: {strict: true}, experimental.expose_query_plan: true}\n\
+        preview_file_uploads: {enabled: true}\n\
+        authentication: {subgraph: {all: {aws_sig_v4: {default_chain: {region: a}}}}}\n\
+        wasm: {plugins: [{name: a}]}\n\
+        subscriptions: {}\n";
+    assert_snapshot!(told(text), @r"
+    works: 0
+    no effect: 3 plugins.experimental.expose_query_plan
+    refused: 1 subscription
+    refused: 3 plugins.acme.audit
+    refused: 4 preview_file_uploads
+    refused: 5 authentication.subgraph
+    refused: 6 wasm
+    mistake: 2 `subscription` cannot be served: subscriptions are not served, and every one would fail: set `subscription.enabled: false`
+    mistake: 3 `plugins.acme.audit` cannot be served: there are no native plugins, and what this one checks or changes would be missing: move it to a script (`rhai`) or to a coprocessor
+    mistake: 4 `preview_file_uploads` cannot be served: files are not passed on, and every upload would fail: set `preview_file_uploads.enabled: false`
+    mistake: 5 `authentication.subgraph` cannot be served: requests to subgraphs would not be signed: let a coprocessor sign them, or a proxy beside the gateway
+    mistake: 6 `wasm` cannot be served: there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor
+    mistake: 7 unknown key `subscriptions`
+    ");
+}
+
+#[test]
+fn a_suggestion_is_a_key_that_can_be_meant() {
+    let help = |text: &str| {
+        let mistakes = read(Path::new("r.yaml"), text, &Nothing, false).unwrap_err();
+        mistakes.iter().next().unwrap().help.clone().unwrap()
+    };
+    assert_eq!(help("subscriptions: {}\n"), "did you mean `subscription`?");
+    assert_eq!(
+        help("telemetry: {apollo: {client_name_headr: a}}\n"),
+        "did you mean `client_name_header`?"
+    );
+    assert!(help("authorizations2: {}\n").starts_with("did you mean `authorization`"));
+}
+
+#[test]
+fn a_key_at_both_of_its_places_is_a_mistake() {
+    let both = "limits: {max_depth: 1, router: {max_depth: 2}}\n";
+    assert_snapshot!(told(both), @r"
+    works: 1
+    mistake: 1 `limits.max_depth` is there twice
+    ");
+    let moved = "limits: {router: {max_depth: 2, parser_max_tokens: 7}}\n";
+    let config = read(Path::new("r.yaml"), moved, &Nothing, false)
+        .unwrap()
+        .config;
+    assert_eq!(config.limits.max_depth, Some(2));
+    assert_eq!(config.limits.parser_max_tokens, 7);
+}
+
+#[test]
+fn the_readme_has_the_table_of_keys() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = (
+        "<!-- keys: cargo xtask schema -->\n",
+        "<!-- end of keys -->",
+    );
+    let (before, rest) = readme.split_once(begin).expect("the README has the marker");
+    let (_, after) = rest
+        .split_once(end)
+        .expect("the README has the end's marker");
+    let now = format!("{before}{begin}{}{end}{after}", crate::key_table());
+    #[expect(clippy::disallowed_methods, reason = "set by `cargo xtask schema`")]
+    let update = std::env::var("UPDATE_SCHEMAS").is_ok();
+    if update {
+        std::fs::write(&path, now).unwrap();
+        return;
+    }
+    assert!(
+        readme == now,
+        "the README's table of keys is old; run `cargo xtask schema`"
+    );
+}
+
+#[test]
+fn each_key_of_the_list_can_be_found_by_its_path() {
+    for (index, unserved) in crate::original::UNSERVED.iter().enumerate() {
+        let path: Vec<String> = unserved.path.split('/').map(str::to_owned).collect();
+        let found = crate::original::find(&path).unwrap();
+        assert_eq!(
+            found.path, unserved.path,
+            "entry {index} is behind one that fits the same"
+        );
+    }
+}

@@ -1,0 +1,207 @@
+//! Several operations in one request: a list in the body, answered by a list.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use gateway_config::Batching;
+use gateway_extensions::{Exchange, Request};
+use gateway_federation::GraphqlError;
+use http::header::{self, HeaderMap};
+use http::{Method, StatusCode};
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::pipeline::{self, Summary};
+use crate::reply::{self, JSON, Refusal, Reply};
+use crate::serving::Serving;
+
+/// How many operations of one request are carried out at a time. The memory that the answers of
+/// subgraphs may take is bounded for each operation.
+const AT_A_TIME: usize = 8;
+
+/// The operations of a request, when it is a list and lists are taken.
+///
+/// # Errors
+/// The refusal of a list that is empty, or too long, or not one.
+pub(crate) fn operations(
+    batching: &Batching,
+    request: &Request,
+) -> Option<Result<Vec<Bytes>, Refusal>> {
+    if !batching.enabled || request.method != Method::POST {
+        return None;
+    }
+    let first = request.body.iter().find(|byte| !byte.is_ascii_whitespace());
+    (first == Some(&b'[')).then(|| split(batching, &request.body))
+}
+
+fn split(batching: &Batching, body: &Bytes) -> Result<Vec<Bytes>, Refusal> {
+    let invalid = |reason: &str| Box::new(reply::invalid_request(StatusCode::BAD_REQUEST, reason));
+    let most = batching.maximum_size.map_or(usize::MAX, NonZeroUsize::get);
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let read = Items { most }.deserialize(&mut reader);
+    let (items, count) = read
+        .and_then(|read| reader.end().map(|()| read))
+        .map_err(|error| invalid(&format!("the body is not a list of operations: {error}")))?;
+    if count == 0 {
+        return Err(invalid(
+            "failed to decode a valid GraphQL request from path: empty array",
+        ));
+    }
+    if count > most {
+        let details = format!(
+            "Batch limits exceeded: you provided a batch with {count} entries, but the configured maximum router batch size is {most}"
+        );
+        let error = GraphqlError::new("Invalid GraphQL request", "BATCH_LIMIT_EXCEEDED")
+            .with("details", details);
+        return Err(Box::new(reply::errors(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            JSON,
+            &[error],
+        )));
+    }
+    let items = items.iter();
+    Ok(items
+        .map(|item| body.slice_ref(item.get().as_bytes()))
+        .collect())
+}
+
+/// Reads a list, of which it keeps as many as are allowed and counts the rest: two bytes of a body
+/// are an item.
+struct Items {
+    most: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Items {
+    type Value = (Vec<&'de RawValue>, usize);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Items {
+    type Value = (Vec<&'de RawValue>, usize);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of operations")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        let mut count = 0;
+        loop {
+            let is_more = if count < self.most {
+                let item: Option<&RawValue> = list.next_element()?;
+                let is_more = item.is_some();
+                items.extend(item);
+                is_more
+            } else {
+                list.next_element::<IgnoredAny>()?.is_some()
+            };
+            if !is_more {
+                return Ok((items, count));
+            }
+            count += 1;
+        }
+    }
+}
+
+/// Carries all operations out, a few at a time, each with the context that the router's stages have
+/// left.
+pub(crate) async fn answer(
+    serving: &Serving,
+    exchange: &Exchange,
+    request: Request,
+    (operations, summary): (Result<Vec<Bytes>, Refusal>, &mut Summary),
+) -> Reply {
+    let operations = match operations {
+        Ok(operations) => operations,
+        Err(refusal) => return *refusal,
+    };
+    let request = &request;
+    let works = operations.into_iter().map(|body| async move {
+        let mut summary = Summary::default();
+        let mut exchange = exchange.for_operation();
+        let request = Request {
+            method: request.method.clone(),
+            uri: request.uri.clone(),
+            headers: request.headers.clone(),
+            body,
+        };
+        let work = pipeline::answer(serving, &mut exchange, request, &mut summary);
+        (Box::pin(work).await, summary)
+    });
+    let mut answers = stream::iter(works).buffered(AT_A_TIME);
+    let limit = serving.generation.config.limits.response_max_bytes.0.0;
+    let mut list = List::new(limit);
+    while let Some((reply, of_one)) = answers.next().await {
+        summary.add(of_one);
+        list.push(reply);
+    }
+    list.reply()
+}
+
+/// The answers so far.
+struct List {
+    body: Vec<u8>,
+    limit: usize,
+    status: Option<StatusCode>,
+    headers: HeaderMap,
+}
+
+impl List {
+    fn new(limit: usize) -> Self {
+        Self {
+            body: b"[".to_vec(),
+            limit,
+            status: None,
+            headers: HeaderMap::new(),
+        }
+    }
+
+    fn push(&mut self, reply: Reply) {
+        if self.body.len() > 1 {
+            self.body.push(b',');
+        }
+        // Each answer is bounded by itself; the list would be as large as all of them.
+        if self.body.len() + reply.body.len() > self.limit {
+            let error = GraphqlError::new(
+                "the answers to this list exceed `limits.response_max_bytes`",
+                "RESPONSE_TOO_LARGE",
+            );
+            let body = gateway_federation::errors_body(&[error]);
+            self.body.extend_from_slice(&body);
+        } else if reply.body.is_empty() {
+            self.body.extend_from_slice(b"null");
+        } else {
+            self.body.extend_from_slice(&reply.body);
+        }
+        // A list with one good answer is a good answer: clients look into it only then.
+        match self.status {
+            Some(status) if status == StatusCode::OK => {}
+            Some(_) if reply.status != StatusCode::OK => {}
+            _ => self.status = Some(reply.status),
+        }
+        for (name, value) in &reply.headers {
+            let is_told = *name == header::CONTENT_TYPE || *name == header::CONTENT_LENGTH;
+            let is_first = !self.headers.contains_key(name);
+            if !is_told && (is_first || *name == header::SET_COOKIE) {
+                self.headers.append(name.clone(), value.clone());
+            }
+        }
+    }
+
+    fn reply(mut self) -> Reply {
+        self.body.push(b']');
+        self.headers.insert(header::CONTENT_TYPE, JSON);
+        Reply {
+            status: self.status.unwrap_or(StatusCode::OK),
+            headers: self.headers,
+            body: self.body.into(),
+        }
+    }
+}

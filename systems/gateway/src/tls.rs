@@ -1,0 +1,82 @@
+//! TLS for clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway_config::{Pem, ServerTls};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// Why clients cannot be served with TLS.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TlsError {
+    #[error(
+        "`tls.supergraph.{key}` holds no certificate in PEM: {reason}; expected `-----BEGIN CERTIFICATE-----`"
+    )]
+    Certificates { key: &'static str, reason: String },
+    #[error("`tls.supergraph.key` holds no private key in PEM: {0}")]
+    Key(String),
+    #[error("`tls.supergraph` cannot be used: {0}")]
+    Identity(String),
+}
+
+/// What clients are shown, and how long they may take to look at it. Belongs to a generation: a
+/// connection that is accepted after a reload sees the new certificate.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    acceptor: TlsAcceptor,
+    limit: Duration,
+}
+
+impl Tls {
+    /// Reads certificates and key.
+    pub(crate) fn new(config: &ServerTls, limit: Duration) -> Result<Self, TlsError> {
+        let mut chain = certificates("certificate", &config.certificate)?;
+        if !config.certificate_chain.0.trim().is_empty() {
+            let rest = certificates("certificate_chain", &config.certificate_chain)?;
+            // Some write the gateway's own certificate into the chain as well.
+            let known = chain.clone();
+            chain.extend(rest.into_iter().filter(|it| !known.contains(it)));
+        }
+        let key = PrivateKeyDer::from_pem_slice(config.key.0.as_bytes())
+            .map_err(|error| TlsError::Key(error.to_string()))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut server = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("ring speaks the default protocol versions")
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| TlsError::Identity(error.to_string()))?;
+        server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self {
+            acceptor: TlsAcceptor::from(Arc::new(server)),
+            limit,
+        })
+    }
+
+    /// Sets TLS up with a client.
+    ///
+    /// # Errors
+    /// What went wrong, for the log: any client can cause it.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+        let handshake = self.acceptor.accept(stream);
+        match tokio::time::timeout(self.limit, handshake).await {
+            Ok(stream) => stream.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("not within {:?}", self.limit)),
+        }
+    }
+}
+
+fn certificates(key: &'static str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.0.as_bytes()).collect();
+    let wrong = |reason: String| TlsError::Certificates { key, reason };
+    let certificates = read.map_err(|error| wrong(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(wrong("it is empty".to_owned()));
+    }
+    Ok(certificates)
+}
