@@ -8,6 +8,7 @@ mod chores;
 mod clock;
 mod command_line;
 mod dist;
+mod engine;
 mod gateway_bench;
 mod judged;
 mod method;

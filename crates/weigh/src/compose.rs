@@ -8,7 +8,7 @@ mod tool;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,7 +16,6 @@ use lab::{Compose, Lab, Setup, Variant};
 use model::InvalidKind;
 use rig::{BuildSpec, Rig};
 use serde_json::Value;
-use tempfile::TempDir;
 
 pub(crate) use document::{Entrance, Labels, Planned, Written};
 use document::{Wish, read, written};
@@ -31,8 +30,9 @@ use crate::systems::Invalid;
 #[derive(Debug, Default)]
 pub(crate) struct Projects {
     read: Vec<(Source, Result<Resolved, Invalid>)>,
-    /// Files that are started, with what they say of credentials; none without any project.
-    folder: Option<TempDir>,
+    /// The folder of the files that are started, with what they say of credentials; none before
+    /// [`Projects::kept`], and without any project.
+    folder: Option<PathBuf>,
     /// How many projects have been started.
     started: AtomicU32,
 }
@@ -64,11 +64,7 @@ impl Source {
 
 impl Projects {
     /// Reads every compose file of a lab. What is wrong with one is a row for the variants that need it.
-    ///
-    /// # Errors
-    ///
-    /// When there is no folder for the files that are started.
-    pub(crate) fn of(lab: &Lab) -> Result<Projects, Failure> {
+    pub(crate) fn of(lab: &Lab) -> Projects {
         let setups = lab.all().flat_map(Variant::systems);
         let mut sources: Vec<Source> = Vec::new();
         for source in setups.filter_map(Setup::compose).map(Source::of) {
@@ -77,12 +73,8 @@ impl Projects {
             }
         }
         if sources.is_empty() {
-            return Ok(Projects::default());
+            return Projects::default();
         }
-        let folder = tempfile::Builder::new().prefix("weigh-compose-").tempdir();
-        let folder = folder.map_err(|error| {
-            Failure::not_ready(format!("no temporary folder for compose files: {error}"))
-        })?;
         let tool = Tool::find();
         let read = sources.into_iter().map(|source| {
             let found = tool.clone().and_then(|tool| {
@@ -90,23 +82,35 @@ impl Projects {
             });
             (source, found)
         });
-        Ok(Projects {
+        Projects {
             read: read.collect(),
-            folder: Some(folder),
-            started: AtomicU32::new(0),
-        })
+            ..Projects::default()
+        }
     }
 
-    /// Has the files that are started removed with the run, whatever way it ends.
+    /// Makes the folder of the files that are started, which is removed with the run, whatever way that
+    /// ends.
     ///
     /// # Errors
     ///
-    /// When the keeper is gone.
-    pub(crate) fn keep(&self, rig: &mut Rig) -> Result<(), Failure> {
-        self.folder.iter().try_for_each(|folder| {
-            let kept = rig.remove_at_end(folder.path());
-            kept.map_err(|error| Failure::bug(error.to_string()))
-        })
+    /// When it cannot be made, or the keeper is gone.
+    pub(crate) fn kept(mut self, rig: &mut Rig) -> Result<Projects, Failure> {
+        if self.read.is_empty() {
+            return Ok(self);
+        }
+        // A name that no other run has, so that the keeper knows it before there is anything to remove.
+        let folder = std::env::temp_dir().join(format!("{}-compose", rig.run()));
+        rig.remove_at_end(&folder)
+            .map_err(|error| Failure::bug(error.to_string()))?;
+        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(|error| {
+            Failure::not_ready(format!(
+                "the folder for compose files, `{}`, cannot be made: {error}",
+                folder.display()
+            ))
+        })?;
+        self.folder = Some(folder);
+        Ok(self)
     }
 
     /// The name of a new project of a run: in letters that every version of compose takes.
@@ -179,7 +183,7 @@ impl Projects {
     pub(crate) fn save(&self, name: &str, file: &Value) -> Result<PathBuf, Invalid> {
         let folder = self.folder.as_ref();
         let folder = folder.expect("a lab with a project has the folder");
-        let path = folder.path().join(format!("{name}.json"));
+        let path = folder.join(format!("{name}.json"));
         write_private(&path, &format!("{file:#}\n")).map_err(|error| {
             let reason = format!("`{}` cannot be written: {error}", path.display());
             Invalid::new(InvalidKind::NotReady, reason)

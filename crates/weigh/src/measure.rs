@@ -147,9 +147,9 @@ impl<'a> Experiment<'a> {
         let logs = folder.join(LOGS);
         // Before the keeper starts: it is the load of the machine without anything of ours.
         let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
-        let projects = Projects::of(lab)?;
+        let projects = Projects::of(lab);
         let mut rig = start_rig(&logs, console)?;
-        projects.keep(&mut rig)?;
+        let projects = projects.kept(&mut rig)?;
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
         let candidates = Candidates::of(lab);
         let rounds = Rounds::of(lab, &candidates, seed);

@@ -48,9 +48,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let addresses = Addresses::unasked(lab)?;
     let logs = tempfile::tempdir()
         .map_err(|error| Failure::not_ready(format!("no temporary folder: {error}")))?;
-    let projects = Projects::of(lab)?;
+    let projects = Projects::of(lab);
     let mut rig = start_rig(logs.path(), console)?;
-    projects.keep(&mut rig)?;
+    let projects = projects.kept(&mut rig)?;
     let setups = variant.systems();
     let started = missing_program(setups).map_or(Ok(()), Err).and_then(|()| {
         let mut builds = BuildCache::default();

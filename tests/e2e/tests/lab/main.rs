@@ -3,6 +3,7 @@
 
 mod action;
 mod compose;
+mod containers;
 mod cost;
 mod debug_log;
 mod demo;
