@@ -3,7 +3,8 @@
 use clap::Parser;
 
 use crate::{
-    aa, attack, bench, calibrate, chores, dist, gateway_bench, method, results, shape, slices,
+    aa, attack, bench, calibrate, chores, cluster, dist, gateway_bench, method, results, shape,
+    slices,
 };
 
 /// Chores of the repository.
@@ -34,6 +35,9 @@ pub(crate) enum Chore {
     Soak(attack::soak::Args),
     /// Build what people install: static programs, archives, Debian packages, completions, manual pages.
     Dist(dist::Args),
+    /// A Kubernetes of one real node on this machine, without a registry of images.
+    #[command(subcommand)]
+    Cluster(cluster::Cluster),
     /// Write RESULTS.md of a folder of labs from the recordings committed with it.
     Results(results::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
@@ -52,6 +56,7 @@ impl Chore {
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Dist(args) => dist::run(&args),
+            Chore::Cluster(what) => cluster::run(&what),
             Chore::Results(args) => results::run(&args),
             Chore::Aa(args) => aa::run(&args),
             Chore::Attack(args) => attack::run(&args),
