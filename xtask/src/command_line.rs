@@ -3,8 +3,8 @@
 use clap::Parser;
 
 use crate::{
-    aa, attack, bench, calibrate, chores, cluster, dist, gateway_bench, method, results, shape,
-    slices,
+    aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, method, results,
+    shape, slices,
 };
 
 /// Chores of the repository.
@@ -38,6 +38,8 @@ pub(crate) enum Chore {
     /// A Kubernetes of one real node on this machine, without a registry of images.
     #[command(subcommand)]
     Cluster(cluster::Cluster),
+    /// Start or end a Docker engine in a folder of its own.
+    Engine(engine::Args),
     /// Write RESULTS.md of a folder of labs from the recordings committed with it.
     Results(results::Args),
     /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
@@ -57,6 +59,7 @@ impl Chore {
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Dist(args) => dist::run(&args),
             Chore::Cluster(what) => cluster::run(&what),
+            Chore::Engine(args) => engine::run(&args),
             Chore::Results(args) => results::run(&args),
             Chore::Aa(args) => aa::run(&args),
             Chore::Attack(args) => attack::run(&args),

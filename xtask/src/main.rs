@@ -9,6 +9,7 @@ mod clock;
 mod cluster;
 mod command_line;
 mod dist;
+mod engine;
 mod gateway_bench;
 mod judged;
 mod method;

@@ -50,24 +50,36 @@ impl Removed {
 }
 
 impl Engine {
-    /// Makes a network of containers for a run, with the name of the run.
+    /// The network of containers of a run, made where it is not there yet; its name.
     ///
     /// # Errors
     /// What the engine says.
     pub fn network(&self, run: &str) -> Result<String, ContainerError> {
-        let request = NetworkCreateRequest {
-            name: run.to_owned(),
-            driver: Some("bridge".to_owned()),
-            labels: Some(labels(run)),
-            ..NetworkCreateRequest::default()
-        };
-        let made = self.runtime.block_on(self.docker.create_network(request));
+        let made = self.runtime.block_on(self.make_network(run));
         made.map_err(|error| ContainerError::Refused {
             container: run.to_owned(),
             what: "make a network for",
             reason: words(&error),
         })?;
         Ok(run.to_owned())
+    }
+
+    async fn make_network(&self, run: &str) -> Result<(), Error> {
+        let label = format!("{RUN}={run}");
+        let filters = HashMap::from([("label", vec![label.as_str()])]);
+        let options = ListNetworksOptionsBuilder::new().filters(&filters).build();
+        // Asked first: engines make a second one of the same name.
+        let known = self.docker.list_networks(Some(options)).await?;
+        if known.is_empty() {
+            let request = NetworkCreateRequest {
+                name: run.to_owned(),
+                driver: Some("bridge".to_owned()),
+                labels: Some(labels(run)),
+                ..NetworkCreateRequest::default()
+            };
+            self.docker.create_network(request).await?;
+        }
+        Ok(())
     }
 
     /// Removes every container, network and volume of a run once.

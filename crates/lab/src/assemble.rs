@@ -8,6 +8,7 @@ use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
 use model::{Data, Order, Settle, Step};
 
+use crate::container_keys;
 use crate::data;
 use crate::experiment::{Lab, Placement, Variant};
 use crate::formats::{Name, Title, Written};
@@ -264,6 +265,7 @@ impl Assembly<'_> {
     ) -> Option<Vec<Vec<String>>> {
         check_gates(self.file, variants, reading);
         let findings = &mut reading.findings;
+        container_keys::check_names(self.systems.declared, variants, findings);
         shared_systems::check(self.systems.declared, self.target(), variants, findings);
         groups::check(self.file, self.systems.tree, variants, findings)
     }

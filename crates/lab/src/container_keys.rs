@@ -1,9 +1,13 @@
 //! Keys of containers, as far as they can be judged without a variant.
 
-use yaml_with_places::{At, Finding, Node};
+use std::collections::{BTreeMap, BTreeSet};
 
+use yaml_with_places::{At, Finding, Findings, Node};
+
+use crate::container::ImageBuild;
+use crate::experiment::Variant;
 use crate::fields::TextOr;
-use crate::formats::Written;
+use crate::formats::{Name, Written};
 use crate::reading::Reading;
 use crate::template::{Command, Template};
 use crate::wire::{ReadyFile, ReadyState, SystemFile};
@@ -91,6 +95,36 @@ fn check_build(file: &SystemFile, reading: &mut Reading<'_>) {
                     "the image is built before the last step of `build`",
                 )
                 .help("commands make what the image holds; write its `context` last, once"),
+            );
+        }
+    }
+}
+
+/// Reports a name that several images would get: the last one built would run as all of them.
+pub(crate) fn check_names(
+    declared: &[(At<Name>, SystemFile)],
+    variants: &[Variant],
+    findings: &mut Findings,
+) {
+    let mut builds: BTreeMap<&str, &Option<ImageBuild>> = BTreeMap::new();
+    let mut reported = BTreeSet::new();
+    for setup in variants.iter().flat_map(Variant::systems) {
+        let Some(container) = setup.container() else {
+            continue;
+        };
+        let first = *builds.entry(&container.image).or_insert(&container.build);
+        if *first == container.build || !reported.insert(&container.image) {
+            continue;
+        }
+        let mut all = declared.iter();
+        let own = all.find(|(name, _)| name.value.0 == setup.system);
+        if let Some(image) = own.and_then(|(_, file)| file.image.as_ref()) {
+            findings.add(
+                Finding::new(
+                    image.place,
+                    format!("`{}` is the name of several images", container.image),
+                )
+                .help("they are built in different ways; give each a name of its own, such as `api:{{setting}}`"),
             );
         }
     }

@@ -399,6 +399,8 @@ fn variant(name: &str) -> VariantRecord {
             limits_by: None,
             cpus: Some(vec![0]),
             replicas: None,
+            image: None,
+            network: None,
             shared: false,
             build_ms: Some(41_000),
         }],

@@ -339,6 +339,14 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
             let scheme = if setup.is_encrypted { "https" } else { "http" };
             format!("{scheme}://{}", it.authority)
         }),
+        image: setup.container().map(|container| container.image.clone()),
+        network: setup.container().map(|container| {
+            let network = match container.network {
+                lab::Network::Host => "host",
+                lab::Network::Bridge { .. } => "bridge",
+            };
+            network.to_owned()
+        }),
         command: secrets::words(
             &setup
                 .command()

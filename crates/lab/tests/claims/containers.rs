@@ -294,3 +294,22 @@ fn a_container_that_runs_already_can_be_attached_to() {
        = help: write its name or id, as `docker ps` shows it
     ");
 }
+
+#[test]
+fn two_images_do_not_share_a_name() {
+    let built = |image: &str| {
+        format!(
+            "    image: {image}\n    port: 1\n    build: {{context: ., args: {{STACK: \"{{{{stack}}}}\"}}}}\n"
+        )
+    };
+    assert_snapshot!(check(&contained(&built("api"))), @"
+    error: `api` is the name of several images
+     --> labs/x.yaml:9:12
+      |
+    9 |     image: api
+      |            ^^^
+      |
+      = help: they are built in different ways; give each a name of its own, such as `api:{{setting}}`
+    ");
+    lab(&contained(&built("api:{{stack}}")));
+}

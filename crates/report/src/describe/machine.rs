@@ -233,6 +233,12 @@ pub(crate) fn system_facts(system: &SystemRecord) -> String {
         (None, None) => "version unknown".to_owned(),
     };
     let mut facts = vec![origin];
+    if let Some(image) = &system.image {
+        facts.push(format!("image {image}"));
+    }
+    if let Some(network) = &system.network {
+        facts.push(format!("network {network}"));
+    }
     if let Some(replicas) = system.replicas {
         facts.push(plural(u64::from(replicas), "instance"));
     }

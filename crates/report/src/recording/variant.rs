@@ -57,8 +57,15 @@ pub struct SystemRecord {
     /// Where it ran already; absent for one that was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The image of the container that it was, as the lab names it; absent for a process. Its digest is
+    /// the version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The network that the container was in: `host`, that of its machine, or `bridge`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     /// The command as started, program first; ports as in the last start. Empty for one that ran
-    /// already.
+    /// already, and for a container with the command of its image.
     pub command: Vec<String>,
     /// The version as the system reports it.
     pub version: Option<String>,

@@ -83,12 +83,12 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Answers", conflicts_with = "ignore")]
     different: bool,
 
-    /// The process behind URL_A, to know its processor time and memory: its number, or the folder of
-    /// its control group.
-    #[arg(long, value_name = "PID|CGROUP", help_heading = "Cost")]
+    /// The process behind URL_A, to know its processor time and memory: its number, the folder of
+    /// its control group, or the name of its container.
+    #[arg(long, value_name = "PID|CGROUP|CONTAINER", help_heading = "Cost")]
     attach_a: Option<String>,
     /// The process behind URL_B.
-    #[arg(long, value_name = "PID|CGROUP", help_heading = "Cost")]
+    #[arg(long, value_name = "PID|CGROUP|CONTAINER", help_heading = "Cost")]
     attach_b: Option<String>,
 
     #[command(flatten)]

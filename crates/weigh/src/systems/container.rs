@@ -27,6 +27,7 @@ const PAUSE_OF_HEALTH: Duration = Duration::from_millis(250);
 pub(super) struct RunningContainer {
     engine: &'static Engine,
     name: String,
+    /// Its name in the engine.
     id: String,
     log: Log,
     /// Its first process: while it lives, the container does.
@@ -81,7 +82,8 @@ pub(super) fn start(
         image = spec.image,
         "starting a container"
     );
-    let id = engine.create(&spec).map_err(|error| invalid(&error))?;
+    engine.create(&spec).map_err(|error| invalid(&error))?;
+    let id = spec.name;
     let started = engine.start(&id).map_err(|error| invalid(&error));
     let seen = started.and_then(|()| Seen::of(engine, &id, setup.system.as_str()));
     let seen = match seen {
@@ -122,7 +124,7 @@ impl Seen {
         let found = engine.inspect(id).map_err(|error| invalid(&error))?;
         let watched = found.pid.and_then(|pid| {
             let first = Attached::process(pid).ok()?;
-            Some((pid, first, Attached::groups_of(pid, id)))
+            Some((pid, first, Attached::groups_of(pid, &found.id)))
         });
         let Some((pid, first, groups)) = watched else {
             let reason = match found.is_running {
@@ -217,7 +219,13 @@ impl RunningContainer {
 
     /// What it has used so far; none when it is gone.
     pub(super) fn usage(&self) -> Option<Usage> {
-        self.groups.usage()
+        let usage = self.groups.usage()?;
+        Some(Usage {
+            // An engine puts every container into a group that could be limited; what is not limited is
+            // never throttled, and nothing was counted.
+            throttled: usage.throttled.filter(|_| self.enforced.cpus.is_some()),
+            ..usage
+        })
     }
 
     pub(super) fn pids(&self) -> Vec<i32> {

@@ -12,7 +12,11 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// What the beginning of a command that does not run here is, and why it does not.
-const ELSEWHERE: [(&str, &str); 8] = [
+const ELSEWHERE: [(&str, &str); 9] = [
+    (
+        "weigh lab containers.yaml",
+        "it needs an engine; lab::containers runs it as printed",
+    ),
     ("make ", "it sets the machine up and runs these tests"),
     ("./setup ", "it sets the machine up"),
     ("cargo xtask dist", "report::dist has tests of it"),

@@ -2,6 +2,7 @@
 //! nothing is left running.
 
 mod action;
+mod containers;
 mod cost;
 mod debug_log;
 mod demo;

@@ -42,7 +42,7 @@ pub(super) struct Comparison {
 /// One of the two.
 pub(super) struct Side {
     pub(super) url: Uri,
-    /// A number of a process, or the folder of a control group.
+    /// A number of a process, the folder of a control group, or the name of a container.
     pub(super) attach: Option<String>,
 }
 
@@ -50,7 +50,11 @@ impl Side {
     fn system(&self, name: &str) -> String {
         let attach = self.attach.as_ref().map(|attach| {
             let is_number = attach.bytes().all(|byte| byte.is_ascii_digit());
-            let key = if is_number { "pid" } else { "cgroup" };
+            let key = match attach.starts_with('/') {
+                true => "cgroup",
+                false if is_number => "pid",
+                false => "container",
+            };
             format!("\n    attach: {{{key}: {}}}", quoted(attach))
         });
         let attach = attach.unwrap_or_default();

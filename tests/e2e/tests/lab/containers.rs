@@ -1,0 +1,401 @@
+//! Systems that are containers, in a real engine where one answers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use e2e::{PATIENCE, Run, World, wait_until, weigh};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// The engine of this machine, spoken to without `weigh`.
+struct Engine {
+    socket: String,
+}
+
+impl Engine {
+    /// Notes for the calling test whether there is one.
+    #[track_caller]
+    fn find() -> Option<Engine> {
+        let named = std::env::var("DOCKER_HOST").ok();
+        let named = named
+            .as_deref()
+            .and_then(|host| host.strip_prefix("unix://"));
+        let socket = named.unwrap_or("/var/run/docker.sock").to_owned();
+        let engine = Engine { socket };
+        if engine.ask("/version").is_some() {
+            judged::ran();
+            return Some(engine);
+        }
+        judged::not_run(format_args!(
+            "no container engine answers at {}; `cargo xtask engine up` starts one",
+            engine.socket
+        ));
+        None
+    }
+
+    fn ask(&self, path: &str) -> Option<Value> {
+        let mut socket = UnixStream::connect(&self.socket).ok()?;
+        // Of HTTP/1.0 the end of the answer is the end of the connection.
+        write!(socket, "GET {path} HTTP/1.0\r\nHost: engine\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).ok()?;
+        let (_, body) = answer.split_once("\r\n\r\n")?;
+        serde_json::from_str(body).ok()
+    }
+
+    /// Everything of runs of `weigh` whose processes are not alive or not ours: containers, networks,
+    /// volumes, each by its name. `run` is the beginning of the run's name.
+    fn left_of(&self, run: &str) -> Vec<String> {
+        let containers = self.ask("/containers/json?all=true").expect("an answer");
+        let networks = self.ask("/networks").expect("an answer");
+        let volumes = self.ask("/volumes").expect("an answer");
+        let lists = [&containers, &networks, &volumes["Volumes"]];
+        let all = lists.into_iter().filter_map(Value::as_array).flatten();
+        let is_left = |one: &&Value| {
+            let label = one["Labels"]["weighbridge.run"].as_str();
+            label.is_some_and(|label| label.starts_with(run))
+        };
+        let left = all.filter(is_left);
+        left.map(|one| one["Name"].as_str().unwrap_or("a container").to_owned())
+            .collect()
+    }
+
+    fn is_empty_of(&self, weigh: u32) -> bool {
+        self.left_of(&format!("weighbridge-{weigh}-")).is_empty()
+    }
+}
+
+/// An image without a program: what runs in it is `weigh` of this build, with the libraries of this
+/// machine, so that process and container are the same program.
+const IMAGE: &str =
+    "FROM scratch\nCOPY marker /\nHEALTHCHECK --interval=200ms CMD [\"/usr/bin/true\"]\n";
+
+/// The keys that make a container of it.
+fn container(keys: &str) -> String {
+    let mut volumes = vec![format!("{}:/weigh:ro", weigh().display())];
+    for folder in ["/usr", "/lib", "/lib64"]
+        .into_iter()
+        .filter(|it| Path::new(it).exists())
+    {
+        volumes.push(format!("{folder}:{folder}:ro"));
+    }
+    let volumes: String = volumes.iter().map(|it| format!("      - {it}\n")).collect();
+    format!("    image: weighbridge-e2e\n    build: {{context: .}}\n    volumes:\n{volumes}{keys}")
+}
+
+const HOST: &str = "    command: /weigh null-server --listen {{addr}}\n";
+const BRIDGE: &str = "    command: /weigh null-server --listen {{addr}}\n    port: 8080\n";
+
+/// A lab with a process as its baseline, and a variant for each further system.
+fn world(systems: &[(&str, &str)]) -> World {
+    world_of(
+        "load: {connections: 2, duration: 200ms}\nrounds: 6\nwarmup: 20ms\n",
+        systems,
+    )
+}
+
+fn world_of(load: &str, systems: &[(&str, &str)]) -> World {
+    let declared: String = systems
+        .iter()
+        .map(|(name, keys)| format!("  {name}:\n{}", container(keys)))
+        .collect();
+    let variants: String = systems
+        .iter()
+        .map(|(name, _)| format!("  - {{name: {name}, target: {name}}}\n"))
+        .collect();
+    let weigh = weigh();
+    let text = format!(
+        "question: What does a container cost?\n{load}target: process\nsystems:\n  process:\n    run: {} null-server --listen {{{{addr}}}}\n{declared}baseline: {{name: process}}\nvariants:\n{variants}",
+        weigh.display()
+    );
+    World::of_lab(&text)
+        .file("Dockerfile", IMAGE)
+        .file(".dockerignore", "*\n!marker\n")
+        .file("marker", "")
+}
+
+/// The systems of a variant in a recording, by name.
+fn systems_of(recording: &Value, variant: &str) -> BTreeMap<String, Value> {
+    let variants = recording["variants"].as_array().expect("variants");
+    let found = variants.iter().find(|one| one["name"] == variant);
+    let systems = found.expect("the variant")["systems"]
+        .as_array()
+        .expect("systems");
+    let named = |system: &Value| {
+        (
+            system["name"].as_str().unwrap_or_default().to_owned(),
+            system.clone(),
+        )
+    };
+    systems.iter().map(named).collect()
+}
+
+#[test]
+fn containers_are_weighed_beside_a_process_in_both_networks() {
+    let Some(engine) = Engine::find() else { return };
+    let limits = "    limits: {cpus: 0.5, memory: 256MiB}\n    ready: {path: /seen}\n";
+    let (host, bridge) = (format!("{HOST}{limits}"), format!("{BRIDGE}{limits}"));
+    let world = world(&[("host", &host), ("bridge", &bridge)]);
+    let run = world.run().ran();
+    let recording = run.recording();
+    for variant in ["host", "bridge"] {
+        let system = systems_of(&recording, variant)[variant].clone();
+        assert!(
+            system["version"]
+                .as_str()
+                .is_some_and(|it| it.starts_with("sha256:")),
+            "{system}"
+        );
+        assert_eq!(system["image"], "weighbridge-e2e");
+        assert_eq!(system["limits_enforced"]["cpus"], 0.5, "{system}");
+        assert_eq!(
+            system["limits_enforced"]["memory_bytes"],
+            256 << 20,
+            "{system}"
+        );
+        let rounds = e2e::rounds_of(&recording, variant);
+        assert_eq!(rounds.len(), 6);
+        for round in rounds {
+            let used = &round["systems"][0];
+            assert!(used["cpu_us"].as_u64() > Some(0), "{used}");
+            assert!(used["memory_peak_bytes"].as_u64() > Some(100_000), "{used}");
+            assert!(
+                used["source"]
+                    .as_str()
+                    .is_some_and(|it| it.starts_with("cgroup")),
+                "{used}"
+            );
+        }
+    }
+    let left = engine.left_of("weighbridge-");
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_container_that_ends_is_a_row_with_its_exit_code_and_last_words() {
+    let Some(engine) = Engine::find() else { return };
+    let world = world(&[
+        (
+            "wrong",
+            "    command: /weigh null-server --listen {{addr}} --no-such-flag\n",
+        ),
+        (
+            "hungry",
+            "    command: /usr/bin/tail /dev/zero\n    port: 1\n    limits: {memory: 16MiB}\n",
+        ),
+        ("absent", "    command: /no/such/program\n    port: 1\n"),
+    ]);
+    let run = world.run();
+    run.says_of("wrong", &["exit code 2", "--no-such-flag"]);
+    run.says_of("hungry", &["exit code 137", "out of the memory it may use"]);
+    run.says_of("absent", &["/no/such/program"]);
+    let run = run.exits_with(5);
+    drop(run);
+    assert!(engine.left_of("weighbridge-").is_empty());
+}
+
+trait SaysOf {
+    fn says_of(&self, variant: &str, words: &[&str]);
+}
+
+impl SaysOf for Run {
+    /// Claims what the reason of a row without a number holds.
+    fn says_of(&self, variant: &str, words: &[&str]) {
+        let recording = self.recording();
+        let variants = recording["variants"].as_array().expect("variants");
+        let found = variants.iter().find(|one| one["name"] == variant);
+        let text = found.expect("the variant")["invalid"].to_string();
+        for word in words {
+            assert!(
+                text.contains(word),
+                "`{variant}` says nothing of {word:?}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_container_is_ready_when_its_health_check_says_so() {
+    let Some(_engine) = Engine::find() else {
+        return;
+    };
+    let healthy = format!("{BRIDGE}    ready: {{state: healthy, within: 30s}}\n");
+    let run = world(&[("healthy", &healthy)]).run_with(&["--quick"]).ran();
+    run.number_for("healthy");
+}
+
+#[test]
+fn containers_reach_each_other_in_their_network() {
+    let Some(_engine) = Engine::find() else {
+        return;
+    };
+    // Its readiness path is answered by the other one alone, which it must reach by the address that it
+    // was told.
+    let keys = format!("{BRIDGE}    env: {{OTHER: \"{{{{other.addr}}}}\"}}\n");
+    let other = container(BRIDGE);
+    let world = world(&[("caller", &format!("{keys}  other:\n{other}"))]);
+    let run = world.run().ran();
+    let system = systems_of(&run.recording(), "caller")["caller"].clone();
+    let told = system["env"]["OTHER"].as_str().expect("an address");
+    // Not where this machine finds it: a container would find itself there.
+    assert!(
+        told.ends_with(":8080") && !told.starts_with("127."),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_container_that_runs_already_is_attached_to() {
+    let Some(engine) = Engine::find() else { return };
+    let up = world(&[("bridge", BRIDGE)]);
+    let mut command = up.command("up");
+    let mut weigh = command
+        .args(["--variant", "bridge"])
+        .spawn()
+        .expect("weigh starts");
+    let mut found = None;
+    wait_until("the container runs", PATIENCE, || {
+        let all = engine.ask("/containers/json").expect("an answer");
+        let mut all = all.as_array().expect("a list").iter();
+        let run = format!("weighbridge-{}-", weigh.id());
+        found = all
+            .find(|one| {
+                one["Labels"]["weighbridge.run"]
+                    .as_str()
+                    .is_some_and(|it| it.starts_with(&run))
+            })
+            .and_then(|one| {
+                Some((
+                    one["Id"].as_str()?.to_owned(),
+                    one["Ports"][0]["PublicPort"].as_u64()?,
+                ))
+            });
+        found.is_some()
+    });
+    let (id, port) = found.expect("it was found");
+    thread::sleep(Duration::from_millis(500));
+    let text = format!(
+        "question: What does it cost?\nload: {{connections: 2, duration: 200ms}}\nrounds: 6\nwarmup: 20ms\ntarget: there\nsystems:\n  there:\n    url: http://127.0.0.1:{port}\n    attach: {{container: {id}}}\nbaseline: {{name: a}}\nvariants: [{{name: b}}]\n"
+    );
+    let run = World::of_lab(&text).run().ran();
+    for round in e2e::rounds_of(&run.recording(), "a") {
+        assert!(round["systems"][0]["cpu_us"].as_u64() > Some(0), "{round}");
+    }
+    let pid = Pid::from_child(&weigh);
+    kill_process(pid, Signal::INT).expect("weigh is alive");
+    weigh.wait().expect("weigh has ended");
+    assert!(engine.is_empty_of(weigh.id()));
+}
+
+#[test]
+fn killing_weigh_at_any_moment_leaves_no_container_network_or_volume() {
+    let Some(engine) = Engine::find() else { return };
+    let keys = format!("{BRIDGE}    limits: {{memory: 256MiB}}\n")
+        .replace("    port", "    user: \"0\"\n    port");
+    let world = world_of(
+        "load: {rate: 20/s, duration: 300ms}\nrounds: 100\nwarmup: 20ms\n",
+        &[("bridge", &keys), ("host", HOST)],
+    );
+    let mut had_something = 0;
+    // Moments from before the image is there to the middle of rounds, at no regular distance from what
+    // weigh does.
+    for moment in 0..20_u64 {
+        let mut weigh = world.start();
+        thread::sleep(Duration::from_millis(150 + (moment * 7919) % 3500));
+        let run = format!("weighbridge-{}-", weigh.id());
+        had_something += u32::from(!engine.left_of(&run).is_empty());
+        kill_process(Pid::from_child(&weigh), Signal::KILL).expect("weigh is alive");
+        weigh.wait().expect("weigh is dead");
+        wait_until("everything of the run is gone", PATIENCE, || {
+            engine.is_empty_of(weigh.id())
+        });
+        // Nothing comes up after that.
+        thread::sleep(Duration::from_millis(300));
+        assert!(engine.is_empty_of(weigh.id()));
+    }
+    assert!(
+        had_something >= 5,
+        "the moments were before anything was there"
+    );
+}
+
+#[test]
+fn without_an_engine_a_container_is_a_row_that_says_where_was_looked() {
+    let nowhere = PathBuf::from("/nowhere/docker.sock");
+    let world = world(&[("host", HOST)]);
+    let mut command = world.command("lab");
+    command.env("DOCKER_HOST", format!("unix://{}", nowhere.display()));
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("weigh starts");
+    let run = world.finish(child);
+    run.says_of("host", &["/nowhere/docker.sock", "DOCKER_HOST"]);
+    drop(run.exits_with(5));
+    let elsewhere = world
+        .command("check")
+        .env("DOCKER_HOST", "tcp://127.0.0.1:1")
+        .output();
+    let talk = elsewhere.expect("weigh starts");
+    let talk =
+        String::from_utf8_lossy(&talk.stdout).into_owned() + &String::from_utf8_lossy(&talk.stderr);
+    assert!(talk.contains("unix:///path"), "{talk}");
+}
+
+#[test]
+fn what_a_container_said_is_in_the_recording() {
+    let Some(_engine) = Engine::find() else {
+        return;
+    };
+    let said = "    command: /weigh -v null-server --listen {{addr}}\n";
+    let run = world(&[("host", said)]).run().ran();
+    let mut logs = Vec::new();
+    find_logs(&run.recording_folder(), &mut logs);
+    let texts: Vec<String> = logs
+        .iter()
+        .map(|log| fs::read_to_string(log).expect("a log"))
+        .collect();
+    assert!(texts.iter().any(|text| !text.is_empty()), "{logs:?}");
+}
+
+#[test]
+fn the_lab_of_the_page_runs_as_printed() {
+    let Some(_engine) = Engine::find() else {
+        return;
+    };
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/containers.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let (_, lab) = page.split_once("```yaml\n").expect("a lab");
+    let (lab, _) = lab.split_once("```").expect("its end");
+    let world = World::of_lab(lab);
+    fs::create_dir(world.path().join("image")).expect("a folder");
+    let world = world.file("image/Dockerfile", "FROM scratch\nCOPY Dockerfile /\n");
+    fs::copy(weigh(), world.path().join("weigh")).expect("it can be copied");
+    let mut command = world.command("lab");
+    command.args(["--rounds", "6"]);
+    // Where a person has installed it.
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", world.path().display()));
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("weigh starts");
+    world.finish(child).ran().number_for("container");
+}
+
+fn find_logs(folder: &Path, logs: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        if entry.path().is_dir() {
+            find_logs(&entry.path(), logs);
+        } else if entry.file_name() == "host.log" {
+            logs.push(entry.path());
+        }
+    }
+}
