@@ -6,6 +6,7 @@
 #   cluster.sh up               start it; afterwards KUBECONFIG=$WEIGH_CLUSTER/kubeconfig
 #   cluster.sh down             end it; only the programs and images stay
 #   cluster.sh image NAME FOLDER PROGRAM [ARG…]   an image of one layer out of a folder
+#   cluster.sh program NAME PROGRAM   an image of one program and the libraries that it wants
 #   cluster.sh restart WHAT SECONDS   end kubelet or kube-apiserver, and start it again so much later
 #
 # The whole cluster is one tree of processes in network, mount and process namespaces of its own: it
@@ -138,6 +139,22 @@ J
   out="$state/images/$(tr '/:' '__' <<<"$name").tar"
   tar -C "$work" -cf "$out" manifest.json config.json layer.tar
   [ ! -e "$state/run/started" ] || import "$out"
+}
+
+program() { # NAME PROGRAM
+  local folder library
+  folder=$(mktemp -d)
+  mkdir -p "$folder"/{bin,tmp,work}
+  chmod 1777 "$folder/tmp"
+  # Without what only a debugger reads.
+  strip -o "$folder/bin/${2##*/}" "$2" 2>/dev/null || cp "$2" "$folder/bin/"
+  # A static program has none.
+  for library in $(ldd "$2" 2>/dev/null | grep -o '/[^ ]*' || true); do
+    mkdir -p "$folder${library%/*}"
+    cp -L "$library" "$folder$library"
+  done
+  image "$1" "$folder" "/bin/${2##*/}"
+  rm -rf "$folder"
 }
 
 import() {
@@ -402,6 +419,7 @@ down() {
 case ${1:-} in
   build | up | down | inside) "$1" ;;
   image) shift; (($# >= 3)) || fail "expected: image NAME FOLDER PROGRAM [ARG…]"; image "$@" ;;
+  program) (($# == 3)) || fail "expected: program NAME PROGRAM"; program "$2" "$3" ;;
   restart) echo "${2:?what} ${3:-0}" >"$state/run/orders" ;;
-  *) fail "expected build, up, down, image or restart, found \`${1:-}\`" ;;
+  *) fail "expected build, up, down, image, program or restart, found \`${1:-}\`" ;;
 esac

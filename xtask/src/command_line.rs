@@ -3,8 +3,8 @@
 use clap::Parser;
 
 use crate::{
-    aa, attack, bench, calibrate, chores, dist, engine, gateway_bench, method, results, shape,
-    slices,
+    aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, method, results,
+    shape, slices,
 };
 
 /// Chores of the repository.
@@ -35,6 +35,9 @@ pub(crate) enum Chore {
     Soak(attack::soak::Args),
     /// Build what people install: static programs, archives, Debian packages, completions, manual pages.
     Dist(dist::Args),
+    /// A Kubernetes of one real node on this machine, without a registry of images.
+    #[command(subcommand)]
+    Cluster(cluster::Cluster),
     /// Start or end a Docker engine in a folder of its own.
     Engine(engine::Args),
     /// Write RESULTS.md of a folder of labs from the recordings committed with it.
@@ -55,6 +58,7 @@ impl Chore {
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Dist(args) => dist::run(&args),
+            Chore::Cluster(what) => cluster::run(&what),
             Chore::Engine(args) => engine::run(&args),
             Chore::Results(args) => results::run(&args),
             Chore::Aa(args) => aa::run(&args),

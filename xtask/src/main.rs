@@ -6,6 +6,7 @@ mod bench;
 mod calibrate;
 mod chores;
 mod clock;
+mod cluster;
 mod command_line;
 mod dist;
 mod engine;

@@ -10,7 +10,8 @@ use crate::digits;
 use crate::recording::{HttpText, Kind, LoadText, ProtocolText, Recording, TlsText};
 
 pub(crate) use machine::{
-    environment, facts, is_limit_unmet, limits, limits_in_force, moment, system_facts, systems,
+    environment, facts, is_limit_unmet, limits, limits_in_force, moment, network, system_facts,
+    systems,
 };
 
 /// `closed loop, 100 connections, 5 s a round after 1 s of warm-up, keep-alive, 1 generator thread`.

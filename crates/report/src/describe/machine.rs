@@ -39,6 +39,8 @@ pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> 
             recording.method
         ),
     ));
+    facts.extend(cluster(recording));
+    facts.extend(network(recording).map(|way| ("network", way)));
     facts.push((
         "run",
         format!(
@@ -48,6 +50,72 @@ pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> 
         ),
     ));
     facts
+}
+
+/// The cluster that it was measured in.
+fn cluster(recording: &Recording) -> Vec<(&'static str, String)> {
+    let Some(cluster) = &recording.cluster else {
+        return Vec::new();
+    };
+    let mut facts = vec![(
+        "cluster",
+        format!(
+            "Kubernetes {}, namespace `{}`, {}; processor time {}",
+            cluster.version,
+            cluster.namespace,
+            plural(u64::from(cluster.generators), "generator"),
+            cluster.processor_time
+        ),
+    )];
+    facts.extend(cluster.nodes.iter().map(|node| {
+        let text = format!(
+            "{}: {} cores, {}, {}, {}, kubelet {}",
+            node.name, node.cpu, node.os, node.kernel, node.runtime, node.kubelet
+        );
+        ("node", text)
+    }));
+    facts.extend(cluster.placed.iter().map(|placed| {
+        let whose = placed.variant.as_ref();
+        let whose = whose.map_or(String::new(), |variant| format!(" of {variant}"));
+        let node = placed.node.as_deref().unwrap_or("no node");
+        let quality = placed.quality.as_ref();
+        let quality = quality.map_or(String::new(), |quality| format!(", {quality}"));
+        (
+            "pod",
+            format!(
+                "{}{whose}: `{}` on {node}{quality}",
+                placed.system, placed.pod
+            ),
+        )
+    }));
+    facts
+}
+
+/// `way there and back 45 us (p50), 120 us (p99)`, where targets were on other machines or in pods.
+pub(crate) fn network(recording: &Recording) -> Option<String> {
+    let mut all = stats::Histogram::new();
+    let (mut sent, mut again) = (0, 0);
+    for network in recording
+        .rounds
+        .iter()
+        .filter_map(|round| round.network.as_ref())
+    {
+        all.add(&network.round_trip_ns_hdr.histogram());
+        sent += network.segments.unwrap_or(0);
+        again += network.retransmitted.unwrap_or(0);
+    }
+    let shown = |share: f64| {
+        let way = all.quantile_ns(share)?;
+        Some(digits::duration_ns(crate::float::float(way)))
+    };
+    Some(format!(
+        "a TCP handshake beside the load took {} (p50), {} (p95), {} (p99): the way to the target and back is in every latency, and not in differences; {} of {} segments were sent again",
+        shown(0.5)?,
+        shown(0.95)?,
+        shown(0.99)?,
+        digits::count(again),
+        digits::count(sent)
+    ))
 }
 
 /// The same, a line each: `kernel: Linux 6.1`.

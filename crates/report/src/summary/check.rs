@@ -10,6 +10,7 @@
 mod arrival;
 mod generator;
 mod machine;
+mod network;
 mod steady;
 
 mod little;
@@ -104,6 +105,17 @@ pub enum CheckName {
     Steal,
     /// Share of all cores that others kept busy, before or meanwhile.
     MachineLoad,
+    /// By how many microseconds the sends of several generators may be apart from the plan.
+    ClockOffset,
+    /// Lateness in microseconds that 99 % of the sends of the latest of several generators did not exceed
+    /// (open loop).
+    GeneratorLateness,
+    /// How far several generators differ in their median latency, as a share of it.
+    GeneratorSpread,
+    /// Share of TCP segments that were sent again, where the target is on another machine.
+    PacketLoss,
+    /// How much the way to the target and back varies, as a share of the median latency.
+    NetworkJitter,
 }
 
 impl fmt::Display for CheckName {
@@ -127,6 +139,11 @@ impl fmt::Display for CheckName {
             Self::Throttling => "throttling",
             Self::Steal => "steal time",
             Self::MachineLoad => "machine load",
+            Self::ClockOffset => "clock offset",
+            Self::GeneratorLateness => "generator lateness",
+            Self::GeneratorSpread => "generator spread",
+            Self::PacketLoss => "packet loss",
+            Self::NetworkJitter => "network jitter",
         })
     }
 }
@@ -263,10 +280,26 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     checks.extend(machine::throttling(complete));
     checks.extend(machine::steal(complete));
     checks.extend(machine::load(watched));
+    checks.extend(between(watched));
     if load.capacity.is_some() {
         checks.iter_mut().for_each(Check::shared_with_generator);
     }
     checks
+}
+
+/// What lay between generators and targets, and between generators.
+fn between(watched: &Watched<'_>) -> Vec<Check> {
+    let complete = watched.complete;
+    let latency_us = watched.figures.latency.quantile_ns(0.5);
+    let latency_us = latency_us.map_or(0.0, |ns| float(ns) / 1e3);
+    let all = [
+        network::clock_offset(complete),
+        network::generators(complete).filter(|_| watched.recording.load.model.is_open()),
+        network::spread(complete),
+        network::packet_loss(complete),
+        network::jitter(complete, latency_us),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 impl Totals {

@@ -3,6 +3,7 @@
 use super::{heading_of, hottest, invalid, list, table, verdict_word, wrapped};
 use crate::answer;
 use crate::cell;
+use crate::describe;
 use crate::explain;
 use crate::gate;
 use crate::metric::Metric;
@@ -29,6 +30,8 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     let mut lines = vec![toned(Tone::Heading, &title), answer];
     lines.extend(summary.revisions.clone());
     lines.push(explain::rounds_in_short(summary));
+    // Beside the overhead, what of the latencies is the network's.
+    lines.extend(describe::network(recording).map(|way| format!("Network: {way}")));
     // What the intervals do not hold must not be missed.
     lines.extend(summary.starts_omitted.clone());
     let mut out: String = lines.iter().map(|line| wrapped("", line, width)).collect();

@@ -2,6 +2,7 @@
 
 mod attack;
 mod graphiql_page;
+mod kubernetes;
 mod remote_schema;
 mod rolling_restart;
 mod router;

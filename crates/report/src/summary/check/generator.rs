@@ -109,6 +109,11 @@ pub(super) fn paused_share(complete: &[&RoundRecord]) -> f64 {
 }
 
 fn paused_us(complete: &[&RoundRecord]) -> f64 {
-    let pauses = complete.iter().flat_map(|round| &round.generator.pauses);
-    float(pauses.map(|pause| micros(pause.length)).sum())
+    let paused_us = |round: &&RoundRecord| {
+        let pauses = round.generator.pauses.iter();
+        let sum: u64 = pauses.map(|pause| micros(pause.length)).sum();
+        // While one of several stood still, the others may have gone on.
+        float(sum) / float(round.generators.len().max(1) as u64)
+    };
+    complete.iter().map(paused_us).sum()
 }

@@ -1,0 +1,209 @@
+//! Labs in a cluster, on the real node of `ci/cluster/cluster.sh`. Where its programs are not built
+//! (`./setup kubernetes`), or without the rights for it, these claims are NOT RUN.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use e2e::{wait_until, weigh, weigh_command};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The image of weigh, which is generator and target here.
+const IMAGE: &str = "localhost/weigh:test";
+
+/// The cluster while a test needs it.
+struct Node {
+    state: PathBuf,
+    script: PathBuf,
+}
+
+impl Node {
+    /// Brings it up, or says why the calling test is not run.
+    #[track_caller]
+    fn up() -> Option<Node> {
+        let state = PathBuf::from("/var/tmp/weigh-cluster");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
+        if !state.join("bin/kubelet").exists() {
+            judged::not_run(
+                "no programs of a cluster in /var/tmp/weigh-cluster: `./setup kubernetes`",
+            );
+            return None;
+        }
+        if !rustix::process::geteuid().is_root() {
+            judged::not_run("a real node needs root");
+            return None;
+        }
+        judged::ran();
+        let node = Node { state, script };
+        node.call(&["up"]);
+        node.call(&["program", IMAGE, &weigh().display().to_string()]);
+        Some(node)
+    }
+
+    fn call(&self, arguments: &[&str]) {
+        let ended = Command::new(&self.script)
+            .args(arguments)
+            .status()
+            .expect("the script starts");
+        assert!(ended.success(), "{arguments:?}");
+    }
+
+    fn kubectl(&self, arguments: &[&str]) -> String {
+        let output = Command::new(self.state.join("bin/kubectl"))
+            .env("KUBECONFIG", self.state.join("kubeconfig"))
+            .args(arguments)
+            .output()
+            .expect("kubectl starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Everything in the cluster that is of a run.
+    fn left(&self) -> String {
+        let kinds = "pods,jobs,deployments,services,configmaps,secrets";
+        self.kubectl(&[
+            "get",
+            kinds,
+            "-o",
+            "name",
+            "-l",
+            "app.kubernetes.io/managed-by=weighbridge",
+        ])
+    }
+
+    /// Starts a lab of two null servers in pods, the second one 2 ms later.
+    fn lab(&self, folder: &Path, seconds: u32, rounds: u32) -> Child {
+        let text = format!(
+            "question: Are two milliseconds found?\n\
+             load: {{rate: 100/s, duration: {seconds}s, path: /}}\n\
+             generators: 2\n\
+             target: server\n\
+             systems:\n  server:\n    settings: {{delay: 1ms}}\n    image: {IMAGE}\n    pull: never\n    port: 8080\n\
+             \x20   command: \"null-server --listen {{{{addr}}}} --delay {{{{delay}}}}\"\n\
+             \x20   limits: {{cpus: 0.2, memory: 64MiB}}\n\
+             baseline: {{name: early}}\n\
+             variants: [{{name: late, with: {{server.delay: 3ms}}}}]\n\
+             expect: {{status: 200, same-as: baseline}}\n"
+        );
+        fs::write(folder.join("two.yaml"), text).expect("a file");
+        weigh_command()
+            .current_dir(folder)
+            .env("KUBECONFIG", self.state.join("kubeconfig"))
+            .args([
+                "lab",
+                "two.yaml",
+                "--on",
+                "kubernetes",
+                "--generator-image",
+                IMAGE,
+            ])
+            .args(["--rounds", &rounds.to_string()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("weigh starts")
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ended = Command::new(&self.script).arg("down").status();
+    }
+}
+
+fn recording(folder: &Path) -> Value {
+    let runs = fs::read_dir(folder.join("recordings")).expect("a folder of recordings");
+    let run = runs.flatten().next().expect("a recording").path();
+    let text = fs::read_to_string(run.join("recording.json")).expect("its file");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn sum(generators: &Value, of: &str) -> u64 {
+    let all = generators.as_array().into_iter().flatten();
+    all.filter_map(|one| one[of].as_u64()).sum()
+}
+
+#[test]
+fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
+    let Some(node) = Node::up() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let output = node
+        .lab(folder.path(), 2, 2)
+        .wait_with_output()
+        .expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // 7: a check may withhold the verdict on a busy machine.
+    assert!(matches!(output.status.code(), Some(0 | 7)), "{said}");
+    let recording = recording(folder.path());
+    let rounds = recording["rounds"].as_array().expect("rounds");
+    assert_eq!(rounds.len(), 4, "two variants in two rounds");
+    for round in rounds {
+        assert_eq!(round["planned"], 200);
+        assert_eq!(round["outcomes"]["passed"], 200, "{round}");
+        assert_eq!(round["generators"].as_array().map(Vec::len), Some(2));
+        assert_eq!(sum(&round["generators"], "planned"), 200);
+        assert!(
+            round["network"]["round_trip_ns_hdr"].is_string()
+                || round["network"]["round_trip_ns_hdr"].is_object()
+        );
+    }
+    assert_eq!(recording["cluster"]["nodes"][0]["name"], "node1");
+    let placed = recording["cluster"]["placed"].as_array().expect("places");
+    assert!(
+        placed.iter().any(|one| one["quality"] == "Guaranteed"),
+        "{placed:?}"
+    );
+    assert_eq!(node.left(), "");
+}
+
+#[test]
+fn a_killed_weigh_leaves_nothing_in_the_cluster() {
+    let Some(node) = Node::up() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let mut weigh = node.lab(folder.path(), 60, 1);
+    wait_until("generators", Duration::from_secs(120), || {
+        node.left().contains("generators-r1-")
+    });
+    weigh.kill().expect("SIGKILL");
+    weigh.wait().expect("it ends");
+    wait_until("nothing is left", Duration::from_secs(60), || {
+        node.left().is_empty()
+    });
+}
+
+#[test]
+fn a_generator_that_is_taken_away_withholds_the_number_and_is_named() {
+    let Some(node) = Node::up() else { return };
+    let folder = TempDir::new().expect("a folder");
+    let weigh = node.lab(folder.path(), 60, 1);
+    let running = || {
+        let pods = node.kubectl(&[
+            "get",
+            "pods",
+            "-o",
+            "name",
+            "--field-selector",
+            "status.phase=Running",
+        ]);
+        let mut names = pods.lines().map(str::to_owned);
+        names.find(|name| name.contains("generators-r1-1-"))
+    };
+    wait_until(
+        "the second generator runs",
+        Duration::from_secs(120),
+        || running().is_some(),
+    );
+    let pod = running().expect("it runs");
+    node.kubectl(&["delete", &pod, "--grace-period=0", "--force"]);
+    let output = weigh.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name = pod.trim_start_matches("pod/");
+    assert!(
+        words.contains(&format!("generator 2 of 2, pod `{name}` on node `node1`")),
+        "{words}"
+    );
+    assert_eq!(node.left(), "");
+}

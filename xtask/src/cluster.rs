@@ -1,0 +1,44 @@
+//! `cargo xtask cluster`: a Kubernetes of one real node on this machine, for tests and for trying out
+//! `weigh lab --on kubernetes`. The work is `ci/cluster/cluster.sh`, which `./setup kubernetes` calls too.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+/// What to do with the cluster.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Cluster {
+    /// Start it, and build what is missing of its programs first (some ten minutes the first time).
+    Up,
+    /// End it. Its programs and images stay.
+    Down,
+    /// Make an image of a program and the libraries that it wants.
+    Image {
+        /// The name of the image, such as localhost/weigh:1.
+        name: String,
+        /// The program, such as target/release/weigh.
+        program: PathBuf,
+    },
+}
+
+/// Does it.
+///
+/// # Errors
+/// When the script says so.
+pub(crate) fn run(what: &Cluster) -> anyhow::Result<()> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/cluster/cluster.sh");
+    let mut command = Command::new(script);
+    match what {
+        Cluster::Up => command.arg("up"),
+        Cluster::Down => command.arg("down"),
+        Cluster::Image { name, program } => command.arg("program").arg(name).arg(program),
+    };
+    let ended = command
+        .status()
+        .with_context(|| format!("{script} starts"))?;
+    if !ended.success() {
+        bail!("{command:?} failed");
+    }
+    Ok(())
+}
