@@ -147,7 +147,7 @@ fn spec() -> ContainerSpec {
 }
 
 #[test]
-fn an_older_engine_is_spoken_to_in_its_version() {
+fn an_older_engine_is_known_by_its_version() {
     let fake = Fake::new(&[(
         "GET /images/a/json",
         404,

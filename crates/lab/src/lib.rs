@@ -64,11 +64,10 @@ mod wire;
 use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
-pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use experiment::{
-    Attach, Balance, Balances, DistinctValues, Elsewhere, Expect, HeaderValues, Lab, Limits,
-    Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
-    SeenNumber, SeenRule, Setup, System, Variant,
+    Attach, Balance, Balances, Container, DistinctValues, Elsewhere, Expect, HeaderValues,
+    ImageBuild, Lab, Limits, Network, Origin, Placement, Probe, Proof, ProofWhat, Protocol, Pull,
+    Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, Setup, System, Variant, Volume,
 };
 pub use level::Level;
 pub use manual::manual;

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use yaml_with_places::{At, Finding, Place};
 
-use crate::container::{self, Container, Network};
+use crate::container;
 use crate::elsewhere;
-use crate::experiment::{Limits, Origin, Probe, Ready, Setup};
+use crate::experiment::{Container, Limits, Network, Origin, Probe, Ready, Setup};
 use crate::fields::TextOr;
 use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::limits::limits;

@@ -38,7 +38,10 @@ impl Footprint {
         let seen = systems.usage(rig).into_iter().zip(systems.processes(rig));
         for (setup, (usage, processes)) in setups.iter().zip(seen) {
             assert_eq!(usage.system, setup.system, "systems start in their order");
-            let mut fixed = rig::listening(&processes.pids);
+            let mut fixed = match processes.has_own_network {
+                true => BTreeSet::new(),
+                false => rig::listening(&processes.pids),
+            };
             fixed.retain(|address| !systems.is_given(*address));
             let memory = memory(setup, &usage);
             let taken = Taken { memory, fixed };

@@ -145,10 +145,12 @@ fn containers_are_weighed_beside_a_process_in_both_networks() {
     let Some(engine) = Engine::find() else { return };
     let limits = "    limits: {cpus: 0.5, memory: 256MiB}\n    ready: {path: /seen}\n";
     let (host, bridge) = (format!("{HOST}{limits}"), format!("{BRIDGE}{limits}"));
-    let world = world(&[("host", &host), ("bridge", &bridge)]);
+    // Two of them listen at the same port, each in its own network.
+    let world = world(&[("host", &host), ("bridge", &bridge), ("twin", &bridge)]);
     let run = world.run().ran();
+    run.shows("all variants side by side");
     let recording = run.recording();
-    for variant in ["host", "bridge"] {
+    for variant in ["host", "bridge", "twin"] {
         let system = systems_of(&recording, variant)[variant].clone();
         assert!(
             system["version"]
