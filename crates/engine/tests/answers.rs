@@ -96,7 +96,7 @@ fn answer(socket: UnixStream, answers: Answers, heard: &Mutex<Vec<String>>) {
     let asked = format!("{first}\n{}", String::from_utf8_lossy(&body));
     heard.lock().unwrap().push(asked);
     let (method, path) = first.split_once(' ').unwrap();
-    // Without the version: `/v1.41/containers/json`.
+    // A client may say the version: `/v1.41/containers/json`.
     let versioned = path
         .strip_prefix("/v")
         .filter(|rest| rest.starts_with(|it: char| it.is_ascii_digit()));
@@ -147,7 +147,7 @@ fn spec() -> ContainerSpec {
 }
 
 #[test]
-fn an_older_engine_is_spoken_to_in_its_version() {
+fn an_older_engine_is_known_by_its_version() {
     let fake = Fake::new(&[(
         "GET /images/a/json",
         404,
@@ -157,7 +157,7 @@ fn an_older_engine_is_spoken_to_in_its_version() {
     assert_eq!(engine.version().to_string(), "Docker Engine 20.10.24+dfsg1");
     assert_eq!(engine.version().api, "1.41");
     assert_eq!(engine.image("a"), Ok(None));
-    assert_eq!(fake.asked("GET /v1.41/images/a/json").len(), 1);
+    assert_eq!(fake.asked("GET /images/a/json").len(), 1);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_container_is_made_as_it_was_said_and_carries_its_run() {
     )]);
     assert_eq!(fake.engine().create(&spec()), Ok("4f".to_owned()));
     let asked = fake
-        .asked("POST /v1.41/containers/create?name=run-api-1")
+        .asked("POST /containers/create?name=run-api-1")
         .remove(0);
     for words in [
         r#""Image":"api:1""#,
@@ -377,8 +377,7 @@ fn what_a_run_has_left_is_found_by_its_label_and_removed_in_order() {
         "each list is filtered by the label: {listed:?}"
     );
     assert_eq!(
-        fake.asked("DELETE /v1.41/containers/c1?v=true&force=true")
-            .len(),
+        fake.asked("DELETE /containers/c1?v=true&force=true").len(),
         1
     );
 }
@@ -398,5 +397,5 @@ fn what_cannot_be_removed_is_said_and_the_rest_is_removed() {
     ]);
     let error = fake.engine().sweep("run-1").unwrap_err().to_string();
     assert!(error.contains("busy") && error.contains("run-1"), "{error}");
-    assert_eq!(fake.asked("DELETE /v1.41/containers/c2").len(), 1);
+    assert_eq!(fake.asked("DELETE /containers/c2").len(), 1);
 }

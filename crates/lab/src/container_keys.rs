@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use yaml_with_places::{At, Finding, Findings, Node};
 
-use crate::container::ImageBuild;
-use crate::experiment::Variant;
+use crate::experiment::{ImageBuild, Variant};
 use crate::fields::TextOr;
 use crate::formats::{Name, Written};
 use crate::reading::Reading;

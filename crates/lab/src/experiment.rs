@@ -1,5 +1,8 @@
 //! The checked experiment: what a lab file means, in types that cannot hold the mistakes.
 
+mod compose;
+mod container;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,13 +11,11 @@ use std::time::Duration;
 use model::{Capacity, Data, Expectation, Gate, Load, Order, Settle, Step, Trust, Until, Version};
 use yaml_with_places::Source;
 
-use crate::container::Container;
 use crate::level::Level;
 use crate::text::Text;
 
-mod compose;
-
 pub use compose::{Compose, ServiceChange};
+pub use container::{Container, ImageBuild, Network, Pull, Volume};
 
 /// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
 #[derive(Clone, Debug, PartialEq)]

@@ -66,11 +66,11 @@ mod wire;
 use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
-pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use experiment::{
-    Attach, Balance, Balances, Compose, DistinctValues, Elsewhere, Expect, HeaderValues, Lab,
-    Limits, Origin, Placement, Probe, Proof, ProofWhat, Protocol, Ready, RequestTemplate, Scenario,
-    SeenNumber, SeenRule, ServiceChange, Setup, System, Variant,
+    Attach, Balance, Balances, Compose, Container, DistinctValues, Elsewhere, Expect, HeaderValues,
+    ImageBuild, Lab, Limits, Network, Origin, Placement, Probe, Proof, ProofWhat, Protocol, Pull,
+    Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, ServiceChange, Setup, System, Variant,
+    Volume,
 };
 pub use level::Level;
 pub use manual::manual;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use yaml_with_places::{At, Finding, Place};
 
 use crate::compose_keys;
-use crate::container::{self, Container, Network};
+use crate::container;
 use crate::elsewhere;
-use crate::experiment::{Limits, Origin, Probe, Ready, Setup};
+use crate::experiment::{Container, Limits, Network, Origin, Probe, Ready, Setup};
 use crate::fields::TextOr;
 use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::limits::limits;

@@ -212,6 +212,15 @@ mod tests {
     }
 
     #[test]
+    fn groups_that_are_not_a_program_s_own_are_not_taken_for_it() {
+        let pid = processes::own_pid();
+        let error = Attached::groups_of(pid, "no group has this name").unwrap_err();
+        assert!(matches!(error, AttachError::NotInGroup { .. }), "{error}");
+        let error = Attached::groups_of(i32::MAX, "docker").unwrap_err();
+        assert_eq!(error, AttachError::NoProcess { pid: i32::MAX });
+    }
+
+    #[test]
     fn a_group_counts_in_the_unit_of_its_version() {
         for (file, text, source) in [
             (

@@ -115,6 +115,8 @@ pub(crate) struct UsageReading {
 pub(crate) struct SystemProcesses {
     pub(crate) system: String,
     pub(crate) pids: Vec<i32>,
+    /// Whether they are in a network of their own, where no address is in the way of others.
+    pub(crate) has_own_network: bool,
 }
 
 /// One running process: a system, one of its instances, or a balancer.
@@ -327,6 +329,7 @@ impl RunningSystems {
                     .iter()
                     .flat_map(|running| running.process.pids(rig))
                     .collect(),
+                has_own_network: group.iter().all(|it| it.process.inner().is_some()),
             })
             .collect()
     }

@@ -137,3 +137,49 @@ fn without_any_hierarchy_the_limits_say_why_they_are_not_in_force() {
         )
     );
 }
+
+#[test]
+fn a_program_s_group_is_the_one_with_its_name_whatever_it_has_made_below() {
+    let groups = Groups {
+        v2: Some("/cg/docker/4f/init.scope".into()),
+        v1_cpu: Some("/cg/cpu/docker/4f".into()),
+        v1_cpuacct: Some("/cg/cpuacct".into()),
+        v1_memory: None,
+    };
+    let own = groups.up_to("4f");
+    assert_eq!(own.v2, Some("/cg/docker/4f".into()));
+    assert_eq!(own.v1_cpu, Some("/cg/cpu/docker/4f".into()));
+    // The root would count the whole machine.
+    assert_eq!(own.v1_cpuacct, None);
+}
+
+#[test]
+fn limits_that_others_have_set_are_read_in_either_version() {
+    let v1 = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(v1.path().join(name), text).unwrap();
+    write("cpu.cfs_quota_us", "50000\n");
+    write("cpu.cfs_period_us", "100000\n");
+    write("memory.limit_in_bytes", "9223372036854771712\n");
+    let groups = Groups {
+        v1_cpu: Some(v1.path().to_owned()),
+        v1_memory: Some(v1.path().to_owned()),
+        ..Groups::default()
+    };
+    let enforced = limits_of(&groups);
+    assert_eq!((enforced.cpus, enforced.memory), (Some(0.5), None));
+    assert_eq!(enforced.by.as_deref(), Some("cgroup v1"));
+    write("cpu.cfs_quota_us", "-1\n");
+    write("memory.limit_in_bytes", "67108864\n");
+    let enforced = limits_of(&groups);
+    assert_eq!((enforced.cpus, enforced.memory), (None, Some(64 << 20)));
+    let v2 = tempfile::tempdir().unwrap();
+    fs::write(v2.path().join("cpu.max"), "25000 100000\n").unwrap();
+    fs::write(v2.path().join("memory.max"), "max\n").unwrap();
+    let groups = Groups {
+        v2: Some(v2.path().to_owned()),
+        ..Groups::default()
+    };
+    let enforced = limits_of(&groups);
+    assert_eq!((enforced.cpus, enforced.memory), (Some(0.25), None));
+    assert_eq!(enforced.by.as_deref(), Some("cgroup v2"));
+}

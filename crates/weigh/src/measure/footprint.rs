@@ -40,10 +40,10 @@ impl Footprint {
             let mut setups = setups.iter();
             let setup = setups.find(|setup| setup.system == usage.setup);
             let setup = setup.expect("what runs was started for a setup");
-            // Containers of a compose file listen in networks of their own.
-            let mut fixed = match setup.compose() {
-                Some(_) => BTreeSet::new(),
-                None => rig::listening(&processes.pids),
+            // Services of a compose file listen in networks of their own, too.
+            let mut fixed = match processes.has_own_network || setup.compose().is_some() {
+                true => BTreeSet::new(),
+                false => rig::listening(&processes.pids),
             };
             fixed.retain(|address| !systems.is_given(*address));
             let memory = memory(setup, &usage);

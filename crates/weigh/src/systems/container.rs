@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek as _, SeekFrom};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -38,6 +38,8 @@ pub(super) struct RunningContainer {
     enforced: Enforced,
     /// Where containers in its network find it; none in the network of this machine.
     pub(super) inner: Option<SocketAddr>,
+    /// Where systems of this machine find it.
+    address: SocketAddr,
 }
 
 /// What a container is started with, beside its setup.
@@ -71,6 +73,7 @@ pub(super) fn start(
     let engine = containers::engine()?;
     containers::keep(rig, engine)?;
     let name = start.name.to_owned();
+    let address = start.place.address;
     let log = Log::of(start.logs.join(format!("{name}.log")));
     let spec = spec_of(rig.run(), setup, container, start);
     if let engine::Network::Bridge { network, .. } = &spec.network {
@@ -108,6 +111,7 @@ pub(super) fn start(
         enforced: enforced(&seen.groups, setup),
         groups: seen.groups,
         inner,
+        address,
     })
 }
 
@@ -265,6 +269,7 @@ impl RunningContainer {
         loop {
             let tried = match setup.ready.probe {
                 Probe::Healthy => self.health(),
+                Probe::Listening if self.inner.is_some() => stays_connected(self.address),
                 Probe::Listening | Probe::Answers { .. } => probe(),
             };
             let time = instant().duration_since(began);
@@ -317,6 +322,22 @@ impl RunningContainer {
         if let Err(error) = self.engine.remove(&self.id) {
             tracing::debug!(%error, "a container is left to the keeper");
         }
+    }
+}
+
+/// Whether a connection to a published port leads to a program: the engine's proxy accepts it before
+/// anything listens within, and closes it at once.
+fn stays_connected(address: SocketAddr) -> Result<(), String> {
+    const LONG_ENOUGH: Duration = Duration::from_millis(100);
+    let wrong = |error: io::Error| format!("no connection: {error}");
+    let mut socket = TcpStream::connect_timeout(&address, LONG_ENOUGH).map_err(wrong)?;
+    socket.set_read_timeout(Some(LONG_ENOUGH)).map_err(wrong)?;
+    match socket.read(&mut [0]) {
+        Ok(0) => Err("the connection is closed at once: nothing listens at its `port`".to_owned()),
+        // Some programs speak first.
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
+        Err(error) => Err(wrong(error)),
     }
 }
 
@@ -386,4 +407,40 @@ impl Log {
 
 fn invalid(error: &ContainerError) -> Invalid {
     Invalid::new(InvalidKind::NotReady, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_port_behind_which_nothing_listens_is_not_ready_although_it_accepts() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let proxy = thread::spawn(move || drop(listener.accept()));
+        let error = stays_connected(address).expect_err("it is closed");
+        assert!(
+            error.contains("closed at once") || error.contains("reset"),
+            "{error}"
+        );
+        proxy.join().expect("no panic");
+        let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = server.local_addr().expect("its address");
+        assert_eq!(stays_connected(address), Ok(()));
+    }
+
+    #[test]
+    fn the_end_of_a_container_is_said_with_its_reason() {
+        let found = engine::Container {
+            exit_code: Some(137),
+            is_out_of_memory: true,
+            ..engine::Container::default()
+        };
+        assert_eq!(
+            how_it_ended(&found),
+            "ended with exit code 137, out of the memory it may use"
+        );
+    }
 }
