@@ -493,12 +493,11 @@ impl Service {
         let first = self.containers.first();
         let enforced = first.map(|it| it.attached.limits()).unwrap_or_default();
         let is_limited = enforced.by.is_some();
-        let image = first.map_or("", |it| it.member.image.as_str());
-        let digest = self.digest.as_deref().unwrap_or("of an unknown digest");
         SystemRecord {
             name: self.name.clone(),
             command: first.map_or_else(Vec::new, |it| secrets::words(&it.member.command)),
-            version: Some(format!("{image} {digest}")),
+            image: first.map(|it| it.member.image.clone()),
+            version: self.digest.clone(),
             env: secrets::variables(&self.env.iter().cloned().collect()),
             limits_asked: LimitsText {
                 cpus: self.planned.cpus,

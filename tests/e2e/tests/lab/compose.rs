@@ -145,7 +145,10 @@ fn each_service_of_a_compose_file_has_its_cost_its_limits_and_its_log() {
     assert_eq!(limits("stack/front")["memory_bytes"], 128 << 20);
     assert_eq!(limits("stack/store")["memory_bytes"], 96 << 20);
     assert_eq!(with["stack/api"]["env"]["ADDED"], "a$b");
-    let version = with["stack/front"]["version"].as_str().expect("a version");
+    let version = with["stack/front"]["version"].as_str().expect("a digest");
+    // What is built has a name of its own, and does not replace what the file calls it.
+    let image = with["stack/front"]["image"].as_str().expect("an image");
+    assert!(image.starts_with("weighbridge/front:"), "{image}");
     assert!(version.contains("sha256:"), "{version}");
     for round in rounds_of(&recording, "with") {
         let used = round["systems"].as_array().expect("systems");
@@ -190,7 +193,7 @@ fn a_planted_cost_of_a_service_is_found() {
     // The same service in both, so that the difference is only what was planted.
     let text = format!(
         "question: What does a delay cost?\n{LOAD}target: stack\nsystems:\n  stack:\n    \
-         settings: {{delay: 0us}}\n    compose:\n      file: compose.yaml\n      service: front\n      \
+         settings: {{delay: 100us}}\n    compose:\n      file: compose.yaml\n      service: front\n      \
          env: {{DELAY: \"{{{{delay}}}}\"}}\n\
          baseline: {{name: plain}}\nvariants: [{{name: slow, with: {{stack.delay: 3ms}}}}]\n"
     );
@@ -221,7 +224,11 @@ fn a_service_that_does_not_come_up_is_a_row_that_names_it() {
             "never",
             &["`stack/front` ended with exit code 2", "never"][..],
         ),
-        ("/usr/bin/true", "/usr/bin/false", &["`stack`", "unhealthy"]),
+        (
+            "/usr/bin/true",
+            "/usr/bin/false",
+            &["`stack/api` is unhealthy"],
+        ),
         (
             "weighbridge-e2e-compose\n  build: {context: .}",
             "no-such-image",
@@ -290,8 +297,8 @@ fn without_compose_or_an_engine_there_is_a_row_that_says_what_to_do() {
     if !has_compose() {
         return;
     }
-    let world = world(LOAD, "");
     let run = |variable: &str, value: &str| {
+        let world = world(LOAD, "");
         let mut command = world.command("lab");
         command.env(variable, value);
         let child = command

@@ -12,7 +12,20 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// What the beginning of a command that does not run here is, and why it does not.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 13] = [
+    (
+        "weigh init --compose",
+        "it needs compose; lab::compose has tests of it",
+    ),
+    (
+        "weigh lab labs/nginx/nginx.yaml",
+        "it needs an engine; lab::compose runs such a lab",
+    ),
+    ("labs/compose/images", "it needs an engine"),
+    (
+        "weigh lab labs/compose/",
+        "it needs an engine and those images",
+    ),
     (
         "weigh lab containers.yaml",
         "it needs an engine; lab::containers runs it as printed",

@@ -280,8 +280,14 @@ fn project(compose: &ComposeDraft) -> String {
         ),
         false => (quoted(&compose.behind), String::new()),
     };
+    let told = match compose.is_before {
+        true => "",
+        false => {
+            "  # What other services are told of the one that is left out stays: change it under `services`.\n"
+        }
+    };
     format!(
-        "  stack:\n    settings: {{{setting}leave-out: none}}\n    compose:\n      file: {}\n      \
+        "{told}  stack:\n    settings: {{{setting}leave-out: none}}\n    compose:\n      file: {}\n      \
          service: {service} # which gets the load\n      without: \"{{{{leave-out}}}}\"\n    \
          #   ready: {{path: /health}}   ready when that is answered with 200\n",
         quoted(&compose.file.display().to_string())

@@ -8,7 +8,7 @@ use super::as_text;
 pub(super) fn bytes(value: &Value) -> Option<u64> {
     let text = as_text(value)?.trim().to_ascii_lowercase();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
-    let factor: u32 = match text[digits.len()..].trim() {
+    let factor: i32 = match text[digits.len()..].trim() {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 1,
         "m" | "mb" | "mib" => 2,
@@ -17,13 +17,13 @@ pub(super) fn bytes(value: &Value) -> Option<u64> {
         _ => return None,
     };
     let number: f64 = digits.parse().ok()?;
-    let bytes = number * 1024_f64.powi(i32::try_from(factor).ok()?);
+    let bytes = number * 1024_f64.powi(factor);
     #[expect(
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "checked to be a size that a machine can have"
     )]
-    (1.0..1e18).contains(&bytes).then_some(bytes as u64)
+    let whole = bytes as u64;
+    (1.0..1e18).contains(&bytes).then_some(whole)
 }
 
 /// A number of cores above 0.

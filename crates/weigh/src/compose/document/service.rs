@@ -255,16 +255,17 @@ fn limit(changed: &mut Map<String, Value>, planned: &Planned) {
     }
 }
 
-/// The image that a service runs. One that is built and has no name gets one that stays the same, so
-/// that a build is not repeated under the name of each project.
+/// The image that a service runs. One that is built gets a name of its own, whatever the file calls it: two
+/// revisions of a repository build two images, and the user's own stays what it is. The name stays the
+/// same from project to project, so that nothing is built again.
 fn image(name: &str, given: &Value, change: &ServiceChange, remarks: &mut Remarks) -> String {
     if let Some(image) = &change.image {
         return escaped(image);
     }
-    if let Some(image) = given["image"].as_str() {
-        return image.to_owned();
-    }
     let Some(build) = given.get("build") else {
+        if let Some(image) = given["image"].as_str() {
+            return image.to_owned();
+        }
         remarks.refuse(format!("`{name}` has neither an `image` nor a `build`"));
         return String::new();
     };

@@ -194,6 +194,10 @@ fn what_is_built_keeps_the_name_of_its_image_from_project_to_project() {
     let other = STACK.replace("/stack/api", "/elsewhere");
     let other = of(&other, &loaded("api")).expect("it can be started").build;
     assert_ne!(other.expect("built")["services"]["api"]["image"], image);
+    // Of two revisions the second would replace the image of the first, if both were called so.
+    let named = STACK.replace("  api:\n", "  api:\n    image: shop/api\n");
+    let named = of(&named, &loaded("api")).expect("it can be started").build;
+    assert_eq!(named, Some(first));
 }
 
 #[test]
