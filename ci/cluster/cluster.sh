@@ -290,19 +290,20 @@ C
 
 # ---- the inside: the cluster's first process, and what it starts ----
 
+# In a process of its own, which becomes the program.
 start() { # NAME
   local log=$state/log/$1
   case $1 in
     etcd)
-      etcd --data-dir "$state/data/etcd" --unsafe-no-fsync --log-level warn \
+      exec etcd --data-dir "$state/data/etcd" --unsafe-no-fsync --log-level warn \
         --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
         --listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
         --initial-cluster default=http://127.0.0.1:2380 ;;
-    containerd) containerd --config "$state/etc/containerd.toml" ;;
-    coredns) coredns -conf "$state/etc/Corefile" ;;
+    containerd) exec containerd --config "$state/etc/containerd.toml" ;;
+    coredns) exec coredns -conf "$state/etc/Corefile" ;;
     # Debian's etcd is too old for the server's watch lists.
     kube-apiserver)
-      kube-apiserver --feature-gates WatchList=false --etcd-servers http://127.0.0.1:2379 \
+      exec kube-apiserver --feature-gates WatchList=false --etcd-servers http://127.0.0.1:2379 \
         --secure-port 6443 --bind-address "$node" --advertise-address "$node" --authorization-mode Node,RBAC \
         --client-ca-file "$state/pki/ca.crt" --tls-cert-file "$state/pki/server.crt" --tls-private-key-file "$state/pki/server.key" \
         --kubelet-client-certificate "$state/pki/admin.crt" --kubelet-client-key "$state/pki/admin.key" \
@@ -310,14 +311,14 @@ start() { # NAME
         --service-account-key-file "$state/pki/accounts.pub" --service-account-signing-key-file "$state/pki/accounts.key" \
         --service-account-issuer https://kubernetes.default.svc --cert-dir "$state/run/certs" --profiling=false ;;
     kube-controller-manager)
-      kube-controller-manager --kubeconfig "$state/kubeconfig" --leader-elect=false --root-ca-file "$state/pki/ca.crt" \
+      exec kube-controller-manager --kubeconfig "$state/kubeconfig" --leader-elect=false --root-ca-file "$state/pki/ca.crt" \
         --service-account-private-key-file "$state/pki/accounts.key" --bind-address 127.0.0.1 --cert-dir "$state/run/certs" ;;
     kube-scheduler)
-      kube-scheduler --kubeconfig "$state/kubeconfig" --leader-elect=false --bind-address 127.0.0.1 --cert-dir "$state/run/certs" ;;
+      exec kube-scheduler --kubeconfig "$state/kubeconfig" --leader-elect=false --bind-address 127.0.0.1 --cert-dir "$state/run/certs" ;;
     kubelet)
-      kubelet --config "$state/etc/kubelet.yaml" --kubeconfig "$state/kubeconfig" --hostname-override node1 \
+      exec kubelet --config "$state/etc/kubelet.yaml" --kubeconfig "$state/kubeconfig" --hostname-override node1 \
         --node-ip "$node" --cert-dir "$state/run/certs" ;;
-    kube-proxy) kube-proxy --config "$state/etc/kube-proxy.yaml" --hostname-override node1 ;;
+    kube-proxy) exec kube-proxy --config "$state/etc/kube-proxy.yaml" --hostname-override node1 ;;
     *) fail "no program of the cluster: $1" ;;
   esac >>"$log" 2>&1 </dev/null &
   echo $! >"$state/run/pids/$1"

@@ -191,7 +191,10 @@ fn began((name, recording): &Named) -> Result<Timestamp, MergeError> {
 pub fn merge_parts(mut parts: Vec<RoundRecord>) -> RoundRecord {
     for part in &mut parts {
         let late_us = part.generators.iter().map(|it| it.began_late_us);
-        part.started_offset_us = late_us.fold(0.0, f64::max).max(0.0).round() as u64;
+        let late_us = late_us.fold(0.0, f64::max);
+        // Neither negative nor as long as centuries, or it says nothing.
+        let late = Duration::try_from_secs_f64(late_us / 1e6).unwrap_or_default();
+        part.started_offset_us = micros(late);
     }
     let mut whole = sum(&parts);
     whole.left_out = left_out(&parts);

@@ -224,18 +224,22 @@ impl Sample {
             group: None,
             shared: Vec::new(),
             slices: None,
-            machine: Some(MachineUse {
-                cores: 2,
-                looked_us: elapsed_us,
-                busy_us: elapsed_us * 72 / 100 + system_cpu_us,
-                steal_us: elapsed_us / 1000,
-                throttled: None,
-            }),
+            machine: Some(machine(elapsed_us, system_cpu_us)),
             systems: vec![usage(round, system_cpu_us)],
             network: None,
             generators: Vec::new(),
             failures: Vec::new(),
         }
+    }
+}
+
+fn machine(elapsed_us: u64, system_cpu_us: u64) -> MachineUse {
+    MachineUse {
+        cores: 2,
+        looked_us: elapsed_us,
+        busy_us: elapsed_us * 72 / 100 + system_cpu_us,
+        steal_us: elapsed_us / 1000,
+        throttled: None,
     }
 }
 

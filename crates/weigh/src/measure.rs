@@ -11,7 +11,7 @@
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
 //! | what is read before and after a load | [`reading`] |
-//! | a lab in a cluster | [`in_pods`] |
+//! | a lab in a cluster | [`in_pods`], [`pod_usage`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`company`] |
 //! | sampled rounds, which are not counted | [`profile`] |
 
@@ -29,6 +29,7 @@ mod in_slices;
 mod in_turn;
 mod network_watch;
 mod placement;
+mod pod_usage;
 mod preparation;
 mod profile;
 mod reading;

@@ -5,11 +5,13 @@
 //! | what cannot be had there | [`refusal`] |
 //! | pods of what is weighed | [`systems`] |
 //! | the cluster's side of a run and of its rounds | [`stage`] |
+//! | systems on their way up | [`coming`] |
 //! | what generators are told | [`told`] |
 //! | how they meet | [`meeting`] |
 //! | how their results come back | [`result`] |
 //! | what the keeper does when weigh is gone | [`errand`] |
 
+mod coming;
 pub(crate) mod errand;
 pub(crate) mod meeting;
 pub(crate) mod refusal;

@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cluster::ClusterError;
-use cluster::kubelet::{Readings, Used};
+use cluster::kubelet::Readings;
 use cluster::state::{Phase, PodState};
-use jiff::Timestamp;
-use model::{InvalidKind, Load, Order};
+use model::{InvalidKind, Order};
 use report::Recording;
 use report::recording::{
     ClusterText, Environment, PlacedText, RoundRecord, SystemUsage, VariantStatus,
@@ -21,6 +20,7 @@ use super::candidate::CandidateId;
 use super::design::Design;
 use super::groups::Groups;
 use super::in_turn::in_round;
+use super::pod_usage::{moments, used};
 use super::round::Round;
 use crate::environment::instant;
 use crate::exit::Failure;
@@ -177,7 +177,7 @@ impl Experiment<'_> {
                 );
                 self.look_after(stage, &up, (&wanted, &in_round_ids), round)?;
                 Stage::end_round(up)?;
-                self.describe(stage, &wanted, &pods, &generators, number);
+                self.describe(stage, &wanted, (&pods, &generators), number);
                 return Ok(());
             }
             Err(Lost::Cluster(error)) => Err(error),
@@ -190,7 +190,7 @@ impl Experiment<'_> {
             }
         };
         Stage::end_round(up)?;
-        self.describe(stage, &wanted, &pods, &[], number);
+        self.describe(stage, &wanted, (&pods, &[]), number);
         result
     }
 
@@ -217,10 +217,6 @@ impl Experiment<'_> {
     }
 
     /// Has the generators send the load.
-    #[expect(
-        clippy::type_complexity,
-        reason = "what a round came to, taken apart at once"
-    )]
     fn generated(
         &self,
         round: &Round,
@@ -371,8 +367,7 @@ impl Experiment<'_> {
         &mut self,
         stage: &mut Stage<'_>,
         wanted: &[Wanted<'_>],
-        pods: &[PodState],
-        generators: &[PodState],
+        (pods, generators): (&[PodState], &[PodState]),
         round: u32,
     ) {
         stage.know_nodes(pods);
@@ -503,63 +498,4 @@ fn places(
         }));
     }
     places
-}
-
-/// When a measurement began and ended, by the clock of the first generator.
-fn moments(first: &Recording, whole: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
-    let part = first
-        .rounds
-        .iter()
-        .find(|part| part.variant == whole.variant)?;
-    let started: Timestamp = first.started_at.parse().ok()?;
-    let from = started + Duration::from_micros(part.started_offset_us);
-    Some((from, from + Duration::from_micros(whole.elapsed_us)))
-}
-
-/// What the pods of a system used, as far as kubelets have told.
-fn used(
-    stage: &Stage<'_>,
-    wanted: &Wanted<'_>,
-    (pods, readings): (&[PodState], &Readings),
-    (moments, whole, load): (Option<(Timestamp, Timestamp)>, &RoundRecord, &Load),
-) -> SystemUsage {
-    let own = stage.pods_of(wanted, pods);
-    let read = |pod: &&PodState| {
-        let (from, to) = moments?;
-        readings.used(&pod.name, from, to)
-    };
-    let all: Option<Vec<Used>> = own.iter().map(read).collect();
-    // A load that changes is not known by a part of it.
-    let is_steady = match load {
-        Load::Closed { .. } => true,
-        Load::Open { phases, .. } => phases.len() == 1 && phases[0].from == phases[0].to,
-    };
-    let all = all.filter(|all| is_steady && !all.is_empty());
-    let memory: Option<u64> = own
-        .iter()
-        .map(|pod| readings.most_memory(&pod.name))
-        .sum::<Option<u64>>();
-    let share = |used: &Used| used.cpu.as_secs_f64() / used.over.as_secs_f64();
-    let cores = all.as_ref().map(|all| all.iter().map(share).sum::<f64>());
-    let source = match &all {
-        Some(all) => {
-            let over = all.iter().map(|used| used.over).min().unwrap_or_default();
-            format!("kubelet, over {:.1} s of the load", over.as_secs_f64())
-        }
-        None if stage.reads_kubelets => {
-            "kubelet: no two readings of it lie within the load".to_owned()
-        }
-        None => "kubelet: may not be asked".to_owned(),
-    };
-    SystemUsage {
-        name: wanted.setup.system.clone(),
-        cpu_us: cores.map(|cores| (cores * whole.elapsed_us as f64).round() as u64),
-        memory_peak_bytes: memory.filter(|_| !own.is_empty()),
-        throttled: None,
-        context_switches: None,
-        context_switches_involuntary: None,
-        waited_for_cpu_us: None,
-        source,
-        instances: Vec::new(),
-    }
 }

@@ -104,6 +104,10 @@ impl Experiment<'_> {
         let loads = self
             .settle_once_for_all(&round, &mut up, &beside)
             .and_then(|()| self.ready_together(&round, &mut up, &beside));
+        let loads = loads.and_then(|loads| {
+            // The last answer to any warm-up is there before it is read what systems saw so far.
+            self.company().exchange(&()).map(|_| loads)
+        });
         let together = loads
             .map_err(Spoiled::from)
             .and_then(|loads| self.measure_together(&round, &up, &loads, &beside));

@@ -10,10 +10,12 @@
 //! baselines of its variants. Who is in which group is decided in the first round, in which all are up
 //! and warmed up before anything is measured.
 
+use std::time::Instant;
+
 use load::{Address, Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Load, Order, Shard};
 use report::Hdr;
-use report::recording::{LeftOut, RequestRecord, RoundRecord};
+use report::recording::{LeftOut, RequestRecord, RoundRecord, SystemUsage};
 use schedule::{OpenPlan, SlicePlan};
 use stats::cycles::{Cause, CycleSlot, Disturbance, Validity};
 
@@ -25,6 +27,7 @@ use super::host_watch::HostWatch;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
 use super::network_watch::NetworkWatch;
+use super::placement::Cores;
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
@@ -54,6 +57,22 @@ pub(super) struct Loads {
 pub(super) struct Together {
     measured: Vec<Measured>,
     pub(super) records: Vec<RoundRecord>,
+}
+
+/// What is known of the load of all candidates when it has ended.
+struct Ended<'e> {
+    turns: &'e [Turn<'e>],
+    up: &'e [Up],
+    jobs: &'e [Job],
+    /// Which cycles count; none where that is not known.
+    counted: Option<Validity>,
+    in_slices: Option<InSlices<'e>>,
+    told: Told,
+    network: NetworkWatch,
+    /// What systems used that all share.
+    shared: Vec<SystemUsage>,
+    cores: Option<&'e Cores>,
+    began: Option<Instant>,
 }
 
 /// What was read as the load of all candidates ended.
@@ -324,43 +343,67 @@ impl Experiment<'_> {
         let in_slices = in_slices.map(|plan| InSlices::of(plan, &measurements, &host));
         let told = self.tell_others(&jobs, &measurements, &host)?;
         let counted = counted(&jobs, &measurements, &host, &told);
+        let ended = Ended {
+            turns: &turns,
+            up,
+            jobs: &jobs,
+            counted,
+            in_slices,
+            told,
+            network,
+            shared,
+            cores: beside.cores.as_ref(),
+            began,
+        };
         let mut together = Together {
             measured: Vec::new(),
             records: Vec::new(),
         };
         let each = readings.into_iter().zip(looks.own).zip(measurements);
-        for (index, ((reading, look), mut measurement)) in each.enumerate() {
-            let left_out = counted.as_ref().map(|validity| {
-                leave_out(&mut measurement, validity, (index, self.session.shard()))
-            });
-            if let Some(in_slices) = &in_slices {
-                in_slices.fold(&mut measurement, index);
-            }
-            let by = Some(index);
-            let measured = reading
-                .end(&self.rig, look, measurement, told.beside(index))
-                .map_err(|invalid| Spoiled { by, invalid })?;
-            let name = turns[index].candidate.name();
-            let mut record = measured.record(&self.session, name, up[index].seat);
-            let setups = turns[index].candidate.variant.systems();
-            if let Some(cores) = &beside.cores {
-                record.cores = cores.record(setups);
-            }
-            if let Some((left_out, requests)) = left_out {
-                record.left_out = Some(left_out);
-                record.requests = requests;
-            }
-            record.shared.clone_from(&shared);
-            record.network = network.record(index);
-            record.generators = self.generators(&jobs, &record, began);
-            if let Some(in_slices) = &in_slices {
-                record.left_out = in_slices.left_out();
-                record.slices = Some(in_slices.record(&measured.measurement));
-            }
+        for (index, ((reading, look), measurement)) in each.enumerate() {
+            let (measured, record) =
+                self.end_of_one(&ended, index, (reading, look, measurement))?;
             together.records.push(record);
             together.measured.push(measured);
         }
         Ok(together)
+    }
+
+    /// What the load of one candidate came to.
+    fn end_of_one(
+        &self,
+        ended: &Ended<'_>,
+        index: usize,
+        (reading, look, mut measurement): (Reading<'_>, Look, Measurement),
+    ) -> Result<(Measured, RoundRecord), Spoiled> {
+        let left_out = ended.counted.as_ref().map(|validity| {
+            let which = (index, self.session.shard());
+            leave_out(&mut measurement, validity, which)
+        });
+        if let Some(in_slices) = &ended.in_slices {
+            in_slices.fold(&mut measurement, index);
+        }
+        let by = Some(index);
+        let measured = reading
+            .end(&self.rig, look, measurement, ended.told.beside(index))
+            .map_err(|invalid| Spoiled { by, invalid })?;
+        let name = ended.turns[index].candidate.name();
+        let mut record = measured.record(&self.session, name, ended.up[index].seat);
+        if let Some((left_out, requests)) = left_out {
+            record.left_out = Some(left_out);
+            record.requests = requests;
+        }
+        if let Some(cores) = ended.cores {
+            record.cores = cores.record(ended.turns[index].candidate.variant.systems());
+        }
+        record.shared.clone_from(&ended.shared);
+        record.network = ended.network.record(index);
+        record.generators = self.generators(ended.jobs, &record, ended.began);
+        if let Some(in_slices) = &ended.in_slices {
+            record.left_out = in_slices.left_out();
+            record.slices = Some(in_slices.record(&measured.measurement));
+        }
+        Ok((measured, record))
     }
 
     /// Judges each candidate's answers, and stops or keeps its systems.

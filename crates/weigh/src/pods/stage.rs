@@ -16,11 +16,11 @@ use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
 use cluster::{ClusterError, Connection, Run};
 use lab::{Endpoint, Setup};
-use model::InvalidKind;
 use report::Recording;
 use report::recording::{NodeText, PlacedText};
 use serde_json::Value;
 
+use super::coming::{Coming, PLACED_WITHIN};
 use super::result;
 use super::systems::{self, Which};
 use super::told::{self, MEETING_PORT, Told};
@@ -31,8 +31,6 @@ use crate::systems::Invalid;
 const LOOK: Duration = Duration::from_millis(500);
 /// Between two readings of what kubelets say.
 const READ: Duration = Duration::from_secs(3);
-/// What a pod may take besides becoming ready: to be placed, and to have its image fetched.
-const PLACED_WITHIN: Duration = Duration::from_secs(90);
 /// What a round may take besides its load: pods come, generators wait for each other and prove.
 pub(crate) const BESIDE_LOAD: Duration = Duration::from_secs(300);
 
@@ -486,101 +484,4 @@ fn lost(
     let by_itself = |(_, _, why): &(u32, PodState, String)| why.starts_with("ended with exit code");
     lost.sort_by_key(by_itself);
     lost.into_iter().next()
-}
-
-/// Systems on their way up.
-struct Coming(Vec<State>);
-
-enum State {
-    /// Others must be ready first.
-    Waits,
-    /// Since when it is on its way.
-    Started(Instant),
-    Ready,
-    Failed(String),
-}
-
-impl Coming {
-    fn of(wanted: &[Wanted<'_>]) -> Coming {
-        Coming(wanted.iter().map(|_| State::Waits).collect())
-    }
-
-    /// Whether all that it needs is ready, and it has not been started.
-    fn is_due(&self, index: usize, wanted: &[Wanted<'_>]) -> bool {
-        let own = &wanted[index];
-        let is_ready = |system: &String| {
-            wanted.iter().zip(&self.0).any(|(other, state)| {
-                other.setup.system == *system
-                    && (other.variant == own.variant || other.variant.is_none())
-                    && matches!(state, State::Ready)
-            })
-        };
-        matches!(self.0[index], State::Waits) && own.setup.after.iter().all(is_ready)
-    }
-
-    fn is_watched(&self, index: usize) -> bool {
-        matches!(self.0[index], State::Started(_) | State::Ready)
-    }
-
-    fn has_started(&mut self, index: usize) {
-        self.0[index] = State::Started(instant());
-    }
-
-    fn fail(&mut self, index: usize, reason: String) {
-        self.0[index] = State::Failed(reason);
-    }
-
-    /// Looks at the pods of a system.
-    fn look(&mut self, index: usize, wanted: &Wanted<'_>, pods: &[&PodState]) {
-        let failed = pods.iter().find_map(|pod| match &pod.phase {
-            Phase::Failed(why) => Some(format!("{}: {why}", pod.placed())),
-            Phase::Succeeded => Some(format!("{} has ended", pod.placed())),
-            _ => None,
-        });
-        if let Some(why) = failed {
-            return self.fail(index, why);
-        }
-        let count = wanted.setup.replicas.unwrap_or(1) as usize;
-        let ready = pods.iter().filter(|pod| pod.phase == Phase::Ready).count();
-        let since = match &self.0[index] {
-            State::Started(since) => *since,
-            _ => return,
-        };
-        if ready >= count {
-            self.0[index] = State::Ready;
-        } else if since.elapsed() > wanted.setup.ready.within + PLACED_WITHIN {
-            let why = pods.iter().find_map(|pod| match &pod.phase {
-                Phase::Coming(why) => Some(format!("{}: {why}", pod.placed())),
-                Phase::Running => Some(format!("{} runs and is not ready", pod.placed())),
-                _ => None,
-            });
-            let why = why.unwrap_or_else(|| "the cluster has made no pod of it".to_owned());
-            let seconds = since.elapsed().as_secs();
-            self.fail(
-                index,
-                format!("{ready} of {count} ready after {seconds} s; {why}"),
-            );
-        }
-    }
-
-    /// Whether nothing changes any more. What waits for what has failed waits for nothing.
-    fn is_over(&self) -> bool {
-        let is_on_its_way = |state: &State| matches!(state, State::Started(_));
-        let has_failed = |state: &State| matches!(state, State::Failed(_));
-        let waits = |state: &State| matches!(state, State::Waits);
-        !self.0.iter().any(is_on_its_way)
-            && (self.0.iter().any(has_failed) || !self.0.iter().any(waits))
-    }
-
-    fn failed(&self, wanted: &[Wanted<'_>]) -> Vec<(Option<usize>, Invalid)> {
-        let each = wanted.iter().zip(&self.0);
-        let failed = each.filter_map(|(one, state)| {
-            let State::Failed(reason) = state else {
-                return None;
-            };
-            let reason = format!("`{}` did not come up: {reason}", one.setup.system);
-            Some((one.variant, Invalid::new(InvalidKind::NotReady, reason)))
-        });
-        failed.collect()
-    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lab::{Elsewhere, Lab, ProofWhat, Variant};
+use lab::{Elsewhere, Lab, Variant};
 use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,7 @@ impl Told {
             files.push((path.clone(), content));
         }
         let mut lab = lab::parse_with(&self.lab, &Unwritten(files), &self.settings)
-            .map_err(|mistakes| mistakes.render(false).to_string())?;
+            .map_err(|mistakes| mistakes.render(false))?;
         lab.load = self.load.clone();
         lab.sweep.clear();
         lab.warmup = Duration::from_micros(self.warmup_us);
@@ -185,12 +185,6 @@ impl Told {
     }
 }
 
-/// Whether a proof asks systems what they saw.
-pub(crate) fn asks_systems(variant: &Variant) -> bool {
-    let mut proofs = variant.proofs.iter();
-    proofs.any(|proof| matches!(proof.what, ProofWhat::Seen { .. }))
-}
-
 /// Reads what a generator is told.
 ///
 /// # Errors
@@ -204,4 +198,74 @@ pub(crate) fn read(path: &Path) -> Result<Told, String> {
             path.display()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = "question: Why?\nload: {rate: 10/s, duration: 1s, requests: r.json}\n\
+        target: server\nsystems:\n  server: {image: 'a:1', port: 80, replicas: 2}\n\
+        baseline: {name: a}\nvariants: [{name: b}, {name: c}]\nexpect: {status: 200}\n\
+        proof: [{name: seen, ask: '{{server.url}}/seen', json: /n, at-least-per-request: 1}]\n";
+
+    fn told() -> Told {
+        let files = vec![
+            (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
+            (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
+        ];
+        let lab = lab::parse(Path::new("l/lab.yaml"), &Unwritten(files.clone()))
+            .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
+        let place = |variant: &str, last: u8| Place {
+            variant: variant.to_owned(),
+            system: "server".to_owned(),
+            address: SocketAddr::from(([10, 0, 0, last], 80)),
+            instances: vec![SocketAddr::from(([10, 1, 0, last], 80))],
+        };
+        let round = ThisRound {
+            number: 3,
+            variants: vec!["a".to_owned(), "c".to_owned()],
+            places: vec![place("a", 1), place("c", 3)],
+            generators: 2,
+            meeting: SocketAddr::from(([10, 0, 0, 9], MEETING_PORT)),
+            token: "t".to_owned(),
+        };
+        let told = Told::of(&lab, 7, &files, &[], round);
+        let text = serde_json::to_string(&told).expect("JSON");
+        serde_json::from_str(&text).expect("the same")
+    }
+
+    #[test]
+    fn a_generator_reads_the_same_lab_whose_systems_are_where_it_is_told() {
+        let told = told();
+        let lab = told.lab(told.shard(0).expect("a shard")).expect("a lab");
+        assert_eq!(lab.names(), ["a", "c"]);
+        assert_eq!(lab.seed, Some(7));
+        let places: Vec<&str> = lab
+            .all()
+            .map(|variant| {
+                assert_eq!(variant.systems().len(), 1, "no balancer of ours");
+                let elsewhere = variant.systems()[0].elsewhere().expect("it runs already");
+                assert_eq!(elsewhere.instances.len(), 1);
+                elsewhere.host.as_str()
+            })
+            .collect();
+        assert_eq!(places, ["10.0.0.1", "10.0.0.3"]);
+        assert_eq!(lab.baseline.proofs.len(), 1);
+        // The first one holds what systems saw against what all have sent.
+        let other = told.lab(told.shard(1).expect("a shard")).expect("a lab");
+        assert!(other.baseline.proofs.is_empty());
+        assert!(told.shard(2).is_err());
+    }
+
+    #[test]
+    fn a_generator_of_another_version_refuses() {
+        let mut told = told();
+        told.weigh = "0.0.0".to_owned();
+        let refused = told
+            .lab(told.shard(0).expect("a shard"))
+            .err()
+            .unwrap_or_default();
+        assert!(refused.contains("the run is of weigh 0.0.0"), "{refused}");
+    }
 }

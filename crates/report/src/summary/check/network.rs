@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn round(generators: Vec<GeneratorRecord>) -> RoundRecord {
-        let mut round = Sample::open().recording().rounds[0].clone();
+        let mut round = Sample::open().variant("a", 700.0).build().rounds[0].clone();
         round.generators = generators;
         round
     }

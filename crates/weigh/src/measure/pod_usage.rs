@@ -1,0 +1,73 @@
+//! What pods used while they were measured, as far as kubelets have told.
+
+use std::time::Duration;
+
+use cluster::kubelet::{Readings, Used};
+use cluster::state::PodState;
+use jiff::Timestamp;
+use model::Load;
+use report::Recording;
+use report::recording::{RoundRecord, SystemUsage};
+
+use crate::pods::stage::{Stage, Wanted};
+use crate::record;
+
+/// When a measurement began and ended, by the clock of the first generator.
+pub(super) fn moments(first: &Recording, whole: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
+    let part = first
+        .rounds
+        .iter()
+        .find(|part| part.variant == whole.variant)?;
+    let started: Timestamp = first.started_at.parse().ok()?;
+    let from = started + Duration::from_micros(part.started_offset_us);
+    Some((from, from + Duration::from_micros(whole.elapsed_us)))
+}
+
+/// What the pods of a system used, as far as kubelets have told.
+pub(super) fn used(
+    stage: &Stage<'_>,
+    wanted: &Wanted<'_>,
+    (pods, readings): (&[PodState], &Readings),
+    (moments, whole, load): (Option<(Timestamp, Timestamp)>, &RoundRecord, &Load),
+) -> SystemUsage {
+    let own = stage.pods_of(wanted, pods);
+    let read = |pod: &&PodState| {
+        let (from, to) = moments?;
+        readings.used(&pod.name, from, to)
+    };
+    let all: Option<Vec<Used>> = own.iter().map(read).collect();
+    // A load that changes is not known by a part of it.
+    let is_steady = match load {
+        Load::Closed { .. } => true,
+        Load::Open { phases, .. } => phases.len() == 1 && phases[0].from == phases[0].to,
+    };
+    let all = all.filter(|all| is_steady && !all.is_empty());
+    let memory: Option<u64> = own
+        .iter()
+        .map(|pod| readings.most_memory(&pod.name))
+        .sum::<Option<u64>>();
+    let share = |used: &Used| used.cpu.as_secs_f64() / used.over.as_secs_f64();
+    let cores = all.as_ref().map(|all| all.iter().map(share).sum::<f64>());
+    let source = match &all {
+        Some(all) => {
+            let over = all.iter().map(|used| used.over).min().unwrap_or_default();
+            format!("kubelet, over {:.1} s of the load", over.as_secs_f64())
+        }
+        None if stage.reads_kubelets => {
+            "kubelet: no two readings of it lie within the load".to_owned()
+        }
+        None => "kubelet: may not be asked".to_owned(),
+    };
+    let took = Duration::from_micros(whole.elapsed_us);
+    SystemUsage {
+        name: wanted.setup.system.clone(),
+        cpu_us: cores.map(|cores| record::micros(took.mul_f64(cores))),
+        memory_peak_bytes: memory.filter(|_| !own.is_empty()),
+        throttled: None,
+        context_switches: None,
+        context_switches_involuntary: None,
+        waited_for_cpu_us: None,
+        source,
+        instances: Vec::new(),
+    }
+}

@@ -1,0 +1,172 @@
+//! Systems of a round on their way up: each starts when those that it needs are ready.
+
+use std::time::{Duration, Instant};
+
+use cluster::state::{Phase, PodState};
+use model::InvalidKind;
+
+use super::stage::Wanted;
+use crate::environment::instant;
+use crate::systems::Invalid;
+
+/// What a pod may take besides becoming ready: to be placed, and to have its image fetched.
+pub(super) const PLACED_WITHIN: Duration = Duration::from_secs(90);
+
+/// Systems on their way up.
+pub(super) struct Coming(Vec<State>);
+
+enum State {
+    /// Others must be ready first.
+    Waits,
+    /// Since when it is on its way.
+    Started(Instant),
+    Ready,
+    Failed(String),
+}
+
+impl Coming {
+    pub(super) fn of(wanted: &[Wanted<'_>]) -> Coming {
+        Coming(wanted.iter().map(|_| State::Waits).collect())
+    }
+
+    /// Whether all that it needs is ready, and it has not been started.
+    pub(super) fn is_due(&self, index: usize, wanted: &[Wanted<'_>]) -> bool {
+        let own = &wanted[index];
+        let is_ready = |system: &String| {
+            wanted.iter().zip(&self.0).any(|(other, state)| {
+                other.setup.system == *system
+                    && (other.variant == own.variant || other.variant.is_none())
+                    && matches!(state, State::Ready)
+            })
+        };
+        matches!(self.0[index], State::Waits) && own.setup.after.iter().all(is_ready)
+    }
+
+    pub(super) fn is_watched(&self, index: usize) -> bool {
+        matches!(self.0[index], State::Started(_) | State::Ready)
+    }
+
+    pub(super) fn has_started(&mut self, index: usize) {
+        self.0[index] = State::Started(instant());
+    }
+
+    pub(super) fn fail(&mut self, index: usize, reason: String) {
+        self.0[index] = State::Failed(reason);
+    }
+
+    /// Looks at the pods of a system.
+    pub(super) fn look(&mut self, index: usize, wanted: &Wanted<'_>, pods: &[&PodState]) {
+        let failed = pods.iter().find_map(|pod| match &pod.phase {
+            Phase::Failed(why) => Some(format!("{}: {why}", pod.placed())),
+            Phase::Succeeded => Some(format!("{} has ended", pod.placed())),
+            _ => None,
+        });
+        if let Some(why) = failed {
+            return self.fail(index, why);
+        }
+        let count = wanted.setup.replicas.unwrap_or(1) as usize;
+        let ready = pods.iter().filter(|pod| pod.phase == Phase::Ready).count();
+        let since = match &self.0[index] {
+            State::Started(since) => *since,
+            _ => return,
+        };
+        if ready >= count {
+            self.0[index] = State::Ready;
+        } else if since.elapsed() > wanted.setup.ready.within + PLACED_WITHIN {
+            let why = pods.iter().find_map(|pod| match &pod.phase {
+                Phase::Coming(why) => Some(format!("{}: {why}", pod.placed())),
+                Phase::Running => Some(format!("{} runs and is not ready", pod.placed())),
+                _ => None,
+            });
+            let why = why.unwrap_or_else(|| "the cluster has made no pod of it".to_owned());
+            let seconds = since.elapsed().as_secs();
+            self.fail(
+                index,
+                format!("{ready} of {count} ready after {seconds} s; {why}"),
+            );
+        }
+    }
+
+    /// Whether nothing changes any more. What waits for what has failed waits for nothing.
+    pub(super) fn is_over(&self) -> bool {
+        let is_on_its_way = |state: &State| matches!(state, State::Started(_));
+        let has_failed = |state: &State| matches!(state, State::Failed(_));
+        let waits = |state: &State| matches!(state, State::Waits);
+        !self.0.iter().any(is_on_its_way)
+            && (self.0.iter().any(has_failed) || !self.0.iter().any(waits))
+    }
+
+    pub(super) fn failed(&self, wanted: &[Wanted<'_>]) -> Vec<(Option<usize>, Invalid)> {
+        let each = wanted.iter().zip(&self.0);
+        let failed = each.filter_map(|(one, state)| {
+            let State::Failed(reason) = state else {
+                return None;
+            };
+            let reason = format!("`{}` did not come up: {reason}", one.setup.system);
+            Some((one.variant, Invalid::new(InvalidKind::NotReady, reason)))
+        });
+        failed.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::files::Unwritten;
+
+    const LAB: &str = "question: Why?\nload: {rate: 10/s, duration: 1s}\ntarget: front\nsystems:\n  \
+        front: {image: 'a:1', port: 80, env: {BACK: '{{back.url}}'}}\n  back: {image: 'b:1', port: 80}\n\
+        baseline: {name: a}\nvariants: [{name: b}]\nexpect: {status: 200}\n";
+
+    fn pod(phase: Phase) -> PodState {
+        PodState {
+            name: "p".to_owned(),
+            node: Some("n".to_owned()),
+            ip: None,
+            labels: BTreeMap::new(),
+            index: None,
+            phase,
+            restarts: 0,
+            image: None,
+            qos: None,
+        }
+    }
+
+    #[test]
+    fn a_system_starts_when_what_it_needs_is_ready_and_not_when_that_has_failed() {
+        let files = Unwritten(vec![(PathBuf::from("lab.yaml"), LAB.as_bytes().to_vec())]);
+        let lab = lab::parse(Path::new("lab.yaml"), &files)
+            .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
+        let setups = lab.baseline.systems();
+        let wanted: Vec<Wanted<'_>> = setups
+            .iter()
+            .map(|setup| Wanted {
+                variant: Some(0),
+                setup,
+            })
+            .collect();
+        let mut coming = Coming::of(&wanted);
+        assert!(coming.is_due(0, &wanted) && !coming.is_due(1, &wanted));
+        coming.has_started(0);
+        coming.look(0, &wanted[0], &[&pod(Phase::Running)]);
+        assert!(!coming.is_due(1, &wanted) && !coming.is_over());
+        coming.look(0, &wanted[0], &[&pod(Phase::Ready)]);
+        assert!(coming.is_due(1, &wanted));
+        coming.has_started(1);
+        coming.look(
+            1,
+            &wanted[1],
+            &[&pod(Phase::Failed("ended with exit code 3".to_owned()))],
+        );
+        assert!(coming.is_over());
+        let failed = coming.failed(&wanted);
+        assert_eq!(failed.len(), 1);
+        assert_eq!(
+            failed[0].1.reason,
+            "`front` did not come up: pod `p` on node `n`: ended with exit code 3"
+        );
+    }
+}
