@@ -20,6 +20,7 @@ use gateway_remote::{Merged, RestEndpoints};
 use crate::admission::{Admission, Rate};
 use crate::apq;
 use crate::cors;
+use crate::demand::Demand;
 use crate::engine::Engine;
 use crate::environment::{self, Environment};
 use crate::operation_list::{self, ManifestError, OperationList};
@@ -84,6 +85,8 @@ pub(crate) struct Generation {
     pub(crate) persisted: Option<apq::Queries>,
     /// Operations that are known before they are asked for. Absent when there is no list.
     pub(crate) list: Option<OperationList>,
+    /// What operations may cost. Absent where that is not estimated.
+    pub(crate) demand: Option<Demand>,
     /// What clients are shown. Absent when they are served in the clear.
     pub(crate) tls: Option<Tls>,
     /// Files that the configuration takes values from.
@@ -176,6 +179,7 @@ impl Generation {
         Ok(Self {
             persisted: apq::Queries::new(&config.apq),
             list: OperationList::read(config)?,
+            demand: Demand::new(&config.demand_control),
             tls: tls(config)?,
             files: environment.files(),
             engine: ground.engine,
@@ -340,6 +344,11 @@ fn options(config: &Config) -> OperationOptions {
         cached_plans: config.supergraph.plans().get(),
         cached_bytes: config.supergraph.plan_cache_bytes.0.0,
         planning_time: config.supergraph.query_planning.timeout.0,
+        demand_list_size: config
+            .demand_control
+            .strategy
+            .filter(|_| config.demand_control.enabled)
+            .map(|strategy| strategy.static_estimated.list_size),
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Site {
     pub(crate) health: Option<String>,
     /// The path of the metrics.
     pub(crate) metrics: Option<String>,
+    /// The path where others tell that answers are out of date.
+    pub(crate) invalidation: Option<String>,
 }
 
 /// The sites of a configuration by address, GraphQL first.
@@ -75,6 +77,16 @@ pub(crate) fn sites(
     if shows_metrics && !(config.health_check.enabled && is_together) {
         add(metrics.unwrap_or(health), &|site| {
             site.metrics = Some(metrics_path());
+        });
+    }
+    if let Some(endpoint) = config
+        .response_cache
+        .invalidation
+        .as_ref()
+        .filter(|_| config.response_cache.enabled)
+    {
+        add(&endpoint.listen.0, &|site| {
+            site.invalidation = Some(endpoint.path.0.0.clone());
         });
     }
     sites

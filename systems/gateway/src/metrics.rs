@@ -16,6 +16,8 @@ use std::time::Duration;
 use gateway_extensions::{Observer, StageKind};
 use operation_cache::CacheStats;
 
+use crate::demand::Demanded;
+
 /// Upper bounds of the histograms' buckets, in microseconds.
 const BUCKETS_US: [u64; 15] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
@@ -262,8 +264,16 @@ pub(crate) struct Listed {
     pub(crate) unknown: u64,
 }
 
+/// What became of answers of subgraphs that are kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers {
+    pub(crate) stats: CacheStats,
+    /// Answers and entities that were there and that were not, by the name of the subgraph.
+    pub(crate) subgraphs: Vec<(String, u64, u64)>,
+}
+
 /// The caches that all workers share.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Caches {
     /// Of plans.
     pub(crate) plans: PlanCache,
@@ -271,6 +281,10 @@ pub(crate) struct Caches {
     pub(crate) persisted: Option<CacheStats>,
     /// Of requests for operations of the list, where there is one.
     pub(crate) listed: Option<Listed>,
+    /// Of answers of subgraphs, where they are kept.
+    pub(crate) answers: Option<Answers>,
+    /// Of what operations cost, where that is estimated.
+    pub(crate) demanded: Option<Demanded>,
 }
 
 #[cfg(test)]

@@ -359,6 +359,15 @@ async fn plan(
             &errors,
         ))
     })?;
+    if let (Some(demand), Operation::Federated(prepared)) = (&serving.generation.demand, &operation)
+        && let Err(error) = demand.judge(prepared, &variables, &exchange.context)
+    {
+        return Err(Box::new(reply::errors(
+            StatusCode::BAD_REQUEST,
+            reply::content_type(media),
+            &[error],
+        )));
+    }
     for exceeded in operation.exceeded() {
         log::warn!("a request beyond the limits: {}", exceeded.message);
     }
@@ -486,6 +495,9 @@ async fn execute(
                 log::warn!("a response beyond the limits; its errors name them");
             }
             let body = executed.into_body();
+            if let Some(demand) = &serving.generation.demand {
+                demand.answered(&prepared, &variables, (&body, &exchange.context));
+            }
             reply::with_body(StatusCode::OK, reply::content_type(media), body)
         }
         (Operation::Merged(prepared), _) => {

@@ -228,7 +228,11 @@ fn greeting(listener: &Listener, site: &Site, path: &str) -> String {
     if site.graphql {
         return format!("listening on {url}{path}");
     }
-    let paths = [site.health.as_deref(), site.metrics.as_deref()];
+    let paths = [
+        site.health.as_deref(),
+        site.metrics.as_deref(),
+        site.invalidation.as_deref(),
+    ];
     let paths: Vec<String> = paths
         .into_iter()
         .flatten()

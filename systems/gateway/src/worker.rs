@@ -29,8 +29,9 @@ use crate::connections;
 use crate::front::{self, Entrance};
 use crate::generation::Generation;
 use crate::health::Health;
+use crate::invalidation;
 use crate::listen::{Accepted, Place, Site};
-use crate::metrics::{Caches, Metrics, PlanCache, Shard};
+use crate::metrics::{Answers, Caches, Metrics, PlanCache, Shard};
 use crate::planning::{self, Planning};
 use crate::reply::{self, Reply};
 use crate::serving::Serving;
@@ -252,6 +253,8 @@ impl Worker {
             })
         } else if site.metrics.as_deref() == Some(path) {
             read_only(&parts.method, || self.metrics(&serving.generation))
+        } else if site.invalidation.as_deref() == Some(path) {
+            Box::pin(invalidation::answer(&serving.generation, parts, body)).await
         } else {
             reply::empty(StatusCode::NOT_FOUND)
         };
@@ -283,11 +286,25 @@ impl Worker {
             plans,
             persisted,
             listed: generation.list.as_ref().map(|it| it.counts()),
+            answers: answers(generation),
+            demanded: generation.demand.as_ref().map(|it| it.counts()),
         };
         let text = self.common.metrics.text(caches, &self.common.connections);
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }
+}
+
+/// What is counted of answers that are kept; nothing where none are.
+fn answers(generation: &Generation) -> Option<Answers> {
+    let answers = generation.extensions.answers()?;
+    let counts = answers.counts();
+    Some(Answers {
+        stats: answers.stats(),
+        subgraphs: counts
+            .map(|(name, hits, misses)| (name.to_owned(), hits, misses))
+            .collect(),
+    })
 }
 
 /// The endpoint that a request to this path is for, if it is one of GraphQL.

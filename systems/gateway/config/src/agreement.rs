@@ -49,6 +49,12 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     check_conditions(config, &mut report);
     check_keys(config, &mut report);
     persisted_queries::check(config, &mut report);
+    if config.demand_control.enabled && !config.remote_schemas.is_empty() {
+        report(
+            &["demand_control", "enabled"],
+            "costs are estimated for supergraphs only: set `demand_control.enabled: false`, and bound operations by `limits`".to_owned(),
+        );
+    }
     if config.demand_control.enabled && config.demand_control.strategy.is_none() {
         report(
             &["demand_control", "enabled"],

@@ -38,6 +38,7 @@ mod query_planning;
 mod references;
 mod relocation;
 mod remote_schemas;
+mod response_cache;
 mod response_headers;
 mod rest_endpoints;
 mod rhai_limits;
@@ -87,6 +88,10 @@ pub use persisted_queries::{PersistedQueries, Safelist};
 pub use query_planning::{PlanCache, PlanCacheInMemory, QueryPlanning};
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
+};
+pub use response_cache::{
+    CachedSubgraph, CachedSubgraphs, EffectiveCaching, InvalidationEndpoint, ResponseCache,
+    ResponseCacheInMemory, SubgraphInvalidation,
 };
 pub use response_headers::{Merge, ResponseRule};
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
@@ -158,6 +163,8 @@ pub struct Config {
     pub tls: Tls,
     /// What an operation is estimated to cost its subgraphs.
     pub demand_control: DemandControl,
+    /// Answers of subgraphs that are kept.
+    pub response_cache: ResponseCache,
     /// Whether mutations are refused.
     pub forbid_mutations: bool,
     /// GraphQL services whose schemas are merged into one and served here, in place of a

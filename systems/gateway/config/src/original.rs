@@ -49,6 +49,8 @@ const NO_GRAPHOS: &str = "nothing is sent to GraphOS";
 const NO_CONNECTORS: &str = "a supergraph with connectors is refused";
 const OWN_PLANNER: &str = "the planner is another one";
 const OWN_LOG: &str = "the log is set by `--log`";
+const OWN_ANSWERS: &str =
+    "each process keeps answers in its own memory; tell each of them what is out of date";
 const RESOLVER: &str = "the system's resolver decides";
 
 /// The first that fits counts.
@@ -305,20 +307,41 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "the actual cost is that of the response",
     ),
     refused(
-        "demand_control",
-        On::Enabled,
-        "costs are not estimated yet, and nothing would be refused: set `demand_control.enabled: false`, and bound operations by `limits`",
-    ),
-    refused(
         "demand_control/strategy/static_estimated/subgraph",
         On::Filled,
         "costs are not bounded for each subgraph: remove it; `max` bounds the whole operation",
     ),
-    idle("response_cache", "answers of subgraphs are not cached"),
+    idle("response_cache/debug", "answers do not tell what was kept"),
     idle(
-        "preview_entity_cache",
-        "answers of subgraphs are not cached",
+        "response_cache/include_cache_control_header_on_router_response",
+        "answers to clients have no `Cache-Control`",
     ),
+    idle(
+        "response_cache/private_queries_buffer_size",
+        "private answers are searched for by the client's key and by the one for all",
+    ),
+    idle(
+        "response_cache/expose_keys_in_context",
+        "keys are not told to stages",
+    ),
+    idle("response_cache/metrics", "metrics are those of the README"),
+    refused(
+        "response_cache/cdn_invalidation",
+        On::Enabled,
+        "answers carry no tags, and nothing could be purged by them: set `response_cache.cdn_invalidation.enabled: false`",
+    ),
+    idle(
+        "response_cache/invalidation/concurrent_requests",
+        "an invalidation takes no time",
+    ),
+    idle(
+        "response_cache/invalidation/scan_count",
+        "an invalidation takes no time",
+    ),
+    idle("response_cache/subgraph/all/redis", OWN_ANSWERS),
+    idle("response_cache/subgraph/subgraphs/*/redis", OWN_ANSWERS),
+    idle("response_cache/redis", OWN_ANSWERS),
+    idle("response_cache/connector", NO_CONNECTORS),
     // Of version 0, which the original refuses, too.
     refused(
         "server/listen",
@@ -377,6 +400,7 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ("experimental_batching", "batching"),
     ("preview_demand_control", "demand_control"),
     ("preview_response_cache", "response_cache"),
+    ("preview_entity_cache", "response_cache"),
 ];
 
 /// The first entry that a path fits.

@@ -9,6 +9,7 @@ use gateway_config::{Config, RhaiLimits};
 use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
 
 use crate::address::{endpoint, http2, trust};
+use crate::answer_cache::AnswerCache;
 use crate::coprocessor::CoprocessorStage;
 use crate::exchange::{Exchange, Response};
 use crate::flights::Flights;
@@ -46,6 +47,8 @@ pub struct Extensions {
     config: Arc<Config>,
     sdl: Arc<str>,
     subgraphs: Vec<(String, Endpoint)>,
+    /// Answers of subgraphs that are kept; nothing where none are.
+    answers: Option<Arc<AnswerCache>>,
     /// One for each subgraph whose requests are sent again.
     budgets: Vec<Option<Arc<Budget>>>,
     source: Option<Source>,
@@ -115,6 +118,8 @@ impl Extensions {
         });
         let this = Self {
             budgets: budgets.collect(),
+            answers: AnswerCache::new(&config.response_cache, subgraphs.iter().map(|it| it.0))
+                .map(Arc::new),
             config,
             sdl: sdl.into(),
             subgraphs: endpoints,
@@ -147,6 +152,11 @@ impl Extensions {
     /// Files and folders whose change means that extensions should be built anew.
     pub fn watched(&self) -> &[PathBuf] {
         &self.files
+    }
+
+    /// Answers of subgraphs that are kept; nothing where none are.
+    pub fn answers(&self) -> Option<&AnswerCache> {
+        self.answers.as_deref()
     }
 
     /// The key sets at URLs, with the time between two readings. The program that runs the workers polls
@@ -266,6 +276,7 @@ impl Builder<'_> {
             rules: Rules::of_subgraph(&config.headers, name),
             response_rules: ResponseRules::of_subgraph(&config.headers, name),
             retry: self.extensions.budgets[index].clone(),
+            answers: self.extensions.answers.clone().filter(|it| it.has(name)),
             reply_bytes_max: config.limits.subgraph.of_subgraph(name),
             timeout: shaping.timeout,
             flights: shaping.deduplicate_query.then(Flights::default),

@@ -13,6 +13,7 @@
 //! Absent on purpose: the HTTP server, GraphQL and its plans.
 
 mod address;
+mod answer_cache;
 mod build;
 mod condition;
 mod context;
@@ -33,6 +34,7 @@ mod service;
 mod subgraph;
 mod token;
 
+pub use answer_cache::AnswerCache;
 pub use build::{BuildError, Extensions, Worker, subgraph_endpoint};
 pub use context::{
     AUTHENTICATION_REQUIRED, CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS, LABELS_TO_OVERRIDE,

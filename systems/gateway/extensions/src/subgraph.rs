@@ -10,6 +10,7 @@ use gateway_upstream::{Call, Endpoint, Reply, SendError};
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::{Value, json};
 
+use crate::answer_cache::{AnswerCache, Looked, Question};
 use crate::encoding;
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure::FetchProblem;
@@ -61,6 +62,8 @@ pub(crate) struct Subgraph {
     pub(crate) response_rules: Option<ResponseRules>,
     pub(crate) retry: Option<Arc<Budget>>,
     pub(crate) reply_bytes_max: Option<usize>,
+    /// Where its answers are kept; nothing where they are not.
+    pub(crate) answers: Option<Arc<AnswerCache>>,
     pub(crate) shared: Rc<Shared>,
 }
 
@@ -79,7 +82,12 @@ impl Subgraph {
         match &self.service {
             None => {
                 let sent = self
-                    .send(&self.endpoint, headers, call.body, call.is_query)
+                    .fetch(
+                        exchange,
+                        &self.endpoint,
+                        headers,
+                        (call.body, call.is_query),
+                    )
                     .await;
                 self.gather(exchange, &sent);
                 self.judge(sent)
@@ -111,15 +119,12 @@ impl Subgraph {
             };
         }
         // The usual case: the endpoint with its pool, whose address needs no check.
+        let (headers, body) = (request.headers, (request.body, call.is_query));
         let sent = if request.uri == *self.endpoint.uri() {
-            let sending = self.send(&self.endpoint, request.headers, request.body, call.is_query);
-            sending.await
+            self.fetch(exchange, &self.endpoint, headers, body).await
         } else {
             match self.endpoint.moved_to(&request.uri) {
-                Ok(moved) => {
-                    self.send(&moved, request.headers, request.body, call.is_query)
-                        .await
-                }
+                Ok(moved) => self.fetch(exchange, &moved, headers, body).await,
                 Err(error) => return self.unsendable(&error.to_string()),
             }
         };
@@ -137,6 +142,68 @@ impl Subgraph {
             problems: Vec::new(),
             status: Some(response.status),
         }
+    }
+
+    /// Takes the answer from those that are kept, or sends the request.
+    async fn fetch(
+        &self,
+        exchange: &Exchange,
+        endpoint: &Endpoint,
+        headers: HeaderMap,
+        (body, is_query): (Bytes, bool),
+    ) -> Sent {
+        match &self.answers {
+            // Boxed: requests to other subgraphs have no room for it.
+            Some(answers) if is_query => {
+                let asked = (headers, body);
+                Box::pin(self.fetch_kept(answers, exchange, endpoint, asked)).await
+            }
+            _ => self.send(endpoint, headers, body, is_query).await,
+        }
+    }
+
+    async fn fetch_kept(
+        &self,
+        answers: &AnswerCache,
+        exchange: &Exchange,
+        endpoint: &Endpoint,
+        (headers, body): (HeaderMap, Bytes),
+    ) -> Sent {
+        let client = answers.private_id(&self.name).and_then(|key| {
+            exchange.context.with(key, |value| match value? {
+                Value::Null => None,
+                Value::String(text) => Some(text.clone()),
+                other => Some(other.to_string()),
+            })
+        });
+        let is_moved = !std::ptr::eq(endpoint, &self.endpoint);
+        let looked = answers.look(&Question {
+            subgraph: &self.name,
+            address: is_moved.then(|| endpoint.as_str()),
+            headers: &headers,
+            body: &body,
+            client,
+        });
+        match looked {
+            Looked::Whole(reply) => return Ok(reply),
+            Looked::Nothing(keys) => {
+                let sent = self.send(endpoint, headers, body, true).await;
+                if let Ok(reply) = &sent {
+                    answers.keep(&keys, reply);
+                }
+                return sent;
+            }
+            Looked::Some(partial, fewer) => {
+                let sent = self.send(endpoint, headers.clone(), fewer, true).await;
+                if let Ok(reply) = &sent
+                    && let Some(whole) = answers.complete(partial, reply)
+                {
+                    return Ok(whole);
+                }
+            }
+        }
+        // Errors speak of places in the list that was sent; the client's is another.
+        self.send(endpoint, headers, body, true).await
     }
 
     /// Carries out the rules for headers of the client's answer.

@@ -7,6 +7,7 @@
 
 use graphql_tools::parser::schema::{Definition, Document, Value};
 
+use crate::cost::CostNames;
 use crate::schema::type_name;
 use crate::sdl::{self, Applied, argument, member};
 use crate::supergraph::SupergraphError;
@@ -27,7 +28,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("cost", &["v0.1"]),
     // Arguments from contexts are refused where they are; a context that none reads asks for nothing.
     ("context", &["v0.1"]),
-    // The gateway keeps no answers, so that there is nothing to invalidate.
+    // Answers are invalidated by subgraph and type.
     ("cacheTag", &["v0.1"]),
     ("authenticated", &["v0.1"]),
     ("requiresScopes", &["v0.1"]),
@@ -162,6 +163,25 @@ impl<'a> Link<'a> {
         self.name_of(name) != name
     }
 
+    /// What a directive of the specification is called here: as it was imported, or below its name.
+    fn directive_name(&self, usual: &str) -> String {
+        let imported = match argument(self.directive, "import") {
+            Some(Value::List(imports)) => imports.iter().any(|it| match it {
+                Value::String(text) => text.strip_prefix('@') == Some(usual),
+                Value::Object(entry) => {
+                    matches!(member(entry, "name"), Some(Value::String(text)) if text.strip_prefix('@') == Some(usual))
+                }
+                _ => false,
+            }),
+            _ => false,
+        };
+        if imported || usual == self.own_name() {
+            return self.name_of(usual);
+        }
+        let own = sdl::text(self.directive, "as").unwrap_or(self.own_name());
+        format!("{own}__{usual}")
+    }
+
     /// What the directive that bears the name of the specification is called here.
     fn name_of(&self, name: &str) -> String {
         let imported = match argument(self.directive, "import") {
@@ -187,6 +207,20 @@ fn is_version(text: &str) -> bool {
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
     let numbers = text.strip_prefix('v').and_then(|it| it.split_once('.'));
     numbers.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
+}
+
+/// What the directives of the specification `cost` are called in a supergraph.
+pub(crate) fn cost_names(document: &Sdl) -> CostNames {
+    let mut links = links(document);
+    let link = links.find(|link| link.name() == Some("cost"));
+    let name = |usual: &str| match &link {
+        Some(link) => link.directive_name(usual),
+        None => usual.to_owned(),
+    };
+    CostNames {
+        cost: name("cost"),
+        list_size: name("listSize"),
+    }
 }
 
 /// What the directives of authorization are called in a supergraph.

@@ -23,6 +23,7 @@ mod by_type;
 mod canonical;
 mod checked;
 mod composition;
+mod cost;
 mod divide;
 mod effort;
 mod entities;
@@ -60,6 +61,7 @@ pub use authorization::{AuthorizationOptions, Demand, Grants, ToldIn, UNAUTHORIZ
 pub use bounds::Bounds;
 pub use canonical::{Canonical, canonical};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource, check_operation};
+pub use cost::NoEstimate;
 pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
 pub use execute::Executed;

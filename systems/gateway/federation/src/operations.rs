@@ -40,6 +40,9 @@ pub struct OperationOptions {
     pub cached_bytes: usize,
     /// Longest that one operation is planned.
     pub planning_time: Duration,
+    /// The size of lists about which the supergraph says nothing, where costs are estimated
+    /// (`demand_control`).
+    pub demand_list_size: Option<u32>,
 }
 
 impl Default for OperationOptions {
@@ -53,6 +56,7 @@ impl Default for OperationOptions {
             cached_plans: 512,
             cached_bytes: 64 << 20,
             planning_time: Duration::from_secs(5),
+            demand_list_size: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use graphql_tools::validation::validate::{ValidationPlan, validate};
 
 use crate::authorization::Cut;
 use crate::checked::Checked;
+use crate::cost::Compiler;
 use crate::effort::{Effort, Work};
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
@@ -55,6 +56,17 @@ pub(crate) fn prepare(
                     work: &work,
                 };
                 let plan = planning.plan(document, chosen, &checked.declared)?;
+                let compiler = Compiler {
+                    schema: &supergraph.schema,
+                    costs: &supergraph.costs,
+                    document,
+                    declared: &checked.declared,
+                    list_size: f64::from(options.demand_list_size.unwrap_or_default()),
+                };
+                let cost = options.demand_list_size.map(|_| {
+                    let set = selection_set(chosen.operation);
+                    compiler.formula(chosen.kind, set)
+                });
                 let labelled = supergraph.labelled.as_ref();
                 let labels = labelled.map(|it| it.relevant(document));
                 Ok(Prepared {
@@ -65,6 +77,7 @@ pub(crate) fn prepare(
                     unauthorized: unauthorized.told,
                     labels: Arc::new(labels.unwrap_or_default()),
                     bounds: options.bounds,
+                    cost,
                     shown: Shown::default(),
                 })
             },

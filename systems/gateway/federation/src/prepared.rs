@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use crate::authorization::{Demand, Demands, Grants, Unauthorized};
 use crate::bounds::Bounds;
 use crate::checked::Checked;
+use crate::cost::{Formula, NoEstimate, Request};
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
 use crate::override_labels::OverrideLabels;
@@ -28,6 +29,8 @@ pub struct Prepared {
     /// What the plan depends on beside the text.
     pub(crate) labels: Arc<OverrideLabels>,
     pub(crate) bounds: Bounds,
+    /// What it costs, where that is estimated.
+    pub(crate) cost: Option<Formula>,
     pub(crate) shown: Shown,
 }
 
@@ -87,6 +90,30 @@ impl Prepared {
     #[must_use]
     pub fn fetch_count(&self) -> usize {
         self.plan.fetches.len()
+    }
+
+    /// What the operation is expected to cost with these variables; nothing where costs are not
+    /// estimated ([`OperationOptions::demand_list_size`](crate::OperationOptions)).
+    #[must_use]
+    pub fn estimate(&self, variables: &Variables) -> Option<Result<f64, NoEstimate>> {
+        let formula = self.cost.as_ref()?;
+        Some(formula.estimate(&self.cost_request(variables)))
+    }
+
+    /// What its response with this body has cost; nothing inside when it is not a response.
+    #[must_use]
+    pub fn actual_cost(&self, variables: &Variables, body: &[u8]) -> Option<Option<f64>> {
+        let formula = self.cost.as_ref()?;
+        Some(formula.actual(&self.cost_request(variables), body))
+    }
+
+    fn cost_request<'a>(&'a self, variables: &'a Variables) -> Request<'a> {
+        Request {
+            schema: &self.supergraph.schema,
+            costs: &self.supergraph.costs,
+            declared: &self.checked.declared,
+            variables,
+        }
     }
 
     /// Checks the variables of a request.

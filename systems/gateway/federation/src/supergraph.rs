@@ -8,6 +8,7 @@ use hive_router_query_planner::utils::parsing::safe_parse_schema;
 
 use crate::authorization::Rules;
 use crate::composition::Composition;
+use crate::cost::Costs;
 use crate::features::{self, Names};
 use crate::large_stack;
 use crate::override_labels::Labelled;
@@ -97,6 +98,8 @@ pub struct Supergraph {
     pub(crate) careful: Option<Careful>,
     /// What plans are held against.
     pub(crate) composition: Composition,
+    /// What its directives say of costs.
+    pub(crate) costs: Costs,
 }
 
 /// For plans that ask for more than a subgraph provides.
@@ -178,6 +181,7 @@ impl Supergraph {
             labelled: Labelled::of(&document),
             careful,
             composition,
+            costs: Costs::of(&document, &features::cost_names(&document)),
         })
     }
 

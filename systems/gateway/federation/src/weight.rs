@@ -8,7 +8,9 @@ use crate::projection::Projection;
 impl Prepared {
     /// Bytes that it takes, roughly.
     pub(crate) fn weight(&self) -> usize {
+        let cost = self.cost.as_ref().map_or(0, |it| it.weight());
         size_of::<Self>()
+            + cost
             + self.checked.weight()
             + self.plan.weight()
             + self.labels.weight()

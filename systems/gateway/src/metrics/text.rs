@@ -9,9 +9,11 @@ use std::time::Duration;
 use chassis::ConnectionTable;
 use telemetry::metrics::{self, Buckets, Counts, Scrape};
 
+use crate::demand::{self, Demanded};
+
 use super::{
-    BUCKETS_US, Caches, CallCounts, Client, Histogram, Listed, Metrics, Planning, STAGES, Shard,
-    lock,
+    Answers, BUCKETS_US, Caches, CallCounts, Client, Histogram, Listed, Metrics, Planning, STAGES,
+    Shard, lock,
 };
 
 impl Metrics {
@@ -42,7 +44,7 @@ impl Counts for Snapshot {
         self.subgraphs(scrape)?;
         self.coprocessors(scrape)?;
         self.clients(scrape)?;
-        caches(scrape, self.caches)?;
+        caches(scrape, &self.caches)?;
         planning(scrape, &self.planning, self.caches.plans.queued)
     }
 }
@@ -197,14 +199,22 @@ fn durations(scrape: &mut Scrape<'_>, (name, help): (&str, &str), calls: &[Calls
     scrape.histograms(name, help, samples)
 }
 
-fn caches(scrape: &mut Scrape<'_>, caches: Caches) -> Result {
+fn caches(scrape: &mut Scrape<'_>, caches: &Caches) -> Result {
     let Caches {
         plans,
         persisted,
         listed,
+        demanded,
+        answers,
     } = caches;
+    if let Some(demanded) = demanded {
+        costs(scrape, demanded)?;
+    }
+    if let Some(answers) = answers {
+        kept_answers(scrape, answers)?;
+    }
     if let Some(listed) = listed {
-        list(scrape, listed)?;
+        list(scrape, *listed)?;
     }
     let mut kinds = vec![([("kind", "query planner")], plans.hits, plans.misses)];
     let mut kept = vec![([("kind", "query planner")], plans.entries, plans.bytes)];
@@ -212,6 +222,13 @@ fn caches(scrape: &mut Scrape<'_>, caches: Caches) -> Result {
         let kind = [("kind", "APQ")];
         kinds.push((kind, stats.hits, stats.misses));
         kept.push((kind, stats.entries as u64, stats.bytes as u64));
+    }
+    if let Some(Answers { stats, .. }) = answers {
+        kept.push((
+            [("kind", "response")],
+            stats.entries as u64,
+            stats.bytes as u64,
+        ));
     }
     scrape.counters(
         "apollo_router_cache_hit_count",
@@ -233,6 +250,59 @@ fn caches(scrape: &mut Scrape<'_>, caches: Caches) -> Result {
         "Bytes that they take, roughly",
         kept.iter().map(|(kind, _, bytes)| (&kind[..], *bytes)),
     )
+}
+
+/// Answers of subgraphs that were kept, by subgraph.
+fn kept_answers(scrape: &mut Scrape<'_>, answers: &Answers) -> Result {
+    let samples = answers.subgraphs.iter().flat_map(|(name, hits, misses)| {
+        let labels = |hit| [("subgraph_name", name.as_str()), ("cache_hit", hit)];
+        [(labels("true"), *hits), (labels("false"), *misses)]
+    });
+    let samples: Vec<_> = samples.collect();
+    scrape.counters(
+        "apollo_router_operations_response_cache_fetch",
+        "Answers and entities that were kept, or had to be asked for",
+        samples.iter().map(|(labels, count)| (&labels[..], *count)),
+    )
+}
+
+/// What operations were estimated to cost, and what they cost.
+fn costs(scrape: &mut Scrape<'_>, demanded: &Demanded) -> Result {
+    let results = [
+        ([("cost_result", "COST_OK")], demanded.ok),
+        (
+            [("cost_result", "COST_ESTIMATED_TOO_EXPENSIVE")],
+            demanded.too_expensive,
+        ),
+        (
+            [("cost_result", "COST_QUERY_PARSE_FAILURE")],
+            demanded.without,
+        ),
+    ];
+    scrape.counters(
+        "apollo_router_operations_cost",
+        "Operations whose cost was estimated, by what came of it",
+        results
+            .iter()
+            .map(|(labels, count)| (&labels[..], *count))
+            .filter(|(_, count)| *count > 0),
+    )?;
+    for (name, help, costs) in [
+        (
+            "cost_estimated",
+            "What operations were estimated to cost",
+            &demanded.estimated,
+        ),
+        ("cost_actual", "What responses have cost", &demanded.actual),
+    ] {
+        let buckets = Buckets {
+            bounds: &demand::BUCKETS,
+            counts: &costs.buckets,
+            sum: costs.sum,
+        };
+        scrape.histograms(name, help, [(&[][..], buckets)])?;
+    }
+    Ok(())
 }
 
 /// Requests where there is a list of operations.

@@ -12,6 +12,7 @@ mod authorization;
 mod batching;
 mod client;
 mod connections;
+mod demand_control;
 mod endpoint;
 mod expansion;
 mod extensions;
@@ -27,6 +28,7 @@ mod planning;
 
 mod quick_start;
 mod remote_schemas;
+mod response_cache;
 mod rest;
 mod sessions;
 mod stub;

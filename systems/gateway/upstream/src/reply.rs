@@ -1,7 +1,7 @@
 //! An answer, with its headers left as bytes until they are needed.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::http1::HEADERS_MAX;
 
@@ -25,6 +25,21 @@ pub(crate) enum Head {
 }
 
 impl Reply {
+    /// An answer that did not come over a connection just now.
+    pub fn new(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
+        let copy = |name: HeaderName| {
+            let value = headers.get(name)?;
+            Some(Bytes::copy_from_slice(value.as_bytes()))
+        };
+        Self {
+            status,
+            body,
+            content_type: copy(header::CONTENT_TYPE),
+            content_encoding: copy(header::CONTENT_ENCODING),
+            head: Head::Map(headers),
+        }
+    }
+
     /// The value of `content-type`, if there is one.
     pub fn content_type(&self) -> Option<&[u8]> {
         self.content_type.as_deref()

@@ -186,7 +186,6 @@ fn what_is_off_is_accepted() {
     assert_snapshot!(told(text), @r"
     works: 6
     no effect: 1 subscription
-    no effect: 4 demand_control
     no effect: 5 preview_file_uploads
     no effect: 7 plugins
     no effect: 8 wasm

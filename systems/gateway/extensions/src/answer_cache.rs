@@ -1,0 +1,517 @@
+//! Answers of subgraphs that are kept, shared by all workers of a generation.
+//!
+//! The key of an answer holds all that was sent: address, headers and body; entities have keys of their
+//! own, so that a request asks only for those that are not there. It also holds the number of the last
+//! invalidation that concerns the answer: what is out of date is not searched for and deleted, it is no
+//! longer found. An answer that was under way during an invalidation is kept under the old number.
+//!
+//! Whatever cannot be understood is not kept.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gateway_config::{EffectiveCaching, ResponseCache};
+use gateway_upstream::Reply;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use operation_cache::{Bounds, CacheStats, Keep, Key, OperationCache};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+mod control;
+
+use control::{Freshness, Scope};
+
+/// Types whose invalidations are remembered separately. Beyond it, those of a type count for its whole
+/// subgraph.
+const TYPES_MAX: usize = 10_000;
+
+/// Answers of subgraphs that are kept.
+#[derive(Debug)]
+pub struct AnswerCache {
+    kept: OperationCache<Arc<Answer>>,
+    subgraphs: BTreeMap<String, Cached>,
+    invalidated: RwLock<Invalidated>,
+}
+
+/// One subgraph whose answers are kept.
+#[derive(Debug)]
+struct Cached {
+    rules: EffectiveCaching,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// A whole answer, or one entity.
+#[derive(Debug)]
+struct Answer {
+    /// Empty for an entity.
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// Numbers of the last invalidations.
+#[derive(Debug, Default)]
+struct Invalidated {
+    last: u64,
+    subgraphs: HashMap<String, u64>,
+    types: HashMap<(String, String), u64>,
+}
+
+/// What is asked for, as far as the keys need it.
+pub(crate) struct Question<'a> {
+    pub(crate) subgraph: &'a str,
+    /// The address, where it is not the subgraph's own.
+    pub(crate) address: Option<&'a str>,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a Bytes,
+    /// What tells this client from others, where that is known.
+    pub(crate) client: Option<String>,
+}
+
+/// What is there, and what has to be asked for.
+pub(crate) enum Looked {
+    /// All of it.
+    Whole(Reply),
+    /// Nothing. The answer may be kept under these keys.
+    Nothing(Keys),
+    /// Some entities. The body asks for the others.
+    Some(Partial, Bytes),
+}
+
+/// Keys under which an answer may be kept: for all, and for this client.
+pub(crate) struct Keys {
+    subgraph: String,
+    own: Option<Pair>,
+    entities: Vec<Pair>,
+}
+
+struct Pair {
+    public: String,
+    private: Option<String>,
+}
+
+/// Entities of which some are there.
+pub(crate) struct Partial {
+    keys: Keys,
+    found: Vec<Option<Arc<Answer>>>,
+}
+
+type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
+
+/// A request, taken apart.
+struct Asked<'a> {
+    variables: Members<'a>,
+    /// Its other members.
+    rest: Members<'a>,
+}
+
+impl<'a> Asked<'a> {
+    fn read(body: &'a [u8]) -> Option<Self> {
+        let mut rest: Members<'a> = serde_json::from_slice(body).ok()?;
+        let variables = rest.remove("variables")?;
+        let variables = serde_json::from_str(variables.get()).ok()?;
+        Some(Self { variables, rest })
+    }
+}
+
+#[derive(Deserialize)]
+struct Representation<'a> {
+    #[serde(borrow, rename = "__typename")]
+    typename: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    errors: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Entities<'a> {
+    #[serde(borrow, rename = "_entities")]
+    entities: Vec<&'a RawValue>,
+}
+
+impl AnswerCache {
+    /// An empty cache for these subgraphs; nothing where no answers are kept.
+    #[must_use]
+    pub fn new<'a>(config: &ResponseCache, names: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let subgraphs = names.filter_map(|name| {
+            let cached = Cached {
+                rules: config.of_subgraph(name)?,
+                hits: AtomicU64::new(0),
+                misses: AtomicU64::new(0),
+            };
+            Some((name.to_owned(), cached))
+        });
+        let subgraphs: BTreeMap<_, _> = subgraphs.collect();
+        (!subgraphs.is_empty()).then(|| Self {
+            kept: OperationCache::new(Bounds {
+                entries: config.in_memory.limit.get(),
+                bytes: config.in_memory.max_bytes.0.0,
+            }),
+            subgraphs,
+            invalidated: RwLock::default(),
+        })
+    }
+
+    /// Whether answers of this subgraph are kept.
+    pub(crate) fn has(&self, subgraph: &str) -> bool {
+        self.subgraphs.contains_key(subgraph)
+    }
+
+    /// The context entry that tells clients of this subgraph apart.
+    pub(crate) fn private_id(&self, subgraph: &str) -> Option<&str> {
+        self.subgraphs.get(subgraph)?.rules.private_id.as_deref()
+    }
+
+    /// What who invalidates answers of this subgraph has to send; nothing where none may.
+    #[must_use]
+    pub fn shared_key(&self, subgraph: &str) -> Option<&str> {
+        self.subgraphs.get(subgraph)?.rules.shared_key.as_deref()
+    }
+
+    /// From now on the answers of a subgraph, or its entities of one type, are not found.
+    pub fn invalidate(&self, subgraph: &str, of: Option<&str>) {
+        let invalidated = &mut *self
+            .invalidated
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        invalidated.last += 1;
+        let number = invalidated.last;
+        match of {
+            Some(of) if invalidated.types.len() < TYPES_MAX => {
+                let key = (subgraph.to_owned(), of.to_owned());
+                invalidated.types.insert(key, number);
+            }
+            _ => {
+                invalidated.subgraphs.insert(subgraph.to_owned(), number);
+            }
+        }
+    }
+
+    /// Answers and entities that were found and that were not, by subgraph.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        self.subgraphs.iter().map(|(name, cached)| {
+            let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            (name.as_str(), read(&cached.hits), read(&cached.misses))
+        })
+    }
+
+    /// What is kept.
+    #[must_use]
+    pub fn stats(&self) -> CacheStats {
+        self.kept.stats()
+    }
+
+    /// Looks for the answer to a query.
+    pub(crate) fn look(&self, question: &Question<'_>) -> Looked {
+        let asked = Asked::read(question.body);
+        let representations = asked.as_ref().and_then(|asked| {
+            let list = asked.variables.get("representations")?;
+            serde_json::from_str::<Vec<&RawValue>>(list.get()).ok()
+        });
+        match (asked, representations) {
+            (Some(asked), Some(list)) if !list.is_empty() => {
+                self.look_for_entities(question, &asked, &list)
+            }
+            _ => self.look_for_whole(question),
+        }
+    }
+
+    fn look_for_whole(&self, question: &Question<'_>) -> Looked {
+        // Root fields of any kind: what concerns `Query` concerns them.
+        let mut digest = self.digest(question, "Query");
+        digest.update(question.body);
+        let keys = pair(digest, question.client.as_deref());
+        let found = self.find(&keys);
+        self.count(question.subgraph, usize::from(found.is_some()), 1);
+        match found {
+            Some(answer) => Looked::Whole(Reply::new(
+                StatusCode::OK,
+                answer.headers.clone(),
+                answer.body.clone(),
+            )),
+            None => Looked::Nothing(Keys {
+                subgraph: question.subgraph.to_owned(),
+                own: Some(keys),
+                entities: Vec::new(),
+            }),
+        }
+    }
+
+    fn look_for_entities(
+        &self,
+        question: &Question<'_>,
+        asked: &Asked<'_>,
+        list: &[&RawValue],
+    ) -> Looked {
+        let mut keys = Keys {
+            subgraph: question.subgraph.to_owned(),
+            own: None,
+            entities: Vec::with_capacity(list.len()),
+        };
+        let mut found = Vec::with_capacity(list.len());
+        for one in list {
+            let typename = serde_json::from_str::<Representation<'_>>(one.get());
+            let Ok(Representation { typename }) = typename else {
+                return self.look_for_whole(question);
+            };
+            let mut digest = self.digest(question, typename);
+            for (name, value) in &asked.rest {
+                add(&mut digest, name.as_bytes());
+                add(&mut digest, value.get().as_bytes());
+            }
+            for (name, value) in &asked.variables {
+                if *name != "representations" {
+                    add(&mut digest, name.as_bytes());
+                    add(&mut digest, value.get().as_bytes());
+                }
+            }
+            digest.update(one.get());
+            let pair = pair(digest, question.client.as_deref());
+            found.push(self.find(&pair));
+            keys.entities.push(pair);
+        }
+        let hits = found.iter().flatten().count();
+        self.count(question.subgraph, hits, list.len());
+        if hits == 0 {
+            return Looked::Nothing(keys);
+        }
+        let partial = Partial { keys, found };
+        if hits == list.len() {
+            return Looked::Whole(partial.reply(&[], json_headers()));
+        }
+        let missing = partial.found.iter().zip(list);
+        let missing = missing.filter(|(found, _)| found.is_none());
+        let missing: Vec<&RawValue> = missing.map(|(_, one)| *one).collect();
+        match body_for(asked, &missing) {
+            Some(body) => Looked::Some(partial, body),
+            None => Looked::Nothing(partial.keys),
+        }
+    }
+
+    /// Keeps an answer, as far as it may be.
+    pub(crate) fn keep(&self, keys: &Keys, reply: &Reply) {
+        let Some(whole) = self.keepable(keys, reply) else {
+            return;
+        };
+        let (freshness, data) = whole;
+        if let Some(pair) = &keys.own {
+            let headers = reply.headers();
+            let body = Bytes::copy_from_slice(&reply.body);
+            self.put(pair, &freshness, Answer { headers, body });
+            return;
+        }
+        let Ok(Entities { entities }) = serde_json::from_str(data.get()) else {
+            return;
+        };
+        if entities.len() != keys.entities.len() {
+            return;
+        }
+        for (pair, entity) in keys.entities.iter().zip(entities) {
+            let answer = Answer {
+                headers: HeaderMap::new(),
+                body: Bytes::copy_from_slice(entity.get().as_bytes()),
+            };
+            self.put(pair, &freshness, answer);
+        }
+    }
+
+    /// Puts entities that are there and those of an answer together; nothing when the answer has errors
+    /// or is not one.
+    pub(crate) fn complete(&self, partial: Partial, reply: &Reply) -> Option<Reply> {
+        if reply.status != StatusCode::OK || reply.content_encoding().is_some() {
+            return None;
+        }
+        let whole: Whole<'_> = serde_json::from_slice(&reply.body).ok()?;
+        if whole.errors.is_some_and(|it| !is_empty(it)) {
+            return None;
+        }
+        let entities: Entities<'_> = serde_json::from_str(whole.data?.get()).ok()?;
+        let missing = partial.found.iter().zip(&partial.keys.entities);
+        let missing: Vec<&Pair> = missing
+            .filter(|(found, _)| found.is_none())
+            .map(|(_, pair)| pair)
+            .collect();
+        if entities.entities.len() != missing.len() {
+            return None;
+        }
+        if let Some((freshness, _)) = self.keepable(&partial.keys, reply) {
+            for (pair, entity) in missing.iter().zip(&entities.entities) {
+                let answer = Answer {
+                    headers: HeaderMap::new(),
+                    body: Bytes::copy_from_slice(entity.get().as_bytes()),
+                };
+                self.put(pair, &freshness, answer);
+            }
+        }
+        let mut headers = reply.headers();
+        headers.remove(header::CONTENT_LENGTH);
+        Some(partial.reply(&entities.entities, headers))
+    }
+
+    /// How long an answer may be kept, and its data.
+    fn keepable<'a>(&self, keys: &Keys, reply: &'a Reply) -> Option<(Freshness, &'a RawValue)> {
+        let rules = &self.subgraphs.get(&keys.subgraph)?.rules;
+        let is_plain = reply.status == StatusCode::OK
+            && reply.content_encoding().is_none()
+            // What is said to one client alone.
+            && reply.values(&header::SET_COOKIE).is_empty();
+        if !is_plain {
+            return None;
+        }
+        let texts = |name: &HeaderName| reply.values(name);
+        let freshness = Freshness::read(&texts, rules.ttl)?;
+        let whole: Whole<'a> = serde_json::from_slice(&reply.body).ok()?;
+        let has_errors = whole.errors.is_some_and(|it| !is_empty(it));
+        let data = whole.data.filter(|_| !has_errors)?;
+        Some((freshness, data))
+    }
+
+    fn put(&self, pair: &Pair, freshness: &Freshness, answer: Answer) {
+        let key = match freshness.scope {
+            Scope::Public => Some(&pair.public),
+            Scope::Private => pair.private.as_ref(),
+        };
+        let Some(key) = key else {
+            return;
+        };
+        let headers = answer.headers.iter();
+        let headers: usize = headers
+            .map(|(name, value)| name.as_str().len() + value.len() + 64)
+            .sum();
+        let bytes = size_of::<Answer>() + answer.body.len() + headers;
+        let time = freshness.time;
+        self.kept.get_or_make(Key::new(key, None), || {
+            (Arc::new(answer), Keep::For { bytes, time })
+        });
+    }
+
+    fn find(&self, pair: &Pair) -> Option<Arc<Answer>> {
+        let get = |key: &String| self.kept.get(Key::new(key, None));
+        get(&pair.public).or_else(|| pair.private.as_ref().and_then(get))
+    }
+
+    fn count(&self, subgraph: &str, hits: usize, all: usize) {
+        if let Some(cached) = self.subgraphs.get(subgraph) {
+            // Relaxed: numbers to show, which guard no memory.
+            cached.hits.fetch_add(hits as u64, Ordering::Relaxed);
+            let misses = (all - hits) as u64;
+            cached.misses.fetch_add(misses, Ordering::Relaxed);
+        }
+    }
+
+    /// Begins a key: what all kinds of answers have in common.
+    fn digest(&self, question: &Question<'_>, of: &str) -> Sha256 {
+        let mut digest = Sha256::new();
+        add(&mut digest, question.subgraph.as_bytes());
+        add(&mut digest, of.as_bytes());
+        digest.update(self.number(question.subgraph, of).to_le_bytes());
+        add(&mut digest, question.address.unwrap_or_default().as_bytes());
+        for (name, value) in question.headers {
+            add(&mut digest, name.as_str().as_bytes());
+            add(&mut digest, value.as_bytes());
+        }
+        // Behind the headers, of which there may be any number.
+        digest.update([0xff]);
+        digest
+    }
+
+    /// The last invalidation that concerns answers of this type.
+    fn number(&self, subgraph: &str, of: &str) -> u64 {
+        let invalidated = self
+            .invalidated
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Most gateways have seen none.
+        if invalidated.last == 0 {
+            return 0;
+        }
+        let own = invalidated.subgraphs.get(subgraph).copied();
+        let key = (subgraph.to_owned(), of.to_owned());
+        let of_type = invalidated.types.get(&key).copied();
+        own.unwrap_or(0).max(of_type.unwrap_or(0))
+    }
+}
+
+impl Partial {
+    /// The answer: what was there, and these for what was not.
+    fn reply(&self, others: &[&RawValue], headers: HeaderMap) -> Reply {
+        let mut others = others.iter();
+        let mut body = br#"{"data":{"_entities":["#.to_vec();
+        for (index, found) in self.found.iter().enumerate() {
+            if index > 0 {
+                body.push(b',');
+            }
+            match found {
+                Some(answer) => body.extend_from_slice(&answer.body),
+                None => {
+                    let other = others.next().map_or("null", |it| it.get());
+                    body.extend_from_slice(other.as_bytes());
+                }
+            }
+        }
+        body.extend_from_slice(b"]}}");
+        Reply::new(StatusCode::OK, headers, body.into())
+    }
+}
+
+/// A part of a key, with its length, so that no two lists of parts are one.
+fn add(digest: &mut Sha256, part: &[u8]) {
+    digest.update((part.len() as u64).to_le_bytes());
+    digest.update(part);
+}
+
+fn pair(digest: Sha256, client: Option<&str>) -> Pair {
+    let private = client.map(|client| {
+        let mut digest = digest.clone();
+        digest.update([0xff]);
+        digest.update(client);
+        hexadecimal(&digest.finalize())
+    });
+    Pair {
+        public: hexadecimal(&digest.finalize()),
+        private,
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn is_empty(list: &RawValue) -> bool {
+    matches!(list.get(), "null" | "[]")
+}
+
+fn json_headers() -> HeaderMap {
+    let json = HeaderValue::from_static("application/json");
+    HeaderMap::from_iter([(header::CONTENT_TYPE, json)])
+}
+
+/// The request for fewer entities.
+fn body_for(asked: &Asked<'_>, missing: &[&RawValue]) -> Option<Bytes> {
+    let list = serde_json::value::to_raw_value(missing).ok()?;
+    let mut variables = asked.variables.clone();
+    variables.insert("representations", &list);
+    let variables = serde_json::value::to_raw_value(&variables).ok()?;
+    let mut members = asked.rest.clone();
+    members.insert("variables", &variables);
+    serde_json::to_vec(&members).ok().map(Bytes::from)
+}
+
+/// How long something lasts at most, whatever a subgraph says.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+#[cfg(test)]
+mod tests;

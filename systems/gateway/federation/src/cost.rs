@@ -1,0 +1,166 @@
+//! What an operation costs: by `@cost` and `@listSize` of a supergraph, as the specification of IBM has
+//! them and as Apollo Router counts.
+//!
+//! An object, interface or union costs 1, a leaf 0, an input object 1, a mutation 10 more; `@cost` says
+//! otherwise. A list costs its items, as many as `@listSize` expects of it, or as the configuration says.
+//!
+//! The text of an operation becomes a [`Formula`] once; each request fills its variables in. The cost of a
+//! response is counted along the same formula, with the lists as they are.
+
+mod actual;
+mod formula;
+
+use std::collections::HashMap;
+
+use graphql_tools::parser::schema::{
+    Definition, Document, Field, InputValue, TypeDefinition, Value,
+};
+
+use crate::sdl::{Applied, argument};
+
+pub use formula::NoEstimate;
+pub(crate) use formula::{Compiler, Formula, Request};
+
+/// What the directives of a supergraph say.
+#[derive(Debug, Default)]
+pub(crate) struct Costs {
+    /// `@cost` of types.
+    types: HashMap<String, f64>,
+    /// Of fields, by type and name.
+    fields: HashMap<(String, String), FieldCost>,
+    /// `@cost` of fields of input objects, by type and name.
+    inputs: HashMap<(String, String), f64>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct FieldCost {
+    weight: Option<f64>,
+    arguments: HashMap<String, f64>,
+    list: Option<ListSize>,
+}
+
+/// `@listSize`.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct ListSize {
+    assumed: Option<f64>,
+    slicing: Vec<String>,
+    /// Fields of the field's object whose size this is; empty for the field's own.
+    sized: Vec<String>,
+    /// Whether exactly one slicing argument must be given.
+    requires_one: bool,
+}
+
+/// What the two directives are called.
+pub(crate) struct CostNames {
+    pub(crate) cost: String,
+    pub(crate) list_size: String,
+}
+
+impl Costs {
+    pub(crate) fn of(document: &Document<'static, String>, names: &CostNames) -> Costs {
+        let mut costs = Costs::default();
+        for definition in &document.definitions {
+            let Definition::TypeDefinition(definition) = definition else {
+                continue;
+            };
+            let (name, directives) = match definition {
+                TypeDefinition::Scalar(it) => (&it.name, &it.directives),
+                TypeDefinition::Object(it) => (&it.name, &it.directives),
+                TypeDefinition::Interface(it) => (&it.name, &it.directives),
+                TypeDefinition::Union(it) => (&it.name, &it.directives),
+                TypeDefinition::Enum(it) => (&it.name, &it.directives),
+                TypeDefinition::InputObject(it) => (&it.name, &it.directives),
+            };
+            if let Some(weight) = weight(directives, names) {
+                costs.types.insert(name.clone(), weight);
+            }
+            match definition {
+                TypeDefinition::Object(it) => costs.add_fields(name, &it.fields, names),
+                TypeDefinition::Interface(it) => costs.add_fields(name, &it.fields, names),
+                TypeDefinition::InputObject(it) => costs.add_inputs(name, &it.fields, names),
+                _ => {}
+            }
+        }
+        costs
+    }
+
+    fn add_fields(&mut self, of: &str, fields: &[Field<'static, String>], names: &CostNames) {
+        for field in fields {
+            let arguments = field.arguments.iter().filter_map(|it| {
+                let weight = weight(&it.directives, names)?;
+                Some((it.name.clone(), weight))
+            });
+            let cost = FieldCost {
+                weight: weight(&field.directives, names),
+                arguments: arguments.collect(),
+                list: list_size(&field.directives, names),
+            };
+            if cost != FieldCost::default() {
+                self.fields
+                    .insert((of.to_owned(), field.name.clone()), cost);
+            }
+        }
+    }
+
+    fn add_inputs(&mut self, of: &str, fields: &[InputValue<'static, String>], names: &CostNames) {
+        for field in fields {
+            if let Some(weight) = weight(&field.directives, names) {
+                self.inputs
+                    .insert((of.to_owned(), field.name.clone()), weight);
+            }
+        }
+    }
+
+    fn field(&self, of: &str, name: &str) -> Option<&FieldCost> {
+        // The usual supergraph says nothing, and its fields are not looked up.
+        if self.fields.is_empty() {
+            return None;
+        }
+        self.fields.get(&(of.to_owned(), name.to_owned()))
+    }
+}
+
+fn weight(directives: &[Applied], names: &CostNames) -> Option<f64> {
+    let found = directives.iter().find(|it| it.name == names.cost)?;
+    number(argument(found, "weight")?)
+}
+
+fn list_size(directives: &[Applied], names: &CostNames) -> Option<ListSize> {
+    let found = directives.iter().find(|it| it.name == names.list_size)?;
+    let texts = |key| match argument(found, key) {
+        Some(Value::List(items)) => items
+            .iter()
+            .filter_map(|it| match it {
+                Value::String(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    let slicing = texts("slicingArguments");
+    let requires_one = !matches!(
+        argument(found, "requireOneSlicingArgument"),
+        Some(Value::Boolean(false))
+    );
+    Some(ListSize {
+        assumed: argument(found, "assumedSize").and_then(number),
+        requires_one: requires_one && !slicing.is_empty(),
+        slicing,
+        sized: texts("sizedFields"),
+    })
+}
+
+/// A number of a schema; one that is written as a text, as the specification of IBM has weights, counts.
+fn number(value: &Value<'static, String>) -> Option<f64> {
+    match value {
+        // Beyond 2^53 a cost need not be exact.
+        #[expect(clippy::cast_precision_loss, reason = "a cost is an estimate")]
+        Value::Int(number) => number.as_i64().map(|it| it as f64),
+        Value::Float(number) => Some(*number),
+        Value::String(text) => text.parse().ok().filter(|it: &f64| it.is_finite()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

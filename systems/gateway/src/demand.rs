@@ -1,0 +1,182 @@
+//! What operations are estimated to cost, and which are refused for it (`demand_control`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use gateway_config::{DemandControl, DemandMode};
+use gateway_extensions::Context;
+use gateway_federation::{GraphqlError, Prepared, Variables};
+
+/// The context entries that stages find, as in the original.
+const ESTIMATED: &str = "apollo::demand_control::estimated_cost";
+const ACTUAL: &str = "apollo::demand_control::actual_cost";
+const STRATEGY: &str = "apollo::demand_control::strategy";
+const RESULT: &str = "apollo::demand_control::result";
+
+/// What came of an operation, as clients, stages and metrics are told.
+const OK: &str = "COST_OK";
+const TOO_EXPENSIVE: &str = "COST_ESTIMATED_TOO_EXPENSIVE";
+const ACTUALLY_TOO_EXPENSIVE: &str = "COST_ACTUAL_TOO_EXPENSIVE";
+const NO_ESTIMATE: &str = "COST_QUERY_PARSE_FAILURE";
+
+/// Upper bounds of the histograms' buckets.
+pub(crate) const BUCKETS: [f64; 7] = [0.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
+
+/// The limit, and what was counted since it is in use.
+#[derive(Debug)]
+pub(crate) struct Demand {
+    max: f64,
+    is_enforced: bool,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    ok: AtomicU64,
+    too_expensive: AtomicU64,
+    without: AtomicU64,
+    estimated: Histogram,
+    actual: Histogram,
+}
+
+/// Costs by bucket.
+#[derive(Debug, Default)]
+struct Histogram {
+    buckets: [AtomicU64; BUCKETS.len() + 1],
+    /// In thousandths, which an atomic can add.
+    sum: AtomicU64,
+}
+
+/// A histogram as a scrape sees it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Costs {
+    pub(crate) buckets: [u64; BUCKETS.len() + 1],
+    pub(crate) sum: f64,
+}
+
+/// What a scrape sees.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Demanded {
+    pub(crate) ok: u64,
+    pub(crate) too_expensive: u64,
+    pub(crate) without: u64,
+    pub(crate) estimated: Costs,
+    pub(crate) actual: Costs,
+}
+
+impl Demand {
+    /// Nothing where costs are not estimated.
+    pub(crate) fn new(config: &DemandControl) -> Option<Self> {
+        let strategy = config.strategy.filter(|_| config.enabled)?;
+        Some(Self {
+            max: strategy.static_estimated.max,
+            is_enforced: config.mode == DemandMode::Enforce,
+            counts: Counts::default(),
+        })
+    }
+
+    /// Estimates an operation, and tells stages and metrics.
+    ///
+    /// # Errors
+    /// What the client is told, when it costs too much and that is enforced.
+    pub(crate) fn judge(
+        &self,
+        prepared: &Prepared,
+        variables: &Variables,
+        context: &Context,
+    ) -> Result<(), GraphqlError> {
+        let Some(estimate) = prepared.estimate(variables) else {
+            return Ok(());
+        };
+        context.insert(STRATEGY, "static_estimated".into());
+        let (counter, result, error) = match estimate {
+            Ok(cost) => {
+                self.counts.estimated.add(cost);
+                context.insert(ESTIMATED, cost.into());
+                if cost <= self.max {
+                    (&self.counts.ok, OK, None)
+                } else {
+                    let error = too_expensive(cost, self.max);
+                    (&self.counts.too_expensive, TOO_EXPENSIVE, Some(error))
+                }
+            }
+            Err(reason) => {
+                let message = format!("could not estimate the cost: {}", reason.0);
+                let error = GraphqlError::new(message, NO_ESTIMATE);
+                (&self.counts.without, NO_ESTIMATE, Some(error))
+            }
+        };
+        add(counter);
+        context.insert(RESULT, result.into());
+        match error.filter(|_| self.is_enforced) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts what a response has cost, and tells stages.
+    pub(crate) fn answered(
+        &self,
+        prepared: &Prepared,
+        variables: &Variables,
+        (body, context): (&Bytes, &Context),
+    ) {
+        let Some(Some(cost)) = prepared.actual_cost(variables, body) else {
+            return;
+        };
+        self.counts.actual.add(cost);
+        context.insert(ACTUAL, cost.into());
+        let was_ok = context.text(RESULT).is_some_and(|it| it == OK);
+        if was_ok && cost > self.max {
+            context.insert(RESULT, ACTUALLY_TOO_EXPENSIVE.into());
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Demanded {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Demanded {
+            ok: read(&self.counts.ok),
+            too_expensive: read(&self.counts.too_expensive),
+            without: read(&self.counts.without),
+            estimated: self.counts.estimated.read(),
+            actual: self.counts.actual.read(),
+        }
+    }
+}
+
+fn too_expensive(cost: f64, max: f64) -> GraphqlError {
+    let message = format!("query estimated cost {cost} exceeded configured maximum {max}");
+    GraphqlError::new(message, TOO_EXPENSIVE)
+        .with("cost.estimated", cost)
+        .with("cost.max", max)
+}
+
+fn add(counter: &AtomicU64) {
+    // Relaxed: a number to show, which guards no memory.
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Histogram {
+    fn add(&self, cost: f64) {
+        let bucket = BUCKETS.partition_point(|bound| *bound < cost);
+        add(&self.buckets[bucket]);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a conversion of floats saturates, and costs are not negative"
+        )]
+        let thousandths = (cost * 1_000.0) as u64;
+        self.sum.fetch_add(thousandths, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Costs {
+        let mut costs = Costs::default();
+        for (to, from) in costs.buckets.iter_mut().zip(&self.buckets) {
+            *to = from.load(Ordering::Relaxed);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a sum to show")]
+        let sum = self.sum.load(Ordering::Relaxed) as f64 / 1_000.0;
+        costs.sum = sum;
+        costs
+    }
+}
