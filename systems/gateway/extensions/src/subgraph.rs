@@ -72,12 +72,20 @@ impl Subgraph {
         }
         match &self.service {
             None => {
-                let sent = self
-                    .send(&self.endpoint, headers, call.body, call.is_query)
-                    .await;
+                let (body, is_query) = (call.body, call.is_query);
+                let sent = match &self.flights {
+                    None => {
+                        self.send_alone(&self.endpoint, headers, body, is_query)
+                            .await
+                    }
+                    // Boxed here and below: the work of a request has room for the largest of its
+                    // parts and is moved to the heap whole, so that each request would pay for what
+                    // few configurations use.
+                    Some(_) => Box::pin(self.send(&self.endpoint, headers, body, is_query)).await,
+                };
                 self.judge(sent)
             }
-            Some(service) => self.through(service, exchange, headers, call).await,
+            Some(service) => Box::pin(self.through(service, exchange, headers, call)).await,
         }
     }
 
